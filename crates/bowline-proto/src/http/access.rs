@@ -1,0 +1,258 @@
+//! Who may reach a server: the gate against foreign pages in the user's own browser.
+//!
+//! A page can make the browser send requests to `localhost`, and by DNS rebinding even read the
+//! answers. It cannot forge `Host`, `Origin` and `Sec-Fetch-Site`. So one gate in front of every
+//! route compares these with a list, before anything else is looked at. It is no authentication:
+//! programs can write any header they like.
+
+use std::fmt;
+
+use ::http::header::{HOST, ORIGIN};
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::authority::{Authority, Origin};
+use super::{SEC_FETCH_SITE, quote};
+
+/// The names a server goes by and the pages that may talk to it.
+///
+/// Starts with loopback (`localhost`, `127.0.0.1`, `[::1]`, any port) for both; more is added by
+/// name. Pages of an added host may talk to that host; other pages are added as origins.
+///
+/// ```
+/// use bowline_proto::http::Access;
+///
+/// let access = Access::new()
+///     .with_host("mcp.example.com")?
+///     .with_origin("https://app.example.com")?;
+/// # Ok::<(), bowline_proto::http::AccessError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Access {
+    is_loopback_allowed: bool,
+    is_any_host_allowed: bool,
+    // Texts that `Authority` and `Origin` could read, which is cheap to do again.
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Access {
+    /// Loopback only.
+    pub const fn new() -> Self {
+        Self {
+            is_loopback_allowed: true,
+            is_any_host_allowed: false,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// Also answers to this name: on any port, or on the one given.
+    ///
+    /// # Errors
+    /// When it is not `host` or `host:port`. Names beyond ASCII are given in their `xn--` form.
+    pub fn with_host(mut self, host: &str) -> Result<Self, AccessError> {
+        Authority::parse(host).ok_or_else(|| AccessError(host.to_owned(), "host or host:port"))?;
+        self.hosts.push(host.to_owned());
+        Ok(self)
+    }
+
+    /// Also serves pages of this origin, whatever site they are on.
+    ///
+    /// # Errors
+    /// When it is not `scheme://host` or `scheme://host:port`.
+    pub fn with_origin(mut self, origin: &str) -> Result<Self, AccessError> {
+        Origin::parse(origin)
+            .ok_or_else(|| AccessError(origin.to_owned(), "scheme://host or scheme://host:port"))?;
+        self.origins.push(origin.to_owned());
+        Ok(self)
+    }
+
+    /// Answers to any name: for servers behind a proxy that has checked it. Pages still need to be
+    /// on the list.
+    #[must_use]
+    pub const fn with_any_host(mut self) -> Self {
+        self.is_any_host_allowed = true;
+        self
+    }
+
+    /// Takes loopback off the list: only what was added counts.
+    #[must_use]
+    pub const fn without_loopback(mut self) -> Self {
+        self.is_loopback_allowed = false;
+        self
+    }
+
+    /// Whether a request may pass. `authority` is that of the request's target, where it has one:
+    /// `:authority` in HTTP/2, the whole URL in HTTP/1.1.
+    ///
+    /// # Errors
+    /// When it may not: 403.
+    pub fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Denied> {
+        let host = find_host(authority, headers)?;
+        let is_named = self.names(&host);
+        if !is_named && !self.is_any_host_allowed {
+            return Err(Denied::Host(seen_host(authority, headers)));
+        }
+        let seen = only(headers, &ORIGIN)?;
+        let mut is_listed = false;
+        if let Some(seen) = seen {
+            let denied = || Denied::Origin(seen.to_owned());
+            let origin = Origin::parse(seen).ok_or_else(denied)?;
+            is_listed = self.lists(&origin);
+            // With any host allowed, a page's own name proves nothing: rebinding makes the two
+            // equal.
+            let is_own = is_named && origin.is_web() && is_same(&origin, &host);
+            if !(is_listed || is_own || self.is_local(&origin)) {
+                return Err(denied());
+            }
+        }
+        if !is_listed && is_cross_site(headers) {
+            return Err(Denied::CrossSite(seen.map(str::to_owned)));
+        }
+        Ok(())
+    }
+
+    fn names(&self, host: &Authority<'_>) -> bool {
+        let is_named = self.hosts.iter().filter_map(|text| Authority::parse(text)).any(|named| {
+            named.host == host.host && (named.port.is_none() || named.port == host.port)
+        });
+        is_named || self.is_loopback_allowed && host.host.is_loopback()
+    }
+
+    fn lists(&self, origin: &Origin<'_>) -> bool {
+        self.origins.iter().filter_map(|text| Origin::parse(text)).any(|listed| listed.is(origin))
+    }
+
+    fn is_local(&self, origin: &Origin<'_>) -> bool {
+        self.is_loopback_allowed && origin.is_web() && origin.authority.host.is_loopback()
+    }
+}
+
+/// Whether a page talks to the server it came from.
+fn is_same(origin: &Origin<'_>, host: &Authority<'_>) -> bool {
+    origin.authority.host == host.host && origin.port() == host.port_for(origin.scheme)
+}
+
+fn find_host<'a>(
+    authority: Option<&'a str>,
+    headers: &'a HeaderMap,
+) -> Result<Authority<'a>, Denied> {
+    let parse = |text: &'a str| {
+        Authority::parse(text)
+            .ok_or_else(|| Denied::Malformed { header: "Host", seen: text.to_owned() })
+    };
+    let target = authority.map(parse).transpose()?;
+    let host = only(headers, &HOST)?.map(parse).transpose()?;
+    match (target, host) {
+        (Some(target), Some(host)) if target.host != host.host || target.port != host.port => {
+            Err(Denied::Malformed { header: "Host", seen: seen_host(None, headers) })
+        }
+        (Some(found), _) | (None, Some(found)) => Ok(found),
+        (None, None) => Err(Denied::Malformed { header: "Host", seen: String::new() }),
+    }
+}
+
+fn seen_host(authority: Option<&str>, headers: &HeaderMap) -> String {
+    match authority {
+        Some(text) => text.to_owned(),
+        None => headers.get(HOST).map(text_of).unwrap_or_default(),
+    }
+}
+
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Denied> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    match (value.to_str(), values.next()) {
+        (Ok(text), None) => Ok(Some(text.trim_matches([' ', '\t']))),
+        _ => Err(Denied::Malformed {
+            header: if *name == HOST { "Host" } else { "Origin" },
+            seen: headers.get_all(name).iter().map(text_of).collect::<Vec<_>>().join(", "),
+        }),
+    }
+}
+
+fn text_of(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// What a browser says of a page on another site. Unknown values say nothing, as the W3C has it.
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(SEC_FETCH_SITE)
+        .iter()
+        .any(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"cross-site"))
+}
+
+/// Why a request may not pass, with what it said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denied {
+    /// It was sent to a name that is not on the list.
+    Host(String),
+    /// It comes from a page that is not on the list, or from nowhere in particular (`null`).
+    Origin(String),
+    /// It comes from a page on another site, which must be listed as an origin to pass.
+    CrossSite(Option<String>),
+    /// `Host` is missing, contradicts the target, or one of the two is unreadable or given twice.
+    Malformed {
+        /// `Host` or `Origin`.
+        header: &'static str,
+        /// What it said.
+        seen: String,
+    },
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(seen) => write!(
+                f,
+                "Host {} is not allowed; if this server goes by that name, add it to the allowed \
+                 hosts",
+                quote(seen)
+            ),
+            Self::Origin(seen) => write!(
+                f,
+                "Origin {} is not allowed; if that page is trusted, add it to the allowed origins",
+                quote(seen)
+            ),
+            Self::CrossSite(Some(seen)) => write!(
+                f,
+                "a page on another site, {}, is not allowed; if it is trusted, add it to the \
+                 allowed origins",
+                quote(seen)
+            ),
+            Self::CrossSite(None) => f.write_str("a page on another site is not allowed"),
+            Self::Malformed { header, seen } if seen.is_empty() => {
+                write!(f, "{header} is missing or empty")
+            }
+            Self::Malformed { header, seen } => {
+                write!(f, "{header} {} is ambiguous or malformed", quote(seen))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Denied {}
+
+/// A host or origin that cannot be put on the list: what it is, and what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessError(String, &'static str);
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not {}", quote(&self.0), self.1)
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+#[cfg(test)]
+mod tests;

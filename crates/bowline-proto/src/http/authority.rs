@@ -1,0 +1,245 @@
+//! Hosts and origins, read strictly and compared by meaning.
+//!
+//! Only what a browser or an HTTP client writes is understood. Everything cleverer (`127.1`,
+//! `user@localhost`, `localhost#x`, a zone in an address) is malformed, so that nobody downstream
+//! can understand it otherwise. Nothing is copied.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A host and, where it is given, a port.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Authority<'a> {
+    pub(super) host: Host<'a>,
+    pub(super) port: Option<u16>,
+}
+
+/// A host: a name or IPv4 address as text, without case, or an IPv6 address as a number.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Host<'a> {
+    Name(&'a str),
+    V6(Ipv6Addr),
+}
+
+/// Where a page comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) scheme: &'a str,
+    pub(super) authority: Authority<'a>,
+}
+
+impl<'a> Authority<'a> {
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        if let Some(rest) = text.strip_prefix('[') {
+            let (address, rest) = rest.split_once(']')?;
+            let port = match rest {
+                "" => None,
+                _ => Some(parse_port(rest.strip_prefix(':')?)?),
+            };
+            let host = Host::V6(address.parse().ok()?);
+            return Some(Self { host, port });
+        }
+        let (name, port) = match text.split_once(':') {
+            Some((name, port)) => (name, Some(parse_port(port)?)),
+            None => (text, None),
+        };
+        // `localhost.` is `localhost`, said to the end.
+        let name = name.strip_suffix('.').unwrap_or(name);
+        is_name(name).then_some(Self { host: Host::Name(name), port })
+    }
+
+    /// The port, or the one that the scheme stands for.
+    pub(super) fn port_for(&self, scheme: &str) -> Option<u16> {
+        self.port.or_else(|| default_port(scheme))
+    }
+}
+
+impl Host<'_> {
+    /// Whether it is one of the three names by which a machine calls itself.
+    ///
+    /// Not all of 127.0.0.0/8 and not `*.localhost`: no client needs them unasked.
+    pub(super) fn is_loopback(&self) -> bool {
+        match self {
+            Self::Name(name) => {
+                name.eq_ignore_ascii_case("localhost") || name.parse() == Ok(Ipv4Addr::LOCALHOST)
+            }
+            Self::V6(address) => *address == Ipv6Addr::LOCALHOST,
+        }
+    }
+}
+
+impl PartialEq<Host<'_>> for Host<'_> {
+    fn eq(&self, other: &Host<'_>) -> bool {
+        match (self, other) {
+            (Self::Name(one), Host::Name(two)) => one.eq_ignore_ascii_case(two),
+            (Self::V6(one), Host::V6(two)) => one == two,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Origin<'a> {
+    /// Reads `scheme://host[:port]` and nothing more: no path, no user, not `null`.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let mut letters = scheme.bytes();
+        let is_scheme = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && letters.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        let authority = Authority::parse(authority)?;
+        is_scheme.then_some(Self { scheme, authority })
+    }
+
+    /// Whether the page came over HTTP, not out of an application or extension.
+    pub(super) fn is_web(&self) -> bool {
+        default_port(self.scheme).is_some()
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        self.authority.port_for(self.scheme)
+    }
+
+    pub(super) fn is(&self, other: &Origin<'_>) -> bool {
+        self.scheme.eq_ignore_ascii_case(other.scheme)
+            && self.authority.host == other.authority.host
+            && self.port() == other.port()
+    }
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    if scheme.eq_ignore_ascii_case("https") {
+        Some(443)
+    } else if scheme.eq_ignore_ascii_case("http") {
+        Some(80)
+    } else {
+        None
+    }
+}
+
+fn parse_port(text: &str) -> Option<u16> {
+    // `parse` alone would take a plus sign.
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_digits)
+}
+
+fn is_name(name: &str) -> bool {
+    const LONGEST: usize = 253;
+    name.len() <= LONGEST
+        && name.split('.').all(|label| {
+            !label.is_empty()
+                && label
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_can_be_read() {
+        fn check(text: &str, port: Option<u16>, is_loopback: bool) {
+            let authority = Authority::parse(text).expect(text);
+            assert_eq!(authority.port, port, "{text}");
+            assert_eq!(authority.host.is_loopback(), is_loopback, "{text}");
+        }
+        check("localhost", None, true);
+        check("LocalHost:8080", Some(8080), true);
+        check("localhost.", None, true);
+        check("localhost.:1", Some(1), true);
+        check("127.0.0.1", None, true);
+        check("127.0.0.1:65535", Some(65535), true);
+        check("[::1]", None, true);
+        check("[::1]:80", Some(80), true);
+        check("[0:0:0:0:0:0:0:1]:80", Some(80), true);
+        check("[0000::0001]", None, true);
+        check("127.0.0.2", None, false);
+        check("127.1", None, false);
+        check("2130706433", None, false);
+        check("0x7f.0.0.1", None, false);
+        check("0.0.0.0", None, false);
+        check("[::]", None, false);
+        check("[::ffff:127.0.0.1]", None, false);
+        check("localhost.evil.com", None, false);
+        check("127.0.0.1.evil.com", None, false);
+        check("evil-localhost", None, false);
+        check("foo.localhost", None, false);
+        check("my_service.internal:80", Some(80), false);
+    }
+
+    #[test]
+    fn hosts_that_cannot_be_read() {
+        for text in [
+            "",
+            ".",
+            ":80",
+            "localhost..",
+            ".localhost",
+            "localhost:",
+            "localhost:x",
+            "localhost:+80",
+            "localhost:65536",
+            "localhost:80:80",
+            "localhost:80@evil.com",
+            "localhost@evil.com",
+            "evil.com#localhost",
+            "evil.com?localhost",
+            "evil.com/localhost",
+            "evil.com\\localhost",
+            "local host",
+            "localhost,evil.com",
+            "::1",
+            "[::1",
+            "[::1]80",
+            "[::1]:",
+            "[::1%lo0]",
+            "[localhost]",
+            "[127.0.0.1]",
+            "l\u{f6}calhost",
+            "localhost%00",
+            "*",
+        ] {
+            assert!(Authority::parse(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn origins_by_meaning() {
+        fn check(one: &str, two: &str, same: bool) {
+            let (left, right) = (Origin::parse(one).unwrap(), Origin::parse(two).unwrap());
+            assert_eq!(left.is(&right), same, "{one} {two}");
+        }
+        check("https://a.b", "HTTPS://A.b.:443", true);
+        check("http://a.b:80", "http://a.b", true);
+        check("http://[::1]", "http://[0::1]:80", true);
+        check("app://a", "app://a", true);
+        check("https://a.b", "http://a.b", false);
+        check("https://a.b", "https://a.b:444", false);
+        check("https://a.b", "https://a.bc", false);
+    }
+
+    #[test]
+    fn origins_that_cannot_be_read() {
+        for text in [
+            "null",
+            "",
+            "localhost",
+            "//localhost",
+            "://localhost",
+            "http:localhost",
+            "http:/localhost",
+            "http://",
+            "http://localhost/",
+            "http://user@localhost",
+            "http://user:pw@localhost",
+            "http://localhost#x",
+            "http://localhost http://evil.com",
+            "http://localhost, http://evil.com",
+            "ht tp://localhost",
+            "1http://localhost",
+            "file://",
+            "http://http://localhost",
+        ] {
+            assert!(Origin::parse(text).is_none(), "{text:?}");
+        }
+    }
+}

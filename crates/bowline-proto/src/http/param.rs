@@ -1,0 +1,280 @@
+//! Arguments of a tool that its calls repeat as `Mcp-Param-*` headers.
+//!
+//! A tool asks for it with `x-mcp-header` in its input schema. [`ParamHeaders`] reads that once;
+//! after that a client encodes and a server checks with one pass over the raw arguments.
+//!
+//! What an argument is, not what the schema says it should be, decides how it is compared: a string
+//! where an integer belongs is the validator's to refuse, in words that help a model.
+//!
+//! | argument | a client sends | a server wants |
+//! |---|---|---|
+//! | absent, `null` | nothing | nothing |
+//! | string | it, encoded where needed | the same |
+//! | `true`, `false` | the word | the same |
+//! | an integer within ±(2^53 - 1) | its digits | the same number; `42.0` is `42` |
+//! | any other number | nothing | nothing, or the same text |
+//! | object, array | nothing | nothing |
+//!
+//! Headers that the tool did not ask for are ignored.
+
+mod schema;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use self::schema::AnnotationError;
+use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, only, same};
+use super::sentinel::{decode_value, encode_value};
+use crate::wire::Text;
+
+/// Which arguments of one tool its calls repeat as headers.
+#[derive(Debug, Clone, Default)]
+pub struct ParamHeaders {
+    headers: Vec<ParamHeader>,
+    root: Node,
+}
+
+#[derive(Debug, Clone)]
+struct ParamHeader {
+    name: HeaderName,
+    /// The name as the tool spells it.
+    shown: String,
+}
+
+/// The part of a schema that leads to annotations.
+#[derive(Debug, Clone, Default)]
+struct Node {
+    /// The header of the argument itself, as an index.
+    header: Option<usize>,
+    properties: Vec<(String, Self)>,
+}
+
+impl ParamHeaders {
+    /// Reads the annotations of an input schema.
+    ///
+    /// # Errors
+    /// When one of them breaks a rule. A client leaves the tool out of its list and goes on; a
+    /// server does not start.
+    pub fn parse(schema: &Value) -> Result<Self, AnnotationError> {
+        schema::read(schema)
+    }
+
+    /// Whether the tool asks for no headers.
+    pub fn is_empty(&self) -> bool {
+        self.headers.is_empty()
+    }
+
+    /// The headers of a call with these arguments.
+    ///
+    /// # Errors
+    /// When an argument is there twice or cannot be read, so that nobody can tell what the call
+    /// says.
+    pub fn encode(
+        &self,
+        arguments: Option<&RawValue>,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, ArgumentsError> {
+        let mut encoded = Vec::with_capacity(self.headers.len());
+        for (header, argument) in self.headers.iter().zip(self.find(arguments)?) {
+            let value = match Argument::read(argument)? {
+                Argument::Text(text) => encode_value(&text),
+                Argument::Integer(number) => HeaderValue::from(number),
+                Argument::Absent | Argument::OtherNumber(_) | Argument::Structure => continue,
+            };
+            encoded.push((header.name.clone(), value));
+        }
+        Ok(encoded)
+    }
+
+    /// Whether the headers of a call repeat its arguments.
+    ///
+    /// # Errors
+    /// When one is missing, given twice, unreadable, says something else, or repeats an argument
+    /// that is not there.
+    pub fn check(
+        &self,
+        headers: &HeaderMap,
+        arguments: Option<&RawValue>,
+    ) -> Result<(), HeaderMismatch> {
+        let Some(first) = self.headers.first() else {
+            return Ok(());
+        };
+        let found = self.find(arguments).map_err(|error| {
+            HeaderMismatch::new(first.shown.clone(), HeaderProblem::Unclear(error))
+        })?;
+        for (header, argument) in self.headers.iter().zip(found) {
+            check_one(header, headers, argument)
+                .map_err(|problem| HeaderMismatch::new(header.shown.clone(), problem))?;
+        }
+        Ok(())
+    }
+
+    /// The argument of each header, in order.
+    fn find<'a>(
+        &self,
+        arguments: Option<&'a RawValue>,
+    ) -> Result<Vec<Option<&'a RawValue>>, ArgumentsError> {
+        let mut found = vec![None; self.headers.len()];
+        if let Some(arguments) = arguments.filter(|_| !self.is_empty()) {
+            self.root.find(arguments, &mut found)?;
+        }
+        Ok(found)
+    }
+}
+
+fn check_one(
+    header: &ParamHeader,
+    headers: &HeaderMap,
+    argument: Option<&RawValue>,
+) -> Result<(), HeaderProblem> {
+    let argument = Argument::read(argument).map_err(HeaderProblem::Unclear)?;
+    let Some(value) = only(headers, &header.name)? else {
+        return match argument {
+            Argument::Absent | Argument::OtherNumber(_) | Argument::Structure => Ok(()),
+            Argument::Text(text) => Err(HeaderProblem::Missing { body: text.into_owned() }),
+            Argument::Integer(number) => Err(HeaderProblem::Missing { body: number.to_string() }),
+        };
+    };
+    let said = decode_value(value).map_err(|reason| malformed(value, reason))?;
+    match argument {
+        Argument::Absent | Argument::Structure => {
+            Err(HeaderProblem::Unexpected { said: said.into_owned() })
+        }
+        Argument::Text(text) => same(&said, &text),
+        Argument::OtherNumber(text) => same(&said, text),
+        Argument::Integer(number) if read_integer(&said) == Some(number) => Ok(()),
+        Argument::Integer(number) => same(&said, &number.to_string()),
+    }
+}
+
+/// An argument as far as headers care.
+enum Argument<'a> {
+    Absent,
+    Text(Cow<'a, str>),
+    Integer(i64),
+    /// A fraction, or too big for every peer to hold exactly.
+    OtherNumber(&'a str),
+    Structure,
+}
+
+impl<'a> Argument<'a> {
+    fn read(raw: Option<&'a RawValue>) -> Result<Self, ArgumentsError> {
+        let Some(raw) = raw.map(RawValue::get) else {
+            return Ok(Self::Absent);
+        };
+        Ok(match raw.as_bytes() {
+            [b'n', ..] => Self::Absent,
+            [b't' | b'f', ..] => Self::Text(Cow::Borrowed(raw)),
+            [b'"', ..] => Self::Text(serde_json::from_str::<Text<'_>>(raw)?.0),
+            [b'{' | b'[', ..] => Self::Structure,
+            _ => read_json_integer(raw).map_or(Self::OtherNumber(raw), Self::Integer),
+        })
+    }
+}
+
+/// The integers that every peer holds exactly, JavaScript included.
+const SAFE: i64 = 9_007_199_254_740_991;
+
+/// An integer as JSON Schema has it: `42`, `42.0` and `4.2e1` alike.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "whole and within the exact range"
+)]
+fn read_json_integer(text: &str) -> Option<i64> {
+    let number = text.parse().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        let is_integer = number.fract() == 0.0 && number.abs() <= SAFE as f64;
+        is_integer.then_some(number as i64)
+    });
+    number.filter(|number: &i64| number.unsigned_abs() <= SAFE.unsigned_abs())
+}
+
+/// An integer as headers have it: digits, and perhaps zeros behind a point.
+fn read_integer(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_whole = !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
+    whole.parse().ok().filter(|_| is_whole)
+}
+
+impl Node {
+    fn find<'a>(
+        &self,
+        raw: &'a RawValue,
+        found: &mut [Option<&'a RawValue>],
+    ) -> Result<(), ArgumentsError> {
+        if let Some(header) = self.header {
+            found[header] = Some(raw);
+        }
+        if self.properties.is_empty() || !raw.get().starts_with('{') {
+            return Ok(());
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+        let members = Members(&self.properties).deserialize(&mut deserializer)?;
+        for ((_, node), member) in self.properties.iter().zip(members) {
+            if let Some(member) = member {
+                node.find(member, found)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the members of an object that lead to annotations, each at most once.
+struct Members<'n>(&'n [(String, Node)]);
+
+impl<'de> DeserializeSeed<'de> for Members<'_> {
+    type Value = Vec<Option<&'de RawValue>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = Vec<Option<&'de RawValue>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = vec![None; self.0.len()];
+        while let Some(Text(key)) = map.next_key()? {
+            let Some(index) = self.0.iter().position(|(name, _)| *name == key) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            // Some readers take the first, some the last; a header could only agree with one.
+            if members[index].replace(map.next_value()?).is_some() {
+                return Err(de::Error::custom(format_args!("{key:?} is there twice")));
+            }
+        }
+        Ok(members)
+    }
+}
+
+/// Why it cannot be told what a call's arguments say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentsError(String);
+
+impl From<serde_json::Error> for ArgumentsError {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for ArgumentsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "arguments: {}", self.0)
+    }
+}
+
+impl std::error::Error for ArgumentsError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The Model Context Protocol as pure code: five revisions, no I/O, no clock, no runtime.
+//!
+//! Bytes go in, values come out, and the other way round. Whoever owns the pipe, the socket or the
+//! clock calls; nothing here waits. In reading order:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`wire`] | bytes to one JSON-RPC [`Message`](wire::Message) and back |
+//! | [`line`](mod@line), [`sse`] | bytes of a stream to frames: one a line, one a server-sent event |
+//! | [`model`] | a plain type for every concept of the specification |
+//! | [`method`] | the table: every method, its parameters, its result, who may send it when |
+//! | [`revision`] | the revisions, and every difference between them |
+//! | [`decode`] | raw JSON to types, with errors that name the place |
+//! | [`session`] | state machines: calls, requests, lifecycle, eras, subscriptions, replay |
+//! | `http` | which headers must say what, with the feature `http` |
+//! | [`json`], [`members`], [`error`], [`base64`] | JSON that is carried but not read; ordered objects; codes |
+//!
+//! # A request, read and answered
+//!
+//! ```
+//! use bowline_proto::decode::decode_params;
+//! use bowline_proto::method::{CallTool, Method};
+//! use bowline_proto::model::{CallToolParams, CallToolResult};
+//! use bowline_proto::revision::{Adapt, Revision};
+//! use bowline_proto::wire::{Message, encode_response};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Sum { a: i64, b: i64 }
+//!
+//! let frame = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":
+//!     {"name":"sum","arguments":{"a":1023123,"b":2352345}}}"#;
+//! let Message::Request(request) = Message::parse(frame)? else { panic!("a request") };
+//! assert_eq!(request.method, CallTool::NAME);
+//!
+//! let call: CallToolParams<'_> = decode_params(&request.method, request.params)?;
+//! let Sum { a, b } = serde_json::from_str(call.arguments.unwrap().get())?;
+//!
+//! let mut result = CallToolResult::success(vec![(a + b).to_string().into()]);
+//! result.adapt(Revision::V2024_11_05)?;
+//! let mut out = Vec::new();
+//! encode_response(&mut out, &request.id, &result)?;
+//! assert_eq!(
+//!     out,
+//!     br#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"3375468"}],"isError":false}}"#
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod base64;
+mod buffer;
+pub mod decode;
+pub mod error;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod json;
+pub mod line;
+pub mod members;
+pub mod method;
+pub mod model;
+pub mod revision;
+pub mod session;
+pub mod sse;
+mod tagged;
+pub mod wire;

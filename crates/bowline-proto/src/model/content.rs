@@ -1,0 +1,289 @@
+//! Content: what tools answer, prompts hold and models write.
+
+use serde::de::MapAccess;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Meta, Resource, ResourceContents};
+use crate::json::{Extra, Json, present};
+use crate::tagged::{Rest, Tagged, read_tagged};
+
+/// One piece of a tool's answer or of a prompt's message.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// A picture.
+    Image(ImageContent),
+    /// Sound. Since 2025-03-26.
+    Audio(AudioContent),
+    /// A resource that can be read. Since 2025-06-18.
+    ResourceLink(Resource),
+    /// A resource, contents included.
+    #[serde(rename = "resource")]
+    EmbeddedResource(EmbeddedResource),
+    /// A kind that this library does not know, with all its members.
+    #[serde(untagged)]
+    Other(Extra),
+}
+
+impl ContentBlock {
+    /// A block of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent { text: text.into(), ..TextContent::default() })
+    }
+
+    /// A picture, its bytes in base64.
+    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self::Image(ImageContent {
+            data: data.into(),
+            mime_type: mime_type.into(),
+            ..ImageContent::default()
+        })
+    }
+
+    /// Sound, its bytes in base64.
+    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self::Audio(AudioContent {
+            data: data.into(),
+            mime_type: mime_type.into(),
+            ..AudioContent::default()
+        })
+    }
+
+    /// A resource, contents included.
+    pub fn resource(resource: ResourceContents) -> Self {
+        Self::EmbeddedResource(EmbeddedResource { resource, annotations: None, meta: None })
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for ContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl Tagged for ContentBlock {
+    const TAG: &'static str = "type";
+    const WHAT: &'static str = "a content block";
+
+    fn read<'de, A: MapAccess<'de>>(
+        kind: Option<&str>,
+        rest: Rest<'de, A>,
+    ) -> Result<Self, A::Error> {
+        match kind {
+            Some("text") => TextContent::deserialize(rest).map(Self::Text),
+            Some("image") => ImageContent::deserialize(rest).map(Self::Image),
+            Some("audio") => AudioContent::deserialize(rest).map(Self::Audio),
+            Some("resource_link") => Resource::deserialize(rest).map(Self::ResourceLink),
+            Some("resource") => EmbeddedResource::deserialize(rest).map(Self::EmbeddedResource),
+            Some(kind) => {
+                let mut members = Extra::deserialize(rest)?;
+                members.insert("type".to_owned(), kind.into());
+                Ok(Self::Other(members))
+            }
+            None => Err(serde::de::Error::missing_field("type")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_tagged(deserializer)
+    }
+}
+
+/// One piece of a message to or from a model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SamplingContent {
+    /// Text.
+    Text(TextContent),
+    /// A picture.
+    Image(ImageContent),
+    /// Sound. Since 2025-03-26.
+    Audio(AudioContent),
+    /// The model wants a tool called. Since 2025-11-25.
+    ToolUse(ToolUseContent),
+    /// What the tool answered. Since 2025-11-25.
+    ToolResult(ToolResultContent),
+    /// A kind that this library does not know, with all its members.
+    #[serde(untagged)]
+    Other(Extra),
+}
+
+impl SamplingContent {
+    /// A block of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent { text: text.into(), ..TextContent::default() })
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+impl Tagged for SamplingContent {
+    const TAG: &'static str = "type";
+    const WHAT: &'static str = "a content block";
+
+    fn read<'de, A: MapAccess<'de>>(
+        kind: Option<&str>,
+        rest: Rest<'de, A>,
+    ) -> Result<Self, A::Error> {
+        match kind {
+            Some("text") => TextContent::deserialize(rest).map(Self::Text),
+            Some("image") => ImageContent::deserialize(rest).map(Self::Image),
+            Some("audio") => AudioContent::deserialize(rest).map(Self::Audio),
+            Some("tool_use") => ToolUseContent::deserialize(rest).map(Self::ToolUse),
+            Some("tool_result") => ToolResultContent::deserialize(rest).map(Self::ToolResult),
+            Some(kind) => {
+                let mut members = Extra::deserialize(rest)?;
+                members.insert("type".to_owned(), kind.into());
+                Ok(Self::Other(members))
+            }
+            None => Err(serde::de::Error::missing_field("type")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SamplingContent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_tagged(deserializer)
+    }
+}
+
+/// Text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextContent {
+    /// The text itself.
+    pub text: String,
+    /// For whom, how important.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// A picture.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageContent {
+    /// The bytes, in base64.
+    pub data: String,
+    /// Their type.
+    pub mime_type: String,
+    /// For whom, how important.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Sound. Since 2025-03-26.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AudioContent {
+    /// The bytes, in base64.
+    pub data: String,
+    /// Their type.
+    pub mime_type: String,
+    /// For whom, how important.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// A resource, contents included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddedResource {
+    /// The contents.
+    pub resource: ResourceContents,
+    /// For whom, how important.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// A model wants a tool called. Since 2025-11-25.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolUseContent {
+    /// What the answer must name.
+    pub id: String,
+    /// Which tool.
+    pub name: String,
+    /// The arguments, an object.
+    pub input: Json,
+    /// What travels beside it.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// What a tool answered to a model. Since 2025-11-25.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResultContent {
+    /// Which [`ToolUseContent`] this answers.
+    pub tool_use_id: String,
+    /// The answer.
+    #[serde(default)]
+    pub content: Vec<ContentBlock>,
+    /// The answer as data: an object up to 2025-11-25, any value after.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Json>,
+    /// Whether the tool failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// What travels beside it.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Hints for whoever shows or uses a piece of content.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// For whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Vec<Role>>,
+    /// How important: 1 is required, 0 is entirely optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<f64>,
+    /// When it last changed, in ISO 8601. Since 2025-06-18.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// Who speaks or listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}

@@ -1,0 +1,262 @@
+//! `_meta`: what travels beside the payload of every message.
+//!
+//! Most of it is opaque ([`Meta`]). The keys that the protocol reserves have typed access. On
+//! requests from a client `_meta` is read on the hot path, so [`RequestMeta`] borrows from the
+//! frame and leaves what it does not need as raw JSON.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{Implementation, LoggingLevel, ResultType};
+use crate::json::Extra;
+use crate::members::RawMembers;
+use crate::wire::{Id, Text, once};
+
+/// Reserved keys of `_meta`.
+pub mod meta_key {
+    /// Asks for progress notifications, under this token.
+    pub const PROGRESS_TOKEN: &str = "progressToken";
+    /// The revision a modern request is written in.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// Who sends a modern request.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// What the sender of a modern request can do.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// From which level on a modern request wants log messages.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// Who sends a modern result.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// Which `subscriptions/listen` request a message belongs to.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    /// Which task a message belongs to. 2025-11-25.
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+    /// W3C trace context, without prefix by exception.
+    pub const TRACEPARENT: &str = "traceparent";
+    /// W3C trace context.
+    pub const TRACESTATE: &str = "tracestate";
+    /// W3C baggage.
+    pub const BAGGAGE: &str = "baggage";
+}
+
+/// What the sender of a request wants progress notifications to carry: a string or an integer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ProgressToken(pub Id);
+
+impl<T: Into<Id>> From<T> for ProgressToken {
+    fn from(token: T) -> Self {
+        Self(token.into())
+    }
+}
+
+/// `_meta` of a notification, a result, or a listed item.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Meta(pub Map<String, Value>);
+
+impl Meta {
+    /// The value of a key, as a type of the caller's; `None` if absent or of another type.
+    pub fn read<T: de::DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.0.get(key).and_then(|value| T::deserialize(value).ok())
+    }
+
+    /// Sets a key.
+    pub fn set(&mut self, key: &str, value: impl Serialize) {
+        if let Ok(value) = serde_json::to_value(value) {
+            self.0.insert(key.to_owned(), value);
+        }
+    }
+
+    /// Who sent a modern result.
+    pub fn server_info(&self) -> Option<Implementation> {
+        self.read(meta_key::SERVER_INFO)
+    }
+
+    /// Which `subscriptions/listen` request this belongs to.
+    pub fn subscription_id(&self) -> Option<Id> {
+        self.read(meta_key::SUBSCRIPTION_ID)
+    }
+
+    /// Under which token the sender of a request wants progress.
+    pub fn progress_token(&self) -> Option<ProgressToken> {
+        self.read(meta_key::PROGRESS_TOKEN)
+    }
+}
+
+/// `_meta` of a request from a client, borrowed from the frame.
+#[derive(Debug, Clone, Default)]
+pub struct RequestMeta<'a> {
+    /// Asks for progress notifications.
+    pub progress_token: Option<ProgressToken>,
+    /// The revision of a modern request. Its presence is the claim to be one.
+    pub protocol_version: Option<Cow<'a, str>>,
+    /// What the sender can do: a [`ClientCapabilities`](super::ClientCapabilities), not read yet.
+    pub client_capabilities: Option<&'a RawValue>,
+    /// Who sends: an [`Implementation`], not read yet. For display and logs only.
+    pub client_info: Option<&'a RawValue>,
+    /// From which level on log messages are wanted.
+    pub log_level: Option<LoggingLevel>,
+    /// Everything else.
+    pub others: RawMembers<'a>,
+}
+
+impl RequestMeta<'_> {
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.progress_token.is_none()
+            && self.protocol_version.is_none()
+            && self.client_capabilities.is_none()
+            && self.client_info.is_none()
+            && self.log_level.is_none()
+            && self.others.is_empty()
+    }
+
+    /// The W3C `traceparent`, if it is there and a string.
+    pub fn traceparent(&self) -> Option<String> {
+        let raw = self.others.get(meta_key::TRACEPARENT)?;
+        serde_json::from_str(raw.get()).ok()
+    }
+}
+
+impl PartialEq for RequestMeta<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
+        self.progress_token == other.progress_token
+            && self.protocol_version == other.protocol_version
+            && text(self.client_capabilities) == text(other.client_capabilities)
+            && text(self.client_info) == text(other.client_info)
+            && self.log_level == other.log_level
+            && self.others == other.others
+    }
+}
+
+impl Serialize for RequestMeta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(token) = &self.progress_token {
+            map.serialize_entry(meta_key::PROGRESS_TOKEN, token)?;
+        }
+        if let Some(version) = &self.protocol_version {
+            map.serialize_entry(meta_key::PROTOCOL_VERSION, version)?;
+        }
+        if let Some(info) = self.client_info {
+            map.serialize_entry(meta_key::CLIENT_INFO, info)?;
+        }
+        if let Some(capabilities) = self.client_capabilities {
+            map.serialize_entry(meta_key::CLIENT_CAPABILITIES, capabilities)?;
+        }
+        if let Some(level) = self.log_level {
+            map.serialize_entry(meta_key::LOG_LEVEL, &level)?;
+        }
+        for (key, value) in self.others.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RequestMeta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RequestMetaVisitor)
+    }
+}
+
+struct RequestMetaVisitor;
+
+impl<'de> Visitor<'de> for RequestMetaVisitor {
+    type Value = RequestMeta<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut meta = RequestMeta::default();
+        while let Some(Text(key)) = map.next_key()? {
+            match key.as_ref() {
+                meta_key::PROGRESS_TOKEN => {
+                    once(meta_key::PROGRESS_TOKEN, &mut meta.progress_token, map.next_value()?)?;
+                }
+                meta_key::PROTOCOL_VERSION => {
+                    let Text(version) = map.next_value()?;
+                    once(meta_key::PROTOCOL_VERSION, &mut meta.protocol_version, version)?;
+                }
+                meta_key::CLIENT_CAPABILITIES => {
+                    let slot = &mut meta.client_capabilities;
+                    once(meta_key::CLIENT_CAPABILITIES, slot, map.next_value()?)?;
+                }
+                meta_key::CLIENT_INFO => {
+                    once(meta_key::CLIENT_INFO, &mut meta.client_info, map.next_value()?)?;
+                }
+                meta_key::LOG_LEVEL => {
+                    once(meta_key::LOG_LEVEL, &mut meta.log_level, map.next_value()?)?;
+                }
+                _ => meta.others.push(key, map.next_value()?),
+            }
+        }
+        Ok(meta)
+    }
+}
+
+/// The parameters of a request from a client: any of them may carry `_meta`.
+pub trait RequestParams<'a> {
+    /// What travels beside the parameters.
+    fn meta(&self) -> &RequestMeta<'a>;
+
+    /// The same, to be filled in.
+    fn meta_mut(&mut self) -> &mut RequestMeta<'a>;
+}
+
+/// What all results have in common.
+pub trait ResultBody {
+    /// Which form of result it is. Only modern results say it.
+    fn result_type_mut(&mut self) -> &mut Option<ResultType>;
+
+    /// What travels beside the result.
+    fn meta_mut(&mut self) -> &mut Option<Meta>;
+
+    /// Members that the specification does not name.
+    fn extra_mut(&mut self) -> &mut Extra;
+}
+
+/// Writes [`RequestParams`] for structs with a member `meta`.
+macro_rules! request_params {
+    ($($name:ident),* $(,)?) => {$(
+        impl<'a> $crate::model::RequestParams<'a> for $name<'a> {
+            fn meta(&self) -> &$crate::model::RequestMeta<'a> {
+                &self.meta
+            }
+
+            fn meta_mut(&mut self) -> &mut $crate::model::RequestMeta<'a> {
+                &mut self.meta
+            }
+        }
+    )*};
+}
+pub(super) use request_params;
+
+/// Writes [`ResultBody`] for structs with members `result_type`, `meta` and `extra`.
+macro_rules! result_body {
+    ($($name:ty),* $(,)?) => {$(
+        impl $crate::model::ResultBody for $name {
+            fn result_type_mut(&mut self) -> &mut Option<$crate::model::ResultType> {
+                &mut self.result_type
+            }
+
+            fn meta_mut(&mut self) -> &mut Option<$crate::model::Meta> {
+                &mut self.meta
+            }
+
+            fn extra_mut(&mut self) -> &mut $crate::json::Extra {
+                &mut self.extra
+            }
+        }
+    )*};
+}
+pub(super) use result_body;

@@ -1,0 +1,115 @@
+//! What lists and results share: pages, cache hints, result types.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Meta, RequestMeta, request_params, result_body};
+use crate::json::Extra;
+use crate::wire::Text;
+
+/// The parameters of every list request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PaginatedParams<'a> {
+    /// Where the last page ended. The empty string is a cursor too; only absence means the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// What travels beside the parameters.
+    #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
+    pub meta: RequestMeta<'a>,
+}
+
+/// The parameters of a request that has none of its own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EmptyParams<'a> {
+    /// What travels beside them.
+    #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
+    pub meta: RequestMeta<'a>,
+}
+
+/// The result of a request that has nothing to tell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmptyResult {
+    /// Which form of result this is. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members that the specification does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+request_params!(PaginatedParams, EmptyParams);
+result_body!(EmptyResult);
+
+/// Which form a modern result has. Legacy results do not say, and are complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultType {
+    /// The answer.
+    Complete,
+    /// Questions that must be answered first.
+    InputRequired,
+    /// A task that will have the answer. Only for clients that declare the tasks extension.
+    Task,
+    /// A form we do not know: the response cannot be used.
+    Other(String),
+}
+
+impl ResultType {
+    /// The word for it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Complete => "complete",
+            Self::InputRequired => "input_required",
+            Self::Task => "task",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for ResultType {
+    fn from(word: &str) -> Self {
+        match word {
+            "complete" => Self::Complete,
+            "input_required" => Self::InputRequired,
+            "task" => Self::Task,
+            _ => Self::Other(word.to_owned()),
+        }
+    }
+}
+
+// By hand, both, because every modern result has one and the derived forms copy it.
+impl Serialize for ResultType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(|Text(word)| Self::from(&*word))
+    }
+}
+
+/// Who may reuse a cached result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anybody: it is the same for all.
+    Public,
+    /// Only whoever asked, under the same authorization.
+    #[default]
+    Private,
+}
+
+/// Reads `ttlMs`, in which a negative or fractional number from a careless peer means what it can.
+pub(super) fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<serde_json::Number>::deserialize(deserializer)?;
+    Ok(number.map(|number| {
+        // `as` saturates: below zero is zero, NaN is zero.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        let rounded = number.as_f64().unwrap_or(0.0) as u64;
+        number.as_u64().unwrap_or(rounded)
+    }))
+}

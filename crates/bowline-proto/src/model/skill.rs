@@ -1,0 +1,123 @@
+//! Skills, as the draft extension `io.modelcontextprotocol/skills` has them: instructions for a
+//! model that a server lists and serves as resources.
+
+use serde::{Deserialize, Serialize};
+
+use super::page::millis;
+use super::{CacheScope, Meta, RequestMeta, Resource, ResultType, request_params, result_body};
+use crate::json::{Extra, Json};
+
+/// The identifier of the extension.
+pub const ID: &str = "io.modelcontextprotocol/skills";
+
+/// A skill, as a server lists it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Skill {
+    /// The URI of its `SKILL.md`.
+    pub uri: String,
+    /// The front matter of that file, as JSON.
+    pub frontmatter: Extra,
+    /// Its files, each with a digest; or the word `dynamic`.
+    pub resources: Json,
+    /// Members that the specification does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The result of `skills/list`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListSkillsResult {
+    /// Which form of result this is. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// The skills of this page.
+    pub skills: Vec<Skill>,
+    /// Where the next page starts; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// For how long the result stays fresh. Since 2026-07-28.
+    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may reuse it. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members that the specification does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The parameters of `skills/get`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetSkillParams<'a> {
+    /// The URI of its `SKILL.md`.
+    pub uri: String,
+    /// What travels beside the parameters.
+    #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
+    pub meta: RequestMeta<'a>,
+}
+
+/// The result of `skills/get`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetSkillResult {
+    /// Which form of result this is. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// The skill.
+    pub skill: Skill,
+    /// For how long the result stays fresh. Since 2026-07-28.
+    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may reuse it. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members that the specification does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The parameters of `resources/directory/read`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadDirectoryParams<'a> {
+    /// Which folder.
+    pub uri: String,
+    /// Where the last page ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// What travels beside the parameters.
+    #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
+    pub meta: RequestMeta<'a>,
+}
+
+/// The result of `resources/directory/read`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadDirectoryResult {
+    /// Which form of result this is. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// What is directly in it.
+    pub resources: Vec<Resource>,
+    /// Where the next page starts; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members that the specification does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+request_params!(GetSkillParams, ReadDirectoryParams);
+result_body!(ListSkillsResult, GetSkillResult, ReadDirectoryResult);

@@ -1,0 +1,80 @@
+//! Making a value fit for a peer's revision, in place, just before it is encoded.
+//!
+//! One rule a line, next to the type it is about. Members that a revision lacks are dropped where
+//! the meaning survives without them, turned into something older where it does not, and refused
+//! where neither is possible.
+
+mod capability;
+mod content;
+mod item;
+mod params;
+mod question;
+mod result;
+
+use std::fmt;
+
+use super::Revision;
+
+/// A value that can be made fit for a revision.
+pub trait Adapt {
+    /// Drops, turns or adds what the revision demands. Afterwards the value may be encoded for a
+    /// peer that speaks it, and for no other.
+    ///
+    /// # Errors
+    /// When the revision has no way to say this.
+    fn adapt(&mut self, to: Revision) -> Result<(), Unsupported>;
+}
+
+/// Something that a revision cannot express.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// What it is.
+    pub what: &'static str,
+    /// The revision that lacks it.
+    pub revision: Revision,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "protocol revision {} has no {}", self.revision, self.what)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// Refuses.
+fn unsupported(what: &'static str, revision: Revision) -> Result<(), Unsupported> {
+    Err(Unsupported { what, revision })
+}
+
+/// Drops a member that came with `first`, for peers older than that.
+fn since<T>(first: Revision, to: Revision, member: &mut Option<T>) {
+    if to < first {
+        *member = None;
+    }
+}
+
+/// Drops a member that only `revision` has, for all other peers.
+fn only<T>(revision: Revision, to: Revision, member: &mut Option<T>) {
+    if to != revision {
+        *member = None;
+    }
+}
+
+impl<T: Adapt> Adapt for Vec<T> {
+    fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
+        self.iter_mut().try_for_each(|item| item.adapt(to))
+    }
+}
+
+impl<T: Adapt> Adapt for Option<T> {
+    fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
+        self.iter_mut().try_for_each(|item| item.adapt(to))
+    }
+}
+
+impl<T: Adapt> Adapt for Box<T> {
+    fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
+        self.as_mut().adapt(to)
+    }
+}

@@ -1,0 +1,76 @@
+//! Error codes: one neutral meaning, written as each revision writes it.
+
+use super::Revision::{self, *};
+use crate::error::{ErrorCode, ErrorObject};
+use crate::method::{Method, ReadResource};
+
+/// Writes an error the way a revision writes it.
+///
+/// Inside, a missing resource is always [`ErrorCode::RESOURCE_NOT_FOUND`]. Codes that a revision
+/// reserves but does not have become the nearest one that it has; the sentence says the rest.
+pub fn adapt_error(error: &mut ErrorObject, to: Revision) {
+    error.code = match error.code {
+        ErrorCode::RESOURCE_NOT_FOUND if to.is_modern() => ErrorCode::INVALID_PARAMS,
+        ErrorCode::HEADER_MISMATCH
+        | ErrorCode::MISSING_CLIENT_CAPABILITY
+        | ErrorCode::UNSUPPORTED_VERSION
+            if !to.is_modern() =>
+        {
+            ErrorCode::INVALID_REQUEST
+        }
+        ErrorCode::URL_ELICITATION_REQUIRED if to != V2025_11_25 => ErrorCode::INVALID_REQUEST,
+        code => code,
+    };
+}
+
+/// Reads a peer's error into its neutral meaning: `resources/read` answered with a code of either
+/// era for a resource that is not there.
+pub fn neutral_error(mut error: ErrorObject, method: &str) -> ErrorObject {
+    let names_uri = |error: &ErrorObject| {
+        error.data.as_ref().is_some_and(|data| data.to_value().get("uri").is_some())
+    };
+    if method == ReadResource::NAME && error.code == ErrorCode::INVALID_PARAMS && names_uri(&error)
+    {
+        error.code = ErrorCode::RESOURCE_NOT_FOUND;
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_resource_has_a_code_in_each_era() {
+        let written = |to| {
+            let mut error = ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, "none");
+            adapt_error(&mut error, to);
+            error.code.0
+        };
+        assert_eq!(Revision::ALL.map(written), [-32002, -32002, -32002, -32002, -32602]);
+        let read = |code: i64, method: &str| {
+            let error = ErrorObject::new(ErrorCode(code), "none");
+            neutral_error(error.with_data(json!({ "uri": "a:b" }).into()), method).code
+        };
+        assert_eq!(read(-32602, "resources/read"), ErrorCode::RESOURCE_NOT_FOUND);
+        assert_eq!(read(-32002, "resources/read"), ErrorCode::RESOURCE_NOT_FOUND);
+        assert_eq!(read(-32602, "tools/call"), ErrorCode::INVALID_PARAMS);
+    }
+
+    #[test]
+    fn codes_of_another_revision_are_never_sent() {
+        for to in Revision::ALL {
+            for code in [-32020, -32021, -32022, -32042] {
+                let mut error = ErrorObject::new(ErrorCode(code), "x");
+                adapt_error(&mut error, to);
+                let foreign = match code {
+                    -32042 => to != V2025_11_25,
+                    _ => !to.is_modern(),
+                };
+                assert_eq!(error.code.0 != code, foreign, "{code} to {to}");
+            }
+        }
+    }
+}

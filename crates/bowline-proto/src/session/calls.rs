@@ -1,0 +1,319 @@
+//! Who waits for which answer.
+//!
+//! A [`Calls`] belongs to the one loop that reads a connection. It hands out ids, remembers a
+//! waiter for each, and gives the waiter back when the answer comes. It does not know what a
+//! waiter is: a oneshot sender in the client, a plain number in the tests.
+//!
+//! Deadlines are kept without an ordered queue: most calls are answered long before theirs, so
+//! [`Calls::next_deadline`] is a lower bound that a rare scan puts right.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::wire::Id;
+
+/// How long a call may take. `None` is for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeout {
+    /// Without an answer and without progress.
+    pub idle: Option<Duration>,
+    /// In all, whatever progress is reported.
+    pub total: Option<Duration>,
+}
+
+impl Timeout {
+    /// For calls that end when somebody ends them, such as `subscriptions/listen`.
+    pub const NEVER: Self = Self { idle: None, total: None };
+
+    /// One bound, which progress does not move.
+    pub const fn fixed(total: Duration) -> Self {
+        Self { idle: None, total: Some(total) }
+    }
+
+    fn deadline(self, opened: Instant, heard: Instant) -> Option<Instant> {
+        let idle = self.idle.and_then(|idle| heard.checked_add(idle));
+        let total = self.total.and_then(|total| opened.checked_add(total));
+        idle.into_iter().chain(total).min()
+    }
+}
+
+/// A minute of silence, an hour in all.
+impl Default for Timeout {
+    fn default() -> Self {
+        Self { idle: Some(Duration::from_secs(60)), total: Some(Duration::from_secs(60 * 60)) }
+    }
+}
+
+/// Requests sent and not yet answered.
+///
+/// **Invariant:** a waiter leaves exactly once: by its answer, by its timeout, because its caller
+/// gave up, or with all the others when the connection ends. After that its id means nothing, and
+/// a late answer is told apart from one to a question never asked.
+#[derive(Debug)]
+pub struct Calls<W> {
+    next: i64,
+    waiting: HashMap<i64, Waiting<W>>,
+    /// Not later than any deadline in `waiting`. Earlier, when that call has been answered since.
+    earliest: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Waiting<W> {
+    waiter: W,
+    method: Cow<'static, str>,
+    opened: Instant,
+    timeout: Timeout,
+    deadline: Option<Instant>,
+}
+
+/// Whom an answer is for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer<W> {
+    /// This one waits for it.
+    Awaited(W),
+    /// Nobody any more: the call has been answered, timed out or given up. Drop it.
+    Late,
+    /// Nobody ever: we gave out no such id. The peer is confused.
+    Unknown,
+}
+
+/// A call that got no answer in time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Expired<W> {
+    /// Under which it was sent; what a cancellation names.
+    pub id: Id,
+    /// Which question.
+    pub method: Cow<'static, str>,
+    /// How long it has waited.
+    pub age: Duration,
+    /// Who waited.
+    pub waiter: W,
+}
+
+/// A call that waits, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending<'a> {
+    /// Under which it was sent.
+    pub id: Id,
+    /// Which question.
+    pub method: &'a str,
+    /// How long it has waited.
+    pub age: Duration,
+}
+
+impl<W> Calls<W> {
+    /// No calls. The first id is 1.
+    pub fn new() -> Self {
+        Self { next: 1, waiting: HashMap::new(), earliest: None }
+    }
+
+    /// Remembers a call and gives the id to send it under. No id is given out twice.
+    pub fn open(
+        &mut self,
+        now: Instant,
+        method: impl Into<Cow<'static, str>>,
+        timeout: Timeout,
+        waiter: W,
+    ) -> Id {
+        let number = self.next;
+        self.next += 1;
+        let deadline = timeout.deadline(now, now);
+        self.earliest = earlier(self.earliest, deadline);
+        let waiting = Waiting { waiter, method: method.into(), opened: now, timeout, deadline };
+        self.waiting.insert(number, waiting);
+        Id::from(number)
+    }
+
+    /// Takes in an answer. `"1"` does not answer `1`.
+    pub fn close(&mut self, id: &Id) -> Answer<W> {
+        let Some(number) = self.number(id) else {
+            return Answer::Unknown;
+        };
+        match self.waiting.remove(&number) {
+            Some(waiting) => Answer::Awaited(waiting.waiter),
+            None => Answer::Late,
+        }
+    }
+
+    /// Takes in progress: the wait begins anew, within the bound on the whole. Says whether
+    /// anybody waits.
+    pub fn touch(&mut self, now: Instant, id: &Id) -> bool {
+        let waiting = id.as_i64().and_then(|id| self.waiting.get_mut(&id));
+        let Some(waiting) = waiting else {
+            return false;
+        };
+        let deadline = waiting.timeout.deadline(waiting.opened, now);
+        // A loop may take in progress with an older `now` than the last one.
+        waiting.deadline = waiting.deadline.max(deadline);
+        true
+    }
+
+    /// The caller no longer wants the answer. If there is a waiter, cancel on the wire.
+    pub fn abandon(&mut self, id: &Id) -> Option<W> {
+        let waiting = self.waiting.remove(&id.as_i64()?)?;
+        Some(waiting.waiter)
+    }
+
+    /// Takes out the calls whose time is up, oldest first.
+    pub fn expire(&mut self, now: Instant) -> Vec<Expired<W>> {
+        if self.earliest.is_none_or(|earliest| earliest > now) {
+            return Vec::new();
+        }
+        let is_due = |waiting: &mut Waiting<W>| waiting.deadline.is_some_and(|end| end <= now);
+        let due = self.waiting.extract_if(|_, waiting| is_due(waiting));
+        let mut expired: Vec<Expired<W>> = due
+            .map(|(number, waiting)| Expired {
+                id: Id::from(number),
+                method: waiting.method,
+                age: now.saturating_duration_since(waiting.opened),
+                waiter: waiting.waiter,
+            })
+            .collect();
+        expired.sort_by(|one, two| one.id.cmp(&two.id));
+        let deadlines = self.waiting.values().filter_map(|waiting| waiting.deadline);
+        self.earliest = deadlines.min();
+        expired
+    }
+
+    /// When to call [`Calls::expire`] next. May be too early, never too late.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.earliest.filter(|_| !self.waiting.is_empty())
+    }
+
+    /// Takes out all calls, oldest first: the connection has ended.
+    pub fn drain(&mut self) -> Vec<(Id, W)> {
+        self.earliest = None;
+        let mut all: Vec<(i64, W)> = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .map(|(number, waiting)| (number, waiting.waiter))
+            .collect();
+        all.sort_by_key(|(number, _)| *number);
+        all.into_iter().map(|(number, waiter)| (Id::from(number), waiter)).collect()
+    }
+
+    /// The calls that wait, oldest first.
+    pub fn pending(&self, now: Instant) -> Vec<Pending<'_>> {
+        let mut all: Vec<Pending<'_>> = self
+            .waiting
+            .iter()
+            .map(|(number, waiting)| Pending {
+                id: Id::from(*number),
+                method: &waiting.method,
+                age: now.saturating_duration_since(waiting.opened),
+            })
+            .collect();
+        all.sort_by(|one, two| one.id.cmp(&two.id));
+        all
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The number of an id that we gave out.
+    fn number(&self, id: &Id) -> Option<i64> {
+        id.as_i64().filter(|id| (1..self.next).contains(id))
+    }
+}
+
+impl<W> Default for Calls<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn earlier(one: Option<Instant>, two: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(two).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::base;
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const TIMEOUT: Timeout =
+        Timeout { idle: Some(Duration::from_secs(10)), total: Some(Duration::from_secs(25)) };
+
+    #[test]
+    fn a_waiter_leaves_once() {
+        type Leave = fn(&mut Calls<&'static str>, &Id) -> bool;
+        fn check(how: &str, leave: Leave) {
+            let mut calls = Calls::new();
+            let id = calls.open(base(), "ping", TIMEOUT, "me");
+            assert!(leave(&mut calls, &id), "{how}");
+            assert_eq!(calls.close(&id), Answer::Late, "{how}");
+            assert_eq!(calls.abandon(&id), None, "{how}");
+            assert!(calls.expire(base() + 100 * SECOND).is_empty(), "{how}");
+            assert!(calls.drain().is_empty(), "{how}");
+            assert_eq!(calls.next_deadline(), None, "{how}");
+        }
+        check("answered", |calls, id| calls.close(id) == Answer::Awaited("me"));
+        check("abandoned", |calls, id| calls.abandon(id) == Some("me"));
+        check("drained", |calls, id| calls.drain() == [(id.clone(), "me")]);
+        check("expired", |calls, _| calls.expire(base() + 10 * SECOND)[0].waiter == "me");
+    }
+
+    #[test]
+    fn only_ids_that_we_gave_out_can_be_late() {
+        let mut calls = Calls::new();
+        let id = calls.open(base(), "ping", TIMEOUT, ());
+        assert_eq!(id, Id::from(1_i64));
+        for never in [Id::from("1"), Id::from(0_i64), Id::from(2_i64), Id::from(u64::MAX)] {
+            assert_eq!(calls.close(&never), Answer::Unknown, "{never}");
+        }
+        assert_eq!(calls.close(&id), Answer::Awaited(()));
+        assert_eq!(calls.close(&id), Answer::Late);
+        assert_eq!(calls.open(base(), "ping", TIMEOUT, ()), Id::from(2_i64));
+    }
+
+    #[test]
+    fn progress_moves_the_deadline_up_to_the_total() {
+        let mut calls = Calls::new();
+        let id = calls.open(base(), "tools/call", TIMEOUT, ());
+        // Seconds of progress, and the second at which the call then ends.
+        for (progress, end) in [(5, 15), (3, 15), (14, 24), (20, 25), (24, 25)] {
+            assert!(calls.touch(base() + progress * SECOND, &id));
+            let last = base() + end * SECOND - Duration::from_nanos(1);
+            assert!(calls.expire(last).is_empty(), "progress at {progress}");
+            assert_eq!(calls.next_deadline(), Some(base() + end * SECOND));
+        }
+        let expired = calls.expire(base() + 25 * SECOND);
+        assert_eq!(expired[0].age, 25 * SECOND);
+        assert!(!calls.touch(base() + 26 * SECOND, &id));
+    }
+
+    #[test]
+    fn the_next_deadline_is_never_too_late() {
+        let mut calls = Calls::new();
+        let slow = calls.open(base(), "slow", Timeout::fixed(9 * SECOND), 'a');
+        let fast = calls.open(base(), "fast", Timeout::fixed(2 * SECOND), 'b');
+        calls.open(base(), "listen", Timeout::NEVER, 'c');
+        calls.open(base(), "huge", Timeout::fixed(Duration::MAX), 'd');
+        assert_eq!(calls.next_deadline(), Some(base() + 2 * SECOND));
+        calls.close(&fast);
+        assert!(calls.expire(base() + 2 * SECOND).is_empty());
+        assert_eq!(calls.next_deadline(), Some(base() + 9 * SECOND));
+        calls.close(&slow);
+        assert!(calls.expire(base() + 9 * SECOND).is_empty());
+        assert_eq!(calls.next_deadline(), None);
+        assert_eq!(calls.len(), 2);
+    }
+
+    #[test]
+    fn pending_shows_what_is_waited_for() {
+        let mut calls = Calls::new();
+        calls.open(base(), "tools/call", TIMEOUT, ());
+        calls.open(base() + SECOND, String::from("x/y"), TIMEOUT, ());
+        let pending = calls.pending(base() + 3 * SECOND);
+        let shown: Vec<_> = pending.iter().map(|call| (call.method, call.age)).collect();
+        assert_eq!(shown, [("tools/call", 3 * SECOND), ("x/y", 2 * SECOND)]);
+    }
+}

@@ -1,0 +1,305 @@
+//! Which era a message belongs to, and under which rules it is served.
+//!
+//! The body decides first; headers are checked against it. A request that claims a protocol version
+//! in `_meta` is modern wherever it arrives, even in the middle of a session. Everything else is
+//! legacy, with one exception: over HTTP, a header may claim a modern version that the body forgot.
+//!
+//! [`classify`] is a function of a few [`Facts`]. It keeps no state: whether a legacy message may
+//! come *now* is for [`Lifecycle`](super::Lifecycle) to say.
+//!
+//! Two choices the specification leaves open:
+//! - `initialize` with a header that nobody knows is a handshake. The header has no meaning before
+//!   one, and clients of drafts send odd ones.
+//! - `initialize` with a session id opens another session; the id may be of one that has ended.
+
+use serde_json::value::RawValue;
+
+use super::claim::{CAPABILITIES_KEY, Claim, Member, VERSION_KEY};
+use crate::error::{ErrorCode, ErrorObject};
+use crate::revision::{Era, Offer, Revision};
+
+/// Where messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Pipes and the like: one ordered stream each way, no headers.
+    Stream,
+    /// Streamable HTTP: an exchange for each message, with headers.
+    Http,
+}
+
+/// What a message is, as far as the rules go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind<'a> {
+    /// Of this method.
+    Request(&'a str),
+    /// Of this method.
+    Notification(&'a str),
+    /// An answer or a fault.
+    Answer,
+}
+
+/// All that the era of a message follows from.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    /// Where it came in.
+    pub transport: Transport,
+    /// What it is.
+    pub kind: Kind<'a>,
+    /// What its body claims.
+    pub claim: Claim<'a>,
+    /// Whether it came in an array.
+    pub in_batch: bool,
+    /// The header `MCP-Protocol-Version`.
+    pub header: Option<&'a str>,
+    /// Whether it came with the header `Mcp-Session-Id`.
+    pub has_session_id: bool,
+}
+
+/// What a server offers to messages that come without a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// The revisions.
+    pub offer: Offer,
+    /// Whether legacy requests are served without a session.
+    pub sessions: Sessions,
+}
+
+/// Whether legacy HTTP clients get a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sessions {
+    /// `initialize` opens one, and everything after it must name it.
+    Required,
+    /// There are none: each request is served for itself, without a way to ask back.
+    None,
+}
+
+/// Under which rules a message is served.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Class {
+    /// For itself, in this revision.
+    Modern(Revision),
+    /// It opens a session, if [`Offer::answer_initialize`] grants it a revision. Over HTTP, the
+    /// status of its refusal is 400.
+    LegacyInitialize,
+    /// In its session. Unknown ones are answered with 404; a stream is its own session.
+    LegacySession,
+    /// For itself, by the rules of this legacy revision.
+    LegacyStateless(Revision),
+    /// Not at all.
+    Refused(Refusal),
+}
+
+/// Why a message is not served. A refused notification on a stream is dropped.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// What to answer.
+    pub error: ErrorObject,
+    /// The status that goes with it over HTTP.
+    pub status: RefusalStatus,
+}
+
+/// The HTTP status of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalStatus {
+    /// 400.
+    BadRequest,
+    /// 404: the method is not there.
+    NotFound,
+}
+
+impl RefusalStatus {
+    /// The number.
+    pub const fn as_u16(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::NotFound => 404,
+        }
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of a message that came alone on a stream.
+    pub fn on_stream(kind: Kind<'a>, params: Option<&'a RawValue>) -> Self {
+        Self {
+            transport: Transport::Stream,
+            kind,
+            claim: Claim::read(params),
+            in_batch: false,
+            header: None,
+            has_session_id: false,
+        }
+    }
+}
+
+/// Says under which rules a message is served.
+pub fn classify(rules: &Rules, facts: &Facts<'_>) -> Class {
+    let outcome = if facts.in_batch {
+        classify_batched(rules, facts)
+    } else if claims_modern(facts) {
+        check_modern(rules.offer, facts).map(Class::Modern)
+    } else {
+        classify_legacy(rules, facts)
+    };
+    outcome.unwrap_or_else(Class::Refused)
+}
+
+/// Whether 2026-07-28 took the method away.
+fn is_removed(method: &str) -> bool {
+    crate::method::is_known(method) && crate::method::find(method, Revision::LATEST).is_none()
+}
+
+fn claims_modern(facts: &Facts<'_>) -> bool {
+    if facts.kind == Kind::Answer {
+        return false;
+    }
+    if !facts.claim.is_absent() {
+        return true;
+    }
+    let Some(header) = facts.header.filter(|_| !facts.has_session_id) else {
+        return false;
+    };
+    match header.parse::<Revision>() {
+        Ok(revision) => revision.is_modern(),
+        Err(_) => facts.kind != Kind::Request("initialize"),
+    }
+}
+
+/// The order of the checks is the order in which the specification ranks their errors.
+fn check_modern(offer: Offer, facts: &Facts<'_>) -> Result<Revision, Refusal> {
+    let (method, is_request) = match facts.kind {
+        Kind::Request(method) => (method, true),
+        Kind::Notification(method) => (method, false),
+        Kind::Answer => ("", false),
+    };
+    let claimed = match (&facts.claim.version, facts.header) {
+        (Member::Is(claimed), header) => {
+            if facts.transport == Transport::Http && header != Some(claimed) {
+                return Err(header_mismatch(header, claimed));
+            }
+            claimed.as_ref()
+        }
+        (Member::Malformed, _) => return Err(meta(method, VERSION_KEY, "must be a string")),
+        // Notifications need no claim; this one has only its header to go by.
+        (Member::Absent, Some(header)) if !is_request => header,
+        (Member::Absent, _) if is_removed(method) => return Err(removed(method)),
+        (Member::Absent, _) => return Err(meta(method, VERSION_KEY, "is missing")),
+    };
+    let revision = offer.accept_claim(claimed).map_err(Refusal::bad_request)?;
+    if is_request {
+        match facts.claim.capabilities {
+            Member::Is(()) => {}
+            Member::Absent => return Err(meta(method, CAPABILITIES_KEY, "is missing")),
+            Member::Malformed => return Err(meta(method, CAPABILITIES_KEY, "must be an object")),
+        }
+    }
+    if is_removed(method) {
+        return Err(removed(method));
+    }
+    Ok(revision)
+}
+
+fn classify_legacy(rules: &Rules, facts: &Facts<'_>) -> Result<Class, Refusal> {
+    if facts.kind == Kind::Request("initialize") {
+        return Ok(Class::LegacyInitialize);
+    }
+    let Some(newest) = rules.offer.enabled().newest(Era::Legacy) else {
+        return Err(no_legacy(facts.kind));
+    };
+    let asks_to_discover = facts.kind == Kind::Request("server/discover");
+    if asks_to_discover && !facts.has_session_id {
+        return Err(meta("server/discover", VERSION_KEY, "is missing"));
+    }
+    if facts.transport == Transport::Stream {
+        return Ok(Class::LegacySession);
+    }
+    let header = facts.header.map(|header| legacy_header(rules.offer, header));
+    let header = header.transpose()?;
+    if facts.has_session_id {
+        return Ok(Class::LegacySession);
+    }
+    if rules.sessions == Sessions::Required || facts.kind == Kind::Answer {
+        return Err(no_session(facts.kind, newest));
+    }
+    // 2025-06-18, basic/transports: without a header, assume 2025-03-26.
+    let assumed = Revision::V2025_03_26;
+    let is_spoken = rules.offer.enabled().contains(assumed);
+    let assumed = if is_spoken { assumed } else { newest };
+    Ok(Class::LegacyStateless(header.unwrap_or(assumed)))
+}
+
+/// Arrays exist in 2025-03-26 only, which no header can say: it came with the next revision.
+fn classify_batched(rules: &Rules, facts: &Facts<'_>) -> Result<Class, Refusal> {
+    let refuse = |message: &str| Err(Refusal::invalid_request(message));
+    if !facts.claim.is_absent() {
+        return refuse("a request that names its protocol version cannot be in a batch");
+    }
+    // The revision that the handshake ended in decides; the session knows it.
+    if facts.transport == Transport::Stream || facts.has_session_id {
+        return classify_legacy(rules, facts);
+    }
+    let batching = Revision::V2025_03_26;
+    let is_batching = facts.header.is_none_or(|header| header == batching.as_str());
+    if !is_batching || !rules.offer.enabled().contains(batching) {
+        return refuse("batches exist in 2025-03-26 only");
+    }
+    classify_legacy(rules, facts)
+}
+
+fn legacy_header(offer: Offer, header: &str) -> Result<Revision, Refusal> {
+    let legacy = offer.enabled().of_era(Era::Legacy);
+    let revision = header.parse().ok();
+    revision.filter(|revision| legacy.contains(*revision)).ok_or_else(|| {
+        let message = format!("MCP-Protocol-Version: {header:?} is none of {legacy}");
+        Refusal::invalid_request(&message)
+    })
+}
+
+fn no_session(kind: Kind<'_>, newest: Revision) -> Refusal {
+    let what = match kind {
+        Kind::Request(method) | Kind::Notification(method) => method,
+        Kind::Answer => "an answer",
+    };
+    Refusal::invalid_request(&format!(
+        "{what}: needs the Mcp-Session-Id that initialize ({newest} and older) gave"
+    ))
+}
+
+fn no_legacy(kind: Kind<'_>) -> Refusal {
+    match kind {
+        Kind::Request(method) => meta(method, VERSION_KEY, "is missing"),
+        Kind::Notification(method) => Refusal::invalid_request(&format!(
+            "{method}: only with a handshake, which is not spoken here"
+        )),
+        Kind::Answer => Refusal::invalid_request("an answer, where nothing was asked"),
+    }
+}
+
+fn header_mismatch(header: Option<&str>, claimed: &str) -> Refusal {
+    let message = match header {
+        Some(header) => format!("MCP-Protocol-Version: {header:?}, but the body says {claimed:?}"),
+        None => format!("MCP-Protocol-Version is missing; the body says {claimed:?}"),
+    };
+    Refusal::bad_request(ErrorObject::new(ErrorCode::HEADER_MISMATCH, message))
+}
+
+fn meta(method: &str, key: &str, what: &str) -> Refusal {
+    let message = format!("{method}: params._meta[{key:?}] {what}");
+    Refusal::bad_request(ErrorObject::invalid_params(message))
+}
+
+fn removed(method: &str) -> Refusal {
+    Refusal { error: ErrorObject::method_not_found(method), status: RefusalStatus::NotFound }
+}
+
+impl Refusal {
+    fn bad_request(error: ErrorObject) -> Self {
+        Self { error, status: RefusalStatus::BadRequest }
+    }
+
+    fn invalid_request(message: &str) -> Self {
+        Self::bad_request(ErrorObject::invalid_request(message))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Requests of a peer that are being worked on.
+//!
+//! Each request ends in exactly one of two ways: its answer is sent, or it was cancelled and
+//! nothing is sent. [`Inbound`] is where the two race. Whoever works on a request holds a
+//! [`Ticket`] and trades it for the right to answer; a cancellation takes that right away and
+//! yields the handle with which to stop the work.
+//!
+//! Real clients send `"id":1` with every HTTP POST, several at a time. There the answer goes back
+//! on its own exchange, so equal ids do no harm and [`SameId::Serve`] lets them be. On a stream the
+//! id is all that ties an answer to its question, and [`SameId::Refuse`] is the only choice.
+
+use std::collections::HashMap;
+
+use crate::error::ErrorObject;
+use crate::wire::Id;
+
+/// What to do with a request whose id is that of another one still being worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameId {
+    /// Refuse it: answers share one stream.
+    Refuse,
+    /// Serve both: each has an exchange of its own. Neither can then be cancelled by id.
+    Serve,
+}
+
+/// The requests of one peer, each with a handle to stop it.
+///
+/// **Invariant:** of [`Inbound::finish`] saying yes and [`Inbound::cancel`] giving the handle, one
+/// happens for each request, once; or neither, when all were drained.
+#[derive(Debug)]
+pub struct Inbound<H> {
+    limit: usize,
+    same_id: SameId,
+    next: u64,
+    working: HashMap<Id, Working<H>>,
+    /// Requests that came in under an id already in `working`. Empty for peers that count.
+    doubles: Vec<(Id, Working<H>)>,
+}
+
+#[derive(Debug)]
+struct Working<H> {
+    number: u64,
+    cancel: Cancel,
+    handle: H,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cancel {
+    Allowed,
+    Forbidden,
+}
+
+/// The duty to answer one request. Not to be copied: it is traded in once.
+#[derive(Debug)]
+#[must_use = "a request without an answer keeps its place for ever"]
+pub struct Ticket {
+    id: Id,
+    number: u64,
+}
+
+impl Ticket {
+    /// The id that the answer must carry.
+    pub fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// Why a request is not worked on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BeginError {
+    /// Answer it with this error.
+    Refused(ErrorObject),
+    /// Too many are being worked on. On a stream, read no further until one is finished.
+    Full,
+}
+
+impl<H> Inbound<H> {
+    /// How many requests of one peer are worked on at a time, unless told otherwise.
+    pub const LIMIT: usize = 128;
+
+    /// Nothing to work on.
+    pub fn new(same_id: SameId, limit: usize) -> Self {
+        Self { limit, same_id, next: 0, working: HashMap::new(), doubles: Vec::new() }
+    }
+
+    /// Takes in a request; `handle` is what will stop it.
+    ///
+    /// # Errors
+    /// When its id is taken, or too many are being worked on.
+    pub fn begin(&mut self, id: Id, method: &str, handle: H) -> Result<Ticket, BeginError> {
+        let is_double = self.working.contains_key(&id);
+        if is_double && self.same_id == SameId::Refuse {
+            let message = format!("{method}: id {id} is that of a request still being worked on");
+            return Err(BeginError::Refused(ErrorObject::invalid_request(message)));
+        }
+        if self.is_full() {
+            return Err(BeginError::Full);
+        }
+        self.next += 1;
+        let number = self.next;
+        // All revisions, basic/utilities/cancellation: initialize must not be cancelled.
+        let cancel = match method {
+            "initialize" => Cancel::Forbidden,
+            _ => Cancel::Allowed,
+        };
+        let working = Working { number, cancel, handle };
+        if is_double {
+            self.doubles.push((id.clone(), working));
+        } else {
+            self.working.insert(id.clone(), working);
+        }
+        Ok(Ticket { id, number })
+    }
+
+    /// Takes in a cancellation. What it gives must be stopped, and will not be answered.
+    ///
+    /// Nothing is given for a request that is finished, unknown, cancelled before, or
+    /// `initialize`; nor when two have the same id and the wrong one might be hit.
+    pub fn cancel(&mut self, id: &Id) -> Option<H> {
+        if self.doubles.iter().any(|(double, _)| double == id) {
+            return None;
+        }
+        let working = self.working.get(id)?;
+        if working.cancel == Cancel::Forbidden {
+            return None;
+        }
+        self.working.remove(id).map(|working| working.handle)
+    }
+
+    /// Ends the work on a request. Says whether its answer may be sent: not after a cancellation.
+    #[must_use = "an answer after a cancellation must not be sent"]
+    pub fn finish(&mut self, ticket: Ticket) -> bool {
+        let Ticket { id, number } = ticket;
+        let is_first = |working: &Working<H>| working.number == number;
+        if self.working.get(&id).is_some_and(is_first) {
+            self.working.remove(&id);
+            return true;
+        }
+        let double = self.doubles.iter().position(|(_, double)| is_first(double));
+        match double {
+            Some(index) => {
+                self.doubles.swap_remove(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes out the handles of all requests: the peer is gone, nothing will be answered.
+    pub fn drain(&mut self) -> impl Iterator<Item = H> + use<H> {
+        let working = std::mem::take(&mut self.working).into_values();
+        let doubles = std::mem::take(&mut self.doubles).into_iter();
+        working.chain(doubles.map(|(_, double)| double)).map(|working| working.handle)
+    }
+
+    /// Whether a request with this id is being worked on.
+    pub fn contains(&self, id: &Id) -> bool {
+        self.working.contains_key(id)
+    }
+
+    /// How many are being worked on.
+    pub fn len(&self) -> usize {
+        self.working.len() + self.doubles.len()
+    }
+
+    /// Whether none is being worked on.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether one more would be too many.
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+
+    fn id(number: i64) -> Id {
+        Id::from(number)
+    }
+
+    /// Runs `begin`, `finish` and `cancel` of id 1 in the order of the letters; the outcome says,
+    /// for each, whether it was granted.
+    fn check(same_id: SameId, method: &str, steps: &str, granted: &str) {
+        let mut inbound = Inbound::new(same_id, 8);
+        let mut tickets = Vec::new();
+        let mut found = String::new();
+        for step in steps.chars() {
+            let yes = match step {
+                'b' => inbound.begin(id(1), method, ()).map(|t| tickets.push(t)).is_ok(),
+                'f' => inbound.finish(tickets.remove(0)),
+                'c' => inbound.cancel(&id(1)).is_some(),
+                other => panic!("no step {other}"),
+            };
+            found.push(if yes { 'y' } else { 'n' });
+        }
+        assert_eq!(found, granted, "{method}: {steps}");
+        assert!(tickets.is_empty() && inbound.is_empty(), "{method}: {steps}");
+    }
+
+    #[test]
+    fn a_request_is_answered_or_cancelled() {
+        let call = "tools/call";
+        check(SameId::Refuse, call, "bf", "yy");
+        check(SameId::Refuse, call, "bfc", "yyn");
+        check(SameId::Refuse, call, "bcf", "yyn");
+        check(SameId::Refuse, call, "bccf", "yynn");
+        check(SameId::Refuse, call, "cbf", "nyy");
+        check(SameId::Refuse, "initialize", "bcf", "yny");
+        // The id is free again after a cancellation, though the work on the first has not ended.
+        check(SameId::Refuse, call, "bcbff", "yyyny");
+        check(SameId::Refuse, call, "bbf", "yny");
+    }
+
+    #[test]
+    fn equal_ids_on_exchanges_of_their_own_are_all_answered() {
+        let call = "tools/call";
+        check(SameId::Serve, call, "bbff", "yyyy");
+        check(SameId::Serve, call, "bbbfff", "yyyyyy");
+        check(SameId::Serve, call, "bbcff", "yynyy");
+        check(SameId::Serve, call, "bbfbcff", "yyyynyy");
+        check(SameId::Serve, call, "bbffbcf", "yyyyyyn");
+    }
+
+    #[test]
+    fn refusals_tell_their_reason() {
+        let mut inbound = Inbound::new(SameId::Refuse, 2);
+        let first = inbound.begin(id(1), "tools/list", 'a').unwrap();
+        let Err(BeginError::Refused(error)) = inbound.begin(id(1), "tools/call", 'b') else {
+            panic!("served twice");
+        };
+        assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
+        assert!(error.message.contains("id 1 "), "{error}");
+        let second = inbound.begin(Id::from("1"), "tools/call", 'c').unwrap();
+        assert_eq!(second.id(), &Id::from("1"));
+        assert_eq!(inbound.begin(id(2), "x", 'd').unwrap_err(), BeginError::Full);
+        assert!(inbound.finish(first));
+        assert!(inbound.begin(id(2), "x", 'e').is_ok());
+        let mut handles: Vec<char> = inbound.drain().collect();
+        handles.sort_unstable();
+        assert_eq!(handles, ['c', 'e']);
+        assert!(!inbound.finish(second));
+    }
+}

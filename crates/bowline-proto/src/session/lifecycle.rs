@@ -1,0 +1,330 @@
+//! Who may send what, and when: the server's half of a connection or session.
+//!
+//! A handshake opens the legacy half of a connection; modern requests need none and are served at
+//! any time beside it. Nothing a peer does in the wrong order ends the connection: it gets an error
+//! that names what is expected, because clients find out what a server speaks by asking.
+
+use serde_json::value::RawValue;
+
+use super::classify::{Class, Facts, Kind, Rules, Sessions, classify};
+use crate::error::ErrorObject;
+use crate::revision::{Era, Offer, Revision};
+
+/// What a server awaits of the legacy half of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The first message of a handshake, if there will be one.
+    ExpectInitialize,
+    /// The last message of the handshake. Requests are served: some clients send them at once.
+    ExpectInitialized(Revision),
+    /// Anything.
+    Ready(Revision),
+    /// Nothing any more.
+    Closed,
+}
+
+/// How a request is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// For itself, in this revision.
+    Modern(Revision),
+    /// As the first message of a handshake: see [`Lifecycle::handle_initialize`].
+    Initialize,
+    /// Within the session, in its revision.
+    Legacy(Revision),
+}
+
+/// What to do about a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// The handshake is complete: let out what was held back.
+    Ready,
+    /// Act on it.
+    Serve,
+    /// Forget it.
+    Drop,
+}
+
+/// The server's half of a stream or of one HTTP session.
+#[derive(Debug, Clone)]
+pub struct Lifecycle {
+    offer: Offer,
+    phase: Phase,
+}
+
+impl Lifecycle {
+    /// A connection on which nothing has been said.
+    pub fn new(offer: Offer) -> Self {
+        Self { offer, phase: Phase::ExpectInitialize }
+    }
+
+    /// What is awaited.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What the handshake ended in.
+    pub fn revision(&self) -> Option<Revision> {
+        match self.phase {
+            Phase::ExpectInitialized(revision) | Phase::Ready(revision) => Some(revision),
+            Phase::ExpectInitialize | Phase::Closed => None,
+        }
+    }
+
+    /// Takes in a request from a stream.
+    ///
+    /// # Errors
+    /// When it is not to be served; this is the answer.
+    pub fn handle_request(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Admission, ErrorObject> {
+        let rules = Rules { offer: self.offer, sessions: Sessions::Required };
+        let facts = Facts::on_stream(Kind::Request(method), params);
+        match classify(&rules, &facts) {
+            Class::Modern(_) | Class::LegacyInitialize if self.phase == Phase::Closed => {
+                Err(closed(method))
+            }
+            Class::Modern(revision) => Ok(Admission::Modern(revision)),
+            Class::LegacyInitialize => Ok(Admission::Initialize),
+            Class::LegacySession => self.handle_legacy_request(method).map(Admission::Legacy),
+            Class::LegacyStateless(revision) => Ok(Admission::Legacy(revision)),
+            Class::Refused(refusal) => Err(refusal.error),
+        }
+    }
+
+    /// Takes in a request that is known to be legacy and not `initialize`.
+    ///
+    /// # Errors
+    /// When it comes before a handshake or after the end. `ping` may come at any time.
+    pub fn handle_legacy_request(&self, method: &str) -> Result<Revision, ErrorObject> {
+        match self.phase {
+            Phase::ExpectInitialized(revision) | Phase::Ready(revision) => Ok(revision),
+            Phase::ExpectInitialize => match self.offer.enabled().newest(Era::Legacy) {
+                Some(revision) if method == "ping" => Ok(revision),
+                _ => Err(self.too_early(method)),
+            },
+            Phase::Closed => Err(closed(method)),
+        }
+    }
+
+    /// Takes in `initialize` and says which revision to answer it with.
+    ///
+    /// # Errors
+    /// When there has been one, or the server speaks no legacy revision.
+    pub fn handle_initialize(&mut self, requested: &str) -> Result<Revision, ErrorObject> {
+        match self.phase {
+            Phase::ExpectInitialize => {
+                let revision = self.offer.answer_initialize(requested)?;
+                self.phase = Phase::ExpectInitialized(revision);
+                Ok(revision)
+            }
+            Phase::ExpectInitialized(revision) | Phase::Ready(revision) => {
+                let message = format!("initialize: this session speaks {revision} already");
+                Err(ErrorObject::invalid_request(message))
+            }
+            Phase::Closed => Err(closed("initialize")),
+        }
+    }
+
+    /// Takes in a notification.
+    ///
+    /// `notifications/cancelled` is served in every phase: it may be about a modern request.
+    pub fn handle_notification(&mut self, method: &str) -> Heard {
+        match (self.phase, method) {
+            (Phase::Closed, _) => Heard::Drop,
+            (_, "notifications/cancelled") => Heard::Serve,
+            (Phase::ExpectInitialized(revision), "notifications/initialized") => {
+                self.phase = Phase::Ready(revision);
+                Heard::Ready
+            }
+            (_, "notifications/initialized") | (Phase::ExpectInitialize, _) => Heard::Drop,
+            (Phase::ExpectInitialized(_) | Phase::Ready(_), _) => Heard::Serve,
+        }
+    }
+
+    /// Takes in an array of messages.
+    ///
+    /// # Errors
+    /// When the handshake did not end in the one revision that has them.
+    pub fn handle_batch(&self) -> Result<(), ErrorObject> {
+        match self.revision() {
+            Some(Revision::V2025_03_26) => Ok(()),
+            Some(revision) => Err(ErrorObject::invalid_request(format!(
+                "a batch: they exist in 2025-03-26 only, this session speaks {revision}"
+            ))),
+            None => Err(ErrorObject::invalid_request(
+                "a batch: they exist in 2025-03-26 only, after initialize",
+            )),
+        }
+    }
+
+    /// Whether the server may send a request or notification of its own now.
+    ///
+    /// What belongs to a modern request is not asked here: it goes with that request.
+    pub fn may_send(&self, method: &str) -> bool {
+        match self.phase {
+            Phase::ExpectInitialize | Phase::Closed => false,
+            // All legacy revisions, basic/lifecycle: only pings and logging before `initialized`.
+            // The other two belong to requests that are being served.
+            Phase::ExpectInitialized(_) => matches!(
+                method,
+                "ping"
+                    | "notifications/message"
+                    | "notifications/progress"
+                    | "notifications/cancelled"
+            ),
+            Phase::Ready(_) => true,
+        }
+    }
+
+    /// The connection or session ends.
+    pub fn close(&mut self) {
+        self.phase = Phase::Closed;
+    }
+
+    fn too_early(&self, method: &str) -> ErrorObject {
+        let modern = self.offer.enabled().of_era(Era::Modern);
+        let or = if modern.is_empty() {
+            String::new()
+        } else {
+            format!(", or a request that names its protocol version ({modern}) in params._meta")
+        };
+        let legacy = self.offer.enabled().of_era(Era::Legacy);
+        let message = format!("{method}: expected initialize ({legacy}) first{or}");
+        ErrorObject::invalid_request(message)
+    }
+}
+
+fn closed(method: &str) -> ErrorObject {
+    ErrorObject::invalid_request(format!("{method}: this session has ended"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+    use crate::revision::Revisions;
+
+    const R03: Revision = Revision::V2025_03_26;
+    const R11: Revision = Revision::V2025_11_25;
+
+    /// A server of all revisions after a handshake that asked for `revision`.
+    fn expect_initialized(revision: Revision) -> Lifecycle {
+        let mut lifecycle = Lifecycle::new(Offer::default());
+        assert_eq!(lifecycle.handle_initialize(revision.as_str()), Ok(revision));
+        lifecycle
+    }
+
+    fn ready(revision: Revision) -> Lifecycle {
+        let mut lifecycle = expect_initialized(revision);
+        let heard = lifecycle.handle_notification("notifications/initialized");
+        assert_eq!(heard, Heard::Ready);
+        lifecycle
+    }
+
+    fn closed_early() -> Lifecycle {
+        let mut lifecycle = Lifecycle::new(Offer::default());
+        lifecycle.close();
+        lifecycle
+    }
+
+    /// The same request in the four phases; `y` where it is served, `n` where it is refused.
+    fn check(method: &str, params: &str, served: &str) {
+        let phases =
+            [Lifecycle::new(Offer::default()), expect_initialized(R11), ready(R11), closed_early()];
+        let raw: &RawValue = serde_json::from_str(params).unwrap();
+        let found: String = phases
+            .iter()
+            .map(|phase| match phase.handle_request(method, Some(raw)) {
+                Ok(_) => 'y',
+                Err(_) => 'n',
+            })
+            .collect();
+        assert_eq!(found, served, "{method} {params}");
+    }
+
+    const MODERN: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities":{}}}"#;
+
+    #[test]
+    fn requests_wait_for_the_handshake_unless_modern() {
+        check("ping", "{}", "yyyn");
+        check("tools/list", "{}", "nyyn");
+        check("tools/list", MODERN, "yyyn");
+        check("server/discover", MODERN, "yyyn");
+        check("server/discover", "{}", "nnnn");
+        check("ping", MODERN, "nnnn");
+        check("initialize", MODERN, "nnnn");
+    }
+
+    #[test]
+    fn an_early_request_is_told_what_is_expected() {
+        let server = Lifecycle::new(Offer::default());
+        let error = server.handle_request("tools/list", None).unwrap_err();
+        assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
+        for part in ["tools/list", "initialize (2024-11-05", "2026-07-28"] {
+            assert!(error.message.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_handshake_happens_once() {
+        for mut server in [expect_initialized(R11), ready(R11)] {
+            let before = server.phase();
+            assert_eq!(server.handle_request("initialize", None), Ok(Admission::Initialize));
+            let error = server.handle_initialize("2024-11-05").unwrap_err();
+            assert!(error.message.contains("2025-11-25"), "{error}");
+            assert_eq!(server.phase(), before);
+        }
+        let mut modern = Lifecycle::new(Offer::new(Revisions::MODERN));
+        let error = modern.handle_initialize("2025-11-25").unwrap_err();
+        assert_eq!(error.code, ErrorCode::UNSUPPORTED_VERSION);
+        assert_eq!(modern.phase(), Phase::ExpectInitialize);
+    }
+
+    #[test]
+    fn the_server_speaks_up_only_when_ready() {
+        let may = |method: &str| {
+            let phases = [
+                Lifecycle::new(Offer::default()),
+                expect_initialized(R11),
+                ready(R11),
+                closed_early(),
+            ];
+            phases.map(|phase| phase.may_send(method))
+        };
+        assert_eq!(may("ping"), [false, true, true, false]);
+        assert_eq!(may("notifications/message"), [false, true, true, false]);
+        for method in ["sampling/createMessage", "notifications/tools/list_changed"] {
+            assert_eq!(may(method), [false, false, true, false], "{method}");
+        }
+    }
+
+    #[test]
+    fn notifications_in_the_wrong_order_do_nothing() {
+        let initialized = "notifications/initialized";
+        let roots = "notifications/roots/list_changed";
+        let cancelled = "notifications/cancelled";
+        let mut server = Lifecycle::new(Offer::default());
+        assert_eq!(server.handle_notification(initialized), Heard::Drop);
+        assert_eq!(server.handle_notification(roots), Heard::Drop);
+        assert_eq!(server.handle_notification(cancelled), Heard::Serve);
+        assert_eq!(server.phase(), Phase::ExpectInitialize);
+        let mut server = ready(R11);
+        assert_eq!(server.handle_notification(initialized), Heard::Drop);
+        assert_eq!(server.handle_notification(roots), Heard::Serve);
+        server.close();
+        assert_eq!(server.handle_notification(cancelled), Heard::Drop);
+    }
+
+    #[test]
+    fn batches_need_their_revision() {
+        assert!(Lifecycle::new(Offer::default()).handle_batch().is_err());
+        for revision in Revisions::LEGACY.iter() {
+            let is_allowed = ready(revision).handle_batch().is_ok();
+            assert_eq!(is_allowed, revision == R03, "{revision}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! What a peer wants to hear, and what waits to be told.
+//!
+//! A [`Subscription`] is one listener: a `subscriptions/listen` request (2026-07-28), or a legacy
+//! session. Changes are coalesced and never dropped: until it is told, a change that happens again
+//! is the same change, so what waits can never be more than what was asked for. Topics leave in
+//! the order in which they changed.
+//!
+//! What a listener is told is that something changed, not how: the reader looks it up when it asks,
+//! and so does a server that must send a task's state along.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::error::ErrorObject;
+
+/// Something that changes. Cheap to copy, so that one change can go to many listeners.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Topic {
+    /// `notifications/tools/list_changed`.
+    Tools,
+    /// `notifications/prompts/list_changed`.
+    Prompts,
+    /// `notifications/resources/list_changed`.
+    Resources,
+    /// `notifications/resources/updated` of this URI, to the letter.
+    Resource(Arc<str>),
+    /// `notifications/tasks` of this task.
+    Task(Arc<str>),
+}
+
+impl Topic {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Tools | Self::Prompts | Self::Resources => None,
+            Self::Resource(name) | Self::Task(name) => Some(name),
+        }
+    }
+}
+
+/// What the server's capabilities promise to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Promised {
+    /// `tools.listChanged`.
+    pub tools: bool,
+    /// `prompts.listChanged`.
+    pub prompts: bool,
+    /// `resources.listChanged`.
+    pub resources: bool,
+    /// `resources.subscribe`.
+    pub resource: bool,
+    /// The extension for tasks.
+    pub task: bool,
+}
+
+impl Promised {
+    /// Everything.
+    pub const ALL: Self =
+        Self { tools: true, prompts: true, resources: true, resource: true, task: true };
+
+    /// Whether it includes this topic.
+    pub fn includes(self, topic: &Topic) -> bool {
+        match topic {
+            Topic::Tools => self.tools,
+            Topic::Prompts => self.prompts,
+            Topic::Resources => self.resources,
+            Topic::Resource(_) => self.resource,
+            Topic::Task(_) => self.task,
+        }
+    }
+}
+
+/// How much one listener may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubscriptionLimits {
+    /// Resources and tasks together. 1024 by default.
+    pub names: usize,
+    /// Bytes of one URI or task id. 8192 by default.
+    pub name_length: usize,
+}
+
+impl Default for SubscriptionLimits {
+    fn default() -> Self {
+        Self { names: 1024, name_length: 8192 }
+    }
+}
+
+/// One listener.
+///
+/// **Invariant:** a topic is in `queue` once if it is marked as changed, else not at all.
+#[derive(Debug, Clone)]
+pub struct Subscription {
+    phase: Phase,
+    promised: Promised,
+    limits: SubscriptionLimits,
+    /// Sorted. A list, because most listeners have three and a tree has room for eleven.
+    topics: Vec<(Topic, State)>,
+    queue: VecDeque<Topic>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The acknowledgement of the listen request, or the end of the handshake. Changes add up.
+    ExpectRelease,
+    Open,
+    Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Quiet,
+    Changed,
+}
+
+impl Subscription {
+    /// A listen request for `wanted`, of which it gets what is promised.
+    ///
+    /// Register it with whatever publishes changes, then acknowledge [`Subscription::honoured`],
+    /// then [`Subscription::release`] it: so nothing is missed and nothing comes too early.
+    ///
+    /// # Errors
+    /// When it asks for too much.
+    pub fn listen(
+        promised: Promised,
+        limits: SubscriptionLimits,
+        wanted: impl IntoIterator<Item = Topic>,
+    ) -> Result<Self, ErrorObject> {
+        let mut subscription = Self {
+            phase: Phase::ExpectRelease,
+            promised,
+            limits,
+            topics: Vec::new(),
+            queue: VecDeque::new(),
+        };
+        for topic in wanted {
+            subscription.add("subscriptions/listen", topic)?;
+        }
+        Ok(subscription)
+    }
+
+    /// A legacy session: it hears of all lists that are promised, and of resources that it asks for
+    /// later. [`Subscription::release`] it after `notifications/initialized`.
+    pub fn session(promised: Promised, limits: SubscriptionLimits) -> Self {
+        let lists = [Topic::Tools, Topic::Prompts, Topic::Resources];
+        Self::listen(promised, limits, lists).expect("lists have no names to exceed a limit")
+    }
+
+    /// Takes in `resources/subscribe`. Asking twice is asking once.
+    ///
+    /// # Errors
+    /// When the server does not promise it, or it is too much.
+    pub fn subscribe(&mut self, uri: &str) -> Result<(), ErrorObject> {
+        if !self.promised.resource {
+            return Err(ErrorObject::method_not_found("resources/subscribe"));
+        }
+        self.add("resources/subscribe", Topic::Resource(uri.into()))
+    }
+
+    /// Takes in `resources/unsubscribe`. What waits to be told of it is forgotten.
+    pub fn unsubscribe(&mut self, uri: &str) {
+        let topic = Topic::Resource(uri.into());
+        let Ok(at) = self.find(&topic) else { return };
+        let (topic, state) = self.topics.remove(at);
+        if state == State::Changed {
+            self.queue.retain(|queued| *queued != topic);
+        }
+    }
+
+    /// What will be told of: what an acknowledgement says.
+    pub fn honoured(&self) -> impl Iterator<Item = &Topic> {
+        self.topics.iter().map(|(topic, _)| topic)
+    }
+
+    /// Takes in a change. Says whether there is now something to tell that was not there before.
+    pub fn handle_change(&mut self, topic: &Topic) -> bool {
+        if self.phase == Phase::Closed {
+            return false;
+        }
+        match self.find(topic) {
+            Ok(at) if self.topics[at].1 == State::Quiet => {
+                self.topics[at].1 = State::Changed;
+                self.queue.push_back(topic.clone());
+                self.phase == Phase::Open
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets changes out, including those that came before. Says whether there are any.
+    pub fn release(&mut self) -> bool {
+        if self.phase == Phase::ExpectRelease {
+            self.phase = Phase::Open;
+        }
+        self.phase == Phase::Open && !self.queue.is_empty()
+    }
+
+    /// Gives out the next change to tell.
+    pub fn poll_change(&mut self) -> Option<Topic> {
+        if self.phase != Phase::Open {
+            return None;
+        }
+        let topic = self.queue.pop_front()?;
+        if let Ok(at) = self.find(&topic) {
+            self.topics[at].1 = State::Quiet;
+        }
+        if self.queue.is_empty() {
+            // A listener is idle nearly always.
+            self.queue.shrink_to_fit();
+        }
+        Some(topic)
+    }
+
+    /// The listener goes away. Nothing is told any more.
+    pub fn close(&mut self) {
+        self.phase = Phase::Closed;
+        self.topics = Vec::new();
+        self.queue = VecDeque::new();
+    }
+
+    fn add(&mut self, method: &str, topic: Topic) -> Result<(), ErrorObject> {
+        let Err(at) = self.find(&topic) else { return Ok(()) };
+        if !self.promised.includes(&topic) {
+            return Ok(());
+        }
+        if let Some(name) = topic.name() {
+            let SubscriptionLimits { names, name_length } = self.limits;
+            let taken = self.honoured().filter(|topic| topic.name().is_some());
+            if name.len() > name_length {
+                let message = format!("{method}: a name longer than {name_length} bytes");
+                return Err(ErrorObject::invalid_params(message));
+            }
+            if self.topics.len() >= names && taken.count() >= names {
+                let message = format!("{method}: more than {names} resources and tasks");
+                return Err(ErrorObject::invalid_params(message));
+            }
+        }
+        self.topics.insert(at, (topic, State::Quiet));
+        Ok(())
+    }
+
+    /// Where a topic is, or where it would be.
+    fn find(&self, topic: &Topic) -> Result<usize, usize> {
+        self.topics.binary_search_by(|(other, _)| other.cmp(topic))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+
+    fn resource(uri: &str) -> Topic {
+        Topic::Resource(uri.into())
+    }
+
+    fn limits() -> SubscriptionLimits {
+        SubscriptionLimits::default()
+    }
+
+    fn told(subscription: &mut Subscription) -> Vec<Topic> {
+        std::iter::from_fn(|| subscription.poll_change()).collect()
+    }
+
+    #[test]
+    fn only_what_is_wanted_and_promised_is_honoured() {
+        fn check(promised: Promised, wanted: &[Topic], honoured: &[Topic]) {
+            let listener = Subscription::listen(promised, limits(), wanted.to_vec()).unwrap();
+            let found: Vec<Topic> = listener.honoured().cloned().collect();
+            assert_eq!(found, honoured, "{promised:?}");
+        }
+        let task = Topic::Task("t".into());
+        let all = [Topic::Tools, Topic::Prompts, Topic::Resources, resource("a:b"), task];
+        let nothing = Promised::default();
+        check(Promised::ALL, &all, &all);
+        check(nothing, &all, &[]);
+        check(Promised::ALL, &[], &[]);
+        check(Promised { tools: true, ..nothing }, &all, &all[..1]);
+        check(Promised { prompts: true, ..nothing }, &all, &all[1..2]);
+        check(Promised { resources: true, ..nothing }, &all, &all[2..3]);
+        check(Promised { resource: true, ..nothing }, &all, &all[3..4]);
+        check(Promised { task: true, ..nothing }, &all, &all[4..]);
+        let twice = [resource("a:b"), Topic::Tools, resource("a:b")];
+        check(Promised::ALL, &twice, &[Topic::Tools, resource("a:b")]);
+    }
+
+    #[test]
+    fn nothing_is_told_before_the_release_and_nothing_is_lost() {
+        let wanted = [Topic::Tools, resource("a:b")];
+        let mut listener = Subscription::listen(Promised::ALL, limits(), wanted).unwrap();
+        assert!(!listener.handle_change(&resource("a:b")));
+        assert!(!listener.handle_change(&Topic::Tools));
+        assert_eq!(listener.poll_change(), None);
+        assert!(listener.release());
+        assert_eq!(told(&mut listener), [resource("a:b"), Topic::Tools]);
+        assert!(!listener.release());
+    }
+
+    #[test]
+    fn changes_are_coalesced_and_keep_their_order() {
+        let wanted = [Topic::Tools, resource("a:a"), resource("a:b")];
+        let mut listener = Subscription::listen(Promised::ALL, limits(), wanted).unwrap();
+        listener.release();
+        assert!(listener.handle_change(&resource("a:b")));
+        assert!(!listener.handle_change(&resource("a:b")));
+        assert!(listener.handle_change(&Topic::Tools));
+        assert!(!listener.handle_change(&Topic::Prompts));
+        assert!(!listener.handle_change(&resource("a:c")));
+        assert_eq!(listener.poll_change(), Some(resource("a:b")));
+        // What changes without end does not keep the rest waiting.
+        assert!(listener.handle_change(&resource("a:b")));
+        assert_eq!(told(&mut listener), [Topic::Tools, resource("a:b")]);
+    }
+
+    #[test]
+    fn a_session_hears_lists_unasked_and_resources_if_asked() {
+        let mut session = Subscription::session(Promised::ALL, limits());
+        session.release();
+        assert!(!session.handle_change(&resource("a:b")));
+        session.subscribe("a:b").unwrap();
+        session.subscribe("a:b").unwrap();
+        assert!(session.handle_change(&resource("a:b")));
+        assert!(session.handle_change(&Topic::Prompts));
+        session.unsubscribe("a:b");
+        session.unsubscribe("a:c");
+        assert_eq!(told(&mut session), [Topic::Prompts]);
+        session.handle_change(&Topic::Tools);
+        session.close();
+        assert_eq!(session.poll_change(), None);
+        assert!(!session.handle_change(&Topic::Tools) && !session.release());
+        let mut silent = Subscription::session(Promised::default(), limits());
+        let error = silent.subscribe("a:b").unwrap_err();
+        assert_eq!(error.code, ErrorCode::METHOD_NOT_FOUND);
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        let limits = SubscriptionLimits { names: 2, name_length: 3 };
+        let mut session = Subscription::session(Promised::ALL, limits);
+        session.subscribe("a:1").unwrap();
+        session.subscribe("a:2").unwrap();
+        session.subscribe("a:2").unwrap();
+        let error = session.subscribe("a:3").unwrap_err();
+        assert!(error.message.contains("more than 2"), "{error}");
+        session.unsubscribe("a:1");
+        session.subscribe("a:3").unwrap();
+        session.unsubscribe("a:3");
+        let error = session.subscribe("a:33").unwrap_err();
+        assert!(error.message.contains("longer than 3"), "{error}");
+        let wanted = ["1", "2", "3"].map(resource);
+        assert!(Subscription::listen(Promised::ALL, limits, wanted).is_err());
+    }
+}

@@ -1,0 +1,384 @@
+//! JSON-RPC 2.0 messages, as they cross the wire.
+//!
+//! One frame holds one [`Message`]. Parsing reads the envelope and stops there: `params` and
+//! `result` stay raw JSON, borrowed from the frame, because only the side that knows the method
+//! (a handler) or asked the question (a caller) can say what type they are. Nothing here guesses.
+//!
+//! What is decided for frames that are not plain messages:
+//!
+//! | frame | outcome |
+//! |---|---|
+//! | not UTF-8, not JSON, cut short, garbage after it | parse error, -32700 |
+//! | a byte order mark in front | skipped |
+//! | a member of the envelope twice, or of the wrong type | -32600 |
+//! | deeper than [`MAX_DEPTH`] | -32600 |
+//! | `id` null, a fraction, beyond 64 bits | -32600 without id |
+//! | `params` or `result` that is no object | -32600 |
+//! | an array | -32600; batches have their own door, [`parse_batch`] |
+//! | other members | ignored; `Method` is not `method` |
+//! | line breaks between tokens | allowed; [`line`](crate::line) never writes one |
+//!
+//! Every refusal carries the id whenever one could be read, so that it can be answered.
+
+mod batch;
+mod encode;
+mod id;
+mod salvage;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, de};
+use serde_json::value::RawValue;
+
+pub use self::batch::{BatchError, parse_batch};
+pub use self::encode::{
+    EncodeError, encode_error, encode_fault, encode_notification, encode_request, encode_response,
+};
+pub use self::id::Id;
+use crate::error::{ErrorCode, ErrorObject};
+
+/// How deep arrays and objects may nest in a frame.
+///
+/// The same limit that `serde_json` sets itself when it reads into types, applied to all of a frame
+/// so that what one reader accepts no later one refuses.
+pub const MAX_DEPTH: usize = 127;
+
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message<'a> {
+    /// Somebody asks and waits.
+    Request(Request<'a>),
+    /// Somebody tells and does not wait.
+    Notification(Notification<'a>),
+    /// The answer to one request.
+    Response(Response<'a>),
+    /// An error that answers nothing in particular: the sender could not read an id.
+    Fault(ErrorObject),
+}
+
+/// A question that must be answered exactly once, under its id.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// What the answer must carry.
+    pub id: Id,
+    /// Which question.
+    pub method: Cow<'a, str>,
+    /// The parameters, always an object.
+    pub params: Option<&'a RawValue>,
+}
+
+/// A message that is never answered.
+#[derive(Debug, Clone)]
+pub struct Notification<'a> {
+    /// Which kind.
+    pub method: Cow<'a, str>,
+    /// The parameters, always an object.
+    pub params: Option<&'a RawValue>,
+}
+
+/// An answer: a result or an error, never both, never neither.
+#[derive(Debug, Clone)]
+pub struct Response<'a> {
+    /// The id of the request.
+    pub id: Id,
+    /// The result, always an object, or the error.
+    pub outcome: Result<&'a RawValue, ErrorObject>,
+}
+
+/// Why a frame is not a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParseError {
+    /// Either [`ErrorCode::PARSE_ERROR`] or [`ErrorCode::INVALID_REQUEST`].
+    pub code: ErrorCode,
+    /// What was wrong with what.
+    pub message: String,
+    /// The id, where one could be read.
+    pub id: Option<Id>,
+    /// Whether the frame was a request or a notification: it named a method.
+    ///
+    /// A server answers such a frame. A client that reads an unanswerable one must stay silent, or
+    /// two peers could send each other errors for ever.
+    pub has_method: bool,
+}
+
+impl<'a> Message<'a> {
+    /// Reads the one message of a frame.
+    ///
+    /// # Errors
+    /// When the frame is not one message; the table of [this module](self) lists the ways.
+    pub fn parse(frame: &'a [u8]) -> Result<Self, ParseError> {
+        let text = read_text(frame)?;
+        if text.trim_ascii_start().starts_with('[') {
+            return Err(ParseError::shape("a batch, where one message is expected"));
+        }
+        parse_one(text).map_err(|error| error.salvaged(frame))
+    }
+
+    /// The method of a request or notification.
+    pub fn method(&self) -> Option<&str> {
+        match self {
+            Self::Request(request) => Some(&request.method),
+            Self::Notification(notification) => Some(&notification.method),
+            Self::Response(_) | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl ParseError {
+    fn shape(message: impl Into<String>) -> Self {
+        Self {
+            code: ErrorCode::INVALID_REQUEST,
+            message: message.into(),
+            id: None,
+            has_method: false,
+        }
+    }
+
+    fn syntax(message: impl Into<String>) -> Self {
+        Self { code: ErrorCode::PARSE_ERROR, ..Self::shape(message) }
+    }
+
+    /// A frame longer than `limit`, of which only the first bytes were kept.
+    ///
+    /// An id among them is answered. A second one beyond them would go unseen, which matters
+    /// little: nothing of the frame is executed.
+    pub fn too_long(limit: usize, prefix: &[u8]) -> Self {
+        Self::shape(format!("longer than {limit} bytes")).salvaged(prefix)
+    }
+
+    /// Looks for what can still be told of a frame that could not be read.
+    fn salvaged(mut self, frame: &[u8]) -> Self {
+        let found = salvage::envelope(frame);
+        self.id = found.id;
+        self.has_method = found.has_method;
+        self
+    }
+
+    /// What to answer. An id that could not be read is answered as a fault.
+    pub fn to_error_object(&self) -> ErrorObject {
+        ErrorObject::new(self.code, self.message.clone())
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// The frame as text, checked for what `serde_json` does not check.
+fn read_text(frame: &[u8]) -> Result<&str, ParseError> {
+    let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
+    let text = std::str::from_utf8(frame).map_err(|error| {
+        ParseError::syntax(format!("invalid UTF-8 at byte {}", error.valid_up_to())).salvaged(frame)
+    })?;
+    if is_deeper_than(frame, MAX_DEPTH) {
+        let message = format!("nested more than {MAX_DEPTH} levels deep");
+        return Err(ParseError::shape(message).salvaged(frame));
+    }
+    Ok(text)
+}
+
+fn parse_one(text: &str) -> Result<Message<'_>, ParseError> {
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
+        if error.is_data() {
+            ParseError::shape(describe(&error))
+        } else {
+            ParseError::syntax(format!("not JSON: {error}"))
+        }
+    })?;
+    envelope.into_message()
+}
+
+/// `serde_json`'s message without the position, which means nothing to the sender of one line.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Whether arrays and objects nest deeper than `limit`.
+fn is_deeper_than(frame: &[u8], limit: usize) -> bool {
+    // Most frames have fewer brackets than levels allowed; counting bytes is much cheaper than
+    // telling strings apart.
+    let opened = frame.iter().filter(|&&byte| byte == b'{' || byte == b'[').count();
+    opened > limit && deepest(frame) > limit
+}
+
+fn deepest(frame: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for &byte in frame {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Every member a message can have. Which of them are there decides what it is.
+struct Envelope<'a> {
+    version: bool,
+    id: Option<&'a RawValue>,
+    method: Option<Cow<'a, str>>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    fn into_message(self) -> Result<Message<'a>, ParseError> {
+        if !self.version {
+            return Err(ParseError::shape(r#"jsonrpc must be "2.0""#));
+        }
+        let params = object("params", self.params)?;
+        match (self.method, self.result, self.error) {
+            (Some(method), None, None) => match self.id {
+                Some(id) => Ok(Message::Request(Request { id: read_id(id)?, method, params })),
+                None => Ok(Message::Notification(Notification { method, params })),
+            },
+            (None, Some(_), None) => {
+                let id = self.id.ok_or_else(|| ParseError::shape("a result without an id"))?;
+                let result = object("result", self.result)?.expect("it is there");
+                Ok(Message::Response(Response { id: read_id(id)?, outcome: Ok(result) }))
+            }
+            (None, None, Some(error)) => {
+                let error = read_error(error)?;
+                match self.id.filter(|id| id.get() != "null") {
+                    Some(id) => {
+                        Ok(Message::Response(Response { id: read_id(id)?, outcome: Err(error) }))
+                    }
+                    None => Ok(Message::Fault(error)),
+                }
+            }
+            (None, None, None) => Err(ParseError::shape("method is missing")),
+            (None, Some(_), Some(_)) => Err(ParseError::shape("both a result and an error")),
+            (Some(_), ..) => Err(ParseError::shape("both a method and an answer")),
+        }
+    }
+}
+
+fn read_id(raw: &RawValue) -> Result<Id, ParseError> {
+    serde_json::from_str(raw.get())
+        .map_err(|_| ParseError::shape("id must be a string or a 64-bit integer"))
+}
+
+fn read_error(raw: &RawValue) -> Result<ErrorObject, ParseError> {
+    serde_json::from_str(raw.get())
+        .map_err(|error| ParseError::shape(format!("error: {}", describe(&error))))
+}
+
+fn object<'a>(name: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, ParseError> {
+    match raw {
+        Some(raw) if !raw.get().starts_with('{') => {
+            Err(ParseError::shape(format!("{name} must be an object")))
+        }
+        raw => Ok(raw),
+    }
+}
+
+// Written by hand because the derived form falls into three traps: it reads an array as if its
+// items were the members in order, it reads `"id":null` as no id, which would turn a bad request
+// into a silent notification, and it copies every `Option<Cow<str>>`.
+impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EnvelopeVisitor)
+    }
+}
+
+struct EnvelopeVisitor;
+
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON-RPC message, which is an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut version = None;
+        let (mut id, mut params, mut result, mut error) = (None, None, None, None);
+        let mut method = None;
+        while let Some(Text(key)) = map.next_key()? {
+            match key.as_ref() {
+                "jsonrpc" => once("jsonrpc", &mut version, map.next_value()?)?,
+                "id" => once("id", &mut id, map.next_value()?)?,
+                "method" => once("method", &mut method, map.next_value::<Text<'_>>()?.0)?,
+                "params" => once("params", &mut params, map.next_value()?)?,
+                "result" => once("result", &mut result, map.next_value()?)?,
+                "error" => once("error", &mut error, map.next_value()?)?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        let version = version.is_some_and(|Text(version)| version == "2.0");
+        Ok(Envelope { version, id, method, params, result, error })
+    }
+}
+
+/// Fills a slot, and refuses to do it twice.
+pub(crate) fn once<T, E: de::Error>(
+    name: &'static str,
+    slot: &mut Option<T>,
+    value: T,
+) -> Result<(), E> {
+    match slot.replace(value) {
+        Some(_) => Err(E::duplicate_field(name)),
+        None => Ok(()),
+    }
+}
+
+/// A string borrowed from the frame wherever it has no escapes.
+///
+/// Serde copies a `Cow` unless it stands directly in a derived struct (serde #928, #2016).
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl PartialEq for Request<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.method == other.method && same(self.params, other.params)
+    }
+}
+
+impl PartialEq for Notification<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.method == other.method && same(self.params, other.params)
+    }
+}
+
+impl PartialEq for Response<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+            && match (&self.outcome, &other.outcome) {
+                (Ok(one), Ok(two)) => same(Some(one), Some(two)),
+                (Err(one), Err(two)) => one == two,
+                _ => false,
+            }
+    }
+}
+
+fn same(one: Option<&RawValue>, two: Option<&RawValue>) -> bool {
+    one.map(RawValue::get) == two.map(RawValue::get)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Arrays of messages, which only revision 2025-03-26 has.
+//!
+//! A batch holds requests and notifications, or answers, never both. It cannot open a session:
+//! `initialize` travels alone (2025-03-26, basic/lifecycle).
+
+use serde_json::value::RawValue;
+
+use super::{Message, ParseError, describe, parse_one, read_text};
+
+/// Why an array is not a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BatchError {
+    /// The array as a whole cannot be read or is not allowed. Answer it once.
+    Whole(ParseError),
+    /// Some of its messages cannot be read. One error for each of those, and for each request
+    /// beside them, since its sender waits: answer each under its id; execute none.
+    Parts(Vec<ParseError>),
+}
+
+/// Reads an array of messages.
+///
+/// # Errors
+/// When the frame is not a batch. Nothing of a batch that is partly wrong may be executed, because
+/// what its sender meant cannot be told.
+pub fn parse_batch(frame: &[u8]) -> Result<Vec<Message<'_>>, BatchError> {
+    let parts = split(frame).map_err(BatchError::Whole)?;
+    let parts: Vec<_> = parts.into_iter().map(|part| (part, parse_part(part.get()))).collect();
+    if parts.iter().any(|(_, parsed)| parsed.is_err()) {
+        return Err(BatchError::Parts(parts.into_iter().filter_map(refused).collect()));
+    }
+    let messages: Vec<_> = parts.into_iter().filter_map(|(_, parsed)| parsed.ok()).collect();
+    let asking = messages.iter().filter(|message| message.method().is_some()).count();
+    if asking != 0 && asking != messages.len() {
+        let error = ParseError::shape("a batch of both questions and answers");
+        return Err(BatchError::Whole(error));
+    }
+    Ok(messages)
+}
+
+/// What to answer to one part of a batch that is partly wrong.
+fn refused((part, parsed): (&RawValue, Result<Message<'_>, ParseError>)) -> Option<ParseError> {
+    let error = match parsed {
+        Ok(Message::Request(_)) => {
+            ParseError::shape("not served: another message of the batch cannot be read")
+        }
+        Ok(_) => return None,
+        Err(error) => error,
+    };
+    Some(error.salvaged(part.get().as_bytes()))
+}
+
+fn split(frame: &[u8]) -> Result<Vec<&RawValue>, ParseError> {
+    let text = read_text(frame)?;
+    let parts: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| {
+        if error.is_data() {
+            ParseError::shape(format!("a batch must be an array: {}", describe(&error)))
+        } else {
+            ParseError::syntax(format!("not JSON: {error}"))
+        }
+    })?;
+    if parts.is_empty() {
+        return Err(ParseError::shape("an empty batch"));
+    }
+    Ok(parts)
+}
+
+fn parse_part(text: &str) -> Result<Message<'_>, ParseError> {
+    if text.starts_with('[') {
+        return Err(ParseError::shape("a batch within a batch"));
+    }
+    let message = parse_one(text)?;
+    if message.method() == Some("initialize") {
+        return Err(ParseError::shape("initialize: not allowed in a batch"));
+    }
+    Ok(message)
+}

@@ -1,0 +1,167 @@
+//! Messages to bytes.
+//!
+//! Each function appends one whole message to a buffer that the caller reuses, without a line break
+//! in or after it. If a value turns out to have no JSON form, the buffer is left as it was: half a
+//! message never reaches a peer.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Id, Message};
+use crate::error::ErrorObject;
+
+/// A value has no JSON form, such as a map whose keys are not strings.
+#[derive(Debug)]
+pub struct EncodeError {
+    what: String,
+    source: serde_json::Error,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} has no JSON form", self.what)
+    }
+}
+
+impl std::error::Error for EncodeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Appends a request.
+///
+/// # Errors
+/// When `params` has no JSON form.
+pub fn encode_request<P: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: &Id,
+    method: &str,
+    params: Option<&P>,
+) -> Result<(), EncodeError> {
+    whole(out, method, |out| {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        write(out, id)?;
+        method_and_params(out, method, params)
+    })
+}
+
+/// Appends a notification.
+///
+/// # Errors
+/// When `params` has no JSON form.
+pub fn encode_notification<P: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: Option<&P>,
+) -> Result<(), EncodeError> {
+    whole(out, method, |out| {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+        method_and_params(out, method, params)
+    })
+}
+
+/// Appends a response that holds a result.
+///
+/// # Errors
+/// When `result` has no JSON form.
+pub fn encode_response<R: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: &Id,
+    result: &R,
+) -> Result<(), EncodeError> {
+    whole(out, "the result", |out| {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        write(out, id)?;
+        out.extend_from_slice(br#","result":"#);
+        write(out, result)?;
+        out.push(b'}');
+        Ok(())
+    })
+}
+
+/// Appends a response that holds an error.
+pub fn encode_error(out: &mut Vec<u8>, id: &Id, error: &ErrorObject) {
+    error_response(out, Some(id), error);
+}
+
+/// Appends an error that answers no request in particular.
+///
+/// JSON-RPC writes `"id":null`; the schemas from 2025-11-25 on let it be absent. `null` is what
+/// peers of all revisions read.
+pub fn encode_fault(out: &mut Vec<u8>, error: &ErrorObject) {
+    error_response(out, None, error);
+}
+
+fn error_response(out: &mut Vec<u8>, id: Option<&Id>, error: &ErrorObject) {
+    whole(out, "the error", |out| {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        write(out, &id)?;
+        out.extend_from_slice(br#","error":"#);
+        write(out, error)?;
+        out.push(b'}');
+        Ok(())
+    })
+    .expect("an id, a number, a string and JSON text all have a JSON form");
+}
+
+impl Message<'_> {
+    /// Appends the message, `params` and `result` to the letter.
+    ///
+    /// # Errors
+    /// Never for a parsed message.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        match self {
+            Self::Request(request) => {
+                encode_request(out, &request.id, &request.method, request.params)
+            }
+            Self::Notification(notification) => {
+                encode_notification(out, &notification.method, notification.params)
+            }
+            Self::Response(response) => match &response.outcome {
+                Ok(result) => encode_response(out, &response.id, result),
+                Err(error) => {
+                    encode_error(out, &response.id, error);
+                    Ok(())
+                }
+            },
+            Self::Fault(error) => {
+                encode_fault(out, error);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn method_and_params<P: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: Option<&P>,
+) -> Result<(), serde_json::Error> {
+    out.extend_from_slice(br#","method":"#);
+    write(out, method)?;
+    if let Some(params) = params {
+        out.extend_from_slice(br#","params":"#);
+        write(out, params)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::Error> {
+    serde_json::to_writer(out, value)
+}
+
+/// All of it or nothing.
+fn whole(
+    out: &mut Vec<u8>,
+    what: &str,
+    fill: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+) -> Result<(), EncodeError> {
+    let start = out.len();
+    fill(out).map_err(|source| {
+        out.truncate(start);
+        EncodeError { what: what.to_owned(), source }
+    })
+}

@@ -1,0 +1,266 @@
+//! One line a case: a frame, and what becomes of it.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The frame parses, and encodes back to the same JSON.
+fn check(frame: &str) {
+    let message =
+        Message::parse(frame.as_bytes()).unwrap_or_else(|error| panic!("{frame}: {error}"));
+    let mut out = Vec::new();
+    message.encode(&mut out).unwrap();
+    let encoded: Value = serde_json::from_slice(&out).unwrap();
+    let expected: Value = serde_json::from_str(frame).unwrap();
+    assert_eq!(encoded, expected, "{frame}");
+    assert!(!out.contains(&b'\n'));
+}
+
+/// The frame is refused with this code and id, and the message says this much.
+fn refuse(frame: impl AsRef<[u8]>, code: ErrorCode, id: impl Into<Option<Value>>, says: &str) {
+    let frame = frame.as_ref();
+    let shown = String::from_utf8_lossy(&frame[..frame.len().min(200)]);
+    let error = Message::parse(frame).expect_err(&shown);
+    assert_eq!(error.code, code, "{shown}: {error}");
+    let found = error.id.as_ref().map(|id| serde_json::to_value(id).unwrap());
+    assert_eq!(found, id.into(), "{shown}: {error}");
+    assert!(error.message.contains(says), "{shown}: {error}");
+}
+
+const BAD_JSON: ErrorCode = ErrorCode::PARSE_ERROR;
+const BAD_SHAPE: ErrorCode = ErrorCode::INVALID_REQUEST;
+
+#[test]
+fn messages_survive_a_round_trip() {
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    check(r#"{"jsonrpc":"2.0","id":"1","method":"ping","params":{}}"#);
+    check(r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#);
+    check(r#"{"jsonrpc":"2.0","id":-9223372036854775808,"method":"ping"}"#);
+    check(
+        r#"{"method":"tools/call","params":{"name":"a\"b","x":[1,{}]},"jsonrpc":"2.0","id":"é"}"#,
+    );
+    check(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    check(r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":1}}}"#);
+    check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#);
+    check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"no","data":null}}"#);
+    check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#);
+}
+
+#[test]
+fn kinds_follow_from_the_members() {
+    let kind = |frame: &'static str| Message::parse(frame.as_bytes()).unwrap();
+    assert!(matches!(kind(r#"{"jsonrpc":"2.0","id":0,"method":"a"}"#), Message::Request(_)));
+    assert!(matches!(kind(r#"{"jsonrpc":"2.0","method":"a"}"#), Message::Notification(_)));
+    assert!(matches!(kind(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#), Message::Response(_)));
+    let fault = r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#;
+    assert!(matches!(kind(fault), Message::Fault(_)));
+}
+
+#[test]
+fn other_members_are_ignored_and_case_counts() {
+    let frame = br#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"evil","trace":[1]}"#;
+    assert_eq!(Message::parse(frame).unwrap().method(), Some("ping"));
+    refuse(
+        r#"{"jsonrpc":"2.0","id":1,"METHOD":"ping"}"#,
+        BAD_SHAPE,
+        Some(json!(1)),
+        "method is missing",
+    );
+}
+
+#[test]
+fn escaped_names_are_the_same_names() {
+    let frame = br#"{"jsonrpc":"2.0","\u0069d":1,"m\u0065thod":"p\u0069ng"}"#;
+    let Message::Request(request) = Message::parse(frame).unwrap() else { panic!("a request") };
+    assert_eq!((request.id, request.method.as_ref()), (Id::from(1_i64), "ping"));
+}
+
+#[test]
+fn a_byte_order_mark_and_line_breaks_are_skipped() {
+    let frame = "\u{feff}{\r\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"method\": \"ping\"\n}\n";
+    assert!(matches!(Message::parse(frame.as_bytes()), Ok(Message::Request(_))));
+}
+
+#[test]
+fn bytes_that_are_not_json() {
+    refuse("", BAD_JSON, None, "not JSON");
+    refuse("hello", BAD_JSON, None, "not JSON");
+    refuse("\0", BAD_JSON, None, "not JSON");
+    refuse(r#"{"jsonrpc":"2.0","id":5,"method":"ping"} x"#, BAD_JSON, Some(json!(5)), "trailing");
+    refuse(
+        r#"{"jsonrpc":"2.0","id":5,"method":"ping"}{"id":6}"#,
+        BAD_JSON,
+        Some(json!(5)),
+        "trailing",
+    );
+    refuse(r#"{"jsonrpc":"2.0","id":5,"method":"pi"#, BAD_JSON, Some(json!(5)), "EOF");
+    refuse(r#"{"id":7,"method":"a","params":{"x":NaN}}"#, BAD_JSON, Some(json!(7)), "not JSON");
+    refuse("{\"id\":\"x\",\"method\":\"a\nb\"}", BAD_JSON, Some(json!("x")), "control character");
+    refuse(
+        b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"\xff\"}",
+        BAD_JSON,
+        Some(json!(6)),
+        "UTF-8 at byte",
+    );
+    refuse(r#"{"jsonrpc":"2.0","id":6,"method":"\ud800"}"#, BAD_JSON, Some(json!(6)), "not JSON");
+}
+
+#[test]
+fn json_that_is_not_a_message() {
+    refuse("1", BAD_SHAPE, None, "which is an object");
+    refuse(r#"["2.0",1,"ping"]"#, BAD_SHAPE, None, "a batch");
+    refuse("[]", BAD_SHAPE, None, "a batch");
+    refuse("{}", BAD_SHAPE, None, "jsonrpc must be");
+    refuse(
+        r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
+        BAD_SHAPE,
+        Some(json!(1)),
+        r#"must be "2.0""#,
+    );
+    refuse(
+        r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#,
+        BAD_SHAPE,
+        Some(json!(1)),
+        "expected a string",
+    );
+    refuse(r#"{"jsonrpc":"2.0","id":1}"#, BAD_SHAPE, Some(json!(1)), "method is missing");
+    refuse(
+        r#"{"jsonrpc":"2.0","id":1,"method":1}"#,
+        BAD_SHAPE,
+        Some(json!(1)),
+        "expected a string",
+    );
+    refuse(
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}"#,
+        BAD_SHAPE,
+        Some(json!(1)),
+        "params must be",
+    );
+    refuse(
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#,
+        BAD_SHAPE,
+        Some(json!(1)),
+        "params must be",
+    );
+    refuse(r#"{"jsonrpc":"2.0","id":1,"result":7}"#, BAD_SHAPE, Some(json!(1)), "result must be");
+    refuse(r#"{"jsonrpc":"2.0","result":{}}"#, BAD_SHAPE, None, "without an id");
+    refuse(r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#, BAD_SHAPE, Some(json!(1)), "error: ");
+    let both = r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#;
+    refuse(both, BAD_SHAPE, Some(json!(1)), "both a result and an error");
+    let both = r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#;
+    refuse(both, BAD_SHAPE, Some(json!(1)), "both a method and an answer");
+}
+
+#[test]
+fn ids_that_are_none() {
+    for id in ["null", "1.5", "true", "[]", "{}", "1000000000000000000000000000000", "1e400"] {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        assert!(Message::parse(frame.as_bytes()).is_err_and(|error| error.id.is_none()), "{id}");
+    }
+    refuse(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, BAD_SHAPE, None, "id must be");
+}
+
+#[test]
+fn members_that_come_twice() {
+    let twice = |member: &str| format!(r#"{{"jsonrpc":"2.0","id":4,"method":"a",{member}}}"#);
+    refuse(twice(r#""method":"b""#), BAD_SHAPE, Some(json!(4)), "duplicate field `method`");
+    refuse(twice(r#""m\u0065thod":"b""#), BAD_SHAPE, Some(json!(4)), "duplicate field `method`");
+    refuse(
+        twice(r#""params":{},"params":{}"#),
+        BAD_SHAPE,
+        Some(json!(4)),
+        "duplicate field `params`",
+    );
+    // Which of the two the sender waits for cannot be told.
+    refuse(twice(r#""id":5"#), BAD_SHAPE, None, "duplicate field `id`");
+}
+
+#[test]
+fn depth_has_a_limit_and_strings_do_not_count() {
+    let nested = |depth: usize| {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        format!(r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{{"x":{open}{close}}}}}"#)
+    };
+    assert!(Message::parse(nested(MAX_DEPTH - 2).as_bytes()).is_ok());
+    refuse(nested(MAX_DEPTH - 1), BAD_SHAPE, Some(json!(6)), "levels deep");
+    refuse(nested(100_000), BAD_SHAPE, Some(json!(6)), "levels deep");
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{{"x":"{}\""}}}}"#,
+        "[".repeat(999)
+    );
+    assert!(Message::parse(text.as_bytes()).is_ok());
+}
+
+#[test]
+fn what_we_accept_serde_json_can_read_into_a_tree() {
+    let (open, close) = ("[".repeat(MAX_DEPTH - 2), "]".repeat(MAX_DEPTH - 2));
+    let frame =
+        format!(r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{{"x":{open}{close}}}}}"#);
+    assert!(serde_json::from_str::<Value>(&frame).is_ok());
+}
+
+#[test]
+fn a_broken_frame_tells_whether_it_was_a_question() {
+    let asks = |frame: &str| Message::parse(frame.as_bytes()).unwrap_err().has_method;
+    assert!(asks(r#"{"id":1,"method":"a","params":[]"#));
+    assert!(!asks(r#"{"id":1,"result":"#));
+    assert!(!asks(r#"{"id":1,"result":{"method":"a"},}"#));
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+fn batch(items: &[&str]) -> Result<usize, BatchError> {
+    let frame = format!("[{}]", items.join(","));
+    parse_batch(frame.as_bytes()).map(|batch| batch.len())
+}
+
+#[test]
+fn batches_have_their_own_door() {
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+    assert_eq!(batch(&[PING, told]), Ok(2));
+    assert_eq!(batch(&[ANSWER, ANSWER]), Ok(2));
+}
+
+#[test]
+fn batches_that_are_none() {
+    let refused = |error: Result<usize, BatchError>| match error {
+        Err(BatchError::Whole(error)) => error.message,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(batch(&[])), "an empty batch");
+    assert_eq!(refused(batch(&[PING, ANSWER])), "a batch of both questions and answers");
+    assert!(refused(batch(&[PING, "{"])).contains("not JSON"));
+    let one = parse_batch(PING.as_bytes()).map(|batch| batch.len());
+    assert!(refused(one).contains("must be an array"));
+}
+
+#[test]
+fn a_batch_with_bad_parts_is_refused_part_by_part() {
+    let initialize = r#"{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}"#;
+    let Err(BatchError::Parts(parts)) = batch(&[PING, "[]", initialize, "1"]) else {
+        panic!("refused in parts")
+    };
+    let said: Vec<_> = parts.iter().map(|error| error.message.as_str()).collect();
+    assert_eq!(said[1..3], ["a batch within a batch", "initialize: not allowed in a batch"]);
+    assert_eq!((parts[2].id.clone(), parts.len()), (Some(Id::from(9_i64)), 4));
+    assert!(said[0].starts_with("not served"), "whoever sent the ping waits for an answer");
+    assert!(parts[0].id.is_some() && parts[0].has_method);
+}
+
+#[test]
+fn a_frame_that_was_cut_short_tells_only_whole_ids() {
+    let id = |prefix: &str| ParseError::too_long(9, prefix.as_bytes()).id;
+    assert_eq!(id(r#"{"method":"a","id":12,"params":{"x":"yyy"#), Some(Id::from(12_i64)));
+    assert_eq!(id(r#"{"method":"a","id":12"#), None);
+    assert_eq!(id(r#"{"method":"a","id":"ab"#), None);
+}
+
+#[test]
+fn a_value_without_json_form_leaves_no_half_message() {
+    let bad = std::collections::BTreeMap::from([((1, 2), 3)]);
+    let mut out = b"before".to_vec();
+    let error = encode_response(&mut out, &Id::from(1_i64), &bad).unwrap_err();
+    assert_eq!(out, b"before");
+    assert_eq!(error.to_string(), "the result has no JSON form");
+}
