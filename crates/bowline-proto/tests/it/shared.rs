@@ -1,0 +1,37 @@
+//! Where the official texts are, if they are there.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// A file or folder of the shared texts; says so when it is not there.
+pub(crate) fn path(part: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let root = std::env::var_os("BOWLINE_SHARED").map_or_else(beside, PathBuf::from);
+    let path = root.join(part);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("not tested: shared/{part} is not there");
+    None
+}
+
+/// A JSON file of the shared texts.
+pub(crate) fn json(part: &str) -> Option<Value> {
+    let text = std::fs::read_to_string(path(part)?).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+/// Whether two values mean the same. `1` and `1.0` are one number, as in JSON Schema.
+pub(crate) fn same(one: &Value, two: &Value) -> bool {
+    match (one, two) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => one == two,
+    }
+}
