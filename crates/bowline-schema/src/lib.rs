@@ -1,0 +1,54 @@
+//! JSON Schema for the arguments and results of tools: a budget for every check, and messages that
+//! a model can act on.
+//!
+//! Schemas and values both come from peers, so neither may cost more than it is worth. A schema is
+//! compiled once, within [`Limits`]: what is too big, too deep, endless or points out of the
+//! document is refused there, with the place named. A validation then has a number of steps to
+//! spend. Nothing is ever fetched, nothing recurses further than the limits say, and patterns take
+//! time linear in the text.
+//!
+//! Dialects: 2020-12, which is the default, draft-07 and draft-06, chosen by `$schema`. `format`
+//! and the `content*` keywords are annotations, as the standard has it.
+//!
+//! ```
+//! use bowline_schema::Schema;
+//! use serde_json::json;
+//!
+//! let schema = Schema::compile(&json!({
+//!     "type": "object",
+//!     "properties": {
+//!         "location": {"type": "string", "description": "City name, address, or coordinates"},
+//!         "units": {"enum": ["metric", "imperial"]},
+//!     },
+//!     "required": ["location"],
+//! }))?;
+//!
+//! assert!(schema.validate("arguments", &json!({"location": "Oslo"})).is_ok());
+//!
+//! let error = schema.validate("arguments", &json!({"units": "celcius"})).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "arguments.location is missing (a string: City name, address, or coordinates)\n\
+//!      arguments.units is \"celcius\"; allowed are \"metric\", \"imperial\""
+//! );
+//! # Ok::<(), bowline_schema::SchemaError>(())
+//! ```
+
+mod compile;
+mod dialect;
+mod error;
+mod evaluate;
+mod limits;
+mod node;
+mod number;
+mod pattern;
+mod schema;
+mod typed;
+mod violation;
+mod words;
+
+pub use self::error::SchemaError;
+pub use self::limits::Limits;
+pub use self::schema::Schema;
+pub use self::typed::needs_validation;
+pub use self::violation::{Invalid, Violation, Violations};

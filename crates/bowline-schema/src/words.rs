@@ -1,0 +1,163 @@
+//! Words for values and lists, short enough to be read.
+
+use std::fmt::Write as _;
+use std::io;
+
+use serde_json::Value;
+
+/// How many characters of a value, a name or a text are repeated.
+const MAX_SHOWN: usize = 60;
+
+/// How long a text may be, and how many it is compared with, to tell what was meant.
+const MAX_COMPARED: usize = 32;
+const MAX_CANDIDATES: usize = 32;
+
+/// How much of a list is told.
+const MAX_LISTED: usize = 24;
+
+/// The text as JSON, cut in the middle of nowhere with `…` if it is long.
+pub(crate) fn shorten(text: &str) -> String {
+    Value::from(cut(text, MAX_SHOWN)).to_string()
+}
+
+/// At most `most` characters of a text, on one line.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    // Looking at a bounded part keeps this cheap for a text of megabytes.
+    let mut out: String =
+        text.chars().take(most + 1).map(|c| if c < ' ' { ' ' } else { c }).collect();
+    if out.chars().count() > most {
+        out.pop();
+        out.push('…');
+    }
+    out
+}
+
+/// A value in a message: itself if it is short and flat, otherwise what kind of thing it is.
+///
+/// Arrays and objects are never written out: they may be huge, and may hold a secret.
+pub(crate) fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => shorten(text),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(_) => "an object".to_owned(),
+        other => cut(&other.to_string(), MAX_SHOWN),
+    }
+}
+
+/// A choice that the schema offers, written out: it is public.
+pub(crate) fn show_choice(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => {
+            let mut out = Beginning(Vec::new());
+            // Stops with an error when there is more than will be shown.
+            let _ = serde_json::to_writer(&mut out, value);
+            cut(&String::from_utf8_lossy(&out.0), MAX_SHOWN)
+        }
+        _ => show(value),
+    }
+}
+
+/// Takes the first bytes of a text that may be long, and then no more.
+struct Beginning(Vec<u8>);
+
+impl io::Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = (4 * MAX_SHOWN + 4).saturating_sub(self.0.len()).min(bytes.len());
+        self.0.extend_from_slice(&bytes[..room]);
+        Ok(room)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What kind of thing a value is.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// `a, b, c and 7 more`.
+pub(crate) fn list<S: AsRef<str>>(items: impl ExactSizeIterator<Item = S>) -> String {
+    let more = items.len().saturating_sub(MAX_LISTED);
+    let mut out = String::new();
+    for item in items.take(MAX_LISTED) {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        out.push_str(item.as_ref());
+    }
+    if more > 0 {
+        let _ = write!(out, " and {more} more");
+    }
+    out
+}
+
+/// `1 item`, `2 items`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// The candidate that differs from `text` by the least, if that is little.
+pub(crate) fn closest<'a>(
+    text: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    if text.len() > MAX_COMPARED {
+        return None;
+    }
+    let allowed = if text.len() < 4 { 1 } else { 2 };
+    candidates
+        .take(MAX_CANDIDATES)
+        .filter(|candidate| candidate.len().abs_diff(text.len()) <= 4 * allowed)
+        .map(|candidate| (distance(text, candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many characters must be put in, taken out or changed; case does not count.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, l) in left.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, r) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(l != *r);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_and_stay_json() {
+        assert_eq!(shorten("a\"b"), r#""a\"b""#);
+        assert_eq!(cut("héllo wörld", 5), "héllo…");
+        assert_eq!(cut("two\nlines", 20), "two lines");
+        assert_eq!(shorten(&"x".repeat(1000)).chars().count(), 63);
+    }
+
+    #[test]
+    fn near_misses_are_found() {
+        let units = ["metric", "imperial", "kelvin"];
+        let check = |text, expected| assert_eq!(closest(text, units.into_iter()), expected);
+        check("metrics", Some("metric"));
+        check("Kelvin", Some("kelvin"));
+        check("emperial", Some("imperial"));
+        check("celsius", None);
+    }
+}
