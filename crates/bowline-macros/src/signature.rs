@@ -1,0 +1,181 @@
+//! The signature of a function that is to be a tool, prompt or resource.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+use syn::{FnArg, GenericArgument, GenericParam, PathArguments, Receiver, ReturnType, Type};
+
+use crate::options::Kind;
+use crate::parameter::{Argument, Parameter, generic, strip};
+
+/// What matters of a signature.
+pub(crate) struct Signature {
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) is_async: bool,
+    pub(crate) has_receiver: bool,
+    /// Where the function says what it returns, or its name.
+    pub(crate) returns_at: Span,
+}
+
+impl Signature {
+    /// Reads a signature, and leaves on its parameters only the attributes that the compiler knows.
+    ///
+    /// # Errors
+    /// When clients could not call it, or could not be told how to.
+    pub(crate) fn take(kind: Kind, signature: &mut syn::Signature) -> syn::Result<Self> {
+        check_qualifiers(kind, signature)?;
+        let returns_at = match &signature.output {
+            ReturnType::Default => signature.ident.span(),
+            ReturnType::Type(_, ty) => {
+                check_output(kind, ty)?;
+                ty.span()
+            }
+        };
+        let mut parameters = Vec::new();
+        let mut has_receiver = false;
+        let mut problems = Problems::default();
+        for input in &mut signature.inputs {
+            match input {
+                FnArg::Receiver(receiver) => {
+                    has_receiver = true;
+                    problems.note(check_receiver(receiver));
+                }
+                FnArg::Typed(parameter) => {
+                    let taken = Parameter::take(kind, parameter);
+                    let taken = taken.and_then(|new| check_together(&parameters, new));
+                    parameters.extend(problems.note(taken));
+                }
+            }
+        }
+        problems.check()?;
+        let is_async = signature.asyncness.is_some();
+        Ok(Self { parameters, is_async, has_receiver, returns_at })
+    }
+
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Argument(argument) => Some(&**argument),
+            _ => None,
+        })
+    }
+
+    /// The type of `#[args]`.
+    pub(crate) fn whole(&self) -> Option<&Type> {
+        self.parameters.iter().find_map(|parameter| match parameter {
+            Parameter::Whole(ty) => Some(&**ty),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn has_whole(&self) -> bool {
+        self.whole().is_some()
+    }
+
+    pub(crate) fn has_context(&self) -> bool {
+        self.parameters.iter().any(Parameter::is_context)
+    }
+}
+
+/// What the compiler would not understand goes away, so that it reports nothing but our error.
+pub(crate) fn strip_all(signature: &mut syn::Signature) {
+    for input in &mut signature.inputs {
+        match input {
+            FnArg::Receiver(receiver) => strip(&mut receiver.attrs),
+            FnArg::Typed(parameter) => strip(&mut parameter.attrs),
+        };
+    }
+}
+
+fn check_qualifiers(kind: Kind, signature: &syn::Signature) -> syn::Result<()> {
+    let is_type = |parameter: &&GenericParam| !matches!(parameter, GenericParam::Lifetime(_));
+    if let Some(parameter) = signature.generics.params.iter().find(is_type) {
+        return Err(generic(kind, parameter));
+    }
+    if let Some(word) = &signature.unsafety {
+        let message = format!("{} cannot be unsafe: clients promise nothing", kind.noun());
+        return Err(syn::Error::new_spanned(word, message));
+    }
+    Ok(())
+}
+
+fn check_receiver(receiver: &Receiver) -> syn::Result<()> {
+    let is_shared = receiver.reference.is_some() && receiver.mutability.is_none();
+    let is_typed = receiver.colon_token.is_some();
+    if is_shared || is_typed {
+        return Ok(());
+    }
+    let message = "take `&self`: all calls share one value; what changes sits in a `Mutex`, an atomic \
+                   or the like";
+    Err(syn::Error::new_spanned(receiver, message))
+}
+
+/// What a method returns outlives the call, so it cannot point into it.
+fn check_output(kind: Kind, ty: &Type) -> syn::Result<()> {
+    match ty {
+        Type::Reference(reference) => match &reference.lifetime {
+            Some(lifetime) if lifetime.ident == "static" => Ok(()),
+            _ => {
+                let message = format!(
+                    "{} cannot return a reference, since the answer outlives the call: \
+                     return an owned value, such as `String`",
+                    kind.noun()
+                );
+                Err(syn::Error::new_spanned(ty, message))
+            }
+        },
+        Type::Path(path) => {
+            let last = path.path.segments.last();
+            let arguments =
+                last.filter(|segment| segment.ident == "Result").map(|it| &it.arguments);
+            match arguments {
+                Some(PathArguments::AngleBracketed(list)) => match list.args.first() {
+                    Some(GenericArgument::Type(value)) => check_output(kind, value),
+                    _ => Ok(()),
+                },
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One context, and either arguments or all of them at once.
+fn check_together(before: &[Parameter], new: Parameter) -> syn::Result<Parameter> {
+    let has = |rule: fn(&Parameter) -> bool| before.iter().any(rule);
+    match &new {
+        Parameter::Context { name, .. } if has(Parameter::is_context) => {
+            let message = "there is one context for each call: take it once";
+            Err(syn::Error::new_spanned(name, message))
+        }
+        Parameter::Whole(ty) if has(|it| !it.is_context()) => {
+            let message = "`#[args]` takes all arguments: move the others into this struct";
+            Err(syn::Error::new_spanned(ty, message))
+        }
+        Parameter::Argument(argument) if has(|it| matches!(it, Parameter::Whole(_))) => {
+            let message = "`#[args]` takes all arguments: move this one into its struct";
+            Err(syn::Error::new(argument.name.span(), message))
+        }
+        _ => Ok(new),
+    }
+}
+
+/// What is wrong, all of it told at once.
+#[derive(Default)]
+pub(crate) struct Problems(Option<syn::Error>);
+
+impl Problems {
+    /// Keeps the error, if it is one.
+    pub(crate) fn note<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        match (result, &mut self.0) {
+            (Ok(value), _) => return Some(value),
+            (Err(error), Some(before)) => before.combine(error),
+            (Err(error), none) => *none = Some(error),
+        }
+        None
+    }
+
+    /// # Errors
+    /// When there was one.
+    pub(crate) fn check(self) -> syn::Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}

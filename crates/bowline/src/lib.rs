@@ -1,0 +1,59 @@
+//! The Model Context Protocol for Rust.
+//!
+//! A server is put together from functions and served; it speaks every revision of the protocol at
+//! once, and its author never needs to know that there are several.
+//!
+//! ```no_run
+//! use bowline::{Server, tool};
+//!
+//! /// Greet somebody.
+//! #[tool]
+//! async fn greet(
+//!     /// Whom to greet.
+//!     name: String,
+//! ) -> String {
+//!     format!("Hello, {name}!")
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), bowline::ServeError> {
+//!     Server::new("hello", "1.0.0").with(greet).serve_stdio().await
+//! }
+//! ```
+//!
+//! Everything that the attributes do can be done without them: [`Tool`], [`Prompt`] and
+//! [`Resource`] are built from closures. Handlers reach the client through [`Context`]: progress,
+//! logs, questions to its user and its model. [`Registry`] changes a server while it runs.
+//! [`testing`] calls it from a unit test.
+
+mod clock;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "client-log")]
+mod log;
+#[doc(hidden)]
+pub mod private;
+mod random;
+pub mod seal;
+mod server;
+pub mod stdio;
+pub mod testing;
+pub mod uri_template;
+
+#[cfg(feature = "macros")]
+pub use bowline_macros::{prompt, resource, server, tool};
+pub use bowline_proto as proto;
+pub use bowline_proto::base64;
+pub use bowline_proto::error::{ErrorCode, ErrorObject};
+pub use bowline_proto::json::Json;
+pub use bowline_proto::model;
+pub use bowline_proto::revision::{Era, Revision, Revisions};
+
+#[cfg(feature = "client-log")]
+pub use self::log::ClientLog;
+pub use self::server::*;
+
+/// The examples of the README, compiled.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

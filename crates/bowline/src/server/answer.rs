@@ -1,0 +1,151 @@
+//! What a request comes to, and how that is written for the peer that asked.
+
+use std::sync::Arc;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::model::{
+    CallToolResult, CompleteResult, DiscoverResult, EmptyResult, GetPromptResult, InitializeResult,
+    InputRequiredResult, Meta, ReadResourceResult, ResultBody, SubscriptionsListenResult, meta_key,
+};
+use bowline_proto::revision::{Adapt, Revision, adapt_error};
+use bowline_proto::wire::{Id, encode_error, encode_response};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The result of a request, whichever it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Answer {
+    /// Of `tools/call`.
+    Tool(CallToolResult),
+    /// Of `prompts/get`.
+    Prompt(GetPromptResult),
+    /// Of `resources/read`.
+    Resource(ReadResourceResult),
+    /// Of any of these three, when something must be asked first.
+    InputRequired(InputRequiredResult),
+    /// Of `completion/complete`.
+    Completion(CompleteResult),
+    /// Of a list: encoded already for this revision, and shared by all who ask.
+    List(Arc<RawValue>),
+    /// Of `initialize`.
+    Initialize(Box<InitializeResult>),
+    /// Of `server/discover`.
+    Discover(Box<DiscoverResult>),
+    /// Of requests that have nothing to tell.
+    Empty,
+}
+
+/// What comes of a request.
+pub type Outcome = Result<Answer, ErrorObject>;
+
+/// What every modern result says beside its payload: who sends it.
+pub(crate) struct Signature {
+    info: serde_json::Value,
+    /// `,"_meta":{…}}}`: the end of a response whose result has no `_meta` of its own.
+    ending: Vec<u8>,
+}
+
+impl Signature {
+    pub(crate) fn new(info: &impl Serialize) -> Self {
+        let info = serde_json::to_value(info).unwrap_or_default();
+        let meta = serde_json::json!({ (meta_key::SERVER_INFO): info });
+        Self { info, ending: format!(r#","_meta":{meta}}}}}"#).into_bytes() }
+    }
+
+    /// Appends a response. Whatever cannot be written becomes an internal error instead.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, id: &Id, revision: Revision, outcome: Outcome) {
+        let start = out.len();
+        let written = match outcome {
+            Ok(answer) => self.encode_answer(out, id, revision, answer),
+            Err(error) => Err(error),
+        };
+        if let Err(mut error) = written {
+            out.truncate(start);
+            adapt_error(&mut error, revision);
+            encode_error(out, id, &error);
+        }
+    }
+
+    fn encode_answer(
+        &self,
+        out: &mut Vec<u8>,
+        id: &Id,
+        revision: Revision,
+        answer: Answer,
+    ) -> Result<(), ErrorObject> {
+        let to = To { signature: self, id, revision };
+        match answer {
+            Answer::Tool(result) => to.encode(out, result),
+            Answer::Prompt(result) => to.encode(out, result),
+            Answer::Resource(result) => to.encode(out, result),
+            Answer::InputRequired(result) => to.encode(out, result),
+            Answer::Completion(result) => to.encode(out, result),
+            Answer::Initialize(result) => to.encode(out, *result),
+            Answer::Discover(result) => to.encode(out, *result),
+            Answer::Empty => to.encode(out, EmptyResult::default()),
+            Answer::List(encoded) => {
+                encode_response(out, id, encoded.as_ref()).map_err(ErrorObject::internal_of)?;
+                to.sign(out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends the end of a listen request.
+    pub(crate) fn encode_listen_end(&self, out: &mut Vec<u8>, id: &Id) {
+        let mut meta = Meta::default();
+        meta.set(meta_key::SUBSCRIPTION_ID, id);
+        let result = SubscriptionsListenResult { meta: Some(meta), ..Default::default() };
+        let to = To { signature: self, id, revision: Revision::LATEST };
+        // Plain data of our own; there is nothing in it that cannot be written.
+        let _ = to.encode(out, result);
+    }
+}
+
+/// One response to be written.
+struct To<'a> {
+    signature: &'a Signature,
+    id: &'a Id,
+    revision: Revision,
+}
+
+impl To<'_> {
+    fn encode<R>(&self, out: &mut Vec<u8>, mut result: R) -> Result<(), ErrorObject>
+    where
+        R: Adapt + ResultBody + Serialize,
+    {
+        result.adapt(self.revision).map_err(ErrorObject::internal_of)?;
+        let has_meta = result.meta_mut().is_some();
+        if let Some(meta) = result.meta_mut()
+            && self.revision.is_modern()
+        {
+            meta.set(meta_key::SERVER_INFO, &self.signature.info);
+        }
+        encode_response(out, self.id, &result).map_err(ErrorObject::internal_of)?;
+        if !has_meta {
+            self.sign(out);
+        }
+        Ok(())
+    }
+
+    /// Adds the signature to a modern response that ends in a result without `_meta`. The result is
+    /// never empty: it says its type.
+    fn sign(&self, out: &mut Vec<u8>) {
+        if self.revision.is_modern() {
+            out.truncate(out.len() - 2);
+            out.extend_from_slice(&self.signature.ending);
+        }
+    }
+}
+
+/// Any failure of ours as an error for the peer.
+trait InternalOf {
+    fn internal_of(error: impl std::error::Error) -> Self;
+}
+
+impl InternalOf for ErrorObject {
+    fn internal_of(error: impl std::error::Error) -> Self {
+        Self::internal(error.to_string())
+    }
+}

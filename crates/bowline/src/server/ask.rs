@@ -1,0 +1,273 @@
+//! Asking the client: its user, its model, its folders. The same calls in both eras.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bowline_proto::error::{ErrorCode, ErrorObject};
+use bowline_proto::json::Json;
+use bowline_proto::method::{CreateMessage, ElicitationCreate, ListRoots};
+use bowline_proto::model::{
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
+    ElicitParams, ElicitResult, ElicitSchema, ElicitUrlParams, InputRequest, ListRootsParams,
+    ListRootsResult, Root,
+};
+use bowline_proto::revision::{Adapt, Revision, Unsupported};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::form;
+use crate::random;
+
+/// One question to the client, under a key of the handler's choice.
+///
+/// [`Context::elicit`](super::Context::elicit) and its neighbours make up a key by themselves, from
+/// the order of the questions. Where that order can differ from run to run, or a client relies on
+/// the key, name it: `context.ask("user_name").elicit::<Name>("Who are you?")`.
+#[must_use = "a question does nothing until it is put"]
+pub struct Ask<'a> {
+    pub(crate) call: &'a Arc<Call>,
+    pub(crate) key: Option<String>,
+}
+
+/// What the user did with a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Elicited<T> {
+    /// Answered it.
+    Accepted(T),
+    /// Said no.
+    Declined,
+    /// Went away without a word.
+    Cancelled,
+}
+
+impl<T> Elicited<T> {
+    /// The answer, if there is one.
+    pub fn accepted(self) -> Option<T> {
+        match self {
+            Self::Accepted(answer) => Some(answer),
+            Self::Declined | Self::Cancelled => None,
+        }
+    }
+
+    fn map<U>(
+        self,
+        change: impl FnOnce(T) -> Result<U, AskError>,
+    ) -> Result<Elicited<U>, AskError> {
+        Ok(match self {
+            Self::Accepted(answer) => Elicited::Accepted(change(answer)?),
+            Self::Declined => Elicited::Declined,
+            Self::Cancelled => Elicited::Cancelled,
+        })
+    }
+}
+
+/// Why a question brought no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The client cannot be asked this. Do without, or let the error through: a modern client is
+    /// told what it lacks.
+    #[error("the client does not offer {what}")]
+    Unsupported {
+        /// What it lacks.
+        what: &'static str,
+        /// The capability, as the client would declare it.
+        required: Value,
+    },
+    /// The revision that the client speaks has no such question. Do without.
+    #[error("this cannot be asked")]
+    Revision(#[source] Unsupported),
+    /// The form has a field that cannot be asked for. A mistake in the server.
+    #[error("{0}")]
+    Form(String),
+    /// The client refused to answer.
+    #[error("the client refused to answer")]
+    Refused(#[source] ErrorObject),
+    /// The client answered something that does not answer the question.
+    #[error("the client's answer cannot be used: {0}")]
+    Malformed(String),
+    /// No answer came in time.
+    #[error("no answer came in time")]
+    TimedOut,
+    /// The client is gone, or the request is over.
+    #[error("the client is gone")]
+    Closed,
+}
+
+impl AskError {
+    /// The error of the protocol for it, where there is one.
+    pub(crate) fn to_error_object(&self) -> Option<ErrorObject> {
+        match self {
+            Self::Unsupported { what, required } => {
+                let message = format!("this needs a client that offers {what}");
+                let data = json!({ "requiredCapabilities": required });
+                let error = ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message);
+                Some(error.with_data(data.into()))
+            }
+            Self::Revision(unsupported) => {
+                Some(ErrorObject::invalid_request(unsupported.to_string()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Ask<'_> {
+    /// Asks the user to fill in the fields of `T`: a struct of text, numbers, booleans and
+    /// enumerations.
+    ///
+    /// # Errors
+    /// When the client cannot ask its user, or does not answer.
+    pub async fn elicit<T>(self, message: impl Into<String>) -> Result<Elicited<T>, AskError>
+    where
+        T: JsonSchema + DeserializeOwned,
+    {
+        let fields = form::form_of::<T>().map_err(AskError::Form)?;
+        let answered = self.elicit_form(message, fields).await?;
+        answered.map(|content| {
+            serde_json::from_value(Value::Object(content))
+                .map_err(|error| AskError::Malformed(error.to_string()))
+        })
+    }
+
+    /// Asks the user to fill in a form that is put together by hand.
+    ///
+    /// # Errors
+    /// When the client cannot ask its user, or does not answer.
+    pub async fn elicit_form(
+        self,
+        message: impl Into<String>,
+        fields: ElicitSchema,
+    ) -> Result<Elicited<serde_json::Map<String, Value>>, AskError> {
+        let params = ElicitFormParams {
+            message: message.into(),
+            requested_schema: fields,
+            ..ElicitFormParams::default()
+        };
+        let question = InputRequest::Elicit(ElicitParams::Form(params));
+        elicited(&self.put(question).await?)
+    }
+
+    /// Asks the user to visit a URL: for secrets, payments and sign-ins, which no form may ask for.
+    ///
+    /// Accepting means that the user agreed to go there, not that they are done.
+    ///
+    /// # Errors
+    /// When the client cannot show URLs, or does not answer.
+    pub async fn elicit_url(
+        self,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<Elicited<()>, AskError> {
+        // Only 2025-11-25 names these, and demands it; replays must ask the same question again.
+        let needs_id = self.call.caller.revision == Revision::V2025_11_25;
+        let params = ElicitUrlParams {
+            message: message.into(),
+            url: url.into(),
+            elicitation_id: needs_id.then(random::token),
+            ..ElicitUrlParams::default()
+        };
+        let question = InputRequest::Elicit(ElicitParams::Url(params));
+        elicited(&self.put(question).await?)?.map(|_| Ok(()))
+    }
+
+    /// Asks the client's model.
+    ///
+    /// # Errors
+    /// When the client has none to ask, or does not answer.
+    pub async fn sample(
+        self,
+        params: CreateMessageParams,
+    ) -> Result<CreateMessageResult, AskError> {
+        let question = InputRequest::CreateMessage(Box::new(params));
+        read(&self.put(question).await?)
+    }
+
+    /// Asks which folders the client works in.
+    ///
+    /// # Errors
+    /// When the client does not tell.
+    pub async fn roots(self) -> Result<Vec<Root>, AskError> {
+        let question = InputRequest::ListRoots(ListRootsParams::default());
+        let result: ListRootsResult = read(&self.put(question).await?)?;
+        Ok(result.roots)
+    }
+
+    /// Puts the question in whichever way the caller's era has.
+    async fn put(self, mut question: InputRequest) -> Result<Json, AskError> {
+        let call = self.call;
+        check_capability(&question, &call.caller.capabilities)?;
+        question.adapt(call.caller.revision).map_err(AskError::Revision)?;
+        let answer = async {
+            match (&call.session, &call.rounds) {
+                (Some(session), _) => match &question {
+                    InputRequest::Elicit(params) => {
+                        session.call::<ElicitationCreate>(&call.outbox, params).await
+                    }
+                    InputRequest::CreateMessage(params) => {
+                        session.call::<CreateMessage>(&call.outbox, params).await
+                    }
+                    InputRequest::ListRoots(params) => {
+                        session.call::<ListRoots>(&call.outbox, params).await
+                    }
+                },
+                (None, Some(rounds)) => {
+                    let key = self.key.unwrap_or_else(|| rounds.next_key(kind(&question)));
+                    poll_fn(|cx| rounds.poll_answer(&key, &question, cx)).await
+                }
+                (None, None) => Err(AskError::Closed),
+            }
+        };
+        let timeout = call.core.limits.ask_timeout;
+        tokio::time::timeout(timeout, answer).await.map_err(|_| AskError::TimedOut)?
+    }
+}
+
+/// What keys are made of.
+fn kind(question: &InputRequest) -> &'static str {
+    match question {
+        InputRequest::Elicit(_) => "elicit",
+        InputRequest::CreateMessage(_) => "sample",
+        InputRequest::ListRoots(_) => "roots",
+    }
+}
+
+/// 2026-07-28, basic/patterns/mrtr, and all legacy revisions: never ask for what was not declared.
+fn check_capability(question: &InputRequest, client: &ClientCapabilities) -> Result<(), AskError> {
+    let (what, required, is_offered) = match question {
+        InputRequest::Elicit(ElicitParams::Form(_)) => (
+            "forms for its user",
+            json!({ "elicitation": { "form": {} } }),
+            client.has_elicitation_form(),
+        ),
+        InputRequest::Elicit(ElicitParams::Url(_)) => (
+            "URLs for its user",
+            json!({ "elicitation": { "url": {} } }),
+            client.has_elicitation_url(),
+        ),
+        InputRequest::CreateMessage(params) if params.tools.is_some() => {
+            let offered = client.sampling.as_ref().is_some_and(|it| it.tools.is_some());
+            ("sampling with tools", json!({ "sampling": { "tools": {} } }), offered)
+        }
+        InputRequest::CreateMessage(_) => {
+            ("sampling", json!({ "sampling": {} }), client.sampling.is_some())
+        }
+        InputRequest::ListRoots(_) => ("roots", json!({ "roots": {} }), client.roots.is_some()),
+    };
+    if is_offered { Ok(()) } else { Err(AskError::Unsupported { what, required }) }
+}
+
+fn read<T: DeserializeOwned>(answer: &Json) -> Result<T, AskError> {
+    serde_json::from_str(answer.as_str()).map_err(|error| AskError::Malformed(error.to_string()))
+}
+
+fn elicited(answer: &Json) -> Result<Elicited<serde_json::Map<String, Value>>, AskError> {
+    let result: ElicitResult = read(answer)?;
+    Ok(match result.action {
+        ElicitAction::Accept => Elicited::Accepted(result.content.unwrap_or_default()),
+        ElicitAction::Decline => Elicited::Declined,
+        ElicitAction::Cancel => Elicited::Cancelled,
+    })
+}

@@ -1,0 +1,171 @@
+//! Changes, from whoever makes them to whoever wants to hear.
+//!
+//! Sinks hold what is pending for one connection and coalesce: a list that changed twice is told
+//! once, and nothing is ever dropped. Publishing never waits.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+#[cfg(feature = "http")]
+use std::task::{Context, Poll};
+
+use bowline_proto::session::{Subscription, Topic};
+use bowline_proto::wire::Id;
+use tokio::sync::Notify;
+
+/// Where changes are published.
+#[derive(Default)]
+pub(crate) struct Bus {
+    sinks: Mutex<Vec<Weak<Sink>>>,
+}
+
+impl Bus {
+    pub(crate) fn attach(&self) -> Arc<Sink> {
+        let sink = Arc::new(Sink::default());
+        let mut sinks = lock(&self.sinks);
+        if sinks.len() == sinks.capacity() {
+            sinks.retain(|sink| sink.strong_count() > 0);
+            // Room for as many again, so that clearing out stays rare.
+            let more = sinks.len();
+            sinks.reserve(more);
+        }
+        sinks.push(Arc::downgrade(&sink));
+        sink
+    }
+
+    /// Forgets sinks that are gone.
+    #[cfg(feature = "http")]
+    pub(crate) fn prune(&self) {
+        let mut sinks = lock(&self.sinks);
+        sinks.retain(|sink| sink.strong_count() > 0);
+        sinks.shrink_to_fit();
+    }
+
+    pub(crate) fn publish(&self, topic: &Topic) {
+        let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();
+        for sink in sinks {
+            sink.handle_change(topic);
+        }
+    }
+}
+
+/// What is pending for one connection.
+#[derive(Default)]
+pub(crate) struct Sink {
+    listeners: Mutex<Vec<Listener>>,
+    changed: Notify,
+    /// Whoever polls for changes.
+    reader: Mutex<Option<Waker>>,
+}
+
+struct Listener {
+    /// The listen request; `None` is the legacy session itself.
+    id: Option<Id>,
+    subscription: Subscription,
+}
+
+/// One change to be told, to the listen request that asked or to the session.
+pub(crate) struct Change {
+    pub(crate) listen: Option<Id>,
+    pub(crate) topic: Topic,
+}
+
+impl Sink {
+    pub(crate) fn add(&self, id: Option<Id>, subscription: Subscription) {
+        let mut listeners = lock(&self.listeners);
+        if listeners.is_empty() {
+            // A session never has more, and there are many sessions.
+            listeners.reserve_exact(1);
+        }
+        listeners.push(Listener { id, subscription });
+    }
+
+    /// Ends a listen request. Says whether there was one.
+    pub(crate) fn remove(&self, id: &Id) -> bool {
+        let mut listeners = lock(&self.listeners);
+        let before = listeners.len();
+        listeners.retain(|listener| listener.id.as_ref() != Some(id));
+        listeners.len() < before
+    }
+
+    /// Ends all listen requests and gives their ids.
+    pub(crate) fn drain(&self) -> Vec<Id> {
+        let mut listeners = lock(&self.listeners);
+        let ids = listeners.iter().filter_map(|listener| listener.id.clone()).collect();
+        listeners.clear();
+        ids
+    }
+
+    /// How many listen requests there are.
+    pub(crate) fn listens(&self) -> usize {
+        lock(&self.listeners).iter().filter(|listener| listener.id.is_some()).count()
+    }
+
+    /// Does something with the subscription of a listen request or of the session.
+    pub(crate) fn with<T>(
+        &self,
+        id: Option<&Id>,
+        work: impl FnOnce(&mut Subscription) -> T,
+    ) -> Option<T> {
+        let mut listeners = lock(&self.listeners);
+        let listener = listeners.iter_mut().find(|listener| listener.id.as_ref() == id)?;
+        Some(work(&mut listener.subscription))
+    }
+
+    /// Lets changes out that were held back until now.
+    pub(crate) fn release(&self, id: Option<&Id>) {
+        self.with(id, |subscription| {
+            if subscription.release() {
+                self.remind();
+            }
+        });
+    }
+
+    fn handle_change(&self, topic: &Topic) {
+        let mut listeners = lock(&self.listeners);
+        // Every listener must take the change in, so no short cut.
+        let news = listeners
+            .iter_mut()
+            .map(|listener| listener.subscription.handle_change(topic))
+            .fold(false, |one, two| one | two);
+        if news {
+            self.remind();
+        }
+    }
+
+    /// The next change to tell, or waits for one.
+    #[cfg(feature = "http")]
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Change> {
+        // Before looking, so that no change can slip in between.
+        *lock(&self.reader) = Some(cx.waker().clone());
+        match self.poll_change() {
+            Some(change) => Poll::Ready(change),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Makes sure that somebody looks for something to tell.
+    pub(crate) fn remind(&self) {
+        self.changed.notify_one();
+        if let Some(reader) = lock(&self.reader).take() {
+            reader.wake();
+        }
+    }
+
+    /// The next change to tell.
+    pub(crate) fn poll_change(&self) -> Option<Change> {
+        let mut listeners = lock(&self.listeners);
+        listeners.iter_mut().find_map(|listener| {
+            let topic = listener.subscription.poll_change()?;
+            Some(Change { listen: listener.id.clone(), topic })
+        })
+    }
+
+    /// Waits until there may be something to tell.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

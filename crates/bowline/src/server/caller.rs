@@ -1,0 +1,124 @@
+//! Who is calling: what a handler may know of the client.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bowline_proto::decode::decode;
+use bowline_proto::error::ErrorObject;
+use bowline_proto::model::{ClientCapabilities, Implementation};
+use bowline_proto::revision::{Era, Revision};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The client of a request.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The revision that the request is written in.
+    pub revision: Revision,
+    /// What the client can do, as it declared for this request or this session.
+    pub capabilities: ClientCapabilities,
+    /// Who it says it is. For people and logs, never a reason to trust.
+    pub info: Option<Implementation>,
+    /// Who it is, where the transport authenticated it.
+    pub principal: Option<Principal>,
+}
+
+/// An authenticated identity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(Arc<str>);
+
+impl Principal {
+    /// An identity, by a name that is unique among all that the server can meet.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Caller {
+    /// Which era the request belongs to.
+    pub fn era(&self) -> Era {
+        self.revision.era()
+    }
+
+    /// A client of which nothing is known but what it speaks.
+    pub(crate) fn unknown(revision: Revision) -> Self {
+        Self { revision, capabilities: ClientCapabilities::default(), info: None, principal: None }
+    }
+}
+
+/// Who sends modern requests. Clients say the same of themselves in every request, so the last one
+/// is kept and only compared.
+#[derive(Default)]
+pub(crate) struct Callers(Mutex<Option<Known>>);
+
+struct Known {
+    described: [Option<String>; 2],
+    caller: Arc<Caller>,
+}
+
+impl Callers {
+    /// The sender of a request with these parameters.
+    ///
+    /// # Errors
+    /// When it does not describe itself properly.
+    pub(crate) fn caller(
+        &self,
+        revision: Revision,
+        params: Option<&RawValue>,
+        principal: Option<Principal>,
+    ) -> Result<Arc<Caller>, ErrorObject> {
+        let described = sender(params).described();
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last.as_ref()
+            && known.caller.revision == revision
+            && known.caller.principal == principal
+            && known.described.each_ref().map(Option::as_deref) == described
+        {
+            return Ok(Arc::clone(&known.caller));
+        }
+        let [capabilities, info] = described;
+        let what = "params._meta";
+        let caller = Arc::new(Caller {
+            revision,
+            capabilities: decode(what, "clientCapabilities", capabilities.unwrap_or("{}"))?,
+            info: info.map(|info| decode(what, "clientInfo", info)).transpose()?,
+            principal,
+        });
+        let described = described.map(|text| text.map(str::to_owned));
+        *last = Some(Known { described, caller: Arc::clone(&caller) });
+        Ok(caller)
+    }
+}
+
+/// The part of modern params that tells who sends them.
+#[derive(Deserialize, Default)]
+struct Sender<'a> {
+    #[serde(borrow, rename = "_meta", default)]
+    meta: SenderMeta<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct SenderMeta<'a> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities", default)]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo", default)]
+    info: Option<&'a RawValue>,
+}
+
+impl<'a> SenderMeta<'a> {
+    fn described(&self) -> [Option<&'a str>; 2] {
+        [self.capabilities.map(RawValue::get), self.info.map(RawValue::get)]
+    }
+}
+
+fn sender(params: Option<&RawValue>) -> SenderMeta<'_> {
+    // Whoever reads the params as their type says what is wrong with them.
+    params
+        .and_then(|params| serde_json::from_str::<Sender<'_>>(params.get()).ok())
+        .unwrap_or_default()
+        .meta
+}

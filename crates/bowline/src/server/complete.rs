@@ -1,0 +1,56 @@
+//! Completion: what an argument of a prompt or a part of a URI could become.
+
+use std::sync::Arc;
+
+use super::context::Context;
+use super::handler::BoxFuture;
+
+/// An argument that is being typed.
+#[derive(Debug, Clone)]
+pub struct Completing {
+    /// What is typed so far.
+    pub value: String,
+    /// The other arguments that are filled in already, by name.
+    pub others: Vec<(String, String)>,
+    /// The context of the request.
+    pub context: Context,
+}
+
+impl Completing {
+    /// The value of another argument.
+    pub fn other(&self, name: &str) -> Option<&str> {
+        self.others.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Those of `words` that begin with what is typed, whatever the case.
+    pub fn among<S: AsRef<str>>(&self, words: &[S]) -> Vec<String> {
+        let typed = self.value.to_lowercase();
+        let begins = |word: &&S| word.as_ref().to_lowercase().starts_with(&typed);
+        words.iter().filter(begins).map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+/// Suggesting, its types hidden.
+pub(crate) trait Complete: Send + Sync {
+    fn start(&self, completing: Completing) -> BoxFuture<Vec<String>>;
+}
+
+struct Completer<F>(F);
+
+impl<F, R> Complete for Completer<F>
+where
+    F: Fn(Completing) -> R + Send + Sync,
+    R: Future<Output = Vec<String>> + Send + 'static,
+{
+    fn start(&self, completing: Completing) -> BoxFuture<Vec<String>> {
+        Box::pin((self.0)(completing))
+    }
+}
+
+pub(crate) fn completer<F, R>(complete: F) -> Arc<dyn Complete>
+where
+    F: Fn(Completing) -> R + Send + Sync + 'static,
+    R: Future<Output = Vec<String>> + Send + 'static,
+{
+    Arc::new(Completer(complete))
+}

@@ -1,0 +1,250 @@
+//! One client on a byte stream: reading, dispatching, writing, ending.
+//!
+//! A single task owns both directions. It dispatches what it reads on the spot and polls each
+//! handler once in place; only those that wait become tasks of their own, owned and joined here.
+//! Reading stops while too much waits, for a place or to be written: a slow client slows itself
+//! down.
+//!
+//! At the end of the stream, everything that was read is answered. When told to stop, the same;
+//! what is read after that is refused, so that whoever asked knows that nothing was done.
+
+mod batch;
+mod inward;
+mod outward;
+mod parked;
+mod stream;
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::io;
+use std::sync::Arc;
+
+use bowline_proto::revision::Revision;
+use bowline_proto::session::{Inbound, Lifecycle, SameId, Ticket};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::{AbortHandle, JoinSet};
+
+use self::batch::Batches;
+use self::parked::Parked;
+use self::stream::{Input, Output};
+use super::answer::Outcome;
+use super::bus::Sink;
+use super::call::Call;
+use super::caller::{Caller, Callers, Principal};
+use super::core::Core;
+use super::outbox::Outbox;
+use super::session::Session;
+use crate::clock;
+
+/// One client on a byte stream.
+pub(crate) struct Connection {
+    core: Arc<Core>,
+    outbox: Arc<Outbox>,
+    session: Arc<Session>,
+    lifecycle: Lifecycle,
+    sink: Arc<Sink>,
+    inbound: Inbound<Work>,
+    tasks: JoinSet<Outcome>,
+    working: HashMap<tokio::task::Id, Working>,
+    batches: Batches,
+    parked: Parked,
+    intake: Intake,
+    /// Who opened the legacy session.
+    legacy: Option<Arc<Caller>>,
+    /// Who sends modern requests.
+    callers: Callers,
+    /// Who is at the other end, where the transport knows.
+    principal: Option<Principal>,
+}
+
+/// Whether requests that come in are served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Intake {
+    Open,
+    Closed,
+}
+
+/// What stops a request.
+enum Work {
+    Task { abort: AbortHandle, call: Arc<Call> },
+    Listen,
+}
+
+/// A request whose handler runs in a task.
+struct Working {
+    ticket: Ticket,
+    reply: Reply,
+}
+
+/// How an answer is written, and where it goes.
+#[derive(Clone, Copy)]
+struct Reply {
+    revision: Revision,
+    /// The batch that the request came in.
+    batch: Option<u64>,
+}
+
+impl Connection {
+    pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>) -> Self {
+        let outbox = Arc::new(Outbox::new(core.limits.outbox));
+        let limits = &core.limits;
+        // Streams that are listened on take no place of a request that is worked on.
+        let open = limits.requests_in_flight.max(1).saturating_add(limits.listens);
+        Self {
+            session: Arc::new(Session::new()),
+            outbox,
+            lifecycle: Lifecycle::new(core.offer),
+            sink: core.registry.bus().attach(),
+            inbound: Inbound::new(SameId::Refuse, open),
+            tasks: JoinSet::new(),
+            working: HashMap::new(),
+            batches: Batches::default(),
+            parked: Parked::new(limits.requests_waiting),
+            intake: Intake::Open,
+            legacy: None,
+            callers: Callers::default(),
+            principal,
+            core,
+        }
+    }
+
+    /// Serves until the client closes its side or `stop` is ready, then finishes what runs.
+    ///
+    /// # Errors
+    /// When reading fails. A client that no longer reads is simply gone.
+    pub(crate) async fn run<R, W>(
+        mut self,
+        reader: R,
+        writer: W,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let mut input = Input::new(reader, self.core.limits.line_length);
+        let mut output = Output::new(writer);
+        let mut stop = std::pin::pin!(stop);
+        let mut is_stopped = false;
+        let ended = loop {
+            self.take_in(&mut input).await;
+            output.refill(&self.outbox);
+            tokio::select! {
+                biased;
+                // First, or a client that always has something to say is served for ever.
+                () = &mut stop => {
+                    is_stopped = true;
+                    break Ok(());
+                }
+                written = output.write(), if output.has_work() => {
+                    if written.is_err() {
+                        break Ok(());
+                    }
+                }
+                Some(joined) = self.tasks.join_next_with_id() => self.finish_task(joined),
+                () = self.outbox.filled(), if !output.has_work() => {}
+                () = self.sink.changed(), if self.outbox.has_room() => self.tell_changes(),
+                read = input.read(), if input.is_empty() && self.can_take_in() => {
+                    if read.is_err() || !input.is_open() {
+                        break read;
+                    }
+                }
+            }
+        };
+        // Who closes its side and then tells us to stop has lost patience.
+        let hurry = async { if is_stopped { pending().await } else { stop.await } };
+        self.end(&mut input, output, hurry).await;
+        ended
+    }
+
+    /// Whether every place of a request that is worked on is taken.
+    fn is_full(&self) -> bool {
+        self.working.len() >= self.core.limits.requests_in_flight.max(1)
+    }
+
+    /// Whether one more frame can be taken in.
+    fn can_take_in(&self) -> bool {
+        self.parked.has_room() && self.outbox.has_room()
+    }
+
+    /// Takes in what waits for a place and what was read, as far as there is room.
+    async fn take_in<R: AsyncRead + Unpin>(&mut self, input: &mut Input<R>) {
+        while !self.is_full() && self.outbox.has_room() {
+            let Some(parked) = self.parked.pop() else { break };
+            self.handle_parked(&parked).await;
+        }
+        while !input.is_empty() && self.can_take_in() {
+            match input.next_frame() {
+                Some(Ok(frame)) => self.handle_frame(frame).await,
+                Some(Err(error)) => self.handle_too_long(&error),
+                None => {}
+            }
+        }
+    }
+
+    /// The end: answers what can be answered within the grace time or until `hurry` is ready, and
+    /// leaves nothing behind.
+    async fn end<R, W>(
+        mut self,
+        input: &mut Input<R>,
+        mut output: Output<W>,
+        hurry: impl Future<Output = ()>,
+    ) where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let deadline = clock::now() + self.core.limits.grace;
+        if !input.is_open() {
+            self.take_in_last(input).await;
+        }
+        // Nobody will answer questions any more.
+        self.session.close();
+        self.end_listens();
+        let mut hurry = std::pin::pin!(hurry);
+        loop {
+            self.take_in(input).await;
+            if input.is_empty() {
+                self.intake = Intake::Closed;
+            }
+            output.refill(&self.outbox);
+            let can_read = input.is_open() && input.is_empty() && self.can_take_in();
+            let is_idle = self.tasks.is_empty() && self.parked.is_empty() && input.is_empty();
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(deadline) => break,
+                () = &mut hurry => {
+                    // Nobody waits for these answers, and some clients break over them.
+                    self.working.clear();
+                    self.parked.clear();
+                    break;
+                }
+                written = output.write(), if output.has_work() => {
+                    if written.is_err() {
+                        break;
+                    }
+                }
+                Some(joined) = self.tasks.join_next_with_id() => self.finish_task(joined),
+                () = self.outbox.filled(), if !output.has_work() => {}
+                read = input.read(), if can_read => {
+                    if read.is_err() || !input.is_open() {
+                        self.take_in_last(input).await;
+                    }
+                }
+                () = std::future::ready(()), if is_idle => break,
+            }
+        }
+        self.abort_tasks();
+        self.outbox.close();
+        // Neither a client that does not read nor a handler that does not yield must keep us.
+        let late = deadline + self.core.limits.grace;
+        let _ = tokio::time::timeout_at(late, output.close(&self.outbox)).await;
+        let _ = tokio::time::timeout_at(late, self.tasks.shutdown()).await;
+    }
+
+    /// The stream has ended: its last line may lack its end.
+    async fn take_in_last<R: AsyncRead + Unpin>(&mut self, input: &mut Input<R>) {
+        if let Some(frame) = input.last_frame() {
+            self.handle_frame(&frame).await;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What goes out: answers, refusals, notifications.
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::revision::Revision;
+use bowline_proto::wire::{Id, ParseError, encode_error, encode_fault};
+use tokio::task::{self, JoinError};
+
+use super::{Connection, Reply, Work, Working};
+use crate::server::answer::Outcome;
+use crate::server::call::panicked;
+use crate::server::listen::{self, Told};
+
+impl Connection {
+    /// Answers a request, or adds the answer to those of its batch.
+    pub(super) fn answer(&mut self, id: &Id, reply: Reply, outcome: Outcome) {
+        let Reply { revision, batch } = reply;
+        let signature = &self.core.signature;
+        let write = |out: &mut Vec<u8>| signature.encode(out, id, revision, outcome);
+        match batch {
+            Some(batch) => self.batches.add(batch, &self.outbox, write),
+            // A closed outbox means that nobody is there to read the answer.
+            None => drop(self.outbox.push(write)),
+        }
+    }
+
+    /// Answers a frame that is no message, under its id if it has a readable one.
+    pub(super) fn refuse_frame(&self, error: &ParseError) {
+        let answer = error.to_error_object();
+        match &error.id {
+            Some(id) if error.has_method => {
+                let _ = self.outbox.push(|out| encode_error(out, id, &answer));
+            }
+            // A broken answer to a question of ours: its handler goes on waiting, within its time.
+            Some(id) => tracing::warn!(%id, %error, "an answer that cannot be read"),
+            None => self.fault(&answer),
+        }
+    }
+
+    /// Answers a batch of which nothing is served, all at once.
+    pub(super) fn refuse_parts(&mut self, errors: &[ParseError]) {
+        let batch = self.batches.open(errors.len());
+        for error in errors {
+            let answer = error.to_error_object();
+            self.batches.add(batch, &self.outbox, |out| match &error.id {
+                Some(id) if error.has_method => encode_error(out, id, &answer),
+                Some(_) => {}
+                None => encode_fault(out, &answer),
+            });
+        }
+    }
+
+    /// Tells of something that answers no request in particular. Left out when the client does not
+    /// keep up: a stream of garbage must not become a stream of errors without end.
+    pub(super) fn fault(&self, error: &ErrorObject) {
+        self.outbox.try_push(|out| encode_fault(out, error));
+    }
+
+    /// Takes in the end of a handler's task.
+    pub(super) fn finish_task(&mut self, joined: Result<(task::Id, Outcome), JoinError>) {
+        let (task, outcome) = match joined {
+            Ok((task, outcome)) => (task, outcome),
+            Err(error) => {
+                let task = error.id();
+                let outcome = match error.try_into_panic() {
+                    Ok(panic) => panicked("request", panic.as_ref()),
+                    Err(_) => ErrorObject::internal("the request was stopped"),
+                };
+                (task, Err(outcome))
+            }
+        };
+        let Some(Working { ticket, reply }) = self.working.remove(&task) else { return };
+        let id = ticket.id().clone();
+        if self.inbound.finish(ticket) {
+            self.answer(&id, reply, outcome);
+        } else if let Some(batch) = reply.batch {
+            self.batches.add(batch, &self.outbox, |_| {});
+        }
+    }
+
+    /// Stops what still runs when the time is up, and says so.
+    pub(super) fn abort_tasks(&mut self) {
+        for work in self.inbound.drain() {
+            if let Work::Task { abort, call } = work {
+                call.cancel();
+                abort.abort();
+            }
+        }
+        let error = || Err(ErrorObject::internal("the server is shutting down"));
+        for (_, Working { ticket, reply }) in std::mem::take(&mut self.working) {
+            self.answer(ticket.id(), reply, error());
+        }
+        while let Some(parked) = self.parked.pop() {
+            let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
+            self.answer(&parked.id, Reply { revision, batch: parked.batch }, error());
+        }
+    }
+
+    /// Tells what changed to whoever listens. What finds no room adds up where it is.
+    pub(super) fn tell_changes(&self) {
+        while self.outbox.has_room() {
+            let Some(change) = self.sink.poll_change() else { return };
+            self.notify(&listen::change(&change));
+        }
+        self.sink.remind();
+    }
+
+    pub(super) fn notify(&self, told: &Told) {
+        let _ = self.outbox.push(|out| told.encode(out));
+    }
+
+    /// Ends all listen requests in good order.
+    pub(super) fn end_listens(&mut self) {
+        for id in self.sink.drain() {
+            self.inbound.cancel(&id);
+            let _ = self.outbox.push(|out| self.core.signature.encode_listen_end(out, &id));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The two directions of a byte stream: chunks in, frames out.
+
+use std::io;
+
+use bowline_proto::line::{LineTooLong, Parser};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::server::outbox::Outbox;
+
+/// How much is read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// What comes in: one chunk at a time, cut into frames.
+pub(super) struct Input<R> {
+    stream: R,
+    parser: Parser,
+    chunk: Box<[u8]>,
+    /// Which part of the chunk has not been cut yet.
+    start: usize,
+    end: usize,
+    is_open: bool,
+}
+
+impl<R: AsyncRead + Unpin> Input<R> {
+    pub(super) fn new(stream: R, line_length: usize) -> Self {
+        let chunk = vec![0; CHUNK].into_boxed_slice();
+        Self { stream, parser: Parser::new(line_length), chunk, start: 0, end: 0, is_open: true }
+    }
+
+    /// Whether all that was read has been given out, but for the start of a line.
+    pub(super) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Whether there may be more to read.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Reads the next chunk. Safe to be dropped: nothing is lost.
+    pub(super) async fn read(&mut self) -> io::Result<()> {
+        debug_assert!(self.is_empty());
+        let read = self.stream.read(&mut self.chunk).await;
+        self.is_open = matches!(read, Ok(1..));
+        (self.start, self.end) = (0, read?);
+        Ok(())
+    }
+
+    /// The next frame of the chunk.
+    pub(super) fn next_frame(&mut self) -> Option<Result<&[u8], LineTooLong>> {
+        let mut rest = &self.chunk[self.start..self.end];
+        let frame = self.parser.next_frame(&mut rest);
+        self.start = self.end - rest.len();
+        frame
+    }
+
+    /// The last frame of a stream that ended without a line break.
+    pub(super) fn last_frame(&mut self) -> Option<Vec<u8>> {
+        self.parser.finish().map(<[u8]>::to_vec)
+    }
+}
+
+/// What goes out. The only one who touches the stream's outward side.
+pub(super) struct Output<W> {
+    stream: W,
+    bytes: Vec<u8>,
+    written: usize,
+    /// Whether something was written that the stream may still hold back.
+    is_held: bool,
+}
+
+impl<W: AsyncWrite + Unpin> Output<W> {
+    pub(super) fn new(stream: W) -> Self {
+        Self { stream, bytes: Vec::new(), written: 0, is_held: false }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        self.is_held || self.written < self.bytes.len()
+    }
+
+    /// Takes over what waits, if all before it is written. Says whether there is work now.
+    pub(super) fn refill(&mut self, outbox: &Outbox) -> bool {
+        if self.written == self.bytes.len() {
+            self.written = 0;
+            self.bytes.clear();
+            // A giant answer must not keep its memory for ever.
+            if self.bytes.capacity() > 4 * CHUNK {
+                self.bytes = Vec::new();
+            }
+            outbox.take(&mut self.bytes);
+        }
+        self.has_work()
+    }
+
+    /// Writes some of it, or flushes. Safe to be dropped: nothing is lost, held back for ever or
+    /// written twice.
+    pub(super) async fn write(&mut self) -> io::Result<()> {
+        if self.written < self.bytes.len() {
+            let count = self.stream.write(&self.bytes[self.written..]).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.written += count;
+            self.is_held = true;
+        }
+        if self.written == self.bytes.len() {
+            self.stream.flush().await?;
+            self.is_held = false;
+        }
+        Ok(())
+    }
+
+    /// Writes all that waits and tells the peer that this was the end.
+    pub(super) async fn close(&mut self, outbox: &Outbox) -> io::Result<()> {
+        while self.refill(outbox) {
+            self.write().await?;
+        }
+        self.stream.shutdown().await
+    }
+}

@@ -1,0 +1,355 @@
+//! From a request to its handler. Knows no transport: whoever owns one calls [`start`].
+
+mod completion;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bowline_proto::decode::decode_params;
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::members::RawMembers;
+use bowline_proto::method::{
+    CallTool, Complete, Discover, GetPrompt, Method, Ping, ReadResource, find,
+};
+use bowline_proto::model::{
+    CallToolParams, CallToolResult, EmptyParams, GetPromptParams, PaginatedParams,
+    ReadResourceParams, RequestMeta,
+};
+use bowline_proto::revision::Revision;
+use bowline_proto::wire::Id;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::answer::{Answer, Outcome};
+use super::call::{Call, CallParts, Running, panicked};
+use super::caller::Caller;
+use super::context::Context;
+use super::core::Core;
+use super::error::resource_not_found;
+use super::handler::BoxFuture;
+use super::middleware::{Incoming, Next};
+use super::outbox::Outbox;
+use super::registry::{IsThere, ListKind, Tables};
+use super::resource;
+use super::rounds::{Rounds, Subject};
+use super::session::Session;
+use super::tool;
+use crate::clock;
+use crate::uri_template::Match;
+
+/// A request whose caller and era are known.
+#[derive(Clone)]
+pub(crate) struct Request<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) id: Id,
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) outbox: &'a Arc<Outbox>,
+    /// `None` in the modern era.
+    pub(crate) session: Option<&'a Arc<Session>>,
+    /// What the headers of a modern HTTP request repeat of the arguments.
+    #[cfg(feature = "http")]
+    pub(crate) headers: Option<&'a http::HeaderMap>,
+}
+
+/// What became of a request at once.
+pub(crate) enum Started {
+    /// It is answered.
+    Done(Outcome),
+    /// Its handler runs.
+    Running(Running),
+}
+
+/// Starts a request. What an author wrote runs in here as well: the part of a handler before its
+/// future, the reading of its arguments, the rules for whom something is there.
+pub(crate) fn start(request: &Request<'_>) -> Started {
+    let started = catch_unwind(AssertUnwindSafe(|| try_start(request)));
+    match started.unwrap_or_else(|panic| Err(panicked(request.method, panic.as_ref()))) {
+        Ok(started) => started,
+        Err(error) => Started::Done(Err(error)),
+    }
+}
+
+fn try_start(request: &Request<'_>) -> Result<Started, ErrorObject> {
+    let missing = || ErrorObject::method_not_found(request.method);
+    let row = find(request.method, request.caller.revision).ok_or_else(missing)?;
+    match row.name {
+        CallTool::NAME => start_tool(request),
+        GetPrompt::NAME => start_prompt(request),
+        ReadResource::NAME => start_resource(request),
+        Complete::NAME => completion::start(request),
+        Discover::NAME => {
+            let params: EmptyParams<'_> = decode_params(Discover::NAME, request.params)?;
+            let discovered = Answer::Discover(Box::new(request.core.discover_result()));
+            Ok(request.answer(Discover::NAME, None, &params.meta, discovered))
+        }
+        Ping::NAME => Ok(Started::Done(Ok(Answer::Empty))),
+        name => match ListKind::of(name) {
+            Some(kind) => start_list(request, kind),
+            None => Err(missing()),
+        },
+    }
+}
+
+impl Request<'_> {
+    fn revision(&self) -> Revision {
+        self.caller.revision
+    }
+
+    /// An answer that needs no handler, through the middleware if there is any.
+    fn answer(
+        &self,
+        method: &'static str,
+        name: Option<String>,
+        meta: &RequestMeta<'_>,
+        answer: Answer,
+    ) -> Started {
+        if self.core.middleware.is_empty() {
+            return Started::Done(Ok(answer));
+        }
+        let context = self.context(method, meta, None, self.deadline(None));
+        self.run(context, name, Box::pin(async move { Ok(answer) }))
+    }
+
+    fn deadline(&self, own: Option<std::time::Duration>) -> Instant {
+        clock::now() + own.unwrap_or(self.core.limits.deadline)
+    }
+
+    fn context(
+        &self,
+        method: &'static str,
+        meta: &RequestMeta<'_>,
+        rounds: Option<Rounds>,
+        deadline: Instant,
+    ) -> Context {
+        let parts = CallParts {
+            caller: Arc::clone(&self.caller),
+            id: self.id.clone(),
+            method,
+            outbox: Arc::clone(self.outbox),
+            session: self.session.cloned(),
+            rounds,
+            log_level: meta.log_level,
+            progress_token: meta.progress_token.clone(),
+            traceparent: meta.traceparent(),
+            deadline,
+        };
+        Context { call: Arc::new(Call::new(Arc::clone(self.core), parts)) }
+    }
+
+    /// The handler, with the middleware around it.
+    fn run(&self, context: Context, name: Option<String>, handler: BoxFuture<Outcome>) -> Started {
+        let call = Arc::clone(&context.call);
+        if self.core.middleware.is_empty() {
+            return Started::Running(Running::new(call, handler));
+        }
+        let next = Next { middleware: Arc::clone(&self.core.middleware), at: 0, handler };
+        let incoming = Incoming { method: call.method, name, context };
+        Started::Running(Running::new(call, Box::pin(next.run(incoming))))
+    }
+
+    /// The questions and answers so far, for modern callers who can be asked anything at all.
+    fn rounds(
+        &self,
+        method: &'static str,
+        name: &str,
+        arguments: Option<&RawValue>,
+        asked: Asked<'_>,
+    ) -> Result<Option<Rounds>, ErrorObject> {
+        let client = &self.caller.capabilities;
+        let can_be_asked =
+            client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some();
+        let is_retry = asked.responses.is_some() || asked.state.is_some();
+        if !self.revision().is_modern() || !(can_be_asked || is_retry) {
+            return Ok(None);
+        }
+        let principal = self.caller.principal.as_ref().map_or("", |it| it.as_str());
+        let subject = Subject {
+            principal: principal.to_owned(),
+            method,
+            name: name.to_owned(),
+            arguments: arguments.map(Json::copy_of),
+        };
+        Rounds::new(self.core, subject, asked.responses, asked.state).map(Some)
+    }
+}
+
+/// What a repeated request brings.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    responses: Option<&'a RawMembers<'a>>,
+    state: Option<&'a str>,
+}
+
+fn start_tool(request: &Request<'_>) -> Result<Started, ErrorObject> {
+    let params: CallToolParams<'_> = decode_params(CallTool::NAME, request.params)?;
+    if params.arguments.is_some_and(|arguments| !arguments.get().starts_with('{')) {
+        return Err(ErrorObject::invalid_params("tools/call: params.arguments must be an object"));
+    }
+    let tables = request.core.registry.tables();
+    if !tables.offered.tools {
+        return Err(ErrorObject::method_not_found(CallTool::NAME));
+    }
+    let tool = tables.tools.get(&params.name).filter(|tool| tool.is_there_for(&request.caller));
+    let tool = Arc::clone(tool.ok_or_else(|| unknown_tool(&params.name))?);
+    #[cfg(feature = "http")]
+    if let Some(headers) = request.headers {
+        let agreed = tool.headers.check(headers, params.arguments);
+        agreed.map_err(|mismatch| mismatch.to_error_object())?;
+    }
+    let asked = Asked {
+        responses: params.input_responses.as_ref(),
+        state: params.request_state.as_deref(),
+    };
+    let rounds = request.rounds(CallTool::NAME, &params.name, params.arguments, asked)?;
+    let deadline = request.deadline(tool.timeout);
+    let context = request.context(CallTool::NAME, &params.meta, rounds, deadline);
+    let handler: BoxFuture<Outcome> = match tool.start(context.clone(), params.arguments) {
+        Ok(future) => Box::pin(async move { finish_tool(&tool, future.await) }),
+        Err(reason) => {
+            Box::pin(std::future::ready(bad_arguments(request.revision(), &params.name, &reason)))
+        }
+    };
+    let name = (!request.core.middleware.is_empty()).then(|| params.name.into_owned());
+    Ok(request.run(context, name, handler))
+}
+
+/// An unknown tool is an error of the protocol in every revision.
+fn unknown_tool(name: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("tools/call: no tool is called {name:?}"))
+}
+
+/// Up to 2025-06-18 wrong arguments are an error of the protocol. Later revisions want an answer
+/// that the model reads, so that it can correct itself (2025-11-25, server/tools).
+fn bad_arguments(revision: Revision, tool: &str, reason: &str) -> Outcome {
+    let message = format!("{tool}: {reason}");
+    if revision < Revision::V2025_11_25 {
+        return Err(ErrorObject::invalid_params(format!("tools/call: {message}")));
+    }
+    Ok(Answer::Tool(CallToolResult::failure(message)))
+}
+
+fn finish_tool(tool: &tool::Entry, outcome: super::output::ToolOutcome) -> Outcome {
+    let result = outcome.map_err(super::error::HandlerError::into_error_object)?;
+    if result.is_error != Some(true)
+        && let Err(reason) = tool.check_output(result.structured_content.as_ref())
+    {
+        let name = &tool.definition.name;
+        tracing::error!(tool = %name, %reason, "a tool's answer does not match its output schema");
+        let message =
+            format!("tools/call: the answer of {name:?} does not match its output schema");
+        return Err(ErrorObject::internal(message));
+    }
+    Ok(Answer::Tool(result))
+}
+
+fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
+    let params: GetPromptParams<'_> = decode_params(GetPrompt::NAME, request.params)?;
+    let tables = request.core.registry.tables();
+    if !tables.offered.prompts {
+        return Err(ErrorObject::method_not_found(GetPrompt::NAME));
+    }
+    let found = tables.prompts.get(&params.name).filter(|it| it.is_there_for(&request.caller));
+    let prompt = found.ok_or_else(|| {
+        ErrorObject::invalid_params(format!("prompts/get: no prompt is called {:?}", params.name))
+    })?;
+    let texts: Vec<_> = params.arguments.into_iter().flatten().collect();
+    let arguments = serde_json::value::to_raw_value(&texts).ok();
+    let asked = Asked {
+        responses: params.input_responses.as_ref(),
+        state: params.request_state.as_deref(),
+    };
+    let rounds = request.rounds(GetPrompt::NAME, &params.name, arguments.as_deref(), asked)?;
+    let context = request.context(GetPrompt::NAME, &params.meta, rounds, request.deadline(None));
+    let future = prompt.get.start(context.clone(), texts).map_err(|reason| {
+        ErrorObject::invalid_params(format!(
+            "prompts/get: {}: params.arguments.{reason}",
+            params.name
+        ))
+    })?;
+    let description = prompt.definition.description.clone();
+    let handler = Box::pin(async move {
+        let mut result = future.await.map_err(super::error::HandlerError::into_error_object)?;
+        result.description = result.description.or(description);
+        Ok(Answer::Prompt(result))
+    });
+    Ok(request.run(context, Some(params.name), handler))
+}
+
+fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
+    let params: ReadResourceParams<'_> = decode_params(ReadResource::NAME, request.params)?;
+    let tables = request.core.registry.tables();
+    if !tables.offered.resources {
+        return Err(ErrorObject::method_not_found(ReadResource::NAME));
+    }
+    let (resource, parts) = find_resource(&tables, &params.uri, &request.caller)?;
+    let asked = Asked {
+        responses: params.input_responses.as_ref(),
+        state: params.request_state.as_deref(),
+    };
+    let rounds = request.rounds(ReadResource::NAME, &params.uri, None, asked)?;
+    let deadline = request.deadline(None);
+    let context = request.context(ReadResource::NAME, &params.meta, rounds, deadline);
+    let started = resource.read.start(context.clone(), parts, params.uri.clone());
+    let future = started.map_err(|reason| {
+        ErrorObject::invalid_params(format!("resources/read: {}: {reason}", params.uri))
+    })?;
+    let mime_type = resource.definition.mime_type.clone();
+    let handler = Box::pin(async move {
+        let mut result = future.await.map_err(super::error::HandlerError::into_error_object)?;
+        for contents in &mut result.contents {
+            contents.mime_type = contents.mime_type.take().or_else(|| mime_type.clone());
+        }
+        Ok(Answer::Resource(result))
+    });
+    Ok(request.run(context, Some(params.uri), handler))
+}
+
+/// The names and values of the parts of a URI.
+type UriParts = Vec<(String, String)>;
+
+/// The resource of a URI, and the parts of the URI if it is one of a family.
+fn find_resource(
+    tables: &Tables,
+    uri: &str,
+    caller: &Caller,
+) -> Result<(Arc<resource::Entry>, UriParts), ErrorObject> {
+    if let Some(resource) = tables.resources.get(uri).filter(|it| it.is_there_for(caller)) {
+        return Ok((Arc::clone(resource), Vec::new()));
+    }
+    for entry in tables.templates.iter().filter(|it| it.is_there_for(caller)) {
+        let Some(template) = &entry.template else { continue };
+        match template.matches(uri) {
+            Match::Values(values) => {
+                let parts = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+                return Ok((Arc::clone(entry), parts.collect()));
+            }
+            Match::Unsafe { variable } => {
+                let message =
+                    format!("resources/read: {variable:?} of the URI is not allowed to be that");
+                return Err(ErrorObject::invalid_params(message));
+            }
+            Match::Different => {}
+        }
+    }
+    Err(resource_not_found(uri))
+}
+
+fn start_list(request: &Request<'_>, kind: ListKind) -> Result<Started, ErrorObject> {
+    let method = kind.method();
+    let params: PaginatedParams<'_> = decode_params(method, request.params)?;
+    let tables = request.core.registry.tables();
+    let is_offered = match kind {
+        ListKind::Tools => tables.offered.tools,
+        ListKind::Prompts => tables.offered.prompts,
+        ListKind::Resources | ListKind::Templates => tables.offered.resources,
+    };
+    // A capability that is not advertised is a method that is not there.
+    if !is_offered {
+        return Err(ErrorObject::method_not_found(method));
+    }
+    let page = tables.list(kind, &request.caller, params.cursor.as_deref())?;
+    Ok(request.answer(method, None, &params.meta, Answer::List(page)))
+}

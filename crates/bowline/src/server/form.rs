@@ -1,0 +1,188 @@
+//! Rust types as forms: what elicitation can ask for, from a struct.
+
+use bowline_proto::members::Members;
+use bowline_proto::model::{ElicitSchema, PrimitiveSchema};
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+use super::schema;
+
+/// The form for a struct.
+///
+/// # Errors
+/// When a field is of a kind that no form can show; says which.
+pub(crate) fn form_of<T: JsonSchema>() -> Result<ElicitSchema, String> {
+    let schema = schema::schema_of::<T>();
+    if !schema::is_object(&schema) {
+        return Err("only a struct with named fields can be a form".to_owned());
+    }
+    let mut fields = Members::new();
+    let mut required = Vec::new();
+    for property in schema::properties(&schema) {
+        let field = field(property.schema)
+            .map_err(|reason| format!("field {:?} of the form: {reason}", property.name))?;
+        fields.insert(property.name, field);
+        if property.is_required {
+            required.push(property.name.to_owned());
+        }
+    }
+    Ok(ElicitSchema {
+        properties: fields,
+        required: (!required.is_empty()).then_some(required),
+        ..ElicitSchema::default()
+    })
+}
+
+fn field(schema: &Value) -> Result<PrimitiveSchema, String> {
+    let schema = plain(without_null(schema));
+    serde_json::from_value(schema).map_err(|error| error.to_string())
+}
+
+/// An optional field may simply be left out of a form; it is never null.
+fn without_null(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let Value::Object(members) = &mut schema else { return schema };
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            members.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(words)) = members.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
+    if members.get("default").is_some_and(Value::is_null) {
+        members.remove("default");
+    }
+    let is_null = |branch: &Value| branch.get("type").is_some_and(|kind| kind == "null");
+    if let Some(Value::Array(branches)) = members.get("anyOf") {
+        let others: Vec<&Value> = branches.iter().filter(|branch| !is_null(branch)).collect();
+        if let [Value::Object(only)] = others.as_slice() {
+            let mut merged = only.clone();
+            merged.extend(members.iter().filter(|(key, _)| *key != "anyOf").map(own));
+            return Value::Object(merged);
+        }
+    }
+    schema
+}
+
+fn own((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
+}
+
+/// Leaves only what forms know: enumerations in their two spellings, formats of their list.
+fn plain(schema: Value) -> Value {
+    let Value::Object(mut members) = schema else { return schema };
+    let known = ["email", "uri", "date", "date-time"];
+    if !members.get("format").and_then(Value::as_str).is_some_and(|it| known.contains(&it)) {
+        members.remove("format");
+    }
+    if let Some(Value::Array(branches)) = members.get("oneOf").cloned() {
+        members.remove("oneOf");
+        members.insert("type".to_owned(), "string".into());
+        let titled: Option<Vec<Value>> = branches.iter().map(choice).collect();
+        match titled {
+            Some(choices) => members.insert("oneOf".to_owned(), choices.into()),
+            None => members.insert("enum".to_owned(), schema::words(&branched(&branches)).into()),
+        };
+    }
+    if let Some(items) = members.get("items").cloned() {
+        members.insert("items".to_owned(), items_of(&items));
+    }
+    Value::Object(members)
+}
+
+/// A word with its documentation as title.
+fn choice(branch: &Value) -> Option<Value> {
+    let word = branch.get("const")?;
+    let title = branch.get("title").or_else(|| branch.get("description")).unwrap_or(word);
+    Some(serde_json::json!({ "const": word, "title": title }))
+}
+
+fn branched(branches: &[Value]) -> Value {
+    serde_json::json!({ "oneOf": branches })
+}
+
+/// The words of a list, as forms spell them.
+fn items_of(items: &Value) -> Value {
+    let branches = items.get("oneOf").and_then(Value::as_array);
+    if let Some(titled) =
+        branches.and_then(|all| all.iter().map(choice).collect::<Option<Vec<_>>>())
+    {
+        return serde_json::json!({ "anyOf": titled });
+    }
+    let mut plain = Map::new();
+    plain.insert("type".to_owned(), "string".into());
+    plain.insert("enum".to_owned(), schema::words(items).into());
+    Value::Object(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Order {
+        /// Who orders.
+        name: String,
+        count: u8,
+        rate: Option<f64>,
+        express: bool,
+        size: Size,
+        color: Option<Color>,
+        extras: Vec<Size>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        Small,
+        Large,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Color {
+        /// Like blood.
+        Red,
+        /// Like the sky.
+        Blue,
+    }
+
+    #[test]
+    fn a_struct_is_a_form() {
+        let form = serde_json::to_value(form_of::<Order>().unwrap()).unwrap();
+        assert_eq!(form["required"], json!(["name", "count", "express", "size", "extras"]));
+        let fields = &form["properties"];
+        assert_eq!(fields["name"], json!({ "type": "string", "description": "Who orders." }));
+        assert_eq!(fields["count"]["type"], "integer");
+        assert_eq!(fields["rate"], json!({ "type": "number" }));
+        assert_eq!(fields["express"], json!({ "type": "boolean" }));
+        assert_eq!(fields["size"], json!({ "type": "string", "enum": ["small", "large"] }));
+        let colors = json!([
+            { "const": "red", "title": "Like blood." },
+            { "const": "blue", "title": "Like the sky." }
+        ]);
+        assert_eq!(fields["color"]["oneOf"], colors);
+        let sizes = json!({ "type": "string", "enum": ["small", "large"] });
+        assert_eq!(fields["extras"], json!({ "type": "array", "items": sizes }));
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Deep {
+        order: Order,
+    }
+
+    #[test]
+    fn what_no_form_can_show_is_named() {
+        let error = form_of::<Deep>().unwrap_err();
+        assert!(error.starts_with(r#"field "order" of the form:"#), "{error}");
+        assert!(form_of::<String>().is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Every bound that a server keeps, with its default.
+
+use std::time::Duration;
+
+/// What a peer may send, hold open or make a server remember.
+///
+/// ```
+/// use std::time::Duration;
+/// use bowline::{Limits, Server};
+///
+/// let deadline = Duration::from_secs(30);
+/// let limits = Limits { requests_in_flight: 16, deadline, ..Limits::default() };
+/// let server = Server::new("careful", "1.0.0").limits(limits);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The longest line on a stream, in bytes: 16 MiB. A longer one is refused and skipped.
+    pub line_length: usize,
+    /// Requests of one connection that are worked on at a time: 128. Beyond it, they wait until one
+    /// is done.
+    pub requests_in_flight: usize,
+    /// Bytes of requests that wait to be worked on: 1 MiB. Beyond it, reading stops.
+    pub requests_waiting: usize,
+    /// Bytes that wait to be written to one connection: 4 MiB. Beyond it, reading stops and
+    /// handlers that log or ask wait.
+    pub outbox: usize,
+    /// How long one request may take: 5 minutes. After it, the handler is dropped and the request
+    /// is answered with an error.
+    pub deadline: Duration,
+    /// How long a handler waits for an answer of the client's user or model: 10 minutes.
+    pub ask_timeout: Duration,
+    /// How long requests that were read get to finish when the connection or the server ends: 5
+    /// seconds. Then they are answered with an error. Requests that come in after the server was
+    /// told to stop are refused.
+    pub grace: Duration,
+    /// Items on one page of a list: 1,000.
+    pub page: usize,
+    /// Tools, prompts, resources and templates that can be registered, each: 100,000.
+    pub registry: usize,
+    /// The longest sealed request state that is issued or accepted, in bytes: 64 KiB.
+    pub request_state: usize,
+    /// How long a sealed request state stays valid: 15 minutes.
+    pub request_state_age: Duration,
+    /// How many times one request may ask: 16 rounds.
+    pub rounds: u32,
+    /// Progress notifications of one request per second: 20, after a burst of as many. What is left
+    /// out is caught up with before the answer.
+    pub progress_per_second: u32,
+    /// Resources that one listener may subscribe to: 1,024.
+    pub subscriptions: usize,
+    /// Streams that one connection may listen on at a time: 64.
+    pub listens: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            line_length: 16 << 20,
+            requests_in_flight: 128,
+            requests_waiting: 1 << 20,
+            outbox: 4 << 20,
+            deadline: Duration::from_secs(300),
+            ask_timeout: Duration::from_secs(600),
+            grace: Duration::from_secs(5),
+            page: 1_000,
+            registry: 100_000,
+            request_state: 64 << 10,
+            request_state_age: Duration::from_secs(900),
+            rounds: 16,
+            progress_per_second: 20,
+            subscriptions: 1_024,
+            listens: 64,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Subscriptions in the words of the protocol: filters in, notifications out.
+
+use bowline_proto::method::{
+    Notice, PromptListChanged, ResourceListChanged, ResourceUpdated, SubscriptionsAcknowledged,
+    TaskChanged, ToolListChanged,
+};
+use bowline_proto::model::{
+    Meta, NoticeParams, ResourceUpdatedParams, SubscriptionFilter, SubscriptionsAcknowledgedParams,
+    meta_key,
+};
+use bowline_proto::session::{Promised, Subscription, Topic};
+use bowline_proto::wire::{Id, encode_notification};
+
+use super::bus::Change;
+use super::core::Core;
+
+/// What the server tells of, following from what it has.
+pub(crate) fn promised(core: &Core) -> Promised {
+    let offered = core.capabilities();
+    Promised {
+        tools: offered.tools.is_some(),
+        prompts: offered.prompts.is_some(),
+        resources: offered.resources.is_some(),
+        resource: offered.resources.is_some(),
+        task: false,
+    }
+}
+
+/// What a listen request asks for.
+pub(crate) fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
+    let lists = [
+        (filter.tools_list_changed, Topic::Tools),
+        (filter.prompts_list_changed, Topic::Prompts),
+        (filter.resources_list_changed, Topic::Resources),
+    ];
+    let lists = lists.into_iter().filter(|(flag, _)| *flag == Some(true)).map(|(_, topic)| topic);
+    let uris = filter.resource_subscriptions.iter().flatten();
+    let tasks = filter.task_ids.iter().flatten();
+    lists
+        .chain(uris.map(|uri| Topic::Resource(uri.as_str().into())))
+        .chain(tasks.map(|id| Topic::Task(id.as_str().into())))
+        .collect()
+}
+
+/// A notification that is ready to be written.
+pub(crate) enum Told {
+    Acknowledged(SubscriptionsAcknowledgedParams),
+    /// A list changed.
+    List(&'static str, Option<NoticeParams>),
+    /// A resource changed.
+    Resource(ResourceUpdatedParams),
+}
+
+impl Told {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        // Plain data of our own; there is nothing in it that cannot be written.
+        let _ = match self {
+            Self::Acknowledged(params) => {
+                encode_notification(out, SubscriptionsAcknowledged::NAME, Some(params))
+            }
+            Self::List(method, params) => encode_notification(out, method, params.as_ref()),
+            Self::Resource(params) => encode_notification(out, ResourceUpdated::NAME, Some(params)),
+        };
+    }
+}
+
+/// The first message of a listen request: which of its wishes are granted.
+pub(crate) fn acknowledgement(subscription: &Subscription, id: &Id) -> Told {
+    let mut granted = SubscriptionFilter::default();
+    for topic in subscription.honoured() {
+        match topic {
+            Topic::Tools => granted.tools_list_changed = Some(true),
+            Topic::Prompts => granted.prompts_list_changed = Some(true),
+            Topic::Resources => granted.resources_list_changed = Some(true),
+            Topic::Resource(uri) => {
+                granted.resource_subscriptions.get_or_insert_default().push(uri.to_string());
+            }
+            Topic::Task(task) => granted.task_ids.get_or_insert_default().push(task.to_string()),
+        }
+    }
+    let params = SubscriptionsAcknowledgedParams { notifications: granted, meta: Some(under(id)) };
+    Told::Acknowledged(params)
+}
+
+/// A change, as the session or the listen request hears of it.
+pub(crate) fn change(change: &Change) -> Told {
+    let meta = change.listen.as_ref().map(under);
+    let list = |method, meta: Option<Meta>| {
+        Told::List(method, meta.map(|meta| NoticeParams { meta: Some(meta) }))
+    };
+    match &change.topic {
+        Topic::Tools => list(ToolListChanged::NAME, meta),
+        Topic::Prompts => list(PromptListChanged::NAME, meta),
+        Topic::Resources => list(ResourceListChanged::NAME, meta),
+        Topic::Resource(uri) => {
+            Told::Resource(ResourceUpdatedParams { uri: uri.to_string(), meta })
+        }
+        Topic::Task(_) => list(TaskChanged::NAME, meta),
+    }
+}
+
+fn under(id: &Id) -> Meta {
+    let mut meta = Meta::default();
+    meta.set(meta_key::SUBSCRIPTION_ID, id);
+    meta
+}

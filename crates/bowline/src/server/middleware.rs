@@ -1,0 +1,69 @@
+//! What runs around every request: authorization, rate limits, audit, metrics.
+
+use std::sync::Arc;
+
+use super::answer::Outcome;
+use super::context::Context;
+use super::handler::BoxFuture;
+
+/// Something that runs around every request that has a handler or a list behind it.
+///
+/// An async closure will do. It may refuse the request, look at what comes of it, or change that:
+///
+/// ```
+/// use bowline::{Incoming, Next, Server};
+///
+/// let watch = |incoming: Incoming, next: Next| async move {
+///     let what = format!("{} {}", incoming.method, incoming.name.as_deref().unwrap_or(""));
+///     let outcome = next.run(incoming).await;
+///     eprintln!("{what}: {}", if outcome.is_ok() { "answered" } else { "refused" });
+///     outcome
+/// };
+/// let server = Server::new("watched", "1.0.0").middleware(watch);
+/// ```
+pub trait Middleware: Send + Sync + 'static {
+    /// Handles the request, usually by letting [`Next::run`] do it.
+    fn handle(&self, incoming: Incoming, next: Next) -> BoxFuture<Outcome>;
+}
+
+impl<F, R> Middleware for F
+where
+    F: Fn(Incoming, Next) -> R + Send + Sync + 'static,
+    R: Future<Output = Outcome> + Send + 'static,
+{
+    fn handle(&self, incoming: Incoming, next: Next) -> BoxFuture<Outcome> {
+        Box::pin(self(incoming, next))
+    }
+}
+
+/// A request on its way to its handler.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// Which method.
+    pub method: &'static str,
+    /// The tool, prompt or resource, where the method has one.
+    pub name: Option<String>,
+    /// The request's context: who is calling, and all a handler could do.
+    pub context: Context,
+}
+
+/// The rest of the way.
+#[must_use = "without it the request has no answer"]
+pub struct Next {
+    pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) at: usize,
+    pub(crate) handler: BoxFuture<Outcome>,
+}
+
+impl Next {
+    /// Goes on, to the next middleware and in the end to the handler.
+    pub async fn run(mut self, incoming: Incoming) -> Outcome {
+        match self.middleware.get(self.at).cloned() {
+            Some(middleware) => {
+                self.at += 1;
+                middleware.handle(incoming, self).await
+            }
+            None => self.handler.await,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What waits to be written to one stream: bytes, bounded, in order.
+//!
+//! Whoever has something to say appends whole frames; the one task that owns the writer takes all
+//! of them at once and writes them together. Only the writer touches the stream, so a handler that
+//! is dropped halfway can never leave half a line.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+#[cfg(feature = "http")]
+use std::task::{Context, Poll};
+
+use bowline_proto::line;
+use tokio::sync::Notify;
+
+/// The queue in front of a writer.
+pub(crate) struct Outbox {
+    limit: usize,
+    waiting: Mutex<Waiting>,
+    /// Something was added: wakes the writer.
+    filled: Notify,
+    /// Something was taken: wakes whoever waits for room.
+    drained: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    is_closed: bool,
+    /// Whoever polls for what is added.
+    reader: Option<Waker>,
+}
+
+/// The stream has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+impl Outbox {
+    pub(crate) fn new(limit: usize) -> Self {
+        // With no room at all, nothing would ever be read or said.
+        let limit = limit.max(1);
+        Self { limit, waiting: Mutex::default(), filled: Notify::new(), drained: Notify::new() }
+    }
+
+    /// Appends one frame, written by `fill`, whatever waits already. For answers: the number of
+    /// requests is bounded, so these are too.
+    pub(crate) fn push(&self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), Closed> {
+        let mut waiting = self.lock();
+        if waiting.is_closed {
+            return Err(Closed);
+        }
+        let start = waiting.bytes.len();
+        fill(&mut waiting.bytes);
+        if waiting.bytes.len() > start {
+            line::finish_frame(&mut waiting.bytes, start);
+        }
+        let reader = waiting.reader.take();
+        drop(waiting);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    /// Takes everything that waits into `taken`, or waits for something. `false` means that nothing
+    /// will come any more.
+    #[cfg(feature = "http")]
+    pub(crate) fn poll_take(&self, cx: &mut Context<'_>, taken: &mut Vec<u8>) -> Poll<bool> {
+        let mut waiting = self.lock();
+        if waiting.bytes.is_empty() {
+            if waiting.is_closed {
+                return Poll::Ready(false);
+            }
+            waiting.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        taken.append(&mut waiting.bytes);
+        drop(waiting);
+        self.drained.notify_waiters();
+        Poll::Ready(true)
+    }
+
+    /// Appends one frame if there is room.
+    pub(crate) fn try_push(&self, fill: impl FnOnce(&mut Vec<u8>)) -> bool {
+        self.has_room() && self.push(fill).is_ok()
+    }
+
+    /// Appends bytes that are framed already, if there is room.
+    #[cfg(feature = "http")]
+    pub(crate) fn try_push_bytes(&self, bytes: &[u8]) -> bool {
+        let mut waiting = self.lock();
+        if waiting.is_closed || waiting.bytes.len() >= self.limit {
+            return false;
+        }
+        waiting.bytes.extend_from_slice(bytes);
+        let reader = waiting.reader.take();
+        drop(waiting);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        true
+    }
+
+    /// Waits for room, then appends one frame.
+    pub(crate) async fn send(&self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), Closed> {
+        self.room().await?;
+        self.push(fill)
+    }
+
+    /// Waits until there is room.
+    async fn room(&self) -> Result<(), Closed> {
+        loop {
+            let drained = self.drained.notified();
+            if self.lock().is_closed {
+                return Err(Closed);
+            }
+            if self.has_room() {
+                return Ok(());
+            }
+            drained.await;
+        }
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().bytes.is_empty()
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.lock().bytes.len() < self.limit
+    }
+
+    /// Takes everything that waits into `taken`, which must be empty. Says whether there was any.
+    pub(crate) fn take(&self, taken: &mut Vec<u8>) -> bool {
+        debug_assert!(taken.is_empty());
+        let mut waiting = self.lock();
+        if waiting.bytes.is_empty() {
+            return false;
+        }
+        mem::swap(&mut waiting.bytes, taken);
+        drop(waiting);
+        self.drained.notify_waiters();
+        true
+    }
+
+    /// Waits until something was added.
+    pub(crate) async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Refuses everything from now on. What waits can still be taken.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.lock();
+        waiting.is_closed = true;
+        let reader = waiting.reader.take();
+        drop(waiting);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        self.drained.notify_waiters();
+        self.filled.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

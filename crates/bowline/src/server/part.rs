@@ -1,0 +1,127 @@
+//! What a server is put together from.
+
+use super::error::BuildError;
+use super::prompt::{self, Prompt};
+use super::resource::{self, Resource};
+use super::tool::{self, Tool};
+
+/// Something that can be added to a server: a tool, a prompt, a resource, or many of them.
+///
+/// The attributes `#[tool]`, `#[prompt]`, `#[resource]` and `#[server]` implement it; so do
+/// [`Tool`], [`Prompt`] and [`Resource`] themselves, and lists and another
+/// [`Server`](crate::Server).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be added to a server",
+    label = "neither a tool, a prompt, a resource, nor a group of them",
+    note = "put `#[tool]`, `#[prompt]` or `#[resource]` on the function, or `#[server]` on the `impl` block",
+    note = "without macros: `Tool::new(\"name\", |arguments: Arguments| async move {{ … }})`"
+)]
+pub trait Part {
+    /// Puts it into `parts`.
+    fn add_to(self, parts: &mut Parts);
+}
+
+/// Tools, prompts and resources, in the order they were added.
+#[derive(Default)]
+pub struct Parts {
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) entries: Entries,
+    /// What was wrong with something that was put together before.
+    pub(crate) problem: Option<BuildError>,
+}
+
+/// What another server had.
+#[derive(Default)]
+pub(crate) struct Entries {
+    pub(crate) tools: Vec<tool::Entry>,
+    pub(crate) prompts: Vec<prompt::Entry>,
+    pub(crate) resources: Vec<resource::Entry>,
+}
+
+impl Parts {
+    /// Adds something.
+    pub fn add(&mut self, part: impl Part) {
+        part.add_to(self);
+    }
+
+    /// Puts a prefix and an underscore before the names of all tools and prompts. URIs stay.
+    pub(crate) fn prefix(&mut self, prefix: &str) {
+        let tools = self.tools.iter_mut().map(|tool| &mut tool.definition.name);
+        let prompts = self.prompts.iter_mut().map(|prompt| &mut prompt.definition.name);
+        let entries = &mut self.entries;
+        let tool_entries = entries.tools.iter_mut().map(|tool| &mut tool.definition.name);
+        let prompt_entries = entries.prompts.iter_mut().map(|prompt| &mut prompt.definition.name);
+        for name in tools.chain(prompts).chain(tool_entries).chain(prompt_entries) {
+            *name = format!("{prefix}_{name}");
+        }
+    }
+}
+
+impl Part for Parts {
+    fn add_to(self, parts: &mut Parts) {
+        parts.tools.extend(self.tools);
+        parts.prompts.extend(self.prompts);
+        parts.resources.extend(self.resources);
+        parts.entries.tools.extend(self.entries.tools);
+        parts.entries.prompts.extend(self.entries.prompts);
+        parts.entries.resources.extend(self.entries.resources);
+        parts.problem = parts.problem.take().or(self.problem);
+    }
+}
+
+impl Part for Tool {
+    fn add_to(self, parts: &mut Parts) {
+        parts.tools.push(self);
+    }
+}
+
+impl Part for Prompt {
+    fn add_to(self, parts: &mut Parts) {
+        parts.prompts.push(self);
+    }
+}
+
+impl Part for Resource {
+    fn add_to(self, parts: &mut Parts) {
+        parts.resources.push(self);
+    }
+}
+
+impl<P: Part> Part for Vec<P> {
+    fn add_to(self, parts: &mut Parts) {
+        for part in self {
+            part.add_to(parts);
+        }
+    }
+}
+
+impl<P: Part> Part for Option<P> {
+    fn add_to(self, parts: &mut Parts) {
+        if let Some(part) = self {
+            part.add_to(parts);
+        }
+    }
+}
+
+/// Lists of different parts: `(add, subtract, help)`.
+macro_rules! tuple {
+    ($($name:ident),+) => {
+        impl<$($name: Part),+> Part for ($($name,)+) {
+            #[expect(non_snake_case, reason = "the names of the types serve as variables")]
+            fn add_to(self, parts: &mut Parts) {
+                let ($($name,)+) = self;
+                $($name.add_to(parts);)+
+            }
+        }
+    };
+}
+tuple!(A);
+tuple!(A, B);
+tuple!(A, B, C);
+tuple!(A, B, C, D);
+tuple!(A, B, C, D, E);
+tuple!(A, B, C, D, E, F);
+tuple!(A, B, C, D, E, F, G);
+tuple!(A, B, C, D, E, F, G, H);

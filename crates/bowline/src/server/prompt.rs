@@ -1,0 +1,242 @@
+//! Prompts: the builder, and how one is filled in.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bowline_proto::model::{self, GetPromptResult, Icon, PromptArgument, PromptMessage};
+use serde_json::Value;
+
+use super::caller::Caller;
+use super::complete::{Complete, Completing, completer};
+use super::context::Context;
+use super::error::{BuildError, HandlerError};
+use super::handler::{BoxFuture, Handler};
+use super::tool::{Visible, check_name};
+use super::{schema, strings};
+
+/// Messages that are ready for a user to pick, with blanks to fill in.
+///
+/// ```
+/// use bowline::{Prompt, Server};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Review {
+///     /// The code to look at.
+///     code: String,
+/// }
+///
+/// let review = Prompt::new("review", |review: Review| async move {
+///     format!("Please review this code:\n\n{}", review.code)
+/// });
+/// let server = Server::new("reviewer", "1.0.0").with(review);
+/// ```
+#[must_use = "a prompt does nothing until it is added to a server"]
+pub struct Prompt {
+    pub(crate) definition: model::Prompt,
+    get: Arc<dyn Get>,
+    completers: HashMap<String, Arc<dyn Complete>>,
+    is_enabled: bool,
+    visible: Option<Visible>,
+}
+
+impl Prompt {
+    /// A prompt with a name and a handler, whose arguments tell what there is to fill in.
+    pub fn new<Shape, H>(name: impl Into<String>, handler: H) -> Self
+    where
+        H: Handler<Shape>,
+        H::Output: PromptOutput,
+        Shape: 'static,
+    {
+        let schema = H::arguments_schema();
+        let completers = word_completers(&schema);
+        let get = move |context: Context, texts| {
+            let arguments = strings::read(texts)?;
+            let future = handler.start(context, arguments);
+            Ok(Box::pin(async move { future.await.into_prompt() }) as BoxFuture<_>)
+        };
+        let arguments = arguments(&schema);
+        Self {
+            definition: model::Prompt {
+                name: name.into(),
+                arguments: (!arguments.is_empty()).then_some(arguments),
+                ..model::Prompt::default()
+            },
+            get: Arc::new(get),
+            completers,
+            is_enabled: true,
+            visible: None,
+        }
+    }
+
+    /// The name people see.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What it is for.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// A picture. Several can be added.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// A member of the definition's `_meta`.
+    pub fn meta(mut self, key: &str, value: impl serde::Serialize) -> Self {
+        self.definition.meta.get_or_insert_default().set(key, value);
+        self
+    }
+
+    /// Suggests values for an argument. Enumerations suggest their own words without it.
+    pub fn complete<F, R>(mut self, argument: &str, complete: F) -> Self
+    where
+        F: Fn(Completing) -> R + Send + Sync + 'static,
+        R: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.insert(argument.to_owned(), completer(complete));
+        self
+    }
+
+    /// Whom it is there for. For everybody else it does not exist.
+    pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
+        self.visible = Some(Arc::new(rule));
+        self
+    }
+
+    /// Leaves it out until [`Registry::enable_prompt`](crate::Registry::enable_prompt).
+    pub fn disabled(mut self) -> Self {
+        self.is_enabled = false;
+        self
+    }
+
+    pub(crate) fn build(self) -> Result<Entry, BuildError> {
+        check_name("prompt", &self.definition.name)?;
+        Ok(Entry {
+            definition: self.definition,
+            get: self.get,
+            completers: self.completers,
+            is_enabled: self.is_enabled,
+            visible: self.visible,
+        })
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt").field("definition", &self.definition).finish_non_exhaustive()
+    }
+}
+
+fn arguments(schema: &Value) -> Vec<PromptArgument> {
+    let argument = |property: schema::Property<'_>| PromptArgument {
+        name: property.name.to_owned(),
+        title: property.schema.get("title").and_then(Value::as_str).map(str::to_owned),
+        description: schema::description(property.schema),
+        required: Some(property.is_required),
+    };
+    schema::properties(schema).into_iter().map(argument).collect()
+}
+
+/// Enumerations know their words.
+pub(crate) fn word_completers(schema: &Value) -> HashMap<String, Arc<dyn Complete>> {
+    let with_words = |property: schema::Property<'_>| {
+        let words = schema::words(property.schema);
+        let suggest = move |completing: Completing| {
+            let found = completing.among(&words);
+            async move { found }
+        };
+        let has_words = !schema::words(property.schema).is_empty();
+        has_words.then(|| (property.name.to_owned(), completer(suggest)))
+    };
+    schema::properties(schema).into_iter().filter_map(with_words).collect()
+}
+
+/// A prompt that is ready to be filled in.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) definition: model::Prompt,
+    pub(crate) get: Arc<dyn Get>,
+    pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
+    pub(crate) is_enabled: bool,
+    pub(crate) visible: Option<Visible>,
+}
+
+/// What a prompt comes to.
+pub type PromptOutcome = Result<GetPromptResult, HandlerError>;
+
+/// Starting a handler from texts, its types hidden.
+pub(crate) trait Get: Send + Sync {
+    fn start(
+        &self,
+        context: Context,
+        texts: Vec<(String, String)>,
+    ) -> Result<BoxFuture<PromptOutcome>, String>;
+}
+
+impl<F> Get for F
+where
+    F: Fn(Context, Vec<(String, String)>) -> Result<BoxFuture<PromptOutcome>, String> + Send + Sync,
+{
+    fn start(
+        &self,
+        context: Context,
+        texts: Vec<(String, String)>,
+    ) -> Result<BoxFuture<PromptOutcome>, String> {
+        self(context, texts)
+    }
+}
+
+/// A value that a prompt may return: text (as the user), messages, or the whole result.
+#[diagnostic::on_unimplemented(
+    message = "a prompt cannot return `{Self}`",
+    note = "return text, a `PromptMessage`, a `Vec<PromptMessage>`, a `GetPromptResult`, or a `Result` of one"
+)]
+pub trait PromptOutput {
+    /// The answer.
+    fn into_prompt(self) -> PromptOutcome;
+}
+
+impl PromptOutput for GetPromptResult {
+    fn into_prompt(self) -> PromptOutcome {
+        Ok(self)
+    }
+}
+
+impl PromptOutput for Vec<PromptMessage> {
+    fn into_prompt(self) -> PromptOutcome {
+        Ok(GetPromptResult { messages: self, ..GetPromptResult::default() })
+    }
+}
+
+impl PromptOutput for PromptMessage {
+    fn into_prompt(self) -> PromptOutcome {
+        vec![self].into_prompt()
+    }
+}
+
+impl PromptOutput for String {
+    fn into_prompt(self) -> PromptOutcome {
+        PromptMessage::user(self).into_prompt()
+    }
+}
+
+impl PromptOutput for &'static str {
+    fn into_prompt(self) -> PromptOutcome {
+        PromptMessage::user(self).into_prompt()
+    }
+}
+
+impl<T: PromptOutput, E: fmt::Display + 'static> PromptOutput for Result<T, E> {
+    fn into_prompt(self) -> PromptOutcome {
+        match self {
+            Ok(value) => value.into_prompt(),
+            Err(error) => Err(HandlerError::of(error)),
+        }
+    }
+}

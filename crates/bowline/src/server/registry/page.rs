@@ -1,0 +1,224 @@
+//! Lists, page by page, encoded once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::method::{ListPrompts, ListResourceTemplates, ListResources, ListTools, Method};
+use bowline_proto::model::{
+    CacheScope, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult,
+};
+use bowline_proto::revision::{Adapt, Revision};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::table::{Table, Tables};
+use crate::server::caller::Caller;
+use crate::server::resource;
+use crate::server::tool::Visible;
+
+/// How long and by whom lists may be cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CacheHints {
+    pub(crate) ttl: Duration,
+    pub(crate) scope: CacheScope,
+}
+
+impl CacheHints {
+    fn millis(self) -> Option<u64> {
+        u64::try_from(self.ttl.as_millis()).ok()
+    }
+}
+
+/// Which list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ListKind {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl ListKind {
+    pub(crate) fn of(method: &str) -> Option<Self> {
+        match method {
+            ListTools::NAME => Some(Self::Tools),
+            ListPrompts::NAME => Some(Self::Prompts),
+            ListResources::NAME => Some(Self::Resources),
+            ListResourceTemplates::NAME => Some(Self::Templates),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Tools => ListTools::NAME,
+            Self::Prompts => ListPrompts::NAME,
+            Self::Resources => ListResources::NAME,
+            Self::Templates => ListResourceTemplates::NAME,
+        }
+    }
+}
+
+/// Pages that are encoded already.
+#[derive(Default)]
+pub(crate) struct Pages(Mutex<HashMap<(ListKind, Revision, usize), Arc<RawValue>>>);
+
+/// Which page, for whom.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    kind: ListKind,
+    start: usize,
+    caller: &'a Caller,
+}
+
+impl Tables {
+    /// One page of a list, for this caller.
+    ///
+    /// # Errors
+    /// When the cursor is not one of this list.
+    pub(crate) fn list(
+        &self,
+        kind: ListKind,
+        caller: &Caller,
+        cursor: Option<&str>,
+    ) -> Result<Arc<RawValue>, ErrorObject> {
+        let start = match cursor {
+            Some(cursor) => self.read_cursor(kind, cursor)?,
+            None => 0,
+        };
+        if self.has_rules(kind) {
+            return self.encode(kind, caller, start);
+        }
+        let key = (kind, caller.revision, start);
+        let found = self.pages.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(page) = found {
+            return Ok(page);
+        }
+        let page = self.encode(kind, caller, start)?;
+        let mut pages = self.pages.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(pages.entry(key).or_insert(page)))
+    }
+
+    /// Whether the list depends on who asks.
+    fn has_rules(&self, kind: ListKind) -> bool {
+        match kind {
+            ListKind::Tools => self.tools.iter().any(|it| it.visible.is_some()),
+            ListKind::Prompts => self.prompts.iter().any(|it| it.visible.is_some()),
+            ListKind::Resources => self.resources.iter().any(|it| it.visible.is_some()),
+            ListKind::Templates => self.templates.iter().any(|it| it.visible.is_some()),
+        }
+    }
+
+    fn encode(
+        &self,
+        kind: ListKind,
+        caller: &Caller,
+        start: usize,
+    ) -> Result<Arc<RawValue>, ErrorObject> {
+        let ttl_ms = self.cache.millis();
+        // What differs by caller must not be shared between callers.
+        let scope = if self.has_rules(kind) { CacheScope::Private } else { self.cache.scope };
+        let cache_scope = Some(scope);
+        let to = caller.revision;
+        let wanted = Wanted { kind, start, caller };
+        match kind {
+            ListKind::Tools => {
+                let (tools, next_cursor) =
+                    self.page(wanted, &self.tools, |it| it.definition.clone());
+                let rest = ListToolsResult::default();
+                written(to, ListToolsResult { tools, next_cursor, ttl_ms, cache_scope, ..rest })
+            }
+            ListKind::Prompts => {
+                let (prompts, next_cursor) =
+                    self.page(wanted, &self.prompts, |it| it.definition.clone());
+                let rest = ListPromptsResult::default();
+                written(to, ListPromptsResult { prompts, next_cursor, ttl_ms, cache_scope, ..rest })
+            }
+            ListKind::Resources => {
+                let (resources, next_cursor) =
+                    self.page(wanted, &self.resources, |it| it.definition.clone());
+                let rest = ListResourcesResult { ttl_ms, cache_scope, ..Default::default() };
+                written(to, ListResourcesResult { resources, next_cursor, ..rest })
+            }
+            ListKind::Templates => {
+                let (resource_templates, next_cursor) =
+                    self.page(wanted, &self.templates, resource::Entry::template_definition);
+                let rest =
+                    ListResourceTemplatesResult { ttl_ms, cache_scope, ..Default::default() };
+                written(to, ListResourceTemplatesResult { resource_templates, next_cursor, ..rest })
+            }
+        }
+    }
+
+    /// One page of what is there for a caller, and where the next begins.
+    fn page<E: IsThere + Clone, T>(
+        &self,
+        wanted: Wanted<'_>,
+        table: &Table<E>,
+        define: impl Fn(&E) -> T,
+    ) -> (Vec<T>, Option<String>) {
+        let Wanted { kind, start, caller } = wanted;
+        let mut rest = table.iter().filter(|entry| entry.is_there_for(caller)).skip(start);
+        let items: Vec<T> = rest.by_ref().take(self.page).map(|entry| define(entry)).collect();
+        let next = start + items.len();
+        let next_cursor = rest.next().map(|_| self.cursor(kind, next));
+        (items, next_cursor)
+    }
+
+    /// Opaque to clients: which list at which moment, and where.
+    fn cursor(&self, kind: ListKind, start: usize) -> String {
+        format!("{:x}-{:x}-{start:x}", kind as u8, self.generation)
+    }
+
+    fn read_cursor(&self, kind: ListKind, cursor: &str) -> Result<usize, ErrorObject> {
+        let refused = |why: &str| {
+            ErrorObject::invalid_params(format!("{}: params.cursor {why}", kind.method()))
+        };
+        let mut parts = cursor.splitn(3, '-').map(|part| u64::from_str_radix(part, 16).ok());
+        let mut part = || parts.next().flatten();
+        let (Some(list), Some(generation), Some(start)) = (part(), part(), part()) else {
+            return Err(refused("is not one that this server gave out"));
+        };
+        if list != kind as u64 {
+            return Err(refused("is that of another list"));
+        }
+        if generation != self.generation {
+            return Err(refused("is outdated: the list has changed, start again without a cursor"));
+        }
+        usize::try_from(start).map_err(|_| refused("is not one that this server gave out"))
+    }
+}
+
+fn written<R: Adapt + Serialize>(to: Revision, mut list: R) -> Result<Arc<RawValue>, ErrorObject> {
+    let internal = |error: &dyn std::fmt::Display| ErrorObject::internal(error.to_string());
+    list.adapt(to).map_err(|error| internal(&error))?;
+    to_raw_value(&list).map(Arc::from).map_err(|error| internal(&error))
+}
+
+/// Whether an entry exists as far as a caller can tell.
+pub(crate) trait IsThere {
+    fn is_enabled(&self) -> bool;
+    fn rule(&self) -> Option<&Visible>;
+
+    fn is_there_for(&self, caller: &Caller) -> bool {
+        self.is_enabled() && self.rule().is_none_or(|rule| rule(caller))
+    }
+}
+
+macro_rules! is_there {
+    ($($entry:ty),*) => {$(
+        impl IsThere for $entry {
+            fn is_enabled(&self) -> bool {
+                self.is_enabled
+            }
+
+            fn rule(&self) -> Option<&Visible> {
+                self.visible.as_ref()
+            }
+        }
+    )*};
+}
+is_there!(crate::server::tool::Entry, crate::server::prompt::Entry, resource::Entry);

@@ -1,0 +1,222 @@
+//! One snapshot of what a server has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bowline_proto::session::Topic;
+
+use super::page::{CacheHints, Pages};
+use crate::server::error::BuildError;
+use crate::server::part::{Entries, Parts};
+use crate::server::{prompt, resource, tool};
+
+/// Entries in the order they were added, found by name.
+pub(crate) struct Table<E> {
+    entries: Vec<Arc<E>>,
+    places: HashMap<String, usize>,
+}
+
+impl<E> Default for Table<E> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), places: HashMap::new() }
+    }
+}
+
+impl<E> Clone for Table<E> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), places: self.places.clone() }
+    }
+}
+
+impl<E: Clone> Table<E> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<E>> {
+        self.places.get(name).map(|place| &self.entries[*place])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<E>> {
+        self.entries.iter()
+    }
+
+    fn insert(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        limit: usize,
+        entry: E,
+    ) -> Result<(), BuildError> {
+        if self.places.contains_key(name) {
+            return Err(BuildError::Duplicate { kind, name: name.to_owned() });
+        }
+        if self.entries.len() >= limit {
+            return Err(BuildError::TooMany { kind, limit });
+        }
+        self.places.insert(name.to_owned(), self.entries.len());
+        self.entries.push(Arc::new(entry));
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> bool {
+        let Some(removed) = self.places.remove(name) else { return false };
+        self.entries.remove(removed);
+        for place in self.places.values_mut().filter(|place| **place > removed) {
+            *place -= 1;
+        }
+        true
+    }
+
+    pub(super) fn modify(&mut self, name: &str, change: impl FnOnce(&mut E)) -> bool {
+        let Some(place) = self.places.get(name) else { return false };
+        change(Arc::make_mut(&mut self.entries[*place]));
+        true
+    }
+
+    /// Whether both hold the very same entries in the same order.
+    fn is_same(&self, other: &Self) -> bool {
+        self.entries.len() == other.entries.len()
+            && self.entries.iter().zip(&other.entries).all(|(one, two)| Arc::ptr_eq(one, two))
+    }
+}
+
+/// Which kinds of things a server offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Offered {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+}
+
+/// Everything a server has at one moment.
+#[derive(Default)]
+pub(crate) struct Tables {
+    pub(crate) tools: Table<tool::Entry>,
+    pub(crate) prompts: Table<prompt::Entry>,
+    pub(crate) resources: Table<resource::Entry>,
+    pub(crate) templates: Table<resource::Entry>,
+    pub(crate) pages: Pages,
+    pub(crate) cache: CacheHints,
+    pub(crate) limit: usize,
+    pub(crate) page: usize,
+    /// What is offered: kinds of which there is one, or once was. A client that was told of a
+    /// capability must not lose it because a list is empty for a while.
+    pub(crate) offered: Offered,
+    /// Counts changes, so that a cursor of another list is told apart.
+    pub(crate) generation: u64,
+}
+
+impl Tables {
+    /// Whether there is anything to suggest.
+    pub(crate) fn completes(&self) -> bool {
+        self.prompts.iter().any(|prompt| !prompt.completers.is_empty())
+            || self.templates.iter().any(|template| !template.completers.is_empty())
+    }
+
+    /// A copy to be changed, with no pages encoded yet.
+    pub(super) fn next(&self) -> Self {
+        Self {
+            tools: self.tools.clone(),
+            prompts: self.prompts.clone(),
+            resources: self.resources.clone(),
+            templates: self.templates.clone(),
+            pages: Pages::default(),
+            cache: self.cache,
+            limit: self.limit,
+            page: self.page,
+            offered: self.offered,
+            generation: self.generation + 1,
+        }
+    }
+
+    pub(super) fn add(&mut self, parts: Parts) -> Result<(), BuildError> {
+        if let Some(problem) = parts.problem {
+            return Err(problem);
+        }
+        for tool in parts.tools {
+            self.add_tool(tool.build()?)?;
+        }
+        for prompt in parts.prompts {
+            self.add_prompt(prompt.build()?)?;
+        }
+        for resource in parts.resources {
+            self.add_resource(resource.build()?)?;
+        }
+        parts.entries.tools.into_iter().try_for_each(|tool| self.add_tool(tool))?;
+        parts.entries.prompts.into_iter().try_for_each(|prompt| self.add_prompt(prompt))?;
+        parts.entries.resources.into_iter().try_for_each(|resource| self.add_resource(resource))
+    }
+
+    fn add_tool(&mut self, entry: tool::Entry) -> Result<(), BuildError> {
+        let name = entry.definition.name.clone();
+        self.offered.tools = true;
+        self.tools.insert("tool", &name, self.limit, entry)
+    }
+
+    fn add_prompt(&mut self, entry: prompt::Entry) -> Result<(), BuildError> {
+        let name = entry.definition.name.clone();
+        self.offered.prompts = true;
+        self.prompts.insert("prompt", &name, self.limit, entry)
+    }
+
+    fn add_resource(&mut self, entry: resource::Entry) -> Result<(), BuildError> {
+        let uri = entry.definition.uri.clone();
+        self.offered.resources = true;
+        match entry.template {
+            Some(_) => self.templates.insert("resource template", &uri, self.limit, entry),
+            None => self.resources.insert("resource", &uri, self.limit, entry),
+        }
+    }
+
+    pub(super) fn check_size(&self) -> Result<(), BuildError> {
+        let sizes = [
+            ("tool", self.tools.entries.len()),
+            ("prompt", self.prompts.entries.len()),
+            ("resource", self.resources.entries.len()),
+            ("resource template", self.templates.entries.len()),
+        ];
+        match sizes.into_iter().find(|(_, size)| *size > self.limit) {
+            Some((kind, _)) => Err(BuildError::TooMany { kind, limit: self.limit }),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything there is, to be added elsewhere.
+    pub(super) fn entries(&self) -> Entries {
+        let resources = self.resources.iter().chain(self.templates.iter());
+        Entries {
+            tools: self.tools.iter().map(|it| it.as_ref().clone()).collect(),
+            prompts: self.prompts.iter().map(|it| it.as_ref().clone()).collect(),
+            resources: resources.map(|it| it.as_ref().clone()).collect(),
+        }
+    }
+
+    pub(super) fn remove_resource(&mut self, uri: &str) -> bool {
+        self.resources.remove(uri) || self.templates.remove(uri)
+    }
+
+    pub(super) fn modify_resource(
+        &mut self,
+        uri: &str,
+        mut change: impl FnMut(&mut resource::Entry),
+    ) -> bool {
+        self.resources.modify(uri, &mut change) || self.templates.modify(uri, &mut change)
+    }
+
+    /// Which lists differ from those of `next`.
+    pub(super) fn differences(&self, next: &Self) -> Vec<Topic> {
+        let mut topics = Vec::new();
+        if !self.tools.is_same(&next.tools) {
+            topics.push(Topic::Tools);
+        }
+        if !self.prompts.is_same(&next.prompts) {
+            topics.push(Topic::Prompts);
+        }
+        if !self.resources.is_same(&next.resources) || !self.templates.is_same(&next.templates) {
+            topics.push(Topic::Resources);
+        }
+        topics
+    }
+
+    pub(super) fn has_same_settings(&self, next: &Self) -> bool {
+        (self.limit, self.page, self.cache, self.offered)
+            == (next.limit, next.page, next.cache, next.offered)
+    }
+}

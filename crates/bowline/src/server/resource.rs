@@ -1,0 +1,327 @@
+//! Resources and families of them: the builder, and how one is read.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bowline_proto::base64::STANDARD;
+use bowline_proto::model::{self, Annotations, Icon, ReadResourceResult, ResourceContents};
+use serde::Serialize;
+
+use super::caller::Caller;
+use super::complete::{Complete, Completing, completer};
+use super::context::Context;
+use super::error::{BuildError, HandlerError};
+use super::handler::{BoxFuture, Handler};
+use super::output::Structured;
+use super::prompt::word_completers;
+use super::strings;
+use super::tool::Visible;
+use crate::uri_template::UriTemplate;
+
+/// Data that clients can read by a URI, or a family of it by a URI with `{parts}`.
+///
+/// ```
+/// use bowline::{Resource, Server};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct User { id: u64 }
+///
+/// let server = Server::new("users", "1.0.0")
+///     .with(Resource::text("about:users", "about", "Users by number."))
+///     .with(Resource::new("users://{id}", "user", |user: User| async move {
+///         format!("user number {}", user.id)
+///     }));
+/// ```
+#[must_use = "a resource does nothing until it is added to a server"]
+pub struct Resource {
+    pub(crate) definition: model::Resource,
+    read: Arc<dyn Read>,
+    completers: HashMap<String, Arc<dyn Complete>>,
+    allows_unsafe_values: bool,
+    is_enabled: bool,
+    visible: Option<Visible>,
+}
+
+impl Resource {
+    /// A resource that a handler reads. A URI with `{parts}` (RFC 6570) is a family; its parts are
+    /// the handler's arguments.
+    pub fn new<Shape, H>(uri: impl Into<String>, name: impl Into<String>, handler: H) -> Self
+    where
+        H: Handler<Shape>,
+        H::Output: ResourceOutput,
+        Shape: 'static,
+    {
+        let completers = word_completers(&H::arguments_schema());
+        let read = move |context: Context, parts, uri: String| {
+            let arguments = strings::read(parts)?;
+            let future = handler.start(context, arguments);
+            Ok(Box::pin(async move { future.await.into_contents(&uri) }) as BoxFuture<_>)
+        };
+        Self {
+            definition: model::Resource {
+                uri: uri.into(),
+                name: name.into(),
+                ..model::Resource::default()
+            },
+            read: Arc::new(read),
+            completers,
+            allows_unsafe_values: false,
+            is_enabled: true,
+            visible: None,
+        }
+    }
+
+    /// A resource that is always the same text.
+    pub fn text(uri: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
+        let text: Arc<str> = Arc::from(text.into());
+        let size = text.len();
+        Self::new(uri, name, move || {
+            let text = text.to_string();
+            async move { text }
+        })
+        .mime_type("text/plain")
+        .size(size)
+    }
+
+    /// A resource that is always the same bytes.
+    pub fn bytes(
+        uri: impl Into<String>,
+        name: impl Into<String>,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Self {
+        let bytes: Arc<[u8]> = Arc::from(bytes.into());
+        let size = bytes.len();
+        Self::new(uri, name, move || {
+            let bytes = bytes.to_vec();
+            async move { bytes }
+        })
+        .size(size)
+    }
+
+    /// The name people see.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What it holds.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// Its type. Contents that do not say their own have it too.
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.definition.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// How many bytes it has.
+    pub fn size(mut self, bytes: usize) -> Self {
+        self.definition.size = u64::try_from(bytes).ok();
+        self
+    }
+
+    /// For whom, how important.
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.definition.annotations = Some(annotations);
+        self
+    }
+
+    /// A picture. Several can be added.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// A member of the definition's `_meta`.
+    pub fn meta(mut self, key: &str, value: impl Serialize) -> Self {
+        self.definition.meta.get_or_insert_default().set(key, value);
+        self
+    }
+
+    /// Suggests values for a part of the URI. Enumerations suggest their own words without it.
+    pub fn complete<F, R>(mut self, part: &str, complete: F) -> Self
+    where
+        F: Fn(Completing) -> R + Send + Sync + 'static,
+        R: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.insert(part.to_owned(), completer(complete));
+        self
+    }
+
+    /// Lets parts of the URI hold `..`, slashes and the like. Without it they are refused, so that
+    /// no part can lead a file system astray.
+    pub fn allow_unsafe_values(mut self) -> Self {
+        self.allows_unsafe_values = true;
+        self
+    }
+
+    /// Whom it is there for. For everybody else it does not exist.
+    pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
+        self.visible = Some(Arc::new(rule));
+        self
+    }
+
+    /// Leaves it out until [`Registry::enable_resource`](crate::Registry::enable_resource).
+    pub fn disabled(mut self) -> Self {
+        self.is_enabled = false;
+        self
+    }
+
+    pub(crate) fn build(self) -> Result<Entry, BuildError> {
+        let uri = &self.definition.uri;
+        let bad = |reason: String| BuildError::Uri { uri: uri.clone(), reason };
+        let template = if uri.contains('{') {
+            let template = UriTemplate::parse(uri).map_err(|error| bad(error.to_string()))?;
+            Some(if self.allows_unsafe_values { template.allow_unsafe_values() } else { template })
+        } else {
+            None
+        };
+        if !uri.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) {
+            return Err(bad("a URI begins with a scheme, such as file: or https:".to_owned()));
+        }
+        Ok(Entry {
+            definition: self.definition,
+            template,
+            read: self.read,
+            completers: self.completers,
+            is_enabled: self.is_enabled,
+            visible: self.visible,
+        })
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource").field("definition", &self.definition).finish_non_exhaustive()
+    }
+}
+
+/// RFC 3986, 3.1.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// A resource or family that is ready to be read.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) definition: model::Resource,
+    pub(crate) template: Option<UriTemplate>,
+    pub(crate) read: Arc<dyn Read>,
+    pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
+    pub(crate) is_enabled: bool,
+    pub(crate) visible: Option<Visible>,
+}
+
+impl Entry {
+    /// The definition as a family.
+    pub(crate) fn template_definition(&self) -> model::ResourceTemplate {
+        let it = self.definition.clone();
+        model::ResourceTemplate {
+            uri_template: it.uri,
+            name: it.name,
+            title: it.title,
+            description: it.description,
+            mime_type: it.mime_type,
+            annotations: it.annotations,
+            icons: it.icons,
+            meta: it.meta,
+            extra: it.extra,
+        }
+    }
+}
+
+/// What a resource comes to.
+pub type ResourceOutcome = Result<ReadResourceResult, HandlerError>;
+
+/// Starting a handler from the parts of a URI, its types hidden.
+pub(crate) trait Read: Send + Sync {
+    fn start(
+        &self,
+        context: Context,
+        parts: Vec<(String, String)>,
+        uri: String,
+    ) -> Result<BoxFuture<ResourceOutcome>, String>;
+}
+
+impl<F> Read for F
+where
+    F: Fn(Context, Vec<(String, String)>, String) -> Result<BoxFuture<ResourceOutcome>, String>
+        + Send
+        + Sync,
+{
+    fn start(
+        &self,
+        context: Context,
+        parts: Vec<(String, String)>,
+        uri: String,
+    ) -> Result<BoxFuture<ResourceOutcome>, String> {
+        self(context, parts, uri)
+    }
+}
+
+/// A value that a resource may return: text, bytes, JSON, contents, or the whole result.
+#[diagnostic::on_unimplemented(
+    message = "a resource cannot return `{Self}`",
+    note = "return text, a `Vec<u8>`, `Structured(value)` for JSON, `ResourceContents`, or a `Result` of one"
+)]
+pub trait ResourceOutput {
+    /// The answer for this URI.
+    fn into_contents(self, uri: &str) -> ResourceOutcome;
+}
+
+impl ResourceOutput for ReadResourceResult {
+    fn into_contents(self, _: &str) -> ResourceOutcome {
+        Ok(self)
+    }
+}
+
+impl ResourceOutput for Vec<ResourceContents> {
+    fn into_contents(self, _: &str) -> ResourceOutcome {
+        Ok(ReadResourceResult { contents: self, ..ReadResourceResult::default() })
+    }
+}
+
+impl ResourceOutput for ResourceContents {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        vec![self].into_contents(uri)
+    }
+}
+
+impl ResourceOutput for String {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        ResourceContents::text(uri, self).into_contents(uri)
+    }
+}
+
+impl ResourceOutput for &'static str {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        ResourceContents::text(uri, self).into_contents(uri)
+    }
+}
+
+impl ResourceOutput for Vec<u8> {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        ResourceContents::blob(uri, STANDARD.encode(&self)).into_contents(uri)
+    }
+}
+
+impl<T: Serialize> ResourceOutput for Structured<T> {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        let text = serde_json::to_string_pretty(&self.0)
+            .map_err(|error| HandlerError::failed(format!("{uri} has no JSON form: {error}")))?;
+        ResourceContents::text(uri, text).with_mime_type("application/json").into_contents(uri)
+    }
+}
+
+impl<T: ResourceOutput, E: fmt::Display + 'static> ResourceOutput for Result<T, E> {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        match self {
+            Ok(value) => value.into_contents(uri),
+            Err(error) => Err(HandlerError::of(error)),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Asking in the modern era, where the server cannot: by replay.
+//!
+//! A question that has no answer yet ends the request with `input_required`. The client repeats the
+//! request with answers; the handler runs again from the top, and each question it asks finds its
+//! answer at once. What was answered in earlier rounds travels in `requestState`, sealed, so that
+//! any replica with the same keys can go on and nobody can forge an answer.
+//!
+//! The cut is made when the handler is pending and a question is open: questions that are asked
+//! together (`join!`) go out together. Whatever else the handler was waiting for at that moment is
+//! dropped with it and done again in the next round; [`Context::once`](super::Context::once) keeps
+//! what must not be.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::members::{Members, RawMembers};
+use bowline_proto::model::{
+    CreateMessageResult, ElicitResult, InputRequest, InputRequests, InputRequiredResult,
+    ListRootsResult,
+};
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use super::ask::AskError;
+use super::call::Call;
+use super::core::Core;
+use crate::clock;
+
+/// The questions and answers of one modern request.
+pub(crate) struct Rounds {
+    subject: Subject,
+    inner: Mutex<Inner>,
+}
+
+/// What the sealed state is bound to: it continues this request of this caller and no other.
+pub(crate) struct Subject {
+    pub(crate) principal: String,
+    pub(crate) method: &'static str,
+    /// The tool, prompt or resource.
+    pub(crate) name: String,
+    pub(crate) arguments: Option<Json>,
+}
+
+impl Subject {
+    fn binding(&self) -> Vec<u8> {
+        // As a sorted tree, so that the order of members and white space do not count.
+        let mut arguments = self.arguments.as_ref().map(Json::to_value);
+        arguments.iter_mut().for_each(serde_json::Value::sort_all_objects);
+        let subject = (&self.principal, self.method, &self.name, arguments);
+        serde_json::to_vec(&subject).unwrap_or_default()
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    past: State,
+    has_state: bool,
+    /// Answers that came with this request.
+    fresh: BTreeMap<String, Json>,
+    /// Questions of this run that have no answer.
+    open: InputRequests,
+    /// How many questions of each kind were asked in this run, for their keys.
+    counts: BTreeMap<&'static str, u32>,
+    is_cut: bool,
+    waiting: Vec<Waker>,
+    /// Wakes whoever can make the cut. A question may be asked by a task that the handler started.
+    driver: Option<Waker>,
+}
+
+/// What travels sealed from round to round.
+#[derive(Default, Serialize, Deserialize)]
+struct State {
+    expires: u64,
+    round: u32,
+    /// The questions of the last round, by key, each as a digest: an answer counts only for the
+    /// question that was asked.
+    asked: BTreeMap<String, String>,
+    answers: BTreeMap<String, Recorded>,
+    memo: BTreeMap<String, Json>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Recorded {
+    question: String,
+    answer: Json,
+}
+
+const PURPOSE: &str = "requestState";
+
+impl Rounds {
+    /// Takes in what the request brought.
+    ///
+    /// # Errors
+    /// When the state is not one of ours for this request, or too old.
+    pub(crate) fn new(
+        core: &Core,
+        subject: Subject,
+        responses: Option<&RawMembers<'_>>,
+        state: Option<&str>,
+    ) -> Result<Self, ErrorObject> {
+        let mut inner = Inner::default();
+        if let Some(token) = state {
+            inner.past = open_state(core, &subject, token)?;
+            inner.has_state = true;
+        }
+        for (key, answer) in responses.iter().flat_map(|responses| responses.iter()) {
+            inner.fresh.insert(key.to_owned(), Json::copy_of(answer));
+        }
+        Ok(Self { subject, inner: Mutex::new(inner) })
+    }
+
+    /// A key for the next question of a kind: the same in every run of the same handler.
+    pub(crate) fn next_key(&self, kind: &'static str) -> String {
+        let mut inner = self.lock();
+        let count = inner.counts.entry(kind).or_default();
+        *count += 1;
+        format!("{kind}-{count}")
+    }
+
+    /// The answer to a question, if there is one; else opens the question.
+    pub(crate) fn poll_answer(
+        &self,
+        key: &str,
+        question: &InputRequest,
+        cx: &TaskContext<'_>,
+    ) -> Poll<Result<Json, AskError>> {
+        let mut inner = self.lock();
+        if inner.is_cut {
+            return Poll::Ready(Err(AskError::Closed));
+        }
+        let fingerprint = fingerprint(question);
+        if let Some(answer) = inner.recorded(key, &fingerprint) {
+            return Poll::Ready(Ok(answer));
+        }
+        if let Some(answer) = inner.accept_fresh(key, question, fingerprint) {
+            return Poll::Ready(Ok(answer));
+        }
+        inner.open.insert(key, question.clone());
+        inner.waiting.push(cx.waker().clone());
+        if let Some(driver) = inner.driver.as_ref().filter(|it| !it.will_wake(cx.waker())) {
+            driver.wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    /// Remembers whom to wake when a question is opened.
+    pub(crate) fn watch(&self, driver: &Waker) {
+        self.lock().driver = Some(driver.clone());
+    }
+
+    /// A value that an earlier round has kept.
+    pub(crate) fn memo(&self, key: &str) -> Option<Json> {
+        self.lock().past.memo.get(key).cloned()
+    }
+
+    /// Keeps a value for later rounds.
+    pub(crate) fn keep(&self, key: &str, value: Json) {
+        self.lock().past.memo.insert(key.to_owned(), value);
+    }
+
+    /// Ends the run if it waits for an answer. Questions that are open elsewhere end with it.
+    pub(crate) fn cut(&self, call: &Call) -> Option<Result<InputRequiredResult, ErrorObject>> {
+        let mut inner = self.lock();
+        if inner.open.is_empty() {
+            return None;
+        }
+        inner.is_cut = true;
+        for waker in inner.waiting.drain(..) {
+            waker.wake();
+        }
+        let open = std::mem::take(&mut inner.open);
+        let mut state = std::mem::take(&mut inner.past);
+        drop(inner);
+        state.round += 1;
+        state.expires = clock::unix_seconds() + call.core.limits.request_state_age.as_secs();
+        state.asked =
+            open.iter().map(|(key, question)| (key.to_owned(), fingerprint(question))).collect();
+        Some(self.seal(call, &state, open))
+    }
+
+    fn seal(
+        &self,
+        call: &Call,
+        state: &State,
+        open: Members<InputRequest>,
+    ) -> Result<InputRequiredResult, ErrorObject> {
+        let limits = &call.core.limits;
+        if state.round > limits.rounds {
+            let message = format!("{}: asked more than {} times", call.method, limits.rounds);
+            return Err(ErrorObject::internal(message));
+        }
+        let plain = serde_json::to_vec(state)
+            .map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
+        let sealed = call.core.keys.seal(PURPOSE, &self.subject.binding(), &plain);
+        let token = sealed.map_err(|error| {
+            let size = plain.len();
+            ErrorObject::internal(format!(
+                "{}: {size} bytes of request state: {error}",
+                call.method
+            ))
+        })?;
+        Ok(InputRequiredResult {
+            input_requests: Some(open),
+            request_state: Some(token),
+            ..InputRequiredResult::default()
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn recorded(&self, key: &str, fingerprint: &str) -> Option<Json> {
+        let recorded = self.past.answers.get(key)?;
+        // A question that changed since has not been answered.
+        (recorded.question == fingerprint).then(|| recorded.answer.clone())
+    }
+
+    /// An answer that came with this request, if it fits the question. What does not fit is asked
+    /// for again. Without a state there was no question to compare with: the answer came unasked.
+    fn accept_fresh(
+        &mut self,
+        key: &str,
+        question: &InputRequest,
+        fingerprint: String,
+    ) -> Option<Json> {
+        let answer = self.fresh.remove(key)?;
+        let was_asked = !self.has_state || self.past.asked.get(key) == Some(&fingerprint);
+        if !was_asked || !fits(question, &answer) {
+            return None;
+        }
+        let recorded = Recorded { question: fingerprint, answer: answer.clone() };
+        self.past.answers.insert(key.to_owned(), recorded);
+        Some(answer)
+    }
+}
+
+fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<State, ErrorObject> {
+    let refused = |why: &str| {
+        ErrorObject::invalid_params(format!("{}: params.requestState {why}", subject.method))
+    };
+    let plain = core
+        .keys
+        .open(PURPOSE, &subject.binding(), token)
+        .map_err(|_| refused("is not one that this server issued for this request"))?;
+    let state: State =
+        serde_json::from_slice(&plain).map_err(|_| refused("is of another release"))?;
+    if state.expires < clock::unix_seconds() {
+        return Err(refused("has expired; call again without it"));
+    }
+    Ok(state)
+}
+
+/// Whether an answer has the shape that the question's kind demands.
+fn fits(question: &InputRequest, answer: &Json) -> bool {
+    match question {
+        InputRequest::Elicit(_) => answer.parse::<ElicitResult>().is_ok(),
+        InputRequest::CreateMessage(_) => answer.parse::<CreateMessageResult>().is_ok(),
+        InputRequest::ListRoots(_) => answer.parse::<ListRootsResult>().is_ok(),
+    }
+}
+
+/// A short form of a question, equal only for equal questions.
+fn fingerprint(question: &InputRequest) -> String {
+    let text = serde_json::to_vec(question).unwrap_or_default();
+    let hash = digest(&SHA256, &text);
+    hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,96 @@
+//! JSON Schemas of Rust types, in the form that clients cope with best.
+
+use bowline_proto::json::Json;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The schema of a type.
+///
+/// Subschemas are written in place where they are not recursive, since many clients and models do
+/// not follow `$ref`; without `$schema`, because 2020-12 is the protocol's default; without the
+/// name of the Rust type as a title.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Value::Object(members) = &mut schema {
+        members.remove("title");
+    }
+    schema
+}
+
+/// The schema of a type as a tool's arguments, which are an object whatever the type says.
+pub(crate) fn arguments_schema_of<T: JsonSchema>() -> Value {
+    let mut schema = schema_of::<T>();
+    match &mut schema {
+        Value::Object(members) => {
+            members.remove("description");
+            members.entry("type").or_insert_with(|| "object".into());
+            schema
+        }
+        _ => json!({ "type": "object" }),
+    }
+}
+
+/// The schema of a tool that takes nothing.
+pub(crate) fn no_arguments() -> Value {
+    json!({ "type": "object", "additionalProperties": false })
+}
+
+/// One named property of a schema.
+pub(crate) struct Property<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) schema: &'a Value,
+    pub(crate) is_required: bool,
+}
+
+/// The properties of an object schema, in order.
+pub(crate) fn properties(schema: &Value) -> Vec<Property<'_>> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|it| it.as_str() == Some(name)));
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| Property { name, schema, is_required: is_required(name) })
+        .collect()
+}
+
+/// The words that a property is restricted to, if it is an enumeration.
+pub(crate) fn words(schema: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values.iter().filter_map(text).collect();
+    }
+    // An enumeration whose words are documented one by one.
+    let branches = ["oneOf", "anyOf"].iter().find_map(|key| schema.get(key)?.as_array());
+    let branch_words = |branch: &Value| match branch.get("const") {
+        Some(word) => text(word).into_iter().collect(),
+        None => words(branch),
+    };
+    branches.into_iter().flatten().flat_map(branch_words).collect()
+}
+
+/// A schema as it is carried in a definition.
+pub(crate) fn carried(schema: &Value) -> Json {
+    Json::from(schema)
+}
+
+/// The text of `description`.
+pub(crate) fn description(schema: &Value) -> Option<String> {
+    schema.get("description").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Whether the schema describes an object.
+pub(crate) fn is_object(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("object")
+}
+
+/// An object without members, for capabilities and the like.
+pub(crate) fn empty() -> Map<String, Value> {
+    Map::new()
+}

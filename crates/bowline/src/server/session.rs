@@ -1,0 +1,125 @@
+//! A legacy session as handlers use it: asking the client, and how loud to log.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::method::{Cancelled, Method, Notice};
+use bowline_proto::model::{CancelledParams, LoggingLevel};
+use bowline_proto::session::{Answer, Calls, Timeout};
+use bowline_proto::wire::{Id, Response, encode_notification, encode_request};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use super::ask::AskError;
+use super::outbox::Outbox;
+use crate::clock;
+
+type Waiter = oneshot::Sender<Result<Json, ErrorObject>>;
+
+/// What a handler needs of the legacy session it runs in.
+pub(crate) struct Session {
+    /// `None` once the client is gone.
+    calls: Mutex<Option<Calls<Waiter>>>,
+    /// The index of the level in `LoggingLevel::ALL`, from which on messages are sent.
+    log_level: AtomicU8,
+}
+
+impl Session {
+    pub(crate) fn new() -> Self {
+        // All legacy revisions: without `logging/setLevel` the server decides. Everything but
+        // debug.
+        let log_level = AtomicU8::new(index(LoggingLevel::Info));
+        Self { calls: Mutex::new(Some(Calls::new())), log_level }
+    }
+
+    pub(crate) fn set_log_level(&self, level: LoggingLevel) {
+        self.log_level.store(index(level), Ordering::Relaxed);
+    }
+
+    pub(crate) fn wants(&self, level: LoggingLevel) -> bool {
+        index(level) >= self.log_level.load(Ordering::Relaxed)
+    }
+
+    /// Asks the client and waits for its answer. Dropping the future cancels the question.
+    ///
+    /// The question goes where everything else of the request goes that asks it.
+    pub(crate) async fn call<M: Method>(
+        &self,
+        outbox: &Outbox,
+        params: &impl Serialize,
+    ) -> Result<Json, AskError> {
+        let (waiter, answer) = oneshot::channel();
+        let now = clock::now().into_std();
+        let open = |calls: &mut Calls<Waiter>| calls.open(now, M::NAME, Timeout::NEVER, waiter);
+        let id = self.lock().as_mut().map(open).ok_or(AskError::Closed)?;
+        let mut pending =
+            PendingCall { session: self, outbox, id: Some(id.clone()), is_sent: false };
+        let mut written = Ok(());
+        let sent =
+            outbox.send(|out| written = encode_request(out, &id, M::NAME, Some(params))).await;
+        sent.map_err(|_| AskError::Closed)?;
+        written.map_err(|error| AskError::Malformed(error.to_string()))?;
+        pending.is_sent = true;
+        let outcome = answer.await.map_err(|_| AskError::Closed)?;
+        pending.id = None;
+        outcome.map_err(AskError::Refused)
+    }
+
+    /// Takes in the client's answer.
+    pub(crate) fn handle_response(&self, response: Response<'_>) {
+        let Some(answer) = self.lock().as_mut().map(|calls| calls.close(&response.id)) else {
+            return;
+        };
+        match answer {
+            Answer::Awaited(waiter) => {
+                // A handler that no longer waits has been cancelled.
+                let _ = waiter.send(response.outcome.map(Json::copy_of));
+            }
+            Answer::Late => tracing::debug!(id = %response.id, "an answer came too late"),
+            Answer::Unknown => tracing::warn!(id = %response.id, "an answer to nothing we asked"),
+        }
+    }
+
+    /// The client is gone: nobody waits any longer, and nobody can ask.
+    pub(crate) fn close(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Calls<Waiter>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn index(level: LoggingLevel) -> u8 {
+    let place = LoggingLevel::ALL.iter().position(|it| *it == level);
+    place.and_then(|place| u8::try_from(place).ok()).unwrap_or(0)
+}
+
+/// Cancels the question if nobody waits for its answer any more.
+struct PendingCall<'a> {
+    session: &'a Session,
+    outbox: &'a Outbox,
+    id: Option<Id>,
+    /// Whether the client has heard of it.
+    is_sent: bool,
+}
+
+impl Drop for PendingCall<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let waiter = self.session.lock().as_mut().and_then(|calls| calls.abandon(&id));
+        if waiter.is_none() || !self.is_sent {
+            return;
+        }
+        let params = CancelledParams {
+            request_id: Some(id),
+            reason: Some("the answer is no longer needed".to_owned()),
+            meta: None,
+        };
+        let _ = self.outbox.push(|out| {
+            let _ = encode_notification(out, Cancelled::NAME, Some(&params));
+        });
+    }
+}

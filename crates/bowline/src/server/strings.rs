@@ -1,0 +1,165 @@
+//! Values that arrive as text and are wanted as types: prompt arguments and parts of URIs.
+//!
+//! The protocol has only strings there. A handler may still ask for a number, a boolean, an
+//! enumeration or an option; the text is read as whichever it asks for.
+
+use std::fmt;
+
+use serde::de::value::MapDeserializer;
+use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
+
+/// Reads named texts into a struct.
+///
+/// # Errors
+/// When a text is missing, or cannot be read as the type that is wanted; says which.
+pub(crate) fn read<T: DeserializeOwned>(texts: Vec<(String, String)>) -> Result<T, String> {
+    let texts = texts.into_iter().map(|(name, text)| (name.clone(), Text { name, text }));
+    T::deserialize(MapDeserializer::new(texts)).map_err(|error: Problem| error.0)
+}
+
+#[derive(Debug)]
+struct Problem(String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl de::Error for Problem {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(message.to_string())
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self(format!("{field} is missing"))
+    }
+}
+
+struct Text {
+    name: String,
+    text: String,
+}
+
+impl Text {
+    fn parse<T: std::str::FromStr>(&self, what: &str) -> Result<T, Problem> {
+        let wrong = |_| Problem(format!("{} is {:?}, not {what}", self.name, self.text));
+        self.text.trim().parse().map_err(wrong)
+    }
+}
+
+impl IntoDeserializer<'_, Problem> for Text {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// Numbers and booleans, parsed when they are asked for.
+macro_rules! parsed {
+    ($($method:ident $visit:ident $what:literal)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+            let value = self.parse($what)?;
+            visitor.$visit(value)
+        }
+    )*};
+}
+
+impl<'de> de::Deserializer<'de> for Text {
+    type Error = Problem;
+
+    parsed! {
+        deserialize_bool visit_bool "true or false"
+        deserialize_i8 visit_i8 "an integer that fits"
+        deserialize_i16 visit_i16 "an integer that fits"
+        deserialize_i32 visit_i32 "an integer that fits"
+        deserialize_i64 visit_i64 "an integer that fits"
+        deserialize_u8 visit_u8 "a positive integer that fits"
+        deserialize_u16 visit_u16 "a positive integer that fits"
+        deserialize_u32 visit_u32 "a positive integer that fits"
+        deserialize_u64 visit_u64 "a positive integer that fits"
+        deserialize_f32 visit_f32 "a number"
+        deserialize_f64 visit_f64 "a number"
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_string(self.text)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        words: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        if !words.contains(&self.text.as_str()) {
+            let known = words.join(", ");
+            let message = format!("{} is {:?}; allowed are {known}", self.name, self.text);
+            return Err(Problem(message));
+        }
+        visitor.visit_enum(self.text.into_deserializer())
+    }
+
+    serde::forward_to_deserialize_any! {
+        i128 u128 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Color {
+        Red,
+        Blue,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Wanted {
+        name: String,
+        #[serde(default)]
+        count: Option<u8>,
+        #[serde(default)]
+        color: Option<Color>,
+    }
+
+    fn check(texts: &[(&str, &str)]) -> Result<Wanted, String> {
+        read(texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
+    }
+
+    #[test]
+    fn text_becomes_what_is_asked_for() {
+        let wanted = check(&[("name", "7"), ("count", "7"), ("color", "blue")]);
+        let expected = Wanted { name: "7".to_owned(), count: Some(7), color: Some(Color::Blue) };
+        assert_eq!(wanted, Ok(expected));
+    }
+
+    #[test]
+    fn errors_name_the_argument() {
+        assert_eq!(check(&[]).unwrap_err(), "name is missing");
+        let error = check(&[("name", ""), ("count", "many")]).unwrap_err();
+        assert_eq!(error, r#"count is "many", not a positive integer that fits"#);
+        let error = check(&[("name", ""), ("color", "pink")]).unwrap_err();
+        assert_eq!(error, r#"color is "pink"; allowed are red, blue"#);
+    }
+}

@@ -1,0 +1,385 @@
+//! Tools: the builder, and how one call of a tool begins.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bowline_proto::decode::decode;
+#[cfg(feature = "http")]
+use bowline_proto::http::ParamHeaders;
+use bowline_proto::json::Json;
+use bowline_proto::model::{self, Icon, ToolAnnotations};
+use bowline_schema::Schema;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::caller::Caller;
+use super::context::Context;
+use super::error::BuildError;
+use super::handler::{BoxFuture, Handler};
+use super::output::{ToolOutcome, ToolOutput};
+use super::schema;
+
+/// A function that a client's model may call.
+///
+/// ```
+/// use bowline::{Server, Tool};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Sum {
+///     /// The first number.
+///     a: i64,
+///     /// The second number.
+///     b: i64,
+/// }
+///
+/// let sum = Tool::new("sum", |sum: Sum| async move { sum.a + sum.b })
+///     .description("Add two numbers")
+///     .read_only();
+/// let server = Server::new("calculator", "1.0.0").with(sum);
+/// ```
+#[must_use = "a tool does nothing until it is added to a server"]
+pub struct Tool {
+    pub(crate) definition: model::Tool,
+    pub(crate) input_schema: Value,
+    pub(crate) output_schema: Option<Value>,
+    pub(crate) start: Arc<dyn Start>,
+    pub(crate) is_enabled: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) visible: Option<Visible>,
+}
+
+/// Decides for whom something is there.
+pub(crate) type Visible = Arc<dyn Fn(&Caller) -> bool + Send + Sync>;
+
+impl Tool {
+    /// A tool with a name and a handler. Arguments and output tell their schemas themselves.
+    pub fn new<Shape, H>(name: impl Into<String>, handler: H) -> Self
+    where
+        H: Handler<Shape>,
+        H::Output: ToolOutput,
+        Shape: 'static,
+    {
+        let input_schema = H::arguments_schema();
+        let run = move |context, arguments| {
+            let future = handler.start(context, arguments);
+            async move { future.await.into_outcome() }
+        };
+        Self::assemble(name, input_schema, H::Output::output_schema(), Typed::new(run))
+    }
+
+    /// A tool whose arguments are described by a schema instead of a type, and always validated.
+    pub fn raw<R>(
+        name: impl Into<String>,
+        input_schema: Value,
+        handler: impl Fn(Context, Json) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Future + Send + 'static,
+        R::Output: ToolOutput + Send + 'static,
+    {
+        let run = move |context, arguments| {
+            let future = handler(context, arguments);
+            async move { future.await.into_outcome() }
+        };
+        let output_schema = R::Output::output_schema();
+        Self::assemble(name, input_schema, output_schema, Typed::<Json, _>::validated(run))
+    }
+
+    fn assemble(
+        name: impl Into<String>,
+        input_schema: Value,
+        output_schema: Option<Value>,
+        start: impl Start + 'static,
+    ) -> Self {
+        Self {
+            definition: model::Tool::new(name, schema::carried(&input_schema)),
+            input_schema,
+            output_schema,
+            start: Arc::new(start),
+            is_enabled: true,
+            timeout: None,
+            visible: None,
+        }
+    }
+
+    /// The name people see.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What it does, for the model.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// What calling it may do, all at once.
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.definition.annotations = Some(annotations);
+        self
+    }
+
+    /// It changes nothing.
+    pub fn read_only(self) -> Self {
+        self.annotate(|hints| hints.read_only_hint = Some(true))
+    }
+
+    /// Whether what it changes may be lost.
+    pub fn destructive(self, is_destructive: bool) -> Self {
+        self.annotate(|hints| hints.destructive_hint = Some(is_destructive))
+    }
+
+    /// Calling it twice is the same as once.
+    pub fn idempotent(self) -> Self {
+        self.annotate(|hints| hints.idempotent_hint = Some(true))
+    }
+
+    /// Whether it reaches out of its own system.
+    pub fn open_world(self, is_open: bool) -> Self {
+        self.annotate(|hints| hints.open_world_hint = Some(is_open))
+    }
+
+    fn annotate(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        change(self.definition.annotations.get_or_insert_default());
+        self
+    }
+
+    /// A picture. Several can be added.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// A member of the definition's `_meta`.
+    pub fn meta(mut self, key: &str, value: impl serde::Serialize) -> Self {
+        self.definition.meta.get_or_insert_default().set(key, value);
+        self
+    }
+
+    /// Another schema of the arguments than their type's. They are validated against it, always.
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.definition.input_schema = schema::carried(&schema);
+        self.input_schema = schema;
+        self.start = Arc::new(AlwaysValidated(self.start));
+        self
+    }
+
+    /// Another schema of the structured content than its type's.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// For how long one call may run, other than [`Limits::deadline`](crate::Limits::deadline).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Whom it is there for. For everybody else it does not exist.
+    pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
+        self.visible = Some(Arc::new(rule));
+        self
+    }
+
+    /// Leaves it out until [`Registry::enable_tool`](crate::Registry::enable_tool).
+    pub fn disabled(mut self) -> Self {
+        self.is_enabled = false;
+        self
+    }
+
+    /// Checks what can be checked before anybody calls, and freezes the rest.
+    pub(crate) fn build(mut self) -> Result<Entry, BuildError> {
+        let name = &self.definition.name;
+        check_name("tool", name)?;
+        let bad = |which, reason: String| BuildError::Schema { tool: name.clone(), which, reason };
+        if !schema::is_object(&self.input_schema) {
+            return Err(bad("input", r#"must have "type": "object""#.to_owned()));
+        }
+        let input = Check::build(&self.input_schema, self.start.needs_validation())
+            .map_err(|reason| bad("input", reason))?;
+        let output = match &self.output_schema {
+            // What a type guarantees is not checked again.
+            Some(schema) => {
+                Some(Check::build(schema, false).map_err(|reason| bad("output", reason))?)
+            }
+            None => None,
+        };
+        self.definition.output_schema = self.output_schema.as_ref().map(schema::carried);
+        #[cfg(feature = "http")]
+        let headers = ParamHeaders::parse(&self.input_schema)
+            .map_err(|error| bad("input", error.to_string()))?;
+        Ok(Entry {
+            #[cfg(feature = "http")]
+            headers,
+            definition: self.definition,
+            start: self.start,
+            input,
+            output,
+            is_enabled: self.is_enabled,
+            timeout: self.timeout,
+            visible: self.visible,
+        })
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("definition", &self.definition).finish_non_exhaustive()
+    }
+}
+
+/// Names are not restricted further: a peer that minds says so, and others may not.
+pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), BuildError> {
+    let reason = match name {
+        "" => "a name must not be empty",
+        name if name.len() > 128 => "a name must not be longer than 128 bytes",
+        name if name.chars().any(char::is_control) => "a name must not hold control characters",
+        _ => return Ok(()),
+    };
+    Err(BuildError::Name { kind, name: name.to_owned(), reason })
+}
+
+/// A tool that is ready to be called.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) definition: model::Tool,
+    /// Which arguments its calls repeat as headers.
+    #[cfg(feature = "http")]
+    pub(crate) headers: ParamHeaders,
+    start: Arc<dyn Start>,
+    input: Check,
+    output: Option<Check>,
+    pub(crate) is_enabled: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) visible: Option<Visible>,
+}
+
+impl Entry {
+    /// Reads the arguments and starts the handler.
+    ///
+    /// # Errors
+    /// When the arguments are wrong; says which and how, for the model.
+    pub(crate) fn start(
+        &self,
+        context: Context,
+        arguments: Option<&RawValue>,
+    ) -> Result<BoxFuture<ToolOutcome>, String> {
+        let text = arguments.map_or("{}", RawValue::get);
+        if self.input.is_needed {
+            self.input.check("arguments", text)?;
+        }
+        self.start.start(context, text).map_err(|plain| {
+            // The schema knows what is allowed, and how its author describes it.
+            self.input.check("arguments", text).err().unwrap_or(plain)
+        })
+    }
+
+    /// Checks structured content against the output schema.
+    pub(crate) fn check_output(&self, content: Option<&Json>) -> Result<(), String> {
+        let Some(check) = &self.output else { return Ok(()) };
+        match content {
+            Some(content) if check.is_needed => check.check("structuredContent", content.as_str()),
+            Some(_) => Ok(()),
+            None => {
+                Err("structuredContent is missing, though the tool has an output schema".to_owned())
+            }
+        }
+    }
+}
+
+/// A schema that is compiled when it is first needed, and at once where every call needs it.
+#[derive(Clone)]
+struct Check {
+    schema: Arc<Value>,
+    compiled: Arc<OnceLock<Option<Schema>>>,
+    is_needed: bool,
+}
+
+impl Check {
+    fn build(schema: &Value, always: bool) -> Result<Self, String> {
+        let is_needed = always || bowline_schema::needs_validation(schema);
+        let compiled = OnceLock::new();
+        if is_needed {
+            let schema = Schema::compile(schema).map_err(|error| error.to_string())?;
+            // It is empty: just made.
+            let _ = compiled.set(Some(schema));
+        }
+        Ok(Self { schema: Arc::new(schema.clone()), compiled: Arc::new(compiled), is_needed })
+    }
+
+    fn check(&self, root: &str, text: &str) -> Result<(), String> {
+        let compiled = self.compiled.get_or_init(|| Schema::compile(&self.schema).ok());
+        let Some(schema) = compiled else { return Ok(()) };
+        let value: Value = decode("", root, text).map_err(|error| error.to_string())?;
+        schema.validate(root, &value).map_err(|invalid| invalid.to_string())
+    }
+}
+
+/// Starting a handler from the text of its arguments, its types hidden.
+pub(crate) trait Start: Send + Sync {
+    fn start(&self, context: Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String>;
+
+    /// Whether nothing but the schema checks the arguments.
+    fn needs_validation(&self) -> bool;
+}
+
+struct Typed<A, F> {
+    run: F,
+    is_validated: bool,
+    arguments: std::marker::PhantomData<fn(A)>,
+}
+
+impl<A, F> Typed<A, F> {
+    fn new(run: F) -> Self {
+        Self { run, is_validated: false, arguments: std::marker::PhantomData }
+    }
+
+    fn validated(run: F) -> Self {
+        Self { is_validated: true, ..Self::new(run) }
+    }
+}
+
+impl<A, F, R> Start for Typed<A, F>
+where
+    A: DeserializeOwned + 'static,
+    F: Fn(Context, A) -> R + Send + Sync,
+    R: Future<Output = ToolOutcome> + Send + 'static,
+{
+    fn start(&self, context: Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
+        let arguments = read_arguments(arguments)?;
+        Ok(Box::pin((self.run)(context, arguments)))
+    }
+
+    fn needs_validation(&self) -> bool {
+        self.is_validated
+    }
+}
+
+/// A tool whose author gave a schema that its type may know nothing of.
+struct AlwaysValidated(Arc<dyn Start>);
+
+impl Start for AlwaysValidated {
+    fn start(&self, context: Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
+        self.0.start(context, arguments)
+    }
+
+    fn needs_validation(&self) -> bool {
+        true
+    }
+}
+
+fn read_arguments<'a, A: Deserialize<'a>>(text: &'a str) -> Result<A, String> {
+    decode("", "arguments", text)
+        .map_err(|error| error.to_string().trim_start_matches(": ").to_owned())
+}
+
+/// The schema of a type, for those who build schemas by hand.
+pub fn schema_for<T: JsonSchema>() -> Value {
+    schema::schema_of::<T>()
+}

@@ -1,0 +1,240 @@
+//! URI templates (RFC 6570): many resources under one name, as in `memo://{user}/notes{/id}`.
+//!
+//! A server needs them backwards: a URI comes in, and the values of the variables come out. The RFC
+//! leaves that open, so these are the rules:
+//!
+//! - Text outside braces must be there, to the letter. Text that a URI must encode, such as `é`,
+//!   may come encoded or as it is.
+//! - `{x}` takes one character or more, but no `/`, `?` or `#`; behind a `?` no `&` either. `{+x}`
+//!   takes anything. `{/x}`, `{.x}` and `{#x}` take their sign and what follows it up to the next
+//!   sign of the same kind, or are absent.
+//! - `{?x,y}`, `{&x,y}` and `{;x,y}` take named parameters in any order. Each may be absent. One
+//!   that the template does not name, or that comes twice, is no match.
+//! - `{/x*}` takes as many as there are, and each is a value of its own: `x` appears once for each.
+//! - `{x:3}` takes at most three characters.
+//! - Where several readings are possible, each variable takes as little as it can, from left to
+//!   right. So `{name}.{kind}` reads `a.tar.gz` as `a` and `tar.gz`.
+//!
+//! Matching costs at most the length of the URI times the length of the template. There is no
+//! backtracking and no regular expression, so no URI is expensive.
+//!
+//! # Values that lie
+//!
+//! A value often becomes a path or a key. [`UriTemplate::matches`] therefore hands out no value
+//! that has `..` as a segment, a NUL, a backslash, or a slash that came encoded (`%2F`): see
+//! [`Match::Unsafe`]. A value of `{+x}` may still begin with `/`, and `Path::join` drops the folder
+//! it joins such a value to.
+
+use std::fmt;
+
+mod expand;
+mod matching;
+mod parse;
+
+/// A parsed template.
+///
+/// ```
+/// use bowline::uri_template::{Match, UriTemplate};
+///
+/// let template = UriTemplate::parse("memo://{user}/notes{/id}{?lang}")?;
+/// let Match::Values(values) = template.matches("memo://jo%C3%A3o/notes/7?lang=pt") else {
+///     panic!("it is one of them");
+/// };
+/// assert_eq!(values, [("user", "joão".into()), ("id", "7".into()), ("lang", "pt".into())]);
+/// assert_eq!(template.expand(&values), "memo://jo%C3%A3o/notes/7?lang=pt");
+///
+/// let up = template.matches("memo://x/notes/%2e%2e");
+/// assert_eq!(up, Match::Unsafe { variable: "id" });
+/// # Ok::<(), bowline::uri_template::TemplateError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UriTemplate {
+    text: String,
+    parts: Vec<Part>,
+    unsafe_values: Screening,
+}
+
+/// What a URI is to a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Match<'t> {
+    /// One of its URIs. Variables come in the order of the template, decoded; absent ones are
+    /// missing, and one with `*` is there once for each of its values.
+    Values(Vec<(&'t str, String)>),
+    /// One of its URIs, but with a value that may be an attack.
+    Unsafe {
+        /// Which variable has the value.
+        variable: &'t str,
+    },
+    /// Not one of its URIs.
+    Different,
+}
+
+/// Why a text is no template, or none that can be matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateError {
+    at: usize,
+    reason: String,
+}
+
+impl UriTemplate {
+    /// The longest template, in bytes. Templates may come from a peer, and matching costs their
+    /// length.
+    pub const MAX_LENGTH: usize = 4096;
+
+    /// The most variables in one template.
+    pub const MAX_VARIABLES: usize = 64;
+
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// When it is not well formed, too long, or when no rule says which variable takes what: two
+    /// variables with nothing between them, or one variable twice.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let parts = parse::parse(text)?;
+        Ok(Self { text: text.to_owned(), parts, unsafe_values: Screening::Refuse })
+    }
+
+    /// The same template, without the check behind [`Match::Unsafe`].
+    ///
+    /// Only for values that never become part of a path, or that the handler checks itself.
+    #[must_use]
+    pub fn allow_unsafe_values(mut self) -> Self {
+        self.unsafe_values = Screening::Allow;
+        self
+    }
+
+    /// The values with which the template becomes `uri`.
+    pub fn matches(&self, uri: &str) -> Match<'_> {
+        matching::matches(&self.parts, uri, self.unsafe_values)
+    }
+
+    /// The URI with these values. A name that comes several times is a list; a variable without a
+    /// value is left out, and a value without a variable is ignored.
+    pub fn expand<N: AsRef<str>, V: AsRef<str>>(&self, values: &[(N, V)]) -> String {
+        let values: Vec<_> = values.iter().map(|(n, v)| (n.as_ref(), v.as_ref())).collect();
+        expand::expand(&self.parts, &values)
+    }
+
+    /// The names of the variables, in order.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flat_map(Part::variables).map(|variable| variable.name.as_str())
+    }
+
+    /// The template as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl TemplateError {
+    /// The byte at which the problem was found.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+}
+
+impl fmt::Display for UriTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {} of the template: {}", self.at, self.reason)
+    }
+}
+
+impl std::error::Error for TemplateError {}
+
+/// What happens to values that may be an attack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Screening {
+    Refuse,
+    Allow,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// Text as it stands in a URI: encoded where a URI must be.
+    Literal(String),
+    Expression(Expression),
+}
+
+impl Part {
+    fn variables(&self) -> &[Variable] {
+        match self {
+            Self::Literal(_) => &[],
+            Self::Expression(expression) => &expression.variables,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Expression {
+    operator: Operator,
+    variables: Vec<Variable>,
+    /// Whether a `?` stands before it in the template's text.
+    behind_question: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Variable {
+    name: String,
+    /// The most characters it may have.
+    prefix: Option<usize>,
+    /// Whether it is a list with a sign before each value.
+    exploded: bool,
+}
+
+/// The sign behind the brace, and with it the rules of RFC 6570, appendix A.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Simple,
+    Reserved,
+    Fragment,
+    Label,
+    Path,
+    PathParameter,
+    Query,
+    QueryMore,
+}
+
+impl Operator {
+    /// What stands before the first value.
+    fn first(self) -> Option<u8> {
+        match self {
+            Self::Simple | Self::Reserved => None,
+            Self::Fragment => Some(b'#'),
+            Self::Label => Some(b'.'),
+            Self::Path => Some(b'/'),
+            Self::PathParameter => Some(b';'),
+            Self::Query => Some(b'?'),
+            Self::QueryMore => Some(b'&'),
+        }
+    }
+
+    /// What stands before each further value.
+    fn separator(self) -> u8 {
+        match self {
+            Self::Simple | Self::Reserved | Self::Fragment => b',',
+            Self::Label => b'.',
+            Self::Path => b'/',
+            Self::PathParameter => b';',
+            Self::Query | Self::QueryMore => b'&',
+        }
+    }
+
+    /// Whether values come as `name=value`.
+    fn is_named(self) -> bool {
+        matches!(self, Self::PathParameter | Self::Query | Self::QueryMore)
+    }
+
+    /// Whether signs with a meaning in URIs stay as they are.
+    fn keeps_reserved(self) -> bool {
+        matches!(self, Self::Reserved | Self::Fragment)
+    }
+}
+
+#[cfg(test)]
+mod tests;
