@@ -1,0 +1,23 @@
+//! How a server behaves towards its clients, in every revision.
+
+#![expect(clippy::unwrap_used, reason = "all of it is tests")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` at the call reads best")]
+
+mod ask;
+mod build;
+mod calls;
+mod cancel;
+mod drops;
+mod handshake;
+mod held;
+mod limits;
+mod lists;
+#[cfg(feature = "client-log")]
+mod log;
+mod middleware;
+mod notices;
+mod pressure;
+mod raw;
+mod regression;
+mod rounds;
+mod subscriptions;

@@ -1,0 +1,46 @@
+//! The attributes: what they declare, and what happens when clients call.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod compile;
+mod groups;
+mod prompts;
+mod resources;
+mod signatures;
+mod tools;
+
+use bowline::testing::{self, TestClient};
+use bowline::{Part, Server};
+use serde_json::{Value, json};
+
+/// A client of a server that has just this.
+async fn client_of(part: impl Part) -> TestClient {
+    testing::connect(Server::new("test", "1.0.0").with(part)).await.unwrap()
+}
+
+/// The only item of a list, as it crosses the wire.
+async fn listed(client: &TestClient, method: &str, member: &str) -> Value {
+    let mut result = client.request(method, json!({})).await.unwrap();
+    let list = result[member].as_array_mut().unwrap();
+    assert_eq!(list.len(), 1, "{list:?}");
+    list.remove(0)
+}
+
+async fn listed_tool(part: impl Part) -> Value {
+    listed(&client_of(part).await, "tools/list", "tools").await
+}
+
+/// A result without what every result has.
+async fn called(client: &TestClient, name: &str, arguments: Value) -> Value {
+    let params = json!({ "name": name, "arguments": arguments });
+    let mut result = client.request("tools/call", params).await.unwrap();
+    let members = result.as_object_mut().unwrap();
+    members.retain(|name, _| ["content", "structuredContent", "isError"].contains(&name.as_str()));
+    result
+}
+
+/// The text of the answer of a tool that is alone on its server.
+async fn answer(part: impl Part, name: &str, arguments: Value) -> String {
+    let client = client_of(part).await;
+    client.call_text(name, arguments).await.unwrap_or_else(|error| error.to_string())
+}
