@@ -1,0 +1,54 @@
+//! Streamable HTTP: one endpoint for clients of every revision at the same time.
+//!
+//! | request | served as |
+//! |---|---|
+//! | POST with a modern claim in its body | for itself: `modern` |
+//! | POST `initialize`, then POST, GET, DELETE with its session id | `legacy` sessions |
+//! | GET `/sse`, POST `/messages` | HTTP+SSE of 2024-11-05: `sse` |
+//!
+//! The service is a plain function from request to response: it can be driven in memory, nested
+//! into another framework, or served on a socket with [`Server::serve_http`].
+
+mod batch;
+mod body;
+mod cors;
+mod gate;
+mod legacy;
+mod listener;
+mod live;
+mod modern;
+mod options;
+mod patience;
+mod reply;
+mod service;
+mod sessions;
+mod sse;
+mod stream;
+#[cfg(feature = "tls")]
+mod tls;
+
+pub use self::body::Body;
+pub use self::options::{Http, HttpLimits};
+pub use self::service::HttpService;
+#[cfg(feature = "tls")]
+pub use self::tls::{Tls, TlsError};
+use crate::{ServeError, Server};
+#[cfg(feature = "tls")]
+pub use tokio_rustls::rustls;
+
+impl Server {
+    /// Settings for serving over HTTP.
+    pub fn http(self) -> Http {
+        Http::new(self)
+    }
+
+    /// Serves over HTTP at `/mcp`, until the process is told to stop.
+    ///
+    /// Only loopback addresses and names are let in, unless [`Http::allow_host`] says otherwise.
+    ///
+    /// # Errors
+    /// When something is wrong with a part of the server, or the address cannot be listened on.
+    pub async fn serve_http(self, address: &str) -> Result<(), ServeError> {
+        self.http().serve(address).await
+    }
+}

@@ -1,0 +1,164 @@
+//! Arrays of messages, which 2025-03-26 has and no other revision.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::http::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, SessionId};
+use bowline_proto::method::{Method, Ping};
+use bowline_proto::revision::Revision;
+use bowline_proto::session::{Claim, Class, Facts, Kind, Transport, classify};
+use bowline_proto::wire::{BatchError, Message, ParseError, Request, parse_batch};
+use http::StatusCode;
+use http::request::Parts;
+
+use super::reply::{self, Reply};
+use super::service::HttpService;
+use super::sessions::HttpSession;
+use super::stream;
+use crate::server::{Outbox, Started, dispatch, legacy};
+use crate::{Caller, Outcome};
+
+impl HttpService {
+    /// Takes in an array of messages, which only 2025-03-26 has. The answers come back as an array;
+    /// handlers cannot ask the client anything meanwhile.
+    pub(super) async fn post_batch(&self, parts: &Parts, frame: &[u8]) -> Reply {
+        let bad = |error: &ErrorObject| reply::error(StatusCode::BAD_REQUEST, None, error);
+        let session = match SessionId::find(&parts.headers) {
+            Err(refusal) => return reply::refusal(&refusal),
+            Ok(None) => None,
+            Ok(Some(id)) => match self.session(parts, Some(&id)) {
+                Ok(session) => Some(session),
+                Err(refusal) => return reply::refusal(&refusal),
+            },
+        };
+        let allowed = match &session {
+            Some(session) => session.lock().lifecycle.handle_batch(),
+            None => self.allow_batched(parts, None),
+        };
+        if let Err(error) = allowed {
+            return bad(&error);
+        }
+        let messages = match parse_batch(frame) {
+            Ok(messages) => messages,
+            Err(BatchError::Whole(error)) => return bad(&error.to_error_object()),
+            Err(BatchError::Parts(errors)) => {
+                let first = errors.first().map(ParseError::to_error_object);
+                return bad(&first.unwrap_or_else(|| ErrorObject::invalid_request("a bad batch")));
+            }
+        };
+        for message in &messages {
+            if let Err(error) = self.allow_batched(parts, Some(message)) {
+                return bad(&error);
+            }
+        }
+        let caller = match &session {
+            Some(session) => Arc::clone(&session.caller),
+            None => Arc::new(self.stranger(parts, Revision::V2025_03_26)),
+        };
+        self.serve_batch(session.as_ref(), &caller, &messages).await
+    }
+
+    /// Whether a message may come in an array; without one, whether any may.
+    fn allow_batched(
+        &self,
+        parts: &Parts,
+        message: Option<&Message<'_>>,
+    ) -> Result<(), ErrorObject> {
+        let (kind, params) = match message {
+            None => (Kind::Request(Ping::NAME), None),
+            Some(Message::Request(request)) => (Kind::Request(&request.method), request.params),
+            Some(Message::Notification(told)) => (Kind::Notification(&told.method), told.params),
+            Some(Message::Response(_) | Message::Fault(_)) => (Kind::Answer, None),
+        };
+        let header = parts.headers.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str());
+        let facts = Facts {
+            transport: Transport::Http,
+            kind,
+            claim: Claim::read(params),
+            in_batch: true,
+            header: header.map(|text| text.unwrap_or("?")),
+            has_session_id: parts.headers.contains_key(MCP_SESSION_ID),
+        };
+        match classify(&self.rules(), &facts) {
+            Class::LegacySession | Class::LegacyStateless(Revision::V2025_03_26) => Ok(()),
+            Class::Refused(refusal) => Err(refusal.error),
+            // 2025-03-26, basic/lifecycle.
+            Class::LegacyInitialize => {
+                Err(ErrorObject::invalid_request("initialize: must not be in a batch"))
+            }
+            Class::Modern(_) | Class::LegacyStateless(_) => {
+                Err(ErrorObject::invalid_request("a batch: they exist in 2025-03-26 only"))
+            }
+        }
+    }
+
+    async fn serve_batch(
+        &self,
+        session: Option<&Arc<HttpSession>>,
+        caller: &Arc<Caller>,
+        messages: &[Message<'_>],
+    ) -> Reply {
+        let revision = Revision::V2025_03_26;
+        let mut answers = Vec::new();
+        for message in messages {
+            match (message, session) {
+                (Message::Request(request), session) => {
+                    let outcome = self.serve_batched(session, caller, request).await;
+                    if !answers.is_empty() {
+                        answers.push(b',');
+                    }
+                    self.inner.core.signature.encode(&mut answers, &request.id, revision, outcome);
+                }
+                (Message::Notification(told), Some(session)) => {
+                    session.handle_notification(&told.method, told.params);
+                }
+                (Message::Response(response), Some(session)) => {
+                    session.session.handle_response(response.clone());
+                }
+                _ => {}
+            }
+        }
+        if answers.is_empty() {
+            return reply::status(StatusCode::ACCEPTED);
+        }
+        answers.insert(0, b'[');
+        answers.push(b']');
+        reply::json(StatusCode::OK, answers)
+    }
+
+    async fn serve_batched(
+        &self,
+        session: Option<&Arc<HttpSession>>,
+        caller: &Arc<Caller>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        if let Some(session) = session {
+            session.lock().lifecycle.handle_legacy_request(&request.method)?;
+            let (kept, sink) = (&session.session, &session.sink);
+            let core = &self.inner.core;
+            let served = legacy::serve(&request.method, request.params, core, kept, sink);
+            if let Some(outcome) = served {
+                return outcome;
+            }
+        }
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        let started = dispatch::start(&dispatch::Request {
+            core: &self.inner.core,
+            id: request.id.clone(),
+            method: &request.method,
+            params: request.params,
+            caller: Arc::clone(caller),
+            outbox: &outbox,
+            session: None,
+            headers: None,
+        });
+        match started {
+            Started::Done(outcome) => outcome,
+            Started::Running(running) => {
+                let mut work = stream::Work::new(running);
+                poll_fn(|cx| work.poll(cx)).await
+            }
+        }
+    }
+}

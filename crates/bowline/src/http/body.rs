@@ -1,0 +1,76 @@
+//! Bodies of responses: nothing, some bytes, or a stream of events.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+/// The body of a response.
+pub struct Body(Kind);
+
+enum Kind {
+    Bytes(Option<Bytes>),
+    Stream(Box<dyn Source>),
+}
+
+/// Where the bytes of a stream come from. Dropped with the connection.
+pub(super) trait Source: Send {
+    /// The next bytes; `None` is the end.
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+}
+
+impl Body {
+    pub(super) fn empty() -> Self {
+        Self(Kind::Bytes(None))
+    }
+
+    pub(super) fn bytes(bytes: impl Into<Bytes>) -> Self {
+        Self(Kind::Bytes(Some(bytes.into())))
+    }
+
+    pub(super) fn stream(source: impl Source + 'static) -> Self {
+        Self(Kind::Stream(Box::new(source)))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = match &mut self.0 {
+            Kind::Bytes(bytes) => Poll::Ready(bytes.take()),
+            Kind::Stream(source) => source.poll_bytes(cx),
+        };
+        bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Kind::Bytes(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Bytes(bytes) => {
+                let length = bytes.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+            }
+            Kind::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Bytes(bytes) => f.debug_tuple("Body").field(bytes).finish(),
+            Kind::Stream(_) => f.write_str("Body(stream)"),
+        }
+    }
+}

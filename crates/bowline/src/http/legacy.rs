@@ -1,0 +1,335 @@
+//! Legacy requests, from 2025-03-26 to 2025-11-25: sessions, streams that can be resumed.
+//!
+//! A client that goes away does not cancel: a handler that is not done at once becomes a task of
+//! the service, and what it says waits in the session's replay buffer for the client to come back.
+
+use std::future::poll_fn;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+
+use bowline_proto::decode::decode_params;
+use bowline_proto::error::ErrorObject;
+use bowline_proto::http::{
+    LAST_EVENT_ID, MCP_SESSION_ID, RaisedBy, Refusal, SessionId, check_accept, legacy_revision,
+};
+use bowline_proto::method::{Cancelled, Notice};
+use bowline_proto::model::{CancelledParams, ResourcesCapability};
+use bowline_proto::revision::Revision;
+use bowline_proto::session::{BeginError, Heard, Lifecycle, ResumeError, Sessions, StreamId};
+use bowline_proto::wire::{Message, Request};
+use http::StatusCode;
+use http::request::Parts;
+
+use super::live::{Ended, Live, Pump, Standalone};
+use super::modern::After;
+use super::reply::{self, Reply};
+use super::service::HttpService;
+use super::sessions::{HttpSession, Work};
+use super::stream::{self, Ticker, encode_event};
+use crate::server::{Call, Outbox, Started, dispatch, legacy};
+use crate::{Answer, Caller, Outcome};
+
+impl HttpService {
+    /// Opens a session.
+    pub(super) fn initialize(&self, parts: &Parts, request: &Request<'_>) -> Reply {
+        let principal = self.principal(parts);
+        let mut lifecycle = Lifecycle::new(self.inner.core.offer);
+        let sink = self.inner.core.registry.bus().attach();
+        let initialized =
+            legacy::initialize(&self.inner.core, &mut lifecycle, &sink, request.params, principal);
+        let (caller, mut answer) = match initialized {
+            Ok(initialized) => initialized,
+            // Whatever is wrong with it: there is no session, and the status says so.
+            Err(error) => {
+                return reply::error(StatusCode::BAD_REQUEST, Some(&request.id), &error);
+            }
+        };
+        let has_session = self.rules().sessions == Sessions::Required;
+        if !has_session {
+            promise_no_changes(&mut answer);
+        }
+        let revision = caller.revision;
+        let mut reply =
+            reply::outcome(&self.inner.core, &request.id, revision, Ok(answer), RaisedBy::Dispatch);
+        if has_session {
+            let requests = self.inner.core.limits.requests_in_flight;
+            let session = HttpSession::new(caller, lifecycle, sink, requests);
+            let Some(id) = self.inner.sessions.open(session) else {
+                return reply::busy("initialize: too many sessions at a time");
+            };
+            reply.headers_mut().insert(MCP_SESSION_ID, id.as_value().clone());
+        }
+        reply
+    }
+
+    /// The session that a request names, in the revision it may speak.
+    pub(super) fn session(
+        &self,
+        parts: &Parts,
+        id: Option<&SessionId>,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let id = id.ok_or(Refusal::SessionMissing)?;
+        let principal = self.principal(parts);
+        let session =
+            self.inner.sessions.find(id, principal.as_ref()).ok_or(Refusal::SessionUnknown)?;
+        legacy_revision(&parts.headers, Some(session.caller.revision))?;
+        Ok(session)
+    }
+
+    /// Takes in one message of a session.
+    pub(super) async fn post_legacy(
+        &self,
+        parts: &Parts,
+        id: Option<SessionId>,
+        message: &Message<'_>,
+    ) -> Reply {
+        let session = match self.session(parts, id.as_ref()) {
+            Ok(session) => session,
+            Err(refusal) => return reply::refusal(&refusal),
+        };
+        match message {
+            Message::Request(request) => self.serve_session(&session, request).await,
+            Message::Notification(told) => {
+                session.handle_notification(&told.method, told.params);
+                reply::status(StatusCode::ACCEPTED)
+            }
+            Message::Response(response) => {
+                session.session.handle_response(response.clone());
+                reply::status(StatusCode::ACCEPTED)
+            }
+            Message::Fault(_) => reply::status(StatusCode::ACCEPTED),
+        }
+    }
+
+    async fn serve_session(&self, session: &Arc<HttpSession>, request: &Request<'_>) -> Reply {
+        let revision = session.caller.revision;
+        let done = |outcome: Outcome, raised_by| {
+            reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
+        };
+        if let Err(error) = session.lock().lifecycle.handle_legacy_request(&request.method) {
+            return done(Err(error), RaisedBy::Dispatch);
+        }
+        let served = legacy::serve(
+            &request.method,
+            request.params,
+            &self.inner.core,
+            &session.session,
+            &session.sink,
+        );
+        if let Some(outcome) = served {
+            return done(outcome, RaisedBy::Dispatch);
+        }
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        let started = dispatch::start(&dispatch::Request {
+            core: &self.inner.core,
+            id: request.id.clone(),
+            method: &request.method,
+            params: request.params,
+            caller: Arc::clone(&session.caller),
+            outbox: &outbox,
+            session: Some(&session.session),
+            headers: None,
+        });
+        let running = match started {
+            Started::Done(outcome) => return done(outcome, RaisedBy::Dispatch),
+            Started::Running(running) => running,
+        };
+        let call = Arc::clone(running.call());
+        let mut work = stream::Work::new(running);
+        let polled = poll_fn(|cx| Poll::Ready(work.poll(cx))).await;
+        if let Poll::Ready(outcome) = polled {
+            if outbox.is_empty() {
+                return done(outcome, RaisedBy::Handler);
+            }
+            work = stream::Work::Done(Some(outcome));
+        }
+        match self.stream_session(session, &call, work) {
+            Ok(reply) => reply,
+            Err(error) => done(Err(error), RaisedBy::Dispatch),
+        }
+    }
+
+    /// Lets a handler go on in a task, and its client read what it says.
+    fn stream_session(
+        &self,
+        session: &Arc<HttpSession>,
+        call: &Arc<Call>,
+        work: stream::Work,
+    ) -> Result<Reply, ErrorObject> {
+        let (stream, live) = session.open_stream(self.inner.core.limits.outbox);
+        let abort = Arc::new(OnceLock::new());
+        let stop = Work { abort: Arc::clone(&abort), call: Arc::clone(call), stream };
+        let begun = session.lock().inbound.begin(call.id.clone(), call.method, stop);
+        let ticket = begun.map_err(|error| {
+            session.end_stream(stream);
+            match error {
+                BeginError::Refused(error) => error,
+                BeginError::Full => ErrorObject::invalid_request("too many requests at a time"),
+            }
+        })?;
+        let is_running = matches!(work, stream::Work::Running { .. });
+        let pump = Pump { session: Arc::clone(session), call: Arc::clone(call), stream, ticket };
+        let task = self.spawn(pump.run(Arc::clone(&self.inner.core), work));
+        // It is empty: just made.
+        let _ = abort.set(task.clone());
+        // A cancellation may have come before there was a task to stop. A call whose handler is
+        // done looks cancelled too, but its answer is still to be sent.
+        if is_running && call.is_cancelled() {
+            task.abort();
+        }
+        Ok(reply::stream(self.live(session, stream, live)))
+    }
+
+    /// Serves a legacy request without a session.
+    pub(super) async fn serve_stateless(
+        &self,
+        parts: &Parts,
+        request: &Request<'_>,
+        revision: Revision,
+    ) -> Reply {
+        // Given twice, a proxy might have read the other one.
+        if let Err(refusal) = legacy_revision(&parts.headers, None) {
+            return reply::refusal(&refusal);
+        }
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        let started = dispatch::start(&dispatch::Request {
+            core: &self.inner.core,
+            id: request.id.clone(),
+            method: &request.method,
+            params: request.params,
+            caller: Arc::new(self.stranger(parts, revision)),
+            outbox: &outbox,
+            session: None,
+            headers: None,
+        });
+        match started {
+            Started::Done(outcome) => {
+                reply::outcome(&self.inner.core, &request.id, revision, outcome, RaisedBy::Dispatch)
+            }
+            Started::Running(running) => {
+                let work = stream::Work::new(running);
+                self.run_alone(request.id.clone(), revision, outbox, work).await
+            }
+        }
+    }
+
+    /// A client of which nothing is known but who it is.
+    pub(super) fn stranger(&self, parts: &Parts, revision: Revision) -> Caller {
+        Caller { principal: self.principal(parts), ..Caller::unknown(revision) }
+    }
+
+    /// The stream of a session that belongs to no request, or one that is resumed.
+    pub(super) fn get_legacy(&self, parts: &Parts) -> Reply {
+        match self.try_get_legacy(parts) {
+            Ok(reply) => reply,
+            Err(refusal) => reply::refusal(&refusal),
+        }
+    }
+
+    fn try_get_legacy(&self, parts: &Parts) -> Result<Reply, Refusal> {
+        check_accept(&parts.method, &parts.headers)?;
+        let id = SessionId::find(&parts.headers)?;
+        let session = self.session(parts, id.as_ref())?;
+        let last = parts.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+        if let Some(last) = last {
+            return Ok(self.resume(&session, last));
+        }
+        let opened = session.open_standalone(self.inner.core.limits.outbox);
+        let Some((stream, live)) = opened else {
+            return Ok(reply::status(StatusCode::CONFLICT));
+        };
+        let live = self.live(&session, stream, live);
+        Ok(reply::stream(Standalone { live, stopped: self.stopped() }))
+    }
+
+    fn live(&self, session: &Arc<HttpSession>, stream: StreamId, live: Arc<Outbox>) -> Live {
+        let keep_alive = Ticker::new(self.inner.limits.keep_alive);
+        Live { session: Arc::clone(session), stream, live, keep_alive }
+    }
+
+    /// What a client has missed of a stream, and the rest of it.
+    fn resume(&self, session: &Arc<HttpSession>, last: &str) -> Reply {
+        let mut state = session.lock();
+        let missed = match state.replay.resume(last) {
+            Ok(missed) => missed,
+            Err(error) => {
+                let message = match error {
+                    ResumeError::Unknown => "Last-Event-ID names no event of this session",
+                    ResumeError::Evicted => "the events after Last-Event-ID are no longer kept",
+                };
+                let error = ErrorObject::invalid_request(message);
+                return reply::error(StatusCode::BAD_REQUEST, None, &error);
+            }
+        };
+        let mut opening = Vec::new();
+        for (id, frame) in &missed.events {
+            encode_event(&mut opening, Some(&id.to_string()), frame);
+        }
+        if missed.is_closed {
+            drop(state);
+            return reply::stream(After { opening: Some(opening.into()), rest: Ended });
+        }
+        let live = state.attach(missed.stream, self.inner.core.limits.outbox);
+        let is_standalone = state.standalone == Some(missed.stream);
+        drop(state);
+        let live = self.live(session, missed.stream, live);
+        let opening = Some(opening.into());
+        if is_standalone {
+            let rest = Standalone { live, stopped: self.stopped() };
+            return reply::stream(After { opening, rest });
+        }
+        reply::stream(After { opening, rest: live })
+    }
+
+    /// Ends a session.
+    pub(super) fn delete_legacy(&self, parts: &Parts) -> Reply {
+        let principal = self.principal(parts);
+        match SessionId::find(&parts.headers) {
+            Err(refusal) => reply::refusal(&refusal),
+            Ok(None) => reply::refusal(&Refusal::SessionMissing),
+            Ok(Some(id)) if self.inner.sessions.close(&id, principal.as_ref()) => {
+                reply::status(StatusCode::NO_CONTENT)
+            }
+            Ok(Some(_)) => reply::refusal(&Refusal::SessionUnknown),
+        }
+    }
+}
+
+/// Without a session there is nobody to tell what changed.
+fn promise_no_changes(answer: &mut Answer) {
+    let Answer::Initialize(result) = answer else { return };
+    let offered = &mut result.capabilities;
+    for list in [&mut offered.tools, &mut offered.prompts].into_iter().flatten() {
+        list.list_changed = None;
+    }
+    if let Some(resources) = &mut offered.resources {
+        *resources = ResourcesCapability::default();
+    }
+}
+
+impl HttpSession {
+    pub(super) fn handle_notification(
+        &self,
+        method: &str,
+        params: Option<&serde_json::value::RawValue>,
+    ) {
+        let heard = self.lock().lifecycle.handle_notification(method);
+        match heard {
+            Heard::Ready => self.sink.release(None),
+            Heard::Serve if method == Cancelled::NAME => {
+                if let Ok(CancelledParams { request_id: Some(id), .. }) =
+                    decode_params(method, params)
+                {
+                    self.cancel(&id);
+                }
+            }
+            Heard::Serve | Heard::Drop => {}
+        }
+    }
+
+    fn cancel(&self, id: &bowline_proto::wire::Id) {
+        let Some(work) = self.lock().inbound.cancel(id) else { return };
+        work.stop();
+        self.end_stream(work.stream);
+    }
+}

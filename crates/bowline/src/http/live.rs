@@ -1,0 +1,134 @@
+//! Streams of legacy sessions: who writes them, and who reads them.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bowline_proto::revision::Revision;
+use bowline_proto::session::{StreamId, Ticket};
+use bytes::Bytes;
+
+use super::body::Source;
+use super::sessions::HttpSession;
+use super::stream::{self, Ticker};
+use crate::server::{Call, Core, Outbox, listen};
+
+/// A handler that outlives its connection, and what it says on its way to a stream.
+pub(super) struct Pump {
+    pub(super) session: Arc<HttpSession>,
+    pub(super) call: Arc<Call>,
+    pub(super) stream: StreamId,
+    pub(super) ticket: Ticket,
+}
+
+impl Pump {
+    pub(super) async fn run(self, core: Arc<Core>, mut work: stream::Work) {
+        let outcome = loop {
+            let mut lines = Vec::new();
+            let said = poll_fn(|cx| match work.poll(cx) {
+                Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+                Poll::Pending => self.call.outbox.poll_take(cx, &mut lines).map(|_| None),
+            });
+            let done = tokio::select! {
+                biased;
+                done = said => done,
+                () = self.call.released.notified() => {
+                    self.release();
+                    None
+                }
+            };
+            self.publish(&lines);
+            if let Some(outcome) = done {
+                break outcome;
+            }
+        };
+        let mut rest = Vec::new();
+        self.call.outbox.take(&mut rest);
+        self.publish(&rest);
+        let id = self.ticket.id().clone();
+        if self.session.lock().inbound.finish(self.ticket) {
+            let mut answer = Vec::new();
+            core.signature.encode(&mut answer, &id, self.session.caller.revision, outcome);
+            self.session.publish(self.stream, &answer);
+        }
+        self.session.end_stream(self.stream);
+    }
+
+    /// Ends what the client reads now, if it was told how to come back.
+    fn release(&self) {
+        if self.session.caller.revision >= Revision::V2025_11_25 {
+            self.session.lock().detach(self.stream);
+        }
+    }
+
+    fn publish(&self, lines: &[u8]) {
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            self.session.publish(self.stream, line);
+        }
+    }
+}
+
+/// What a client reads of a stream. When it reads no more, what is said waits for it to come back.
+pub(super) struct Live {
+    pub(super) session: Arc<HttpSession>,
+    pub(super) stream: StreamId,
+    pub(super) live: Arc<Outbox>,
+    pub(super) keep_alive: Ticker,
+}
+
+impl Source for Live {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut bytes = Vec::new();
+        match self.live.poll_take(cx, &mut bytes) {
+            Poll::Ready(true) => {
+                self.keep_alive.reset();
+                Poll::Ready(Some(bytes.into()))
+            }
+            Poll::Ready(false) => Poll::Ready(None),
+            Poll::Pending => self.keep_alive.poll(cx).map(Some),
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // Not if somebody else reads the stream by now.
+        let mut state = self.session.lock();
+        let is_ours = |(stream, live): &(StreamId, Arc<Outbox>)| {
+            *stream == self.stream && Arc::ptr_eq(live, &self.live)
+        };
+        if state.live.iter().any(is_ours) {
+            state.detach(self.stream);
+        }
+    }
+}
+
+/// The stream of a session that belongs to no request: changes, until the service stops.
+pub(super) struct Standalone {
+    pub(super) live: Live,
+    pub(super) stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Source for Standalone {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        while let Poll::Ready(change) = self.live.session.sink.poll_next(cx) {
+            let mut frame = Vec::new();
+            listen::change(&change).encode(&mut frame);
+            self.live.session.publish(self.live.stream, &frame);
+        }
+        match self.live.poll_bytes(cx) {
+            Poll::Pending => self.stopped.as_mut().poll(cx).map(|()| None),
+            Poll::Ready(bytes) => Poll::Ready(bytes),
+        }
+    }
+}
+
+/// Nothing more.
+pub(super) struct Ended;
+
+impl Source for Ended {
+    fn poll_bytes(&mut self, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        Poll::Ready(None)
+    }
+}

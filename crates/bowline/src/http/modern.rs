@@ -1,0 +1,211 @@
+//! Modern requests: each for itself, by the task that reads it.
+//!
+//! No session, no spawn: the handler is polled here. Done before it says anything: one JSON body
+//! and the right status. Something to say first: the answer becomes a stream that owns the handler.
+
+use std::borrow::Cow;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bowline_proto::decode::decode_params;
+use bowline_proto::error::ErrorObject;
+use bowline_proto::http::{Outline, RaisedBy, error_status, name_source};
+use bowline_proto::method::{Method, SubscriptionsListen};
+use bowline_proto::model::SubscriptionsListenParams;
+use bowline_proto::revision::{Era, Revision};
+use bowline_proto::session::Subscription;
+use bowline_proto::wire::{Id, Request};
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::value::RawValue;
+
+use super::body::Source;
+use super::reply::{self, Reply};
+use super::service::{HttpService, Slot};
+use super::stream::{Streaming, Ticker, Work, encode_event};
+use crate::Principal;
+use crate::server::{Core, Outbox, Sink, Started, dispatch, legacy, listen};
+
+impl HttpService {
+    /// Serves a modern request.
+    pub(super) async fn serve_modern(
+        &self,
+        headers: &HeaderMap,
+        request: &Request<'_>,
+        revision: Revision,
+        principal: Option<Principal>,
+    ) -> Reply {
+        let refused = |error: &ErrorObject| {
+            let status = error_status(Era::Modern, error.code, RaisedBy::Dispatch);
+            reply::error(status, Some(&request.id), error)
+        };
+        let name = match read_name(&request.method, request.params) {
+            Ok(name) => name,
+            Err(error) => return refused(&error),
+        };
+        let outline =
+            Outline { revision: revision.as_str(), method: &request.method, name: name.as_deref() };
+        if let Err(mismatch) = outline.check(headers) {
+            return refused(&mismatch.to_error_object());
+        }
+        if request.method == SubscriptionsListen::NAME {
+            return match self.listen(request) {
+                Ok(reply) => reply,
+                Err(error) => refused(&error),
+            };
+        }
+        let caller = match self.inner.callers.caller(revision, request.params, principal) {
+            Ok(caller) => caller,
+            Err(error) => return refused(&error),
+        };
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        let started = dispatch::start(&dispatch::Request {
+            core: &self.inner.core,
+            id: request.id.clone(),
+            method: &request.method,
+            params: request.params,
+            caller,
+            outbox: &outbox,
+            session: None,
+            headers: Some(headers),
+        });
+        match started {
+            Started::Done(outcome) => {
+                reply::outcome(&self.inner.core, &request.id, revision, outcome, RaisedBy::Dispatch)
+            }
+            Started::Running(running) => {
+                self.run_alone(request.id.clone(), revision, outbox, Work::new(running)).await
+            }
+        }
+    }
+
+    pub(super) async fn run_alone(
+        &self,
+        id: Id,
+        revision: Revision,
+        outbox: Arc<Outbox>,
+        mut work: Work,
+    ) -> Reply {
+        let mut said = Vec::new();
+        let done = poll_fn(|cx| match work.poll(cx) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            Poll::Pending => outbox.poll_take(cx, &mut said).map(|_| None),
+        })
+        .await;
+        match done {
+            Some(outcome) if outbox.is_empty() && said.is_empty() => {
+                reply::outcome(&self.inner.core, &id, revision, outcome, RaisedBy::Handler)
+            }
+            done => {
+                if done.is_some() {
+                    work = Work::Done(done);
+                }
+                let mut opening = Vec::new();
+                super::stream::encode_lines(&mut opening, &said);
+                let streaming = Streaming {
+                    core: Arc::clone(&self.inner.core),
+                    id,
+                    revision,
+                    outbox,
+                    work: Some(work),
+                    keep_alive: Ticker::new(self.inner.limits.keep_alive),
+                };
+                reply::stream(After { opening: Some(opening.into()), rest: streaming })
+            }
+        }
+    }
+
+    /// Opens a listening stream.
+    fn listen(&self, request: &Request<'_>) -> Result<Reply, ErrorObject> {
+        let params: SubscriptionsListenParams<'_> =
+            decode_params(SubscriptionsListen::NAME, request.params)?;
+        let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
+            return Ok(reply::busy("subscriptions/listen: too many streams at a time"));
+        };
+        let wanted = listen::wanted(&params.notifications);
+        let subscription = Subscription::listen(
+            listen::promised(&self.inner.core),
+            legacy::limits(&self.inner.core),
+            wanted,
+        )?;
+        let sink = self.inner.core.registry.bus().attach();
+        let id = request.id.clone();
+        let mut frame = Vec::new();
+        listen::acknowledgement(&subscription, &id).encode(&mut frame);
+        let mut opening = Vec::new();
+        encode_event(&mut opening, None, &frame);
+        sink.add(Some(id.clone()), subscription);
+        sink.release(Some(&id));
+        let listening = Listening {
+            core: Arc::clone(&self.inner.core),
+            stopped: self.stopped(),
+            id: Some(id),
+            sink,
+            keep_alive: Ticker::new(self.inner.limits.keep_alive),
+            _slot: slot,
+        };
+        Ok(reply::stream(After { opening: Some(opening.into()), rest: listening }))
+    }
+}
+
+/// A stream that begins with bytes that are there already.
+pub(super) struct After<S> {
+    pub(super) opening: Option<Bytes>,
+    pub(super) rest: S,
+}
+
+impl<S: Source> Source for After<S> {
+    fn poll_bytes(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Bytes>> {
+        match self.opening.take().filter(|opening| !opening.is_empty()) {
+            Some(opening) => Poll::Ready(Some(opening)),
+            None => self.rest.poll_bytes(cx),
+        }
+    }
+}
+
+/// A listening stream: changes as they come, until either side ends it.
+struct Listening {
+    core: Arc<Core>,
+    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    id: Option<Id>,
+    sink: Arc<Sink>,
+    keep_alive: Ticker,
+    _slot: Slot,
+}
+
+impl Source for Listening {
+    fn poll_bytes(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(id) = &self.id else { return Poll::Ready(None) };
+        let mut out = Vec::new();
+        while let Poll::Ready(change) = self.sink.poll_next(cx) {
+            let mut frame = Vec::new();
+            listen::change(&change).encode(&mut frame);
+            encode_event(&mut out, None, &frame);
+        }
+        if self.stopped.as_mut().poll(cx).is_ready() {
+            let mut frame = Vec::new();
+            self.core.signature.encode_listen_end(&mut frame, id);
+            encode_event(&mut out, None, &frame);
+            self.id = None;
+        }
+        if out.is_empty() {
+            return self.keep_alive.poll(cx).map(Some);
+        }
+        self.keep_alive.reset();
+        Poll::Ready(Some(out.into()))
+    }
+}
+
+/// What the header `Mcp-Name` must repeat, if the method has such a member and it is there.
+fn read_name<'a>(
+    method: &str,
+    params: Option<&'a RawValue>,
+) -> Result<Option<Cow<'a, str>>, ErrorObject> {
+    let Some(source) = name_source(method) else { return Ok(None) };
+    let members: bowline_proto::members::RawMembers<'a> = decode_params(method, params)?;
+    let Some(raw) = members.get(source.member) else { return Ok(None) };
+    // Of another type: whoever reads the params says so.
+    Ok(serde_json::from_str::<Cow<'a, str>>(raw.get()).ok())
+}

@@ -1,0 +1,91 @@
+//! Responses: JSON, refusals, streams.
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::http::{EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status};
+use bowline_proto::revision::{Era, Revision};
+use bowline_proto::wire::{Id, encode_error, encode_fault};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+
+use super::body::{Body, Source};
+use crate::Outcome;
+use crate::server::Core;
+
+pub(super) type Reply = Response<Body>;
+
+/// Nothing but a status.
+pub(super) fn status(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Body::empty());
+    *reply.status_mut() = status;
+    reply
+}
+
+/// One JSON-RPC message.
+pub(super) fn json(status: StatusCode, bytes: Vec<u8>) -> Reply {
+    let mut reply = Response::new(Body::bytes(bytes));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    reply
+}
+
+/// A stream of events.
+pub(super) fn stream(source: impl Source + 'static) -> Reply {
+    let mut reply = Response::new(Body::stream(source));
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    reply
+}
+
+/// An error that answers a request, or none if it has no readable id.
+pub(super) fn error(status: StatusCode, id: Option<&Id>, error: &ErrorObject) -> Reply {
+    let mut bytes = Vec::new();
+    match id {
+        Some(id) => encode_error(&mut bytes, id, error),
+        None => encode_fault(&mut bytes, error),
+    }
+    json(status, bytes)
+}
+
+/// A request that is turned away for what its head says.
+pub(super) fn refusal(refusal: &Refusal) -> Reply {
+    let mut reply = error(refusal.status(), None, &refusal.to_error_object());
+    if let Refusal::Method { allow } = refusal {
+        reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    reply
+}
+
+/// Too much at once: come back later.
+pub(super) fn busy(message: &str) -> Reply {
+    let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, None, &ErrorObject::internal(message));
+    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    reply
+}
+
+/// What a request came to, in one body.
+pub(super) fn outcome(
+    core: &Core,
+    id: &Id,
+    revision: Revision,
+    outcome: Outcome,
+    raised_by: RaisedBy,
+) -> Reply {
+    let status = match &outcome {
+        Ok(_) => StatusCode::OK,
+        Err(error) => error_status(revision.era(), written_code(error, revision), raised_by),
+    };
+    let mut bytes = Vec::with_capacity(512);
+    core.signature.encode(&mut bytes, id, revision, outcome);
+    json(status, bytes)
+}
+
+/// The code as the revision writes it, which is what the status must fit.
+fn written_code(error: &ErrorObject, revision: Revision) -> bowline_proto::error::ErrorCode {
+    let mut written = ErrorObject::new(error.code, "");
+    if revision.era() == Era::Modern || revision.era() == Era::Legacy {
+        bowline_proto::revision::adapt_error(&mut written, revision);
+    }
+    written.code
+}

@@ -1,0 +1,315 @@
+//! The service: from an HTTP request to its response.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bowline_proto::http::{
+    Access, MCP_PROTOCOL_VERSION, Refusal, SessionId, check_accept, check_content_type,
+};
+use bowline_proto::revision::Era;
+use bowline_proto::session::{Claim, Class, Facts, Kind, Rules, Sessions, Transport, classify};
+use bowline_proto::wire::Message;
+use bytes::Bytes;
+use http::header::ORIGIN;
+use http::request::Parts;
+use http::uri::Authority;
+use http::{Method, Request, StatusCode};
+use http_body::Body as HttpBody;
+
+use super::body::Body;
+use super::cors;
+use super::gate;
+use super::options::{Http, HttpLimits, Identify};
+use super::reply::{self, Reply};
+use super::sessions::SessionTable;
+use super::sse::SseTable;
+use crate::server::{Callers, Core};
+use crate::{BuildError, Principal};
+
+/// An MCP server as an HTTP service. Cheap to clone.
+///
+/// It is a `tower` service and a `hyper` service; or call [`HttpService::handle`].
+#[derive(Clone)]
+pub struct HttpService {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// What all requests share.
+pub(super) struct Inner {
+    pub(super) core: Arc<Core>,
+    pub(super) path: String,
+    pub(super) access: Access,
+    pub(super) limits: HttpLimits,
+    pub(super) callers: Callers,
+    pub(super) sessions: SessionTable,
+    pub(super) sse: Option<SseTable>,
+    pub(super) streams: Arc<AtomicUsize>,
+    pub(super) tasks: Mutex<tokio::task::JoinSet<()>>,
+    has_sessions: bool,
+    has_cors: bool,
+    identify: Option<Identify>,
+    stopping: tokio::sync::watch::Sender<bool>,
+}
+
+impl HttpService {
+    pub(super) fn new(http: Http) -> Result<Self, BuildError> {
+        let core = http.server.build()?;
+        let speaks_legacy = core.offer.enabled().newest(Era::Legacy).is_some();
+        let inner = Inner {
+            core,
+            path: http.path,
+            access: http.access,
+            callers: Callers::default(),
+            sessions: SessionTable::new(http.limits.sessions, http.limits.session_idle),
+            sse: (http.has_sse && speaks_legacy).then(SseTable::default),
+            streams: Arc::default(),
+            tasks: Mutex::default(),
+            has_cors: http.has_cors,
+            has_sessions: http.has_sessions && speaks_legacy,
+            limits: http.limits,
+            identify: http.identify,
+            stopping: tokio::sync::watch::Sender::new(false),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Answers one request.
+    ///
+    /// # Cancel safety
+    /// Dropping the future, or the body of the response, cancels a modern request; a legacy one
+    /// goes on, and its answer waits for the client to come back.
+    pub async fn handle<B>(&self, request: Request<B>) -> Reply
+    where
+        B: HttpBody,
+    {
+        let (parts, body) = request.into_parts();
+        let authority = parts.uri.authority().map(Authority::as_str);
+        if let Err(denied) = self.inner.access.check(authority, &parts.headers) {
+            return reply::refusal(&Refusal::Access(denied));
+        }
+        if !self.inner.has_cors {
+            return self.route(&parts, body).await;
+        }
+        let mut reply = if cors::is_preflight(&parts) {
+            cors::preflight(&parts)
+        } else {
+            self.route(&parts, body).await
+        };
+        cors::allow(&mut reply, parts.headers.get(ORIGIN));
+        reply
+    }
+
+    /// Answers a request that may reach us.
+    async fn route<B: HttpBody>(&self, parts: &Parts, body: B) -> Reply {
+        let path = parts.uri.path();
+        if path == "/health" {
+            return if self.is_stopping() {
+                reply::busy("the server is shutting down")
+            } else {
+                reply::status(StatusCode::OK)
+            };
+        }
+        if self.is_stopping() {
+            return reply::busy("the server is shutting down");
+        }
+        // Frameworks that nest a service take the prefix off its path.
+        let is_endpoint = path == self.inner.path || path == "/" || path.is_empty();
+        match (&parts.method, path) {
+            (&Method::GET, "/sse") if self.inner.sse.is_some() => self.open_sse(parts),
+            (&Method::POST, "/messages") if self.inner.sse.is_some() => {
+                self.post_sse(parts, body).await
+            }
+            _ if !is_endpoint => reply::status(StatusCode::NOT_FOUND),
+            (&Method::POST, _) => self.post(parts, body).await,
+            (&Method::GET, _) if self.inner.has_sessions => self.get_legacy(parts),
+            (&Method::DELETE, _) if self.inner.has_sessions => self.delete_legacy(parts),
+            _ if self.inner.has_sessions => {
+                reply::refusal(&Refusal::Method { allow: "GET, POST, DELETE" })
+            }
+            _ => reply::refusal(&Refusal::Method { allow: "POST" }),
+        }
+    }
+
+    async fn post<B: HttpBody>(&self, parts: &Parts, body: B) -> Reply {
+        let checked = check_content_type(&parts.headers)
+            .and_then(|()| check_accept(&parts.method, &parts.headers));
+        if let Err(refusal) = checked {
+            return reply::refusal(&refusal);
+        }
+        match gate::read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await {
+            Ok(frame) => self.post_frame(parts, &frame).await,
+            Err(reply) => reply,
+        }
+    }
+
+    async fn post_frame(&self, parts: &Parts, frame: &Bytes) -> Reply {
+        if frame.trim_ascii_start().first() == Some(&b'[') {
+            return self.post_batch(parts, frame).await;
+        }
+        let message = match Message::parse(frame) {
+            Ok(message) => message,
+            Err(error) => {
+                let answer = error.to_error_object();
+                return reply::error(StatusCode::BAD_REQUEST, error.id.as_ref(), &answer);
+            }
+        };
+        let (class, id) = match self.classify(parts, &message) {
+            Ok(classified) => classified,
+            Err(refusal) => return reply::refusal(&refusal),
+        };
+        match (class, &message) {
+            (Class::Refused(refusal), _) => {
+                let status = StatusCode::from_u16(refusal.status.as_u16());
+                let id = match &message {
+                    Message::Request(request) => Some(&request.id),
+                    _ => None,
+                };
+                reply::error(status.unwrap_or(StatusCode::BAD_REQUEST), id, &refusal.error)
+            }
+            (Class::Modern(revision), Message::Request(request)) => {
+                let principal = self.principal(parts);
+                self.serve_modern(&parts.headers, request, revision, principal).await
+            }
+            // Nothing that a modern client could tell us matters over HTTP.
+            (Class::Modern(_), _) => reply::status(StatusCode::ACCEPTED),
+            (Class::LegacyInitialize, Message::Request(request)) => self.initialize(parts, request),
+            (Class::LegacyStateless(revision), Message::Request(request)) => {
+                self.serve_stateless(parts, request, revision).await
+            }
+            (Class::LegacySession, message) => self.post_legacy(parts, id, message).await,
+            (Class::LegacyInitialize | Class::LegacyStateless(_), _) => {
+                reply::status(StatusCode::ACCEPTED)
+            }
+        }
+    }
+
+    /// Which era a message belongs to, and the session it names.
+    fn classify(
+        &self,
+        parts: &Parts,
+        message: &Message<'_>,
+    ) -> Result<(Class, Option<SessionId>), Refusal> {
+        let id = SessionId::find(&parts.headers)?;
+        let (kind, params) = match message {
+            Message::Request(request) => (Kind::Request(&request.method), request.params),
+            Message::Notification(told) => (Kind::Notification(&told.method), told.params),
+            Message::Response(_) | Message::Fault(_) => (Kind::Answer, None),
+        };
+        let header = parts.headers.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str());
+        let facts = Facts {
+            transport: Transport::Http,
+            kind,
+            claim: Claim::read(params),
+            in_batch: false,
+            header: header.map(|text| text.unwrap_or("?")),
+            has_session_id: id.is_some(),
+        };
+        Ok((classify(&self.rules(), &facts), id))
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        let sessions = if self.inner.has_sessions { Sessions::Required } else { Sessions::None };
+        Rules { offer: self.inner.core.offer, sessions }
+    }
+
+    pub(super) fn principal(&self, parts: &Parts) -> Option<Principal> {
+        self.inner.identify.as_ref().and_then(|identify| identify(parts))
+    }
+
+    /// Refuses new requests and ends listening streams.
+    pub fn stop(&self) {
+        self.inner.stopping.send_replace(true);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.inner.stopping.borrow()
+    }
+
+    /// Forgets what nobody has used for long.
+    pub(super) fn sweep(&self) {
+        self.inner.sessions.sweep();
+        self.inner.core.registry.bus().prune();
+    }
+
+    /// Ready when the service is told to stop.
+    pub(super) fn stopped(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let mut stopping = self.inner.stopping.subscribe();
+        Box::pin(async move {
+            // An error means that the service is gone altogether.
+            let _ = stopping.wait_for(|stopping| *stopping).await;
+        })
+    }
+
+    /// Runs something that outlives its request, owned by the service.
+    pub(super) fn spawn(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> tokio::task::AbortHandle {
+        let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work)
+    }
+}
+
+impl std::fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpService").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+/// A place among a bounded number, given back when it is dropped.
+pub(super) struct Slot(Arc<AtomicUsize>);
+
+impl Slot {
+    pub(super) fn take(taken: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        let next = |count| (count < limit).then_some(count + 1);
+        let slot = taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        slot.ok().map(|_| Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: HttpBody + Send + 'static,
+    B::Data: Send,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Answering {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
+    }
+}
+
+impl<B> hyper::service::Service<Request<B>> for HttpService
+where
+    B: HttpBody + Send + 'static,
+    B::Data: Send,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn call(&self, request: Request<B>) -> Answering {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
+    }
+}

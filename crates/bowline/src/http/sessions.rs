@@ -1,0 +1,281 @@
+//! Legacy sessions: plain data, no tasks, a bounded number.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bowline_proto::http::SessionId;
+use bowline_proto::revision::Revision;
+use bowline_proto::session::{Inbound, Lifecycle, Phase, Replay, ReplayLimits, SameId, StreamId};
+use bowline_proto::sse::Event;
+use bytes::Bytes;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::stream::encode_event;
+use crate::server::{Call, Outbox, Session, Sink};
+use crate::{Caller, Principal, clock, random};
+
+/// How long a client may take between the two messages of a handshake. Whoever opens sessions only
+/// to leave them does not keep others out for long.
+const HANDSHAKE: Duration = Duration::from_secs(60);
+
+/// All sessions, by id.
+pub(super) struct SessionTable {
+    limit: usize,
+    idle: Duration,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    by_id: HashMap<SessionId, Arc<HttpSession>>,
+    /// When idle ones were last looked for.
+    swept: Option<Instant>,
+}
+
+/// One session.
+pub(super) struct HttpSession {
+    pub(super) caller: Arc<Caller>,
+    pub(super) session: Arc<Session>,
+    pub(super) sink: Arc<Sink>,
+    state: Mutex<State>,
+}
+
+/// What changes while a session lives.
+pub(super) struct State {
+    pub(super) lifecycle: Lifecycle,
+    pub(super) inbound: Inbound<Work>,
+    pub(super) replay: Replay<Bytes>,
+    /// Streams that a client is reading now.
+    pub(super) live: Vec<(StreamId, Arc<Outbox>)>,
+    /// The stream that belongs to no request, once it was opened.
+    pub(super) standalone: Option<StreamId>,
+    used: Instant,
+}
+
+/// What stops a request of a session.
+pub(super) struct Work {
+    /// Set once the task runs.
+    pub(super) abort: Arc<OnceLock<AbortHandle>>,
+    pub(super) call: Arc<Call>,
+    pub(super) stream: StreamId,
+}
+
+impl Work {
+    pub(super) fn stop(&self) {
+        self.call.cancel();
+        if let Some(task) = self.abort.get() {
+            task.abort();
+        }
+    }
+}
+
+impl SessionTable {
+    pub(super) fn new(limit: usize, idle: Duration) -> Self {
+        Self { limit, idle, sessions: Mutex::default() }
+    }
+
+    /// Opens a session; `None` if there are too many.
+    pub(super) fn open(&self, session: HttpSession) -> Option<SessionId> {
+        let mut sessions = self.lock();
+        // Looking at all of them for each one that is refused would be a gift to whoever floods us.
+        let soon = self.idle.min(Duration::from_secs(1));
+        let is_due = sessions.swept.is_none_or(|swept| swept.elapsed() >= soon);
+        if sessions.by_id.len() >= self.limit && is_due {
+            sessions.sweep(self.idle);
+        }
+        if sessions.by_id.len() >= self.limit {
+            return None;
+        }
+        let id = SessionId::parse(&random::token()).expect("hexadecimal digits are visible ASCII");
+        sessions.by_id.insert(id.clone(), Arc::new(session));
+        Some(id)
+    }
+
+    /// The session of an id, for its own principal. To anybody else it looks like none.
+    pub(super) fn find(
+        &self,
+        id: &SessionId,
+        principal: Option<&Principal>,
+    ) -> Option<Arc<HttpSession>> {
+        let mut sessions = self.lock();
+        let session =
+            sessions.by_id.get(id).filter(|it| it.caller.principal.as_ref() == principal)?;
+        let session = Arc::clone(session);
+        if session.is_idle_for(self.idle) {
+            sessions.by_id.remove(id);
+            return None;
+        }
+        drop(sessions);
+        session.lock().used = clock::now();
+        Some(session)
+    }
+
+    /// Ends a session. Says whether there was one for this principal.
+    pub(super) fn close(&self, id: &SessionId, principal: Option<&Principal>) -> bool {
+        let Some(session) = self.find(id, principal) else { return false };
+        self.lock().by_id.remove(id);
+        session.close();
+        true
+    }
+
+    /// Forgets sessions that nobody has used for long.
+    pub(super) fn sweep(&self) {
+        self.lock().sweep(self.idle);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sessions {
+    fn sweep(&mut self, idle: Duration) {
+        let now = clock::now();
+        self.swept = Some(now);
+        self.by_id.retain(|_, session| {
+            let is_idle = session.is_idle_for(idle);
+            if is_idle {
+                session.close();
+            } else {
+                session.lock().replay.expire(now.into_std());
+            }
+            !is_idle
+        });
+        self.by_id.shrink_to_fit();
+    }
+}
+
+impl HttpSession {
+    pub(super) fn new(
+        caller: Caller,
+        lifecycle: Lifecycle,
+        sink: Arc<Sink>,
+        requests: usize,
+    ) -> Self {
+        Self {
+            caller: Arc::new(caller),
+            session: Arc::new(Session::new()),
+            sink,
+            state: Mutex::new(State {
+                lifecycle,
+                inbound: Inbound::new(SameId::Serve, requests),
+                replay: Replay::new(ReplayLimits::default()),
+                live: Vec::new(),
+                standalone: None,
+                used: clock::now(),
+            }),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session that works on something, or that somebody reads, is not idle.
+    fn is_idle_for(&self, idle: Duration) -> bool {
+        let state = self.lock();
+        let idle = match state.lifecycle.phase() {
+            Phase::ExpectInitialized(_) => idle.min(HANDSHAKE),
+            _ => idle,
+        };
+        state.inbound.is_empty() && state.live.is_empty() && state.used.elapsed() > idle
+    }
+
+    /// Sends a frame on a stream: to the client that reads it, and to the one that comes back.
+    pub(super) fn publish(&self, stream: StreamId, frame: &[u8]) {
+        let mut state = self.lock();
+        let event = state.replay.push(stream, Bytes::copy_from_slice(frame));
+        let id = event.map(|event| event.to_string());
+        let mut bytes = Vec::new();
+        encode_event(&mut bytes, id.as_deref(), frame);
+        state.send(stream, &bytes);
+    }
+
+    /// Opens a stream and what a client reads of it.
+    pub(super) fn open_stream(&self, limit: usize) -> (StreamId, Arc<Outbox>) {
+        let mut state = self.lock();
+        let stream = state.replay.open();
+        (stream, self.begin(&mut state, stream, limit))
+    }
+
+    /// Opens the stream that belongs to no request; `None` if somebody reads it already.
+    pub(super) fn open_standalone(&self, limit: usize) -> Option<(StreamId, Arc<Outbox>)> {
+        let mut state = self.lock();
+        let stream = match state.standalone {
+            Some(stream) => stream,
+            None => state.replay.open(),
+        };
+        if state.live.iter().any(|(live, _)| *live == stream) {
+            return None;
+        }
+        state.standalone = Some(stream);
+        Some((stream, self.begin(&mut state, stream, limit)))
+    }
+
+    /// What a client reads of a stream that it has not read before. Clients that know it are told
+    /// first how to come back (2025-11-25, basic/transports).
+    fn begin(&self, state: &mut State, stream: StreamId, limit: usize) -> Arc<Outbox> {
+        let live = state.attach(stream, limit);
+        if self.caller.revision >= Revision::V2025_11_25 {
+            let id = state.replay.last(stream).to_string();
+            let event = Event { id: Some(&id), event: None, retry: Some(1_000), data: Some(b"") };
+            let mut bytes = Vec::new();
+            // The id is our own and short.
+            let _ = event.encode(&mut bytes);
+            live.try_push_bytes(&bytes);
+        }
+        live
+    }
+
+    /// Nothing more will come on a stream.
+    pub(super) fn end_stream(&self, stream: StreamId) {
+        let mut state = self.lock();
+        state.replay.close(clock::now().into_std(), stream);
+        state.detach(stream);
+    }
+
+    /// Ends everything.
+    fn close(&self) {
+        self.session.close();
+        let mut state = self.lock();
+        state.lifecycle.close();
+        for work in state.inbound.drain() {
+            work.stop();
+        }
+        for (_, live) in state.live.drain(..) {
+            live.close();
+        }
+    }
+}
+
+impl State {
+    /// What a client reads of a stream from now on. Whoever read it before is cut off.
+    pub(super) fn attach(&mut self, stream: StreamId, limit: usize) -> Arc<Outbox> {
+        self.detach(stream);
+        let live = Arc::new(Outbox::new(limit));
+        self.live.push((stream, Arc::clone(&live)));
+        live
+    }
+
+    pub(super) fn detach(&mut self, stream: StreamId) {
+        self.live.retain(|(other, live)| {
+            if *other == stream {
+                live.close();
+            }
+            *other != stream
+        });
+        if self.live.is_empty() {
+            self.live.shrink_to_fit();
+        }
+    }
+
+    /// A client that does not keep up is cut off; it can come back for the rest.
+    fn send(&mut self, stream: StreamId, bytes: &[u8]) {
+        let live = self.live.iter().find(|(other, _)| *other == stream);
+        if live.is_some_and(|(_, live)| !live.try_push_bytes(bytes)) {
+            self.detach(stream);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! HTTP+SSE, the transport of 2024-11-05: one stream of events down, POSTs up.
+//!
+//! Behind it runs the same connection as on stdio, joined by a pipe in memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bowline_proto::http::{Refusal, check_content_type};
+use bowline_proto::line;
+use bowline_proto::sse::Event;
+use bytes::Bytes;
+use http::StatusCode;
+use http::request::Parts;
+use http_body::Body as HttpBody;
+use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf, ReadHalf, WriteHalf};
+
+use super::body::Source;
+use super::gate;
+use super::modern::After;
+use super::reply::{self, Reply};
+use super::service::{HttpService, Slot};
+use super::stream::{Ticker, encode_event};
+use crate::Principal;
+use crate::random;
+use crate::server::Connection;
+
+/// The open streams, by the name in their endpoint.
+#[derive(Default)]
+pub(super) struct SseTable(Mutex<HashMap<String, Endpoint>>);
+
+/// Where a client POSTs to, and whose it is.
+#[derive(Clone)]
+struct Endpoint {
+    principal: Option<Principal>,
+    upward: Arc<tokio::sync::Mutex<Upward>>,
+}
+
+/// Where POSTs to an endpoint go.
+struct Upward {
+    pipe: WriteHalf<DuplexStream>,
+    /// A client that went away while its message was being written has left half a line behind.
+    is_torn: bool,
+}
+
+impl Upward {
+    /// Writes one line. Whoever is dropped halfway spoils its own message and no other.
+    async fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
+        if std::mem::replace(&mut self.is_torn, true) {
+            self.pipe.write_all(b"\n").await?;
+        }
+        self.pipe.write_all(line).await?;
+        self.is_torn = false;
+        Ok(())
+    }
+}
+
+/// How much waits in each direction.
+const PIPE: usize = 16 << 10;
+
+impl HttpService {
+    /// Opens a stream; its first event names the endpoint to POST to.
+    pub(super) fn open_sse(&self, parts: &Parts) -> Reply {
+        let Some(table) = &self.inner.sse else { return reply::status(StatusCode::NOT_FOUND) };
+        let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
+            return reply::busy("too many streams at a time");
+        };
+        let (ours, theirs) = tokio::io::duplex(PIPE);
+        let principal = self.principal(parts);
+        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone());
+        let stopped = self.stopped();
+        self.spawn(async move {
+            let (read, write) = tokio::io::split(theirs);
+            if let Err(error) = connection.run(read, write, stopped).await {
+                tracing::debug!(%error, "an HTTP+SSE connection failed");
+            }
+        });
+        let (read, pipe) = tokio::io::split(ours);
+        let upward = Arc::new(tokio::sync::Mutex::new(Upward { pipe, is_torn: false }));
+        let name = random::token();
+        let mut sessions = table.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(name.clone(), Endpoint { principal, upward });
+        drop(sessions);
+        let endpoint = format!("/messages?session={name}");
+        let mut opening = Vec::new();
+        let data = Some(endpoint.as_bytes());
+        let _ = Event { event: Some("endpoint"), data, ..Event::default() }.encode(&mut opening);
+        let rest = Downward {
+            service: self.clone(),
+            name,
+            read,
+            parser: line::Parser::default(),
+            chunk: vec![0; 8 << 10].into_boxed_slice(),
+            keep_alive: Ticker::new(self.inner.limits.keep_alive),
+            _slot: slot,
+        };
+        reply::stream(After { opening: Some(opening.into()), rest })
+    }
+
+    /// Takes in one message of a stream.
+    pub(super) async fn post_sse<B: HttpBody>(&self, parts: &Parts, body: B) -> Reply {
+        if let Err(refusal) = check_content_type(&parts.headers) {
+            return reply::refusal(&refusal);
+        }
+        let name = parts.uri.query().and_then(|query| query.strip_prefix("session="));
+        let endpoint = self.inner.sse.as_ref().zip(name).and_then(|(table, name)| {
+            table.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        });
+        let principal = self.principal(parts);
+        let endpoint = endpoint.filter(|endpoint| endpoint.principal == principal);
+        let Some(Endpoint { upward, .. }) = endpoint else {
+            return reply::refusal(&Refusal::SessionUnknown);
+        };
+        let frame = match gate::read_body(body, self.inner.limits.body, self.inner.limits.body_idle)
+            .await
+        {
+            Ok(frame) => frame,
+            Err(reply) => return reply,
+        };
+        let mut line = frame.to_vec();
+        line::finish_frame(&mut line, 0);
+        let write = async { upward.lock().await.write(&line).await };
+        match tokio::time::timeout(self.inner.limits.body_idle, write).await {
+            Ok(Ok(())) => reply::status(StatusCode::ACCEPTED),
+            Ok(Err(_)) => reply::refusal(&Refusal::SessionUnknown),
+            Err(_) => reply::busy("the answers to earlier messages are not being read"),
+        }
+    }
+}
+
+/// The events of a stream: one for each line of the connection behind it.
+struct Downward {
+    service: HttpService,
+    name: String,
+    read: ReadHalf<DuplexStream>,
+    parser: line::Parser,
+    chunk: Box<[u8]>,
+    keep_alive: Ticker,
+    _slot: Slot,
+}
+
+impl Source for Downward {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            let mut buffer = ReadBuf::new(&mut self.chunk);
+            match std::pin::Pin::new(&mut self.read).poll_read(cx, &mut buffer) {
+                Poll::Pending => return self.keep_alive.poll(cx).map(Some),
+                Poll::Ready(Err(_)) => return Poll::Ready(None),
+                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(None),
+                Poll::Ready(Ok(())) => {}
+            }
+            let mut out = Vec::new();
+            let mut rest = buffer.filled();
+            while let Some(frame) = self.parser.next_frame(&mut rest) {
+                if let Ok(frame) = frame {
+                    encode_event(&mut out, None, frame);
+                }
+            }
+            if !out.is_empty() {
+                self.keep_alive.reset();
+                return Poll::Ready(Some(out.into()));
+            }
+        }
+    }
+}
+
+/// Without its stream an endpoint is gone; the connection behind it sees the end of its input.
+impl Drop for Downward {
+    fn drop(&mut self) {
+        if let Some(table) = &self.service.inner.sse {
+            table.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The answer to a modern request as a stream: opened when its handler has something to say before
+//! it is done. The stream owns the handler; whoever drops it cancels the request.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::revision::Revision;
+use bowline_proto::sse::{Event, KEEP_ALIVE};
+use bowline_proto::wire::Id;
+use bytes::Bytes;
+use tokio::time::{Instant, Interval, Sleep};
+
+use super::body::Source;
+use crate::server::{Core, Outbox, Running};
+use crate::{Outcome, clock};
+
+/// A handler whose messages and answer are events.
+pub(super) struct Streaming {
+    pub(super) core: Arc<Core>,
+    pub(super) id: Id,
+    pub(super) revision: Revision,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) work: Option<Work>,
+    pub(super) keep_alive: Ticker,
+}
+
+/// A handler and the time it has, or what came of it.
+pub(super) enum Work {
+    Running { running: Running, deadline: Option<Pin<Box<Sleep>>> },
+    Done(Option<Outcome>),
+}
+
+impl Work {
+    pub(super) fn new(running: Running) -> Self {
+        Self::Running { running, deadline: None }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let (running, deadline) = match self {
+            Self::Done(outcome) => return outcome.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Running { running, deadline } => (running, deadline),
+        };
+        if let Poll::Ready(outcome) = Pin::new(&mut *running).poll(cx) {
+            return Poll::Ready(outcome);
+        }
+        let call = running.call();
+        // Most handlers are done at the first poll and need no timer.
+        let timer =
+            deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(call.deadline)));
+        let method = call.method;
+        timer
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(ErrorObject::internal(format!("{method}: took too long"))))
+    }
+}
+
+impl Source for Streaming {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(work) = &mut self.work else { return Poll::Ready(None) };
+        let polled = work.poll(cx);
+        let mut lines = Vec::new();
+        let mut out = Vec::new();
+        if self.outbox.poll_take(cx, &mut lines) == Poll::Ready(true) {
+            encode_lines(&mut out, &lines);
+        }
+        if let Poll::Ready(outcome) = polled {
+            self.work = None;
+            let mut answer = Vec::new();
+            self.core.signature.encode(&mut answer, &self.id, self.revision, outcome);
+            encode_event(&mut out, None, &answer);
+        }
+        if out.is_empty() {
+            return self.keep_alive.poll(cx).map(Some);
+        }
+        self.keep_alive.reset();
+        Poll::Ready(Some(out.into()))
+    }
+}
+
+/// Frames of an outbox as events. The outbox never holds half a frame.
+pub(super) fn encode_lines(out: &mut Vec<u8>, lines: &[u8]) {
+    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        encode_event(out, None, line);
+    }
+}
+
+/// One message as an event.
+pub(super) fn encode_event(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
+    let event = Event { id, event: Some("message"), retry: None, data: Some(data) };
+    // The ids are our own and short.
+    let _ = event.encode(out);
+}
+
+/// Says now and again that a silent stream is alive.
+pub(super) struct Ticker(Interval);
+
+impl Ticker {
+    pub(super) fn new(period: Duration) -> Self {
+        let period = period.max(Duration::from_millis(10));
+        let start: Instant = clock::now() + period;
+        let mut interval = tokio::time::interval_at(start, period);
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        Self(interval)
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        self.0.poll_tick(cx).map(|_| Bytes::from_static(KEEP_ALIVE))
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.0.reset();
+    }
+}

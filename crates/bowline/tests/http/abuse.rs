@@ -1,0 +1,112 @@
+//! Too much of everything: sessions, requests, streams. Bounded, and gone when it is over.
+
+use std::time::Duration;
+
+use bowline::http::HttpLimits;
+use bowline::{Revision, Tool};
+use serde_json::json;
+
+use super::client::{Ask, Session, initialize, open, request, scaled, send};
+use super::socket::{alone, memory};
+use super::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_are_opened_and_left_are_bounded_and_forgotten() {
+    let _alone = alone().await;
+    let limits = HttpLimits::default();
+    let (most, idle) = (limits.sessions, limits.session_idle);
+    let world = World::new();
+    let honest = Session::open(&world.service, Revision::V2025_11_25).await;
+    let ping = || honest.post(request(1, "ping", json!({})));
+    let before = memory();
+    let count = scaled(12_000, 100_000);
+    let mut refused = 0;
+    for number in 0..count {
+        let answer = send(&world.service, Ask::post(initialize("2025-11-25"))).await;
+        match answer.status {
+            200 => assert!(number < most, "{number}"),
+            503 => refused += 1,
+            status => panic!("{status}"),
+        }
+        if number % 1_000 == 0 {
+            assert_eq!(send(&world.service, ping()).await.status, 200);
+            world.service_is_alive().await;
+        }
+    }
+    assert_eq!(refused, count - (most - 1));
+    let grown = memory().saturating_sub(before);
+    assert!(grown <= 64 << 20, "{grown} bytes");
+    // They never completed their handshake: soon there is room again, for many.
+    tokio::time::advance(Duration::from_secs(61)).await;
+    for _ in 0..100 {
+        Session::open(&world.service, Revision::V2025_11_25).await;
+    }
+    assert_eq!(send(&world.service, ping()).await.status, 200);
+    tokio::time::advance(idle + Duration::from_secs(1)).await;
+    assert_eq!(send(&world.service, ping()).await.status, 404);
+}
+
+#[tokio::test]
+async fn requests_of_one_session_are_bounded() {
+    let world = World::new();
+    let session = Session::open(&world.service, Revision::V2025_11_25).await;
+    let mut streams = Vec::new();
+    for id in 0..128 {
+        streams.push(open(&world.service, session.call(id, "wait", json!({}))).await);
+    }
+    let refused = send(&world.service, session.call(128, "wait", json!({}))).await;
+    assert_eq!(refused.code(), Some(-32600), "{}", refused.body);
+    // What is done at once needs no place.
+    let who = send(&world.service, session.call(1, "who", json!({}))).await;
+    assert_eq!(who.text(), "nobody");
+    world.service_is_alive().await;
+    // Clients that go away do not cancel, and what they would read is kept once, not twice.
+    drop(streams);
+    world.seen.until([129, 0, 1]).await;
+    assert_eq!(send(&world.service, session.delete()).await.status, 204);
+    world.seen.until([129, 0, 129]).await;
+}
+
+#[tokio::test]
+async fn streams_nobody_reads_are_coalesced() {
+    let _alone = alone().await;
+    let world = World::new();
+    let mut streams = Vec::new();
+    for _ in 0..scaled(200, 1_000) {
+        let filter = json!({ "toolsListChanged": true, "resourceSubscriptions": ["world://a"] });
+        streams.push(open(&world.service, super::socket::listen(filter)).await);
+    }
+    let before = memory();
+    for _ in 0..scaled(200, 2_000) {
+        world.registry.resource_updated("world://a");
+        world.registry.replace(Tool::new("late", || async { "late" })).unwrap();
+    }
+    let grown = memory().saturating_sub(before);
+    assert!(grown <= 16 << 20, "{grown} bytes");
+    for mut stream in streams {
+        let mut methods = Vec::new();
+        for _ in 0..3 {
+            methods.push(stream.next().await.unwrap().method());
+        }
+        let expected = ["subscriptions/acknowledged", "resources/updated", "tools/list_changed"];
+        assert_eq!(methods, expected.map(|name| format!("notifications/{name}")));
+        let more = tokio::time::timeout(Duration::from_millis(1), stream.next());
+        assert!(more.await.is_err());
+    }
+    world.service_is_alive().await;
+}
+
+#[tokio::test]
+async fn panics_among_many_calls_hurt_nobody() {
+    let world = World::new();
+    let session = Session::open(&world.service, Revision::V2025_11_25).await;
+    for number in 0..scaled(200, 10_000) {
+        let tool = if number % 10 == 0 { "panics" } else { "who" };
+        let legacy = send(&world.service, session.call(number, tool, json!({}))).await;
+        let modern = send(&world.service, super::client::call(number, tool)).await;
+        for answer in [legacy, modern] {
+            assert_eq!(answer.json()["id"], number);
+            assert_eq!(answer.code(), (tool == "panics").then_some(-32603));
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Servers over HTTP: every client in its own revision, and what abuse does to none of them.
+//!
+//! In memory where that is enough, on loopback sockets where it is not. `BOWLINE_FULL=1` runs the
+//! full sizes.
+
+#![expect(clippy::unwrap_used, reason = "all of it is tests")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values, not references")]
+
+mod abuse;
+mod classification;
+mod client;
+mod gate;
+mod legacy;
+mod load;
+mod modern;
+mod regression;
+mod slow;
+mod socket;
+mod sse;
+mod stop;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(target_os = "linux")]
+mod vanish;
+mod world;

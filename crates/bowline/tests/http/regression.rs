@@ -1,0 +1,115 @@
+//! What the official conformance suite asks for or the official clients met with, and no other
+//! test looked at.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::time::Duration;
+
+use bowline::http::{Body, HttpService};
+use bowline::{Context, Server, Tool};
+use http::{Request, Response};
+use http_body::Body as _;
+use serde_json::{Value, json};
+
+/// A server with a tool that lets its client go, then works on, and one that is done at once.
+fn service() -> HttpService {
+    let patient = Tool::new("patient", |context: Context, _: Value| async move {
+        context.progress(1.0, None, "before");
+        context.release_stream();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        context.progress(2.0, None, "after");
+        "done"
+    });
+    let quick = Tool::new("quick", |context: Context, _: Value| async move {
+        context.progress(1.0, None, "before");
+        "done"
+    });
+    Server::new("test", "1").with(patient).with(quick).http().into_service().unwrap()
+}
+
+async fn send(service: &HttpService, headers: &[(&str, &str)], body: &Value) -> Response<Body> {
+    let method = if body.is_null() { "GET" } else { "POST" };
+    let mut request = Request::builder()
+        .method(method)
+        .uri("/mcp")
+        .header("host", "localhost")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    service.handle(request.body(body.to_string()).unwrap()).await
+}
+
+/// Everything until the body ends.
+async fn read(response: Response<Body>) -> String {
+    let mut body = pin!(response.into_body());
+    let mut all = Vec::new();
+    let rest = async {
+        while let Some(Ok(frame)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            all.extend_from_slice(frame.data_ref().unwrap());
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), rest).await.expect("the body ends");
+    String::from_utf8(all).unwrap()
+}
+
+/// Calls a tool in a session of a revision; gives the session and what its stream said.
+async fn call(service: &HttpService, name: &str, revision: &str) -> (String, String) {
+    let client = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": client });
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+    let opened = send(service, &[], &hello).await;
+    let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", revision)];
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(send(service, &headers, &ready).await.status(), 202);
+    let meta = json!({ "progressToken": "t" });
+    let params = json!({ "name": name, "arguments": {}, "_meta": meta });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let said = read(send(service, &headers, &call).await).await;
+    (session, said)
+}
+
+#[tokio::test]
+async fn a_client_that_was_let_go_comes_back_for_the_answer() {
+    let service = service();
+    let (session, said) = call(&service, "patient", "2025-11-25").await;
+    assert!(said.starts_with("id: ") && said.contains("retry: "), "{said}");
+    assert!(!said.contains("done"), "{said}");
+    let id = said.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    let headers = [
+        ("mcp-session-id", session.as_str()),
+        ("mcp-protocol-version", "2025-11-25"),
+        ("last-event-id", id),
+    ];
+    let rest = read(send(&service, &headers, &Value::Null).await).await;
+    // Nothing is lost, and nothing comes twice.
+    let all = format!("{said}{rest}");
+    for (what, times) in [("before", 1), ("after", 1), ("done", 1)] {
+        assert_eq!(all.matches(what).count(), times, "{what}: {all}");
+    }
+    assert!(rest.contains("after") && rest.contains("done"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_client_that_could_not_come_back_is_kept() {
+    for revision in ["2025-03-26", "2025-06-18"] {
+        let (_, said) = call(&service(), "patient", revision).await;
+        for what in ["before", "after", "done"] {
+            assert!(said.contains(what), "{revision}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_reports_and_never_waits_is_answered() {
+    for revision in ["2025-03-26", "2025-11-25"] {
+        let (_, said) = call(&service(), "quick", revision).await;
+        for what in ["before", "done"] {
+            assert_eq!(said.matches(what).count(), 1, "{revision}: {said}");
+        }
+    }
+}

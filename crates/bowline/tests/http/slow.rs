@@ -1,0 +1,228 @@
+//! Clients that send slowly, not at all, or without end: bounded, while others are served.
+
+use std::time::Duration;
+
+use bowline::http::HttpLimits;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::client::{call, scaled, soon};
+use super::socket::{Running, alone, listen, memory, read_to_end, read_until, wire};
+
+fn impatient() -> HttpLimits {
+    HttpLimits {
+        head: Duration::from_millis(300),
+        body_idle: Duration::from_millis(300),
+        ..HttpLimits::default()
+    }
+}
+
+/// Sends `beginning` on many connections and nothing more; gives what came back on each.
+async fn begin(server: &Running, beginning: &str, count: usize) -> Vec<String> {
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let mut stream = server.connect().await;
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    server.is_alive().await;
+    let mut answers = Vec::new();
+    for mut stream in streams {
+        answers.push(read_to_end(&mut stream).await);
+    }
+    answers
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_or_too_little_are_closed() {
+    let server = Running::with_limits(impatient()).await;
+    let count = scaled(50, 1_000);
+    for beginning in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM\r\n", "POST /mcp HTTP/1.1\r\nhost: loc"] {
+        let answers = begin(&server, beginning, count).await;
+        assert!(
+            answers.iter().all(|answer| answer.is_empty() || answer.starts_with("HTTP/1.1 408")),
+            "{beginning:?}: {:?}",
+            answers[0]
+        );
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_body_that_pauses_is_given_up() {
+    let server = Running::with_limits(impatient()).await;
+    let ask = call(1, "who");
+    let whole = wire(&ask);
+    for answer in begin(&server, &whole[..whole.len() - 5], scaled(50, 1_000)).await {
+        assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_given_up() {
+    let limits = HttpLimits { body_idle: Duration::from_millis(100), ..HttpLimits::default() };
+    let server = Running::with_limits(limits).await;
+    let mut stream = server.connect().await;
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                accept: */*\r\ncontent-length: 1000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut read, mut write) = stream.split();
+    let drip = async {
+        while write.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    };
+    let mut answer = String::new();
+    let read = tokio::io::AsyncReadExt::read_to_string(&mut read, &mut answer);
+    soon("408", async {
+        tokio::select! {
+            // A reset is an end as well.
+            _ = read => {}
+            () = drip => {}
+        }
+    })
+    .await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_drip_within_one_head_is_closed() {
+    let server = Running::with_limits(impatient()).await;
+    let mut stream = server.connect().await;
+    stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n").await.unwrap();
+    let begun = tokio::time::Instant::now();
+    while stream.write_all(b"x-a: b\r\n").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(begun.elapsed() < Duration::from_secs(5), "it goes on for ever");
+    }
+    server.end().await;
+}
+
+/// Writes until the server has had enough; gives what it said and how much it took.
+async fn flood(mut stream: TcpStream, head: &str, piece: &[u8], most: usize) -> (String, usize) {
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut read, mut write) = stream.split();
+    let mut sent = 0;
+    let write = async {
+        while sent < most && write.write_all(piece).await.is_ok() {
+            sent += piece.len();
+        }
+        // What was answered before may still be on its way.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let mut answer = Vec::new();
+    let read = tokio::io::AsyncReadExt::read_to_end(&mut read, &mut answer);
+    soon("an end of the flood", async {
+        tokio::select! { _ = read => {} () = write => {} }
+    })
+    .await;
+    (String::from_utf8_lossy(&answer).into_owned(), sent)
+}
+
+#[tokio::test]
+async fn bodies_without_end_are_refused_in_bounded_memory() {
+    let _alone = alone().await;
+    let server = Running::start(|http| http).await;
+    let before = memory();
+    let count = scaled(8, 64);
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                accept: */*\r\n";
+    let chunked = format!("{head}transfer-encoding: chunked\r\n\r\n");
+    let mut chunk = b"10000\r\n".to_vec();
+    chunk.extend_from_slice(&[b' '; 0x10000]);
+    chunk.extend_from_slice(b"\r\n");
+    let most = scaled(64 << 20, 1 << 30);
+    let floods: Vec<_> = (0..count)
+        .map(|_| {
+            let (address, chunked, chunk) = (server.address, chunked.clone(), chunk.clone());
+            tokio::spawn(async move {
+                let stream = TcpStream::connect(address).await.unwrap();
+                flood(stream, &chunked, &chunk, most).await
+            })
+        })
+        .collect();
+    for flood in floods {
+        server.is_alive().await;
+        let (answer, sent) = flood.await.unwrap();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{answer}");
+        assert!(sent < most, "it took everything");
+    }
+    let grown = memory().saturating_sub(before);
+    assert!(grown <= count * (8 << 20) + (32 << 20), "{grown} bytes");
+
+    // Announced to be too long: refused before any of it is read.
+    let mut stream = server.connect().await;
+    let announced = format!("{head}content-length: 99999999999\r\n\r\n");
+    stream.write_all(announced.as_bytes()).await.unwrap();
+    assert!(read_until(&mut stream, "longer than").await.starts_with("HTTP/1.1 413"));
+    server.is_alive().await;
+    server.end().await;
+}
+
+#[tokio::test]
+async fn heads_without_end_are_refused() {
+    let _alone = alone().await;
+    let server = Running::start(|http| http).await;
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\n";
+    let line = format!("x-{}: {}\r\n", "a".repeat(20), "b".repeat(1_000));
+    for piece in [line.as_bytes(), &[b'a'; 1_000]] {
+        let (answer, sent) = flood(server.connect().await, head, piece, 16 << 20).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+        assert!(sent < 8 << 20, "{sent}");
+    }
+    server.is_alive().await;
+    server.end().await;
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn whoever_reads_nothing_loses_its_connection() {
+    let _alone = alone().await;
+    let limits = HttpLimits { unread: Duration::from_millis(500), ..HttpLimits::default() };
+    let server = Running::start(|http| http.limits(limits).identify(|_| None)).await;
+    let mut stream = server.connect().await;
+    // Many calls on one connection; the answers fill every buffer on the way.
+    let text = "x".repeat(500_000);
+    let arguments = serde_json::json!({ "text": text });
+    let params = serde_json::json!({ "name": "say", "arguments": arguments });
+    let ask = wire(&super::client::modern(1, "tools/call", params));
+    let closed = async { while stream.write_all(ask.as_bytes()).await.is_ok() {} };
+    soon("the end of the connection", closed).await;
+    server.is_alive().await;
+    server.end().await;
+}
+
+#[tokio::test]
+async fn listeners_that_never_read_cost_little() {
+    let _alone = alone().await;
+    let server = Running::start(|http| http).await;
+    let count = scaled(200, 1_000);
+    let before = memory();
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let mut stream = server.connect().await;
+        let ask = listen(serde_json::json!({ "resourceSubscriptions": ["world://a"] }));
+        stream.write_all(wire(&ask).as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    let mut reader = server.connect().await;
+    let ask = listen(serde_json::json!({ "resourceSubscriptions": ["world://a", "world://z"] }));
+    reader.write_all(wire(&ask).as_bytes()).await.unwrap();
+    read_until(&mut reader, "acknowledged").await;
+    for number in 0..scaled(5_000, 100_000) {
+        server.registry.resource_updated("world://a");
+        if number % 100 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    server.registry.resource_updated("world://z");
+    read_until(&mut reader, "world://z").await;
+    let grown = memory().saturating_sub(before);
+    // Sockets buffer in the kernel; what is ours is hyper's buffers and one pending change each.
+    assert!(grown <= (32 << 20) + count * (64 << 10), "{grown} bytes");
+    server.is_alive().await;
+    drop(streams);
+    server.end().await;
+}

@@ -1,0 +1,129 @@
+//! A server on a loopback socket, and clients that write bytes of their own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline::http::{Http, HttpLimits};
+use bowline::{Registry, ServeError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::client::{Ask, call, modern, soon};
+use super::world::{Seen, identified, server};
+
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) registry: Registry,
+    pub(crate) seen: Arc<Seen>,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Running {
+    pub(crate) async fn start(change: impl FnOnce(Http) -> Http) -> Self {
+        let seen = Arc::new(Seen::default());
+        let server = server(&seen);
+        let registry = server.registry();
+        let http = change(identified(server.http()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let served = tokio::spawn(http.serve_until(listener, async {
+            // Dropped means stopped.
+            let _ = stopped.await;
+        }));
+        Self { address, registry, seen, stop: Some(stop), served }
+    }
+
+    pub(crate) async fn with_limits(limits: HttpLimits) -> Self {
+        Self::start(|http| http.limits(limits)).await
+    }
+
+    pub(crate) async fn connect(&self) -> TcpStream {
+        soon("a connection", TcpStream::connect(self.address)).await.unwrap()
+    }
+
+    /// Sends a request on a connection of its own and reads everything until that ends.
+    pub(crate) async fn exchange(&self, ask: &Ask) -> String {
+        let mut stream = self.connect().await;
+        let ask = ask.clone().with("connection", "close");
+        stream.write_all(wire(&ask).as_bytes()).await.unwrap();
+        read_to_end(&mut stream).await
+    }
+
+    /// Checks that an honest client is answered, and soon.
+    pub(crate) async fn is_alive(&self) {
+        let asked = tokio::time::Instant::now();
+        let answer = self.exchange(&call("alive", "who")).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("nobody"), "{answer}");
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    }
+
+    pub(crate) fn tell_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Stops it, and checks that it ends well.
+    pub(crate) async fn end(mut self) {
+        self.tell_to_stop();
+        soon("the end", self.served).await.unwrap().unwrap();
+    }
+}
+
+/// A request as HTTP/1.1 writes it.
+pub(crate) fn wire(ask: &Ask) -> String {
+    let mut text = format!("{} {} HTTP/1.1\r\n", ask.method, ask.path);
+    for (name, value) in &ask.headers {
+        text.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap()));
+    }
+    if !ask.body.is_empty() {
+        text.push_str(&format!("content-length: {}\r\n", ask.body.len()));
+    }
+    text.push_str("\r\n");
+    text.push_str(&ask.body);
+    text
+}
+
+/// Everything until the connection ends, however it ends.
+pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut all = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        match soon("the end of a connection", stream.read(&mut chunk)).await {
+            Ok(0) | Err(_) => return String::from_utf8_lossy(&all).into_owned(),
+            Ok(read) => all.extend_from_slice(&chunk[..read]),
+        }
+    }
+}
+
+/// Reads until a text has come.
+pub(crate) async fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut all = Vec::new();
+    let mut chunk = [0; 4096];
+    while !String::from_utf8_lossy(&all).contains(text) {
+        let read = soon(text, stream.read(&mut chunk)).await.unwrap();
+        assert!(read > 0, "ended before {text}: {}", String::from_utf8_lossy(&all));
+        all.extend_from_slice(&chunk[..read]);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+pub(crate) fn listen(filter: serde_json::Value) -> Ask {
+    modern(1, "subscriptions/listen", serde_json::json!({ "notifications": filter }))
+}
+
+/// One at a time: tests that look at the memory of the process, and those that use much of it.
+pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
+    static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    ALONE.lock().await
+}
+
+/// Bytes of memory that this process uses.
+pub(crate) fn memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    pages.unwrap_or(0) * 4096
+}

@@ -1,0 +1,132 @@
+//! A client that vanishes without a word: its host is gone, and no packet says so.
+//!
+//! Needs `ip` and the right to make a network namespace; passes with a note without them.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bowline::http::HttpLimits;
+use bowline::{Server, Tool};
+use tokio::net::TcpListener;
+
+use super::client::{call, soon};
+use super::socket::wire;
+
+/// A second host, joined to this one by a cable that can be cut. Gone when it is dropped.
+struct Host {
+    namespace: String,
+    cable: String,
+    subnet: String,
+    client: Option<Child>,
+}
+
+impl Host {
+    fn new() -> Option<Self> {
+        let number = std::process::id() % 250;
+        let host = Self {
+            namespace: format!("bowline-{number}"),
+            cable: format!("bow{number}"),
+            subnet: format!("10.213.{number}"),
+            client: None,
+        };
+        let Self { namespace, cable, subnet, .. } = &host;
+        let is_made = ip(&format!("netns add {namespace}"))
+            && ip(&format!("link add {cable} type veth peer name far netns {namespace}"))
+            && ip(&format!("addr add {subnet}.1/30 dev {cable}"))
+            && ip(&format!("link set {cable} up"))
+            && ip(&format!("-n {namespace} addr add {subnet}.2/30 dev far"))
+            && ip(&format!("-n {namespace} link set far up"));
+        is_made.then_some(host)
+    }
+
+    /// Sends a request from there and keeps the connection.
+    fn send(&mut self, port: u16, request: &str) {
+        let to = format!("{}.1/{port}", self.subnet);
+        // Not a byte more than the request: a connection with something left to read is not
+        // watched for its end.
+        let script = format!("exec 3<>/dev/tcp/{to} && printf %s \"$REQUEST\" >&3; exec sleep 120");
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace, "bash", "-c", &script]);
+        command.env("REQUEST", request);
+        self.client = Some(command.stdout(Stdio::null()).spawn().unwrap());
+    }
+
+    /// The host is gone: packets to it go out, and nothing comes back. A link that is down on this
+    /// side would be no test, since the kernel holds its own failure to send against nobody.
+    fn cut(&self) {
+        assert!(ip(&format!("-n {} addr flush dev far", self.namespace)));
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(client) = &mut self.client {
+            let _ = client.kill();
+            let _ = client.wait();
+        }
+        ip(&format!("netns delete {}", self.namespace));
+        ip(&format!("link delete {}", self.cable));
+    }
+}
+
+fn ip(arguments: &str) -> bool {
+    let mut command = Command::new("ip");
+    command.args(arguments.split(' ')).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Counts the handlers that are alive.
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_vanishes_frees_its_place_and_its_handler() {
+    let Some(mut host) = Host::new() else {
+        println!("skipped: this needs `ip` and the right to make a network namespace");
+        return;
+    };
+    let alive = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&alive);
+    // It says nothing at all: only the kernel can find out that nobody is there.
+    let wait = Tool::new("work", move || {
+        let alive = Alive::new(&counted);
+        async move {
+            let _alive = alive;
+            std::future::pending::<String>().await
+        }
+    });
+    let limits = HttpLimits { unread: Duration::from_secs(3), ..HttpLimits::default() };
+    let listener = TcpListener::bind(format!("{}.1:0", host.subnet)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let http = Server::new("waits", "1.0.0").with(wait).http().limits(limits);
+    let http = http.allow_host(&format!("{}.1", host.subnet)).unwrap();
+    let serving = tokio::spawn(http.serve_until(listener, std::future::pending()));
+
+    let request =
+        wire(&call(1, "work")).replace("host: localhost", &format!("host: {}.1", host.subnet));
+    host.send(port, &request);
+    soon("the handler to start", until(&alive, 1)).await;
+    host.cut();
+    soon("the handler to be dropped", until(&alive, 0)).await;
+    serving.abort();
+}
+
+async fn until(alive: &AtomicUsize, wanted: usize) {
+    while alive.load(Ordering::SeqCst) != wanted {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
