@@ -1,0 +1,147 @@
+//! Lets the official conformance suite judge a server of ours.
+//!
+//! `conformance/` holds the server and says which release of the suite; it is installed and run in
+//! `target/conformance`. A warning of the suite is a failure here: what a server should do, ours
+//! does.
+
+mod verdict;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::verdict::Verdict;
+use crate::install::{Environment, Language};
+use crate::options::Options;
+use crate::process::{Ran, command, run};
+use crate::server::Server;
+use crate::step::Outcome;
+
+const SUITE: Environment = Environment {
+    source: "conformance",
+    place: "target",
+    folder: "conformance",
+    inputs: &[".npmrc", "package.json", "package-lock.json"],
+    language: Language::Node(22),
+};
+const PLACE: &str = "target/conformance";
+
+/// Scenarios that are run together.
+struct Set {
+    name: &'static str,
+    arguments: &'static str,
+    /// How many there are: none may go missing unseen.
+    scenarios: usize,
+}
+
+const fn set(name: &'static str, arguments: &'static str, scenarios: usize) -> Set {
+    Set { name, arguments, scenarios }
+}
+
+const SETS: &[Set] = &[
+    set("required by 2025-11-25", "--requirements 2025-11-25", 33),
+    set("required by 2026-07-28", "--requirements 2026-07-28", 50),
+    set("all of 2025-03-26", "--suite all --spec-version 2025-03-26", 1),
+    set("all of 2025-06-18", "--suite all --spec-version 2025-06-18", 27),
+    set("all of 2025-11-25", "--suite all --spec-version 2025-11-25", 33),
+    set("all of 2026-07-28", "--suite all --spec-version 2026-07-28", 40),
+    set("all, with extensions", "--suite all", 65),
+];
+
+/// Scenarios that may fail, by how their names begin, and why.
+const NOT_YET: &[(&str, &str)] = &[
+    ("tasks-", "the tasks extension is to come"),
+    ("sep-2640-", "the skills extension is to come"),
+];
+
+/// Installs the suite, builds and starts the server, and runs one set after the other: they share
+/// the server, and one changes its lists.
+pub(crate) fn step(_: &Options) -> Outcome {
+    match judge() {
+        Ok(judged) => outcome(&judged),
+        Err(why) => Outcome::one(false, why),
+    }
+}
+
+fn judge() -> Result<Vec<(&'static Set, Verdict)>, String> {
+    let suite = Suite::install()?;
+    let Ran { ok, output } = run(command("cargo build --quiet --package bowline-conformance"));
+    if !ok {
+        return Err(output);
+    }
+    let server = Server::start("target/debug/conformance-server", "--port", PLACE)?;
+    SETS.iter().map(|set| Ok((set, suite.run(set, &server)?))).collect()
+}
+
+/// The suite, installed.
+struct Suite {
+    node: PathBuf,
+}
+
+impl Suite {
+    fn install() -> Result<Self, String> {
+        fs::create_dir_all(PLACE).map_err(|error| format!("{PLACE}: {error}"))?;
+        for input in SUITE.inputs {
+            fs::copy(Path::new(SUITE.source).join(input), Path::new(PLACE).join(input))
+                .map_err(|error| format!("{input}: {error}"))?;
+        }
+        Ok(Self { node: SUITE.install()? })
+    }
+
+    fn run(&self, set: &Set, server: &Server) -> Result<Verdict, String> {
+        let results = Path::new(PLACE).join("results").join(set.name.replace([' ', ','], "-"));
+        // What an earlier run left there must not count.
+        let _ = fs::remove_dir_all(&results);
+        let mut suite = Command::new(&self.node);
+        let program = Path::new(PLACE).join("node_modules/.bin/conformance");
+        suite.arg(program).args(["server", "--url", &server.url("/mcp")]);
+        suite.args(set.arguments.split(' ')).arg("--output-dir").arg(&results);
+        let Ran { ok, output } = run(suite);
+        let mut verdict = Verdict::read(&results)?;
+        verdict.finish(set.scenarios, ok, &output);
+        Ok(verdict)
+    }
+}
+
+fn outcome(judged: &[(&Set, Verdict)]) -> Outcome {
+    let mut problems: Vec<String> = Vec::new();
+    for (set, verdict) in judged {
+        let of_set = verdict.problems.iter().map(|problem| format!("{}: {problem}", set.name));
+        problems.extend(of_set);
+    }
+    problems.extend(stale(judged));
+    let passed = judged.iter().map(|(_, verdict)| verdict.passed).sum();
+    Outcome {
+        passed,
+        failed: problems.len().try_into().unwrap_or(u64::MAX),
+        note: format!("{passed} checks in {} sets", judged.len()),
+        output: problems.join("\n"),
+        table: table(judged),
+    }
+}
+
+/// Whatever may fail and does not is to be taken off the list.
+fn stale(judged: &[(&Set, Verdict)]) -> Vec<String> {
+    let excuses = |prefix: &str| {
+        judged.iter().flat_map(|(_, verdict)| &verdict.excused).any(|name| name.starts_with(prefix))
+    };
+    let stale = NOT_YET.iter().filter(|(prefix, _)| !excuses(prefix));
+    stale.map(|(prefix, why)| format!("`{prefix}` passes, yet may fail ({why})")).collect()
+}
+
+fn table(judged: &[(&Set, Verdict)]) -> String {
+    let row = |first: &str, cells: [String; 6]| {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>11}")).collect();
+        format!("    {first:24}{cells}\n")
+    };
+    let head = ["scenarios", "passed", "failed", "warned", "skipped", "not yet"];
+    let mut table = row("", head.map(str::to_owned));
+    for (set, verdict) in judged {
+        let scenarios = verdict.scenarios - verdict.excused.len();
+        let counts = [verdict.passed, verdict.failed, verdict.warned, verdict.skipped];
+        let [passed, failed, warned, skipped] = counts.map(|count| count.to_string());
+        let not_yet = verdict.excused.len().to_string();
+        table += &row(set.name, [scenarios.to_string(), passed, failed, warned, skipped, not_yet]);
+    }
+    table
+}

@@ -1,0 +1,126 @@
+//! Where programs of other languages are installed, and when that has to be done again.
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{Ran, command, run};
+
+/// A set of packages of another language, by name and version.
+pub(crate) struct Environment {
+    /// Where its inputs are.
+    pub(crate) source: &'static str,
+    /// Where copies of them are.
+    pub(crate) place: &'static str,
+    /// Its folder below `place`.
+    pub(crate) folder: &'static str,
+    /// What says which packages, below `source`.
+    pub(crate) inputs: &'static [&'static str],
+    pub(crate) language: Language,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Language {
+    /// The oldest Node that will do.
+    Node(u32),
+    Python,
+}
+
+impl Environment {
+    /// Installs the packages, unless they are there. Gives the program that runs scripts with them.
+    pub(crate) fn install(&self) -> Result<PathBuf, String> {
+        let folder = Path::new(self.place).join(self.folder);
+        let Ran { output: release, .. } = run(command(self.language.release()));
+        let stamp = folder.join(".installed");
+        let wanted = self.wanted(&release)?;
+        let (lines, program) = match self.language {
+            Language::Node(oldest) => node(&folder, &release, oldest),
+            Language::Python => venv(&folder, &Path::new(self.place).join(self.inputs[0])),
+        };
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(program);
+        }
+        // Half of an installation must not pass for a whole one.
+        let _ = fs::remove_file(&stamp);
+        for line in lines {
+            let Ran { ok, output } = run(command(&line));
+            if !ok {
+                let source = self.source;
+                let inputs: Vec<_> =
+                    self.inputs.iter().map(|input| format!("{source}/{input}")).collect();
+                let inputs = inputs.join(", ");
+                return Err(format!(
+                    "what {inputs} asks for could not be installed; \
+                     without a network, only what an earlier run has installed is there.\n\n{output}"
+                ));
+            }
+        }
+        fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+        Ok(program)
+    }
+
+    /// The inputs themselves: more honest than a digest, and small.
+    fn wanted(&self, release: &str) -> Result<String, String> {
+        let mut text = release.to_owned();
+        for input in self.inputs {
+            let path = Path::new(self.source).join(input);
+            text += &fs::read_to_string(&path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(text)
+    }
+}
+
+impl Language {
+    /// Prints which of the language's releases is at hand.
+    fn release(self) -> &'static str {
+        match self {
+            Self::Node(_) => "node --version",
+            Self::Python => "python3 --version",
+        }
+    }
+}
+
+/// The Node at hand if it will do, and else one from a package.
+fn node(folder: &Path, release: &str, oldest: u32) -> (Vec<String>, PathBuf) {
+    let install =
+        format!("npm ci --prefix {} --ignore-scripts --no-audit --no-fund", folder.display());
+    if major(release).is_some_and(|major| major >= oldest) {
+        return (vec![install + " --omit=optional"], "node".into());
+    }
+    let arch = if ARCH == "aarch64" { "arm64" } else { "x64" };
+    (vec![install], folder.join(format!("node_modules/node-linux-{arch}/bin/node")))
+}
+
+fn venv(folder: &Path, requirements: &Path) -> (Vec<String>, PathBuf) {
+    let program = folder.join("bin/python");
+    let lines = vec![
+        format!("python3 -m venv --clear {}", folder.display()),
+        format!(
+            "{} -m pip install --quiet --disable-pip-version-check --requirement {}",
+            program.display(),
+            requirements.display()
+        ),
+    ];
+    (lines, program)
+}
+
+/// The first number of a release such as `v20.1.0`, on the last line of what was said.
+fn major(release: &str) -> Option<u32> {
+    let (major, _) = release.lines().last()?.strip_prefix('v')?.split_once('.')?;
+    major.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_node_is_replaced_by_one_from_a_package() {
+        let at = Path::new("x");
+        assert_eq!(node(at, "$ node --version\nv20.1.0\n", 20).1, Path::new("node"));
+        let (lines, program) = node(at, "$ node --version\nv18.19.0\n", 20);
+        assert!(program.ends_with("bin/node"));
+        assert!(!lines[0].contains("--omit"));
+    }
+}

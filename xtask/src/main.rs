@@ -1,0 +1,134 @@
+//! What one does to the repository: test it, tidy it, fuzz it. `cargo xtask` prints the menu.
+//!
+//! Standard library only, so that the one test command starts seconds after a clone.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "commands for people: what they print is what they are for"
+)]
+
+mod conformance;
+mod fuzz;
+mod install;
+mod interop;
+mod need;
+mod options;
+mod process;
+mod server;
+mod step;
+mod steps;
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use options::Options;
+use step::Step;
+
+/// One line of the menu.
+struct Command {
+    name: &'static str,
+    /// What may follow the name, as the menu shows it.
+    takes: &'static [&'static str],
+    about: &'static str,
+    steps: &'static [Step],
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        takes: &[],
+        about: "everything a change must pass; installs what it needs",
+        steps: steps::TEST,
+    },
+    Command { name: "fmt", takes: &[], about: "is the code formatted", steps: &[steps::FMT] },
+    Command {
+        name: "clippy",
+        takes: &[],
+        about: "lints, warnings are errors",
+        steps: &[steps::CLIPPY],
+    },
+    Command {
+        name: "unit",
+        takes: &[],
+        about: "tests, with all features, with none, and in the documentation",
+        steps: &[steps::UNIT, steps::BARE, steps::DOCTEST],
+    },
+    Command {
+        name: "doc",
+        takes: &[],
+        about: "does the documentation build without warnings",
+        steps: &[steps::DOC],
+    },
+    Command {
+        name: "tidy",
+        takes: &[],
+        about: "the rules of CONTRIBUTING.md that no other tool checks",
+        steps: &[steps::TIDY],
+    },
+    Command {
+        name: "interop",
+        takes: &[],
+        about: "the official TypeScript and Python clients walk a server; installs them",
+        steps: &[steps::INTEROP],
+    },
+    Command {
+        name: "conformance",
+        takes: &[],
+        about: "the official conformance suite, against a server of ours",
+        steps: &[steps::CONFORMANCE],
+    },
+    Command {
+        name: "fuzz",
+        takes: &[options::TARGET, options::SECONDS],
+        about: "fuzz one target or all of them, 20 seconds each",
+        steps: &[steps::FUZZ],
+    },
+    Command {
+        name: "deny",
+        takes: &[options::ADVISORIES],
+        about: "licences and sources of dependencies; takes minutes to install, so not in `test`",
+        steps: &[steps::DENY],
+    },
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(name) = arguments.next() else {
+        println!("{}", menu());
+        return ExitCode::SUCCESS;
+    };
+    if ["help", "--help", "-h"].contains(&name.as_str()) {
+        println!("{}", menu());
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        return misused(&format!("`{name}` is no command"));
+    };
+    let options = match Options::parse(command.takes, arguments) {
+        Ok(options) => options,
+        Err(error) => return misused(&format!("{name}: {error}")),
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask is a folder of the repository");
+    if let Err(error) = std::env::set_current_dir(root) {
+        return misused(&format!("{}: {error}", root.display()));
+    }
+    step::run_all(command.steps, &options)
+}
+
+fn misused(error: &str) -> ExitCode {
+    eprintln!("error: {error}\n\n{}", menu());
+    ExitCode::from(2)
+}
+
+fn menu() -> String {
+    let mut text = "cargo xtask <command>\n".to_owned();
+    for command in COMMANDS {
+        let usage = [&[command.name], command.takes].concat().join(" ");
+        text += &format!("\n  {usage:32} {}", command.about);
+    }
+    text
+}

@@ -1,0 +1,85 @@
+//! What may follow a command's name.
+
+/// A target's name, in the menu's words.
+pub(crate) const TARGET: &str = "[target]";
+/// How long to fuzz a target.
+pub(crate) const SECONDS: &str = "[--seconds N]";
+/// Also ask the advisory database.
+pub(crate) const ADVISORIES: &str = "[--advisories]";
+
+/// What was asked for, or what is usual.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) target: Option<String>,
+    pub(crate) seconds: u32,
+    pub(crate) advisories: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { target: None, seconds: 20, advisories: false }
+    }
+}
+
+impl Options {
+    /// Reads arguments of which only those in `takes` are allowed.
+    pub(crate) fn parse(
+        takes: &[&str],
+        mut arguments: impl Iterator<Item = String>,
+    ) -> Result<Self, String> {
+        let mut options = Self::default();
+        while let Some(argument) = arguments.next() {
+            let refused = || Err(format!("`{argument}` means nothing here"));
+            let meant = match argument.as_str() {
+                "--seconds" => SECONDS,
+                "--advisories" => ADVISORIES,
+                flag if flag.starts_with('-') => return refused(),
+                _ => TARGET,
+            };
+            if !takes.contains(&meant) || (meant == TARGET && options.target.is_some()) {
+                return refused();
+            }
+            match meant {
+                SECONDS => options.seconds = seconds(arguments.next())?,
+                ADVISORIES => options.advisories = true,
+                _ => options.target = Some(argument),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn seconds(value: Option<String>) -> Result<u32, String> {
+    // libFuzzer takes zero seconds for no limit at all.
+    value
+        .and_then(|value| value.parse().ok())
+        .filter(|&seconds| seconds > 0)
+        .ok_or_else(|| "--seconds wants a whole number above zero".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(takes: &[&str], line: &str) -> Result<Options, String> {
+        Options::parse(takes, line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn what_is_allowed_is_taken() {
+        let found = parse(&[TARGET, SECONDS], "wire --seconds 3").unwrap();
+        assert_eq!((found.target.as_deref(), found.seconds), (Some("wire"), 3));
+        assert!(parse(&[ADVISORIES], "--advisories").unwrap().advisories);
+        assert_eq!(parse(&[], ""), Ok(Options::default()));
+    }
+
+    #[test]
+    fn the_rest_is_refused() {
+        for line in ["wire", "--seconds 3", "--loud"] {
+            assert!(parse(&[], line).is_err(), "{line}");
+        }
+        for line in ["--seconds", "--seconds 0", "--seconds x", "a b"] {
+            assert!(parse(&[TARGET, SECONDS], line).is_err(), "{line}");
+        }
+    }
+}

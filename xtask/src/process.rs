@@ -1,0 +1,62 @@
+//! Runs a program and keeps everything it says, in the order it said it.
+
+use std::io::{self, Read};
+use std::process::Command;
+
+/// A program that has ended.
+pub(crate) struct Ran {
+    pub(crate) ok: bool,
+    /// The command line, then both outputs.
+    pub(crate) output: String,
+}
+
+/// A command from words that hold no blanks.
+pub(crate) fn command(line: &str) -> Command {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().expect("a command names a program"));
+    command.args(words).env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+/// Waits for the program to end. One that cannot be started has failed.
+pub(crate) fn run(command: Command) -> Ran {
+    let line = display(&command);
+    match capture(command) {
+        Ok((ok, said)) => {
+            Ran { ok, output: format!("$ {line}\n{}", String::from_utf8_lossy(&said)) }
+        }
+        Err(error) => Ran { ok: false, output: format!("$ {line}\ncannot be started: {error}\n") },
+    }
+}
+
+fn capture(mut command: Command) -> io::Result<(bool, Vec<u8>)> {
+    let (mut reader, writer) = io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn()?;
+    // It holds the pipe's writing ends; while they are open, reading does not end.
+    drop(command);
+    let mut said = Vec::new();
+    reader.read_to_end(&mut said)?;
+    Ok((child.wait()?.success(), said))
+}
+
+fn display(command: &Command) -> String {
+    let mut line = command.get_program().to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line += &argument.to_string_lossy();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_has_failed() {
+        let ran = run(command("no-such-program-here --loud"));
+        assert!(!ran.ok);
+        assert!(ran.output.starts_with("$ no-such-program-here --loud\n"));
+    }
+}

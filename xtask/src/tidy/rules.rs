@@ -1,0 +1,193 @@
+//! The rules, each a function from text to problems.
+
+use super::{File, Problem};
+
+const MAX_LINES: usize = 400;
+const MAX_COLUMNS: usize = 100;
+const MAX_ARCHITECTURE: usize = 150;
+
+/// Left behind by somebody who meant to come back.
+const LEFT_BEHIND: &[&str] = &["dbg!", "todo!", "unimplemented!", "FIXME", "XXX"];
+
+/// Folders of one machine.
+const MACHINE_PATHS: &[&str] = &["/work/", "/root/", "/home/"];
+
+/// Where packages come from is the reader's choice, not the repository's.
+const REGISTRIES: &[&str] = &[
+    "crates.io-index",
+    "index.crates.io",
+    "static.crates.io",
+    "registry.npmjs.org",
+    "registry.yarnpkg.com",
+    "pypi.org",
+    "files.pythonhosted.org",
+];
+
+/// What would make the protocol crate wait, look at a clock, or touch the world.
+const IMPURE: &[&str] =
+    &["tokio", "std::io", "std::net", "std::fs", "Instant::now", "SystemTime::now", "println!"];
+
+/// The two commands that a newcomer needs.
+const COMMANDS: &[&str] = &["cargo run --release -- serve", "cargo xtask test"];
+
+/// What is true of the repository as a whole.
+pub(super) fn repository(files: &[File]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let text = |path: &str| {
+        let file = files.iter().find(|file| file.path == path);
+        file.map_or("", |file| file.text.as_str())
+    };
+    let mut report = |path: &str, rule, message| found.push(problem(path, 0, rule, message));
+
+    let readme = text("README.md");
+    for command in COMMANDS.iter().filter(|&&command| !readme.contains(command)) {
+        report("README.md", "readme", format!("does not mention `{command}`"));
+    }
+    let architecture = text("ARCHITECTURE.md");
+    let lines = architecture.lines().count();
+    if lines > MAX_ARCHITECTURE {
+        let message = format!("{lines} lines, {MAX_ARCHITECTURE} are allowed");
+        report("ARCHITECTURE.md", "architecture", message);
+    }
+    for file in files {
+        let folder = file.path.strip_suffix("/Cargo.toml");
+        let Some(name) = folder.and_then(|folder| folder.rsplit('/').next()) else {
+            continue;
+        };
+        if !architecture.contains(&format!("`{name}`")) {
+            report("ARCHITECTURE.md", "architecture", format!("does not name `{name}`"));
+        }
+    }
+    found
+}
+
+/// What is true of every file.
+pub(super) fn file(file: &File, found: &mut Vec<Problem>) {
+    let path = file.path.as_str();
+    for (index, line) in file.text.lines().enumerate() {
+        let mut report =
+            |rule, message: String| found.push(problem(path, index + 1, rule, message));
+        any_line(line, &mut report);
+        if path.ends_with(".rs") {
+            rust_line(line, &mut report);
+        }
+    }
+    if path.ends_with(".rs") {
+        rust_file(file, found);
+    }
+}
+
+fn any_line(line: &str, report: &mut impl FnMut(&'static str, String)) {
+    if line.ends_with([' ', '\t']) {
+        report("blank", "white space at the end".to_owned());
+    }
+    for word in LEFT_BEHIND.iter().filter(|word| has_word(line, word)) {
+        report("word", format!("`{word}`"));
+    }
+    if has_word(line, "TODO") && !names_an_issue(line) {
+        report("word", "`TODO` without an issue, as in `TODO(#12)`".to_owned());
+    }
+    for folder in MACHINE_PATHS.iter().filter(|folder| has_path(line, folder)) {
+        report("machine-path", format!("`{folder}` is a folder of one machine"));
+    }
+    for host in REGISTRIES.iter().filter(|&&host| line.contains(host)) {
+        report("registry", format!("`{host}` is a package registry"));
+    }
+}
+
+fn rust_line(line: &str, report: &mut impl FnMut(&'static str, String)) {
+    if line.contains('\t') {
+        report("blank", "a tab".to_owned());
+    }
+    let columns = line.chars().count();
+    // Code is rustfmt's business, and an address cannot be broken.
+    if is_comment(line) && columns > MAX_COLUMNS && !cannot_be_wrapped(line) {
+        report("columns", format!("{columns} columns, {MAX_COLUMNS} are allowed"));
+    }
+}
+
+fn rust_file(file: &File, found: &mut Vec<Problem>) {
+    let path = file.path.as_str();
+    let mut report = |line, rule, message| found.push(problem(path, line, rule, message));
+    if !file.text.starts_with("//!") {
+        report(1, "opening", "does not open with `//!`: say what the file holds".to_owned());
+    }
+    if path.ends_with("/mod.rs") {
+        report(0, "mod-rs", "`mod.rs`: name it after its folder, beside it".to_owned());
+    }
+    if is_test(path) {
+        return;
+    }
+    let code = lines_without_tests(&file.text);
+    if code > MAX_LINES {
+        let message = format!("{code} lines without tests, {MAX_LINES} are allowed");
+        report(0, "length", message);
+    }
+    if !path.starts_with("crates/bowline-proto/src/") {
+        return;
+    }
+    for (index, line) in file.text.lines().take(code).enumerate() {
+        if is_comment(line) {
+            continue;
+        }
+        for name in IMPURE.iter().filter(|name| has_word(line, name)) {
+            report(index + 1, "pure", format!("`{name}` in the crate without I/O and clock"));
+        }
+    }
+}
+
+fn problem(path: &str, line: usize, rule: &'static str, message: String) -> Problem {
+    Problem { path: path.to_owned(), line, rule, message }
+}
+
+/// Addresses, rows of tables and quoted messages.
+fn cannot_be_wrapped(line: &str) -> bool {
+    let text = line.trim_start().trim_start_matches(['/', '!']).trim_start();
+    line.contains("://") || text.starts_with('|') || text.starts_with("br#")
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+/// Lines above the tests at a file's end.
+fn lines_without_tests(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.windows(2).position(|pair| pair == ["#[cfg(test)]", "mod tests {"]).unwrap_or(lines.len())
+}
+
+/// Whether the word stands there by itself, and not as a part of a longer one.
+fn has_word(line: &str, word: &str) -> bool {
+    let part = |character: Option<char>| character.is_some_and(is_part_of_word);
+    line.match_indices(word).any(|(at, _)| {
+        let after = &line[at + word.len()..];
+        let inside = !word.ends_with('!') && part(after.chars().next());
+        !inside && !part(line[..at].chars().next_back())
+    })
+}
+
+fn is_part_of_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// Whether the folder stands there as an absolute path, and not within a relative one.
+fn has_path(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|before| is_part_of_word(before) || ".-~*}".contains(before))
+    })
+}
+
+fn names_an_issue(line: &str) -> bool {
+    line.match_indices("TODO").all(|(at, word)| {
+        let number = line[at + word.len()..]
+            .strip_prefix("(#")
+            .and_then(|rest| rest.split_once(')'))
+            .map(|(number, _)| number);
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    })
+}
