@@ -63,8 +63,8 @@ impl Pump {
     }
 
     fn publish(&self, lines: &[u8]) {
-        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            self.session.publish(self.stream, line);
+        for frame in stream::frames(lines) {
+            self.session.publish(self.stream, frame);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Responses: JSON, refusals, streams.
 
-use bowline_proto::error::ErrorObject;
+use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::http::{EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status};
-use bowline_proto::revision::{Era, Revision};
+use bowline_proto::revision::{Revision, adapt_error};
 use bowline_proto::wire::{Id, encode_error, encode_fault};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
@@ -82,10 +82,8 @@ pub(super) fn outcome(
 }
 
 /// The code as the revision writes it, which is what the status must fit.
-fn written_code(error: &ErrorObject, revision: Revision) -> bowline_proto::error::ErrorCode {
+fn written_code(error: &ErrorObject, revision: Revision) -> ErrorCode {
     let mut written = ErrorObject::new(error.code, "");
-    if revision.era() == Era::Modern || revision.era() == Era::Legacy {
-        bowline_proto::revision::adapt_error(&mut written, revision);
-    }
+    adapt_error(&mut written, revision);
     written.code
 }

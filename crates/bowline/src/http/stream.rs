@@ -83,9 +83,14 @@ impl Source for Streaming {
 
 /// Frames of an outbox as events. The outbox never holds half a frame.
 pub(super) fn encode_lines(out: &mut Vec<u8>, lines: &[u8]) {
-    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        encode_event(out, None, line);
+    for frame in frames(lines) {
+        encode_event(out, None, frame);
     }
+}
+
+/// The frames in what was taken from an outbox.
+pub(super) fn frames(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    lines.split(|byte| *byte == b'\n').filter(|frame| !frame.is_empty())
 }
 
 /// One message as an event.
