@@ -34,7 +34,8 @@ use serde_json::value::RawValue;
 
 pub use self::batch::{BatchError, parse_batch};
 pub use self::encode::{
-    EncodeError, encode_error, encode_fault, encode_notification, encode_request, encode_response,
+    EncodeError, encode_error, encode_fault, encode_notification, encode_request,
+    encode_request_with, encode_response,
 };
 pub use self::id::Id;
 use crate::error::{ErrorCode, ErrorObject};

@@ -149,6 +149,23 @@ impl<W> Calls<W> {
         true
     }
 
+    /// Who waits for the answer to a call.
+    pub fn waiter(&mut self, id: &Id) -> Option<&mut W> {
+        let waiting = self.waiting.get_mut(&id.as_i64()?)?;
+        Some(&mut waiting.waiter)
+    }
+
+    /// Until when a call waits; progress moves it. `None` for one that waits for ever, or not at
+    /// all.
+    pub fn deadline(&self, id: &Id) -> Option<Instant> {
+        self.waiting.get(&id.as_i64()?)?.deadline
+    }
+
+    /// Which question a call asks, while it waits.
+    pub fn method(&self, id: &Id) -> Option<&str> {
+        self.waiting.get(&id.as_i64()?).map(|waiting| &*waiting.method)
+    }
+
     /// The caller no longer wants the answer. If there is a waiter, cancel on the wire.
     pub fn abandon(&mut self, id: &Id) -> Option<W> {
         let waiting = self.waiting.remove(&id.as_i64()?)?;

@@ -38,7 +38,11 @@ pub struct Connect {
     shaken: Revisions,
     respawn: Once,
     sse: Once,
+    /// The handshake that was refused as a server of HTTP+SSE refuses it.
+    sse_fits: Option<Revision>,
     second_probe: Once,
+    /// A second try in a revision that the server refused and yet lists.
+    same_probe: Once,
     /// What to report if nothing else works.
     refusal: Option<ConnectError>,
 }
@@ -82,7 +86,9 @@ impl Connect {
             shaken: Revisions::NONE,
             respawn: Once::Left,
             sse: Once::Left,
+            sse_fits: None,
             second_probe: Once::Left,
+            same_probe: Once::Left,
             refusal: None,
         }
     }
@@ -169,7 +175,10 @@ impl Connect {
     fn choose(&mut self, theirs: &[String]) -> Action {
         let common = self.common(theirs);
         let mut modern = common.of_era(Era::Modern).iter();
-        match modern.rfind(|revision| !self.probed.contains(*revision)) {
+        let untried = modern.rfind(|revision| !self.probed.contains(*revision));
+        // Another replica may have refused than the one that answers next.
+        let again = || common.newest(Era::Modern).filter(|_| self.same_probe.take());
+        match untried.or_else(again) {
             Some(revision) => self.probe(revision),
             None if common == common.of_era(Era::Modern) && !common.is_empty() => {
                 self.fail(ConnectError::Contradicted)
@@ -200,7 +209,9 @@ impl Connect {
         // An answer that lists revisions comes from servers that refuse instead of offering.
         let theirs = listed(rejection.error.as_ref()).unwrap_or_default();
         let offered = self.common(&theirs).newest(Era::Legacy);
+        let is_unknown_method = code == Some(ErrorCode::METHOD_NOT_FOUND);
         let sse_fits = matches!(rejection.status, Some(400 | 404 | 405));
+        self.sse_fits = Some(asked).filter(|_| sse_fits && !is_modern && !is_unknown_method);
         let spoke = |why: &ConnectError| *why != ConnectError::TimedOut;
         let probe_was_answered = self.refusal.as_ref().is_some_and(spoke);
         self.refusal = Some(ConnectError::Refused(rejection));
@@ -213,10 +224,8 @@ impl Connect {
         {
             return self.probe(modern);
         }
-        let is_unknown_method = code == Some(ErrorCode::METHOD_NOT_FOUND);
-        if sse_fits && !is_modern && !is_unknown_method && self.sse.take() {
-            self.state = State::ExpectEndpoint(asked);
-            return Action::OpenSse;
+        if let Some(action) = self.open_sse() {
+            return action;
         }
         if !theirs.is_empty() && self.common(&theirs).is_empty() {
             return self.fall_back_to_listed(&theirs);
@@ -274,8 +283,17 @@ impl Connect {
         self.refusal.get_or_insert(why);
         match untried {
             Some(legacy) => self.shake(legacy),
-            None => self.give_up(),
+            None => self.open_sse().unwrap_or_else(|| self.give_up()),
         }
+    }
+
+    /// Looks for HTTP+SSE, if the handshake was refused as its servers do, once.
+    fn open_sse(&mut self) -> Option<Action> {
+        let asked = self.sse_fits.take()?;
+        self.sse.take().then(|| {
+            self.state = State::ExpectEndpoint(asked);
+            Action::OpenSse
+        })
     }
 
     /// The server is modern; a handshake makes sense only for what it lists.

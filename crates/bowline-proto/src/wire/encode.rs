@@ -47,6 +47,28 @@ pub fn encode_request<P: Serialize + ?Sized>(
     })
 }
 
+/// Appends a request whose parameters, one JSON object, `fill` appends itself.
+///
+/// For whoever holds them as text already. What `fill` writes is not looked at.
+pub fn encode_request_with(
+    out: &mut Vec<u8>,
+    id: &Id,
+    method: &str,
+    fill: impl FnOnce(&mut Vec<u8>),
+) {
+    whole(out, method, |out| {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        write(out, id)?;
+        out.extend_from_slice(br#","method":"#);
+        write(out, method)?;
+        out.extend_from_slice(br#","params":"#);
+        fill(out);
+        out.push(b'}');
+        Ok(())
+    })
+    .expect("an id and a string have a JSON form");
+}
+
 /// Appends a notification.
 ///
 /// # Errors

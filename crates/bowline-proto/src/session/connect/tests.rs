@@ -137,8 +137,8 @@ fn an_unsupported_version_is_an_answer_of_the_modern_era() {
     check(Http, ALL, &[refused], &[PROBE_HTTP, SHAKE]);
     check(Http, ALL, &["dn:400 -32022 2024-11-05"], &[PROBE_HTTP, "initialize 2024-11-05"]);
     check(Http, ALL, &["dn:400 -32022 2099-01-01"], &[PROBE_HTTP, "disjoint 2099-01-01"]);
-    let contradicted = [PROBE, "failed: Contradicted"];
-    check(Stream, ALL, &["dn:-32022 2026-07-28"], &contradicted);
+    let contradicted = [PROBE, PROBE, "failed: Contradicted"];
+    check(Stream, ALL, &["dn:-32022 2026-07-28"; 2], &contradicted);
     check(Http, Revisions::MODERN, &[refused], &[PROBE_HTTP, "disjoint 2025-11-25 2025-06-18"]);
     for code in ["-32020", "-32021"] {
         let mut connect = Connect::new(Http, ALL);
@@ -235,6 +235,11 @@ fn what_is_known_saves_the_question_and_is_looked_at_once_if_wrong() {
         let way = [SHAKE, PROBE_HTTP, MODERN];
         check_known(Http, ALL, legacy, &[refusal, "d:2026-07-28"], &way);
     }
+    // The oldest transport was fallen back to last time, and is again.
+    let way = [SHAKE, PROBE_HTTP, "get", SHAKE, "done 2024-11-05"];
+    check_known(Http, ALL, legacy, &["in:404", "dn:404", "endpoint", "i:2024-11-05"], &way);
+    let way = [SHAKE, PROBE_HTTP, "refused: HTTP 404"];
+    check_known(Http, ALL, legacy, &["in:404", "dn:404 -32601"], &way);
     // What is not enabled is not known.
     check_known(Http, Revisions::LEGACY, modern, &[], &[SHAKE]);
     check_known(Http, Revisions::MODERN, legacy, &[], &[PROBE_HTTP]);
