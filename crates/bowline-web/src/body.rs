@@ -1,0 +1,105 @@
+//! Bodies: what is sent, in one piece, and what comes, as a stream.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::WebError;
+
+/// The body of an answer, as it comes. Dropping it gives up the rest.
+pub struct Body {
+    incoming: Incoming,
+    host: Arc<str>,
+}
+
+impl Body {
+    pub(crate) fn new(incoming: Incoming, host: Arc<str>) -> Self {
+        Self { incoming, host }
+    }
+
+    /// The next bytes; `None` is the end. Trailers are left out.
+    ///
+    /// # Errors
+    /// When the connection ends before the body does.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: what has not been given out comes with the next call.
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, WebError>> {
+        loop {
+            let next = |cx: &mut Context<'_>| http_body::Body::poll_frame(Pin::new(&mut *self), cx);
+            match std::future::poll_fn(next).await? {
+                Ok(frame) => match frame.into_data() {
+                    Ok(bytes) if bytes.is_empty() => {}
+                    Ok(bytes) => return Some(Ok(bytes)),
+                    Err(_) => {}
+                },
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = WebError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, WebError>>> {
+        let host = Arc::clone(&self.host);
+        Pin::new(&mut self.incoming)
+            .poll_frame(cx)
+            .map_err(|error| WebError::from_http(&host, error))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body(from {})", self.host)
+    }
+}
+
+/// The body of a request.
+pub(crate) struct Whole(Option<Bytes>);
+
+impl Whole {
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        Self(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+}
+
+impl http_body::Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let length = self.0.as_ref().map_or(0, Bytes::len);
+        SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+    }
+}

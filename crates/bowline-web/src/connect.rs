@@ -1,0 +1,203 @@
+//! From a URL to a connection: guard, proxy, TCP, TLS, within one deadline.
+
+use std::convert::Infallible;
+use std::future::{Future, Ready, ready};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::Intercept;
+use hyper_util::rt::TokioIo;
+use tower_service::Service;
+
+use crate::error::{CONNECTING, Cause};
+use crate::host::Target;
+use crate::proxy::Route;
+use crate::stream::{Io, Stream};
+use crate::tls::Tls;
+use crate::{Reach, WebError};
+
+/// Opens connections.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    pub(crate) reach: Arc<Reach>,
+    pub(crate) route: Arc<Route>,
+    pub(crate) tls: Tls,
+    pub(crate) timeout: Duration,
+}
+
+type Opening<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = WebError;
+    type Future = Opening<Stream, WebError>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), WebError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move {
+            let target = Target::parse(&uri)?;
+            let late = WebError::TimedOut {
+                host: target.name(),
+                what: CONNECTING,
+                after: connector.timeout,
+            };
+            tokio::time::timeout(connector.timeout, connector.open(&uri, &target))
+                .await
+                .unwrap_or(Err(late))
+        })
+    }
+}
+
+impl Connector {
+    async fn open(&self, uri: &Uri, target: &Target) -> Result<Stream, WebError> {
+        let Some(proxy) = self.route.proxy_for(uri, target) else {
+            let addresses = self.reach.resolve(target).await?;
+            let io = dial(addresses, self.timeout)
+                .await
+                .map_err(|source| WebError::Connect { host: target.name(), source })?;
+            return self.finish(target, io).await;
+        };
+        self.reach.check_behind_proxy(target).await?;
+        let failed = |source| WebError::Proxy {
+            host: target.name(),
+            proxy: proxy.uri().authority().map_or_else(String::new, ToString::to_string),
+            source,
+        };
+        let is_socks = proxy.uri().scheme_str().is_some_and(|scheme| scheme.starts_with("socks"));
+        if !target.secure && !is_socks {
+            let io = self.reach_proxy(&proxy).await.map_err(failed)?;
+            return Ok(Stream { io: TokioIo::new(io), is_to_proxy: true, is_http2: false });
+        }
+        let io = self.tunnel(&proxy, target).await.map_err(failed)?;
+        self.finish(target, io).await
+    }
+
+    /// TLS, where the URL wants it.
+    async fn finish(&self, target: &Target, io: Box<dyn Io>) -> Result<Stream, WebError> {
+        if !target.secure {
+            return Ok(Stream { io: TokioIo::new(io), is_to_proxy: false, is_http2: false });
+        }
+        let secret = self
+            .tls
+            .with_host(&target.host.text(), io)
+            .await
+            .map_err(|source| WebError::Tls { host: target.name(), source })?;
+        let is_http2 = secret.is_http2;
+        Ok(Stream { io: TokioIo::new(secret.io), is_to_proxy: false, is_http2 })
+    }
+
+    /// A connection to the host through the proxy.
+    async fn tunnel(&self, proxy: &Intercept, target: &Target) -> Result<Box<dyn Io>, Cause> {
+        // The host as it was checked, whatever its spelling in the URL was.
+        let destination: Uri = format!("https://{}/", target.name()).parse().map_err(cause)?;
+        let way = ToProxy { connector: self.clone(), proxy: proxy.clone() };
+        let io = match proxy.uri().scheme_str() {
+            Some(scheme @ ("socks5" | "socks5h")) => {
+                let mut socks =
+                    SocksV5::new(proxy.uri().clone(), way).local_dns(scheme == "socks5");
+                if let Some((user, password)) = proxy.raw_auth() {
+                    socks = socks.with_auth(user.to_owned(), password.to_owned());
+                }
+                socks.call(destination).await.map_err(cause)?
+            }
+            Some("http" | "https") => {
+                let mut tunnel = Tunnel::new(proxy.uri().clone(), way);
+                if let Some(credentials) = proxy.basic_auth() {
+                    tunnel = tunnel.with_auth(credentials.clone());
+                }
+                tunnel.call(destination).await.map_err(cause)?
+            }
+            _ => return Err(cause(std::io::Error::other("the scheme of the proxy is not known"))),
+        };
+        Ok(io.into_inner())
+    }
+
+    /// A connection to the proxy itself. It was configured, not given by a peer, so that it may be
+    /// anywhere.
+    async fn reach_proxy(&self, proxy: &Intercept) -> Result<Box<dyn Io>, Cause> {
+        let uri = proxy.uri();
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let standard_port = match uri.scheme_str() {
+            Some("https") => 443,
+            Some("http") => 80,
+            _ => 1080,
+        };
+        let port = uri.port_u16().unwrap_or(standard_port);
+        let addresses =
+            tokio::net::lookup_host((host.as_str(), port)).await.map_err(cause)?.collect();
+        let io = dial(addresses, self.timeout).await?;
+        match uri.scheme_str() {
+            Some("https") => Ok(self.tls.with_proxy(&host, io).await?.io),
+            _ => Ok(io),
+        }
+    }
+}
+
+/// Connects to the proxy on behalf of a tunnel.
+#[derive(Clone)]
+struct ToProxy {
+    connector: Connector,
+    proxy: Intercept,
+}
+
+impl Service<Uri> for ToProxy {
+    type Response = TokioIo<Box<dyn Io>>;
+    type Error = Cause;
+    type Future = Opening<Self::Response, Cause>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Cause>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Self { connector, proxy } = self.clone();
+        Box::pin(async move { connector.reach_proxy(&proxy).await.map(TokioIo::new) })
+    }
+}
+
+/// Connects to the first address that answers, IPv6 and IPv4 at nearly the same time.
+async fn dial(addresses: Vec<SocketAddr>, timeout: Duration) -> Result<Box<dyn Io>, Cause> {
+    let mut tcp = HttpConnector::new_with_resolver(Known(addresses));
+    tcp.set_connect_timeout(Some(timeout));
+    tcp.set_keepalive(Some(KEEP_ALIVE));
+    tcp.set_nodelay(true);
+    // Not the URL: it is these addresses that were checked.
+    let stream = tcp.call(Uri::from_static("http://checked.invalid/")).await.map_err(cause)?;
+    Ok(Box::new(stream.into_inner()))
+}
+
+/// Silence after which the system asks whether the other side is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The addresses that are known already.
+#[derive(Clone)]
+struct Known(Vec<SocketAddr>);
+
+impl Service<Name> for Known {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Name) -> Self::Future {
+        ready(Ok(self.0.clone().into_iter()))
+    }
+}
+
+fn cause(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Cause {
+    Arc::from(error.into())
+}

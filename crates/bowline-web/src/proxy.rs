@@ -1,0 +1,79 @@
+//! Which way a request goes: straight, or through a proxy.
+
+use std::fmt;
+
+use http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+
+use crate::WebError;
+use crate::host::Target;
+
+/// Where the proxy is.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum Proxy {
+    /// As `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in capitals or small
+    /// letters. Loopback hosts are never asked of a proxy.
+    #[default]
+    Environment,
+    /// No proxy.
+    None,
+    /// This one, for every host: `http://`, `https://` or `socks5://` (`socks5h://` lets the proxy
+    /// resolve names), with a user and password where it wants them.
+    Url(Uri),
+}
+
+/// The user of a proxy is a secret.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment => f.write_str("Environment"),
+            Self::None => f.write_str("None"),
+            Self::Url(uri) => f.debug_tuple("Url").field(&uri.host().unwrap_or_default()).finish(),
+        }
+    }
+}
+
+/// The rules that say which way a request goes.
+#[derive(Debug)]
+pub(crate) struct Route {
+    matcher: Option<Matcher>,
+    spares_loopback: bool,
+}
+
+impl Route {
+    pub(crate) fn new(proxy: &Proxy) -> Result<Self, WebError> {
+        let (matcher, spares_loopback) = match proxy {
+            Proxy::None => (None, true),
+            Proxy::Environment => (Some(Matcher::from_env()), true),
+            Proxy::Url(uri) => {
+                let matcher = Matcher::builder().all(uri.to_string()).build();
+                let example = Uri::from_static("https://example.com/");
+                matcher.intercept(&example).ok_or(WebError::Settings {
+                    what: "the URL of the proxy cannot be used: it must be like http://host:port",
+                    source: None,
+                })?;
+                (Some(matcher), false)
+            }
+        };
+        Ok(Self { matcher, spares_loopback })
+    }
+
+    /// The proxy for a request, if it takes one.
+    pub(crate) fn proxy_for(&self, uri: &Uri, target: &Target) -> Option<Intercept> {
+        if self.spares_loopback && target.host.is_loopback() {
+            return None;
+        }
+        self.matcher.as_ref()?.intercept(uri)
+    }
+
+    /// What a request in the clear must tell its proxy. Within TLS there is nothing to tell: the
+    /// tunnel has been opened by then.
+    pub(crate) fn credentials(&self, uri: &Uri, target: &Target) -> Option<HeaderValue> {
+        if target.secure {
+            return None;
+        }
+        let proxy = self.proxy_for(uri, target)?;
+        proxy.basic_auth().cloned()
+    }
+}

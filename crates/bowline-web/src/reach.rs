@@ -1,0 +1,213 @@
+//! The guard: which hosts a client may reach.
+//!
+//! Names are resolved here and nowhere else, and the connection goes to an address that was
+//! checked: a name that stands for another address a moment later (DNS rebinding) gains nothing.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use http::uri::Authority;
+
+use crate::WebError;
+use crate::address::why_not_public;
+use crate::host::{Host, Target, split_port};
+
+/// Which hosts a client may reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reach {
+    /// All of them.
+    #[default]
+    Anywhere,
+    /// Addresses of the public internet: no loopback, private, link-local or otherwise special
+    /// address, however it is spelled and whatever name stands for it.
+    Public {
+        /// Hosts that may be reached as well, as they stand in the URL. Without a port: the one
+        /// that the URL's scheme stands for.
+        also: Vec<Authority>,
+    },
+}
+
+impl Reach {
+    /// The public internet and nothing else.
+    #[must_use]
+    pub fn public() -> Self {
+        Self::Public { also: Vec::new() }
+    }
+
+    /// The addresses of a host that may be connected to.
+    pub(crate) async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, WebError> {
+        self.resolve_by(target, look_up).await
+    }
+
+    /// The same, by a resolver that is asked once: what it says later changes nothing.
+    async fn resolve_by(
+        &self,
+        target: &Target,
+        look_up: impl AsyncFnOnce(&Target) -> Result<Vec<SocketAddr>, WebError>,
+    ) -> Result<Vec<SocketAddr>, WebError> {
+        self.check_name(target)?;
+        let found = look_up(target).await?;
+        self.pick(target, found)
+    }
+
+    /// Those of a host's addresses that may be connected to.
+    fn pick(&self, target: &Target, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, WebError> {
+        if self.is_open_to(target) {
+            return Ok(found);
+        }
+        let refused = found.iter().find_map(|address| refusal(target, address.ip()));
+        let allowed: Vec<_> =
+            found.into_iter().filter(|address| why_not_public(address.ip()).is_none()).collect();
+        match refused {
+            Some(refused) if allowed.is_empty() => Err(refused),
+            _ => Ok(allowed),
+        }
+    }
+
+    /// Whether a proxy may be asked for this host. The proxy resolves the name itself, so that one
+    /// bad address is enough to refuse; what only the proxy can resolve is left to it.
+    pub(crate) async fn check_behind_proxy(&self, target: &Target) -> Result<(), WebError> {
+        self.check_name(target)?;
+        if self.is_open_to(target) {
+            return Ok(());
+        }
+        let found = look_up(target).await.unwrap_or_default();
+        match found.into_iter().find_map(|address| refusal(target, address.ip())) {
+            Some(refused) => Err(refused),
+            None => Ok(()),
+        }
+    }
+
+    fn check_name(&self, target: &Target) -> Result<(), WebError> {
+        let Host::Name(name) = &target.host else { return Ok(()) };
+        if self.is_open_to(target) {
+            return Ok(());
+        }
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let is_local = matches!(last, "localhost" | "local" | "internal" | "localdomain")
+            || name.ends_with(".home.arpa")
+            || name == "home.arpa";
+        match is_local {
+            true => Err(WebError::Forbidden {
+                host: target.name(),
+                address: None,
+                why: "the name is for a local network",
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn is_open_to(&self, target: &Target) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Public { also } => also.iter().any(|authority| is_same(authority, target)),
+        }
+    }
+}
+
+fn is_same(authority: &Authority, target: &Target) -> bool {
+    let Some((host, port)) = split_port(authority.as_str()) else { return false };
+    let port = port.unwrap_or(if target.secure { 443 } else { 80 });
+    port == target.port && Host::parse(host).is_ok_and(|host| host == target.host)
+}
+
+fn refusal(target: &Target, address: IpAddr) -> Option<WebError> {
+    let why = why_not_public(address)?;
+    Some(WebError::Forbidden { host: target.name(), address: Some(address), why })
+}
+
+async fn look_up(target: &Target) -> Result<Vec<SocketAddr>, WebError> {
+    let failed =
+        |error: std::io::Error| WebError::Dns { host: target.name(), source: Arc::new(error) };
+    let name = match &target.host {
+        Host::Address(address) => return Ok(vec![SocketAddr::new(*address, target.port)]),
+        Host::Name(name) => name,
+    };
+    let found: Vec<_> =
+        tokio::net::lookup_host((name.as_str(), target.port)).await.map_err(failed)?.collect();
+    match found.is_empty() {
+        true => Err(failed(std::io::Error::other("the name has no address"))),
+        false => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(url: &str) -> Target {
+        Target::parse(&url.parse().unwrap()).unwrap()
+    }
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 443)).collect()
+    }
+
+    #[test]
+    fn what_a_name_stands_for_is_checked_one_by_one() {
+        let target = target("https://rebound.example/");
+        let mixed = addresses(&["127.0.0.1", "8.8.8.8", "::1", "2606:4700::1111"]);
+        let kept = Reach::public().pick(&target, mixed.clone()).unwrap();
+        assert_eq!(kept, addresses(&["8.8.8.8", "2606:4700::1111"]));
+        assert_eq!(Reach::Anywhere.pick(&target, mixed.clone()).unwrap(), mixed);
+        let also = Reach::Public { also: vec!["rebound.example".parse().unwrap()] };
+        assert_eq!(also.pick(&target, mixed.clone()).unwrap(), mixed);
+
+        let error = Reach::public().pick(&target, addresses(&["10.0.0.1", "::1"])).unwrap_err();
+        let told = error.to_string();
+        assert_eq!(
+            told,
+            "rebound.example:443: may not be reached: 10.0.0.1: it is in a private network"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_name_that_changes_its_mind_is_asked_once_and_checked_each_time() {
+        let target = target("https://rebound.example/");
+        let inward = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "10.0.0.1"];
+        let mut asked = 0;
+        for round in 0..20 {
+            let said = if round % 2 == 0 { "8.8.8.8" } else { inward[round / 2 % inward.len()] };
+            let resolver = async |_: &Target| {
+                asked += 1;
+                Ok(addresses(&[said]))
+            };
+            let found = Reach::public().resolve_by(&target, resolver).await;
+            match round % 2 {
+                0 => assert_eq!(found.unwrap(), addresses(&["8.8.8.8"])),
+                _ => assert!(matches!(found, Err(WebError::Forbidden { .. })), "{said}"),
+            }
+            assert_eq!(asked, round + 1);
+        }
+    }
+
+    #[test]
+    fn exceptions_are_exact() {
+        let is_open = |also: &str, url: &str| {
+            Reach::Public { also: vec![also.parse().unwrap()] }.is_open_to(&target(url))
+        };
+        let same = [
+            ("localhost:80", "http://localhost/"),
+            ("localhost", "http://LOCALHOST./x"),
+            ("localhost", "https://localhost/"),
+            ("localhost:8080", "http://localhost:8080/"),
+            ("127.0.0.1:8080", "http://0x7f.1:8080/"),
+            ("[::1]:8080", "http://[0:0::0:1]:8080/"),
+        ];
+        for (also, url) in same {
+            assert!(is_open(also, url), "{also} {url}");
+        }
+        let other = [
+            ("localhost:8080", "http://localhost/"),
+            ("localhost:80", "https://localhost/"),
+            ("localhost:8080", "http://127.0.0.1:8080/"),
+            ("localhost:8080", "http://x.localhost:8080/"),
+            ("127.0.0.1:8080", "http://127.0.0.2:8080/"),
+            ("[::1]:8080", "http://127.0.0.1:8080/"),
+        ];
+        for (also, url) in other {
+            assert!(!is_open(also, url), "{also} {url}");
+        }
+    }
+}

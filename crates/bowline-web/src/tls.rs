@@ -1,0 +1,102 @@
+//! TLS: whom to believe.
+
+use std::sync::{Arc, LazyLock};
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use crate::WebError;
+use crate::error::Cause;
+use crate::stream::Io;
+
+/// Makes connections secret, to hosts that show a certificate.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    /// Offers HTTP/2 and HTTP/1.1.
+    any: TlsConnector,
+    /// Offers HTTP/1.1 alone: what is said to a proxy.
+    plain: TlsConnector,
+}
+
+/// What a host chose to speak.
+pub(crate) struct Secret {
+    pub(crate) io: Box<dyn Io>,
+    pub(crate) is_http2: bool,
+}
+
+impl Tls {
+    pub(crate) fn new(pems: &[Vec<u8>], with_system_roots: bool) -> Result<Self, WebError> {
+        let mut roots = match with_system_roots {
+            true => system_roots(),
+            false => Arc::new(RootCertStore::empty()),
+        };
+        for pem in pems {
+            add_pem(Arc::make_mut(&mut roots), pem)?;
+        }
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| bad("TLS is not available", Some(Arc::new(error))))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let with = |protocols: &[&[u8]]| {
+            let mut config = config.clone();
+            config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+            TlsConnector::from(Arc::new(config))
+        };
+        Ok(Self { any: with(&[b"h2", b"http/1.1"]), plain: with(&[b"http/1.1"]) })
+    }
+
+    /// The handshake with the host that answers the request.
+    pub(crate) async fn with_host(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+        handshake(&self.any, host, io).await
+    }
+
+    /// The handshake with a proxy.
+    pub(crate) async fn with_proxy(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+        handshake(&self.plain, host, io).await
+    }
+}
+
+/// Whom the system believes: read once, because that takes a while and clients may be many.
+fn system_roots() -> Arc<RootCertStore> {
+    static ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            tracing::warn!(%error, "some of the system's certificates cannot be read");
+        }
+        let mut roots = RootCertStore::empty();
+        // Systems carry old certificates that cannot be used; the others still can.
+        roots.add_parsable_certificates(found.certs);
+        Arc::new(roots)
+    });
+    Arc::clone(&ROOTS)
+}
+
+async fn handshake(tls: &TlsConnector, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| Arc::new(error) as Cause)?;
+    let stream = tls.connect(name, io).await.map_err(|error| Arc::new(error) as Cause)?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    Ok(Secret { io: Box::new(stream), is_http2 })
+}
+
+fn add_pem(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), WebError> {
+    let mut count = 0;
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate
+            .map_err(|error| bad("the given CA certificates are not PEM", Some(Arc::new(error))))?;
+        roots.add(certificate).map_err(|error| {
+            bad("one of the given CA certificates cannot be used", Some(Arc::new(error)))
+        })?;
+        count += 1;
+    }
+    match count {
+        0 => Err(bad("the given CA certificates hold none: no BEGIN CERTIFICATE", None)),
+        _ => Ok(()),
+    }
+}
+
+fn bad(what: &'static str, source: Option<Cause>) -> WebError {
+    WebError::Settings { what, source }
+}
