@@ -1,0 +1,154 @@
+//! Going to addresses that somebody else named.
+//!
+//! **Invariant:** nothing is fetched or posted for a login but through here. Only `https` is gone
+//! to (`http` on this machine, when the MCP server is on it), private addresses are refused unless
+//! the MCP server itself is there, a redirect is followed only when it asks for a document and
+//! stays at the same place, and size and time are bounded by [`Web::fetch`].
+
+use std::error::Error;
+
+use bowline_web::{Reach, Web, WebError};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use http::uri::Authority;
+use http::{Method, Request, Response, StatusCode};
+
+use super::error::{AuthError, Reason, Step, quote};
+use super::url::Url;
+
+/// `MCP-Protocol-Version`, which 2025-03-26 wants with discovery.
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+#[derive(Debug)]
+pub(super) struct Fetcher {
+    web: Web,
+    guarded: Web,
+    home: Url,
+    trusted: Vec<Authority>,
+    redirects: u32,
+}
+
+/// A document, or what came instead.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+}
+
+impl Fetcher {
+    pub(super) fn new(web: Web, home: Url, trusted: Vec<Authority>, redirects: u32) -> Self {
+        let guarded = web.with_reach(Reach::Public { also: Vec::new() });
+        Self { web, guarded, home, trusted, redirects }
+    }
+
+    /// The address, if it may be gone to.
+    pub(super) fn check(&self, step: Step, text: &str) -> Result<Url, AuthError> {
+        let url = Url::parse(text)
+            .map_err(|expected| AuthError::new(step, Reason::Unsafe, quote(text), expected))?;
+        let is_local = url.is_loopback() && self.home.is_loopback();
+        if url.is_https() || is_local || self.is_trusted(&url) {
+            return Ok(url);
+        }
+        let expected = "https, or http on this machine if the MCP server is on it too, or on a host \
+                        that `OAuthBuilder::trust` names";
+        Err(AuthError::new(step, Reason::Unsafe, quote(&url.to_string()), expected))
+    }
+
+    fn is_trusted(&self, url: &Url) -> bool {
+        self.trusted.iter().any(|host| {
+            let port = host.port_u16().unwrap_or_else(|| url.default_port());
+            host.host().eq_ignore_ascii_case(&url.host()) && port == url.port()
+        })
+    }
+
+    fn web_for(&self, url: &Url) -> Web {
+        let is_local = url.is_loopback() && self.home.is_loopback();
+        let is_near = url.host() == self.home.host() || is_local || self.is_trusted(url);
+        match url.uri().authority() {
+            Some(authority) if is_near => {
+                self.web.with_reach(Reach::Public { also: vec![authority.clone()] })
+            }
+            _ => self.guarded.clone(),
+        }
+    }
+
+    /// Fetches a document, following redirects that stay at the same place.
+    pub(super) async fn get(&self, step: Step, text: &str) -> Result<Page, AuthError> {
+        let mut url = self.check(step, text)?;
+        let revision = HeaderValue::from_static("2026-07-28");
+        for _ in 0..=self.redirects {
+            let mut request = Request::new(Bytes::new());
+            request.headers_mut().insert(MCP_PROTOCOL_VERSION, revision.clone());
+            let answer = self.send(step, &url, request).await?;
+            let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let (true, Some(location)) = (answer.status().is_redirection(), location) else {
+                return Ok(Page { status: answer.status(), body: answer.into_body() });
+            };
+            let target = url.join(location).map_err(|expected| {
+                let received = format!("a redirect from {url} to {}", quote(location));
+                AuthError::new(step, Reason::Unsafe, received, expected)
+            })?;
+            if !target.is_same_origin(&url) {
+                let received = format!("a redirect from {url} to {}", target.origin());
+                let expected = "a redirect within the same origin, or none";
+                return Err(AuthError::new(step, Reason::Unsafe, received, expected));
+            }
+            url = target;
+        }
+        let received = format!("a redirect from {url}");
+        let expected = format!("a document after at most {} redirects", self.redirects);
+        Err(AuthError::new(step, Reason::Broken, received, expected))
+    }
+
+    /// Posts something confidential: no redirect is followed.
+    pub(super) async fn post(
+        &self,
+        step: Step,
+        url: &Url,
+        headers: HeaderMap,
+        (media, body): (&'static str, String),
+    ) -> Result<Response<Bytes>, AuthError> {
+        let mut request = Request::new(body.into());
+        *request.method_mut() = Method::POST;
+        *request.headers_mut() = headers;
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        let answer = self.send(step, url, request).await?;
+        if answer.status().is_redirection() {
+            let received = format!("status {} from {url}", answer.status().as_u16());
+            let expected = "an answer: what was posted is not sent on to another address";
+            return Err(AuthError::new(step, Reason::Unsafe, received, expected));
+        }
+        Ok(answer)
+    }
+
+    async fn send(
+        &self,
+        step: Step,
+        url: &Url,
+        mut request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, AuthError> {
+        tracing::debug!(%url, method = %request.method(), "{step}");
+        *request.uri_mut() = url.uri().clone();
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let answer = self.web_for(url).fetch(request).await;
+        answer.map_err(|error| unreachable(step, url, error))
+    }
+}
+
+fn unreachable(step: Step, url: &Url, error: WebError) -> AuthError {
+    let mut received = format!("no answer from {url}: {error}");
+    let mut level = error.source();
+    while let Some(cause) = level {
+        received += &format!(": {cause}");
+        level = cause.source();
+    }
+    let (reason, expected) = match &error {
+        WebError::Forbidden { .. } => (
+            Reason::Unsafe,
+            "a host on the public internet, or one that `OAuthBuilder::trust` names",
+        ),
+        WebError::TooLarge { .. } => (Reason::Broken, "a short JSON document"),
+        _ => (Reason::Unavailable, "an answer"),
+    };
+    AuthError::new(step, reason, received, expected).with_source(error)
+}

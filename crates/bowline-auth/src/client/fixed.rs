@@ -1,0 +1,75 @@
+//! A token that somebody else takes care of.
+
+use std::future::ready;
+
+use bowline_web::{Answer, Authorize, Next};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use http::request::Parts;
+use http::{StatusCode, Uri};
+
+use super::error::{AuthError, Reason, Step};
+use super::secret::Secret;
+use super::settings::home;
+use super::url::Url;
+
+/// Sends the same bearer token with every request to one server, and to nobody else.
+#[derive(Debug, Clone)]
+pub struct StaticToken {
+    home: Url,
+    value: HeaderValue,
+}
+
+impl StaticToken {
+    /// A token for the server at this address.
+    ///
+    /// # Errors
+    /// When the address is none or would send the token in the clear, or when the token fits into
+    /// no header.
+    pub fn new(server: &str, token: impl Into<Secret>) -> Result<Self, AuthError> {
+        Self::for_home(home(server, &[])?, &token.into())
+    }
+
+    /// A token for a server that may be spoken to without TLS, because the way there is private.
+    ///
+    /// # Errors
+    /// When the address is none, or when the token fits into no header.
+    pub fn without_tls(server: &str, token: impl Into<Secret>) -> Result<Self, AuthError> {
+        let home = Url::parse(server).map_err(|expected| {
+            AuthError::new(Step::Setup, Reason::Settings, super::error::quote(server), expected)
+        })?;
+        Self::for_home(home, &token.into())
+    }
+
+    fn for_home(home: Url, token: &Secret) -> Result<Self, AuthError> {
+        let value = HeaderValue::try_from(format!("Bearer {}", token.expose()));
+        let mut value = value.ok().filter(|_| !token.expose().is_empty()).ok_or_else(|| {
+            let received = "a token that fits into no header";
+            AuthError::new(Step::Setup, Reason::Settings, received, "a token of visible ASCII")
+        })?;
+        value.set_sensitive(true);
+        Ok(Self { home, value })
+    }
+
+    fn is_home(&self, uri: &Uri) -> bool {
+        Url::parse(&uri.to_string()).is_ok_and(|url| url.is_same_origin(&self.home))
+    }
+}
+
+impl Authorize for StaticToken {
+    fn headers<'a>(&'a self, request: &'a Parts) -> Answer<'a, HeaderMap> {
+        let mut headers = HeaderMap::new();
+        if self.is_home(&request.uri) {
+            headers.insert(AUTHORIZATION, self.value.clone());
+        }
+        Box::pin(ready(Ok(headers)))
+    }
+
+    fn handle_answer<'a>(
+        &'a self,
+        _: &'a Parts,
+        _: StatusCode,
+        _: &'a HeaderMap,
+    ) -> Answer<'a, Next> {
+        Box::pin(ready(Ok(Next::Use)))
+    }
+}

@@ -1,0 +1,265 @@
+//! What a protected resource and an authorization server say of themselves, and where to ask them.
+//!
+//! Issuers and resources are compared byte by byte; nothing is normalised.
+
+use serde::Deserialize;
+
+use super::scope::Scopes;
+use super::url::Url;
+
+/// The metadata of a protected resource (RFC 9728): what a client needs of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ResourceMetadata {
+    /// The resource's identifier. Sent to the authorization server exactly like this.
+    pub resource: String,
+    /// Issuers of tokens for it, in order of preference.
+    #[serde(default)]
+    pub authorization_servers: Vec<String>,
+    /// The scopes that make sense here.
+    pub scopes_supported: Option<Vec<String>>,
+    /// Whether only tokens bound to a key are taken.
+    #[serde(default)]
+    pub dpop_bound_access_tokens_required: bool,
+}
+
+/// The metadata of an authorization server (RFC 8414): what a client needs of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ServerMetadata {
+    /// Its name, to the byte.
+    pub issuer: String,
+    /// Where people log in.
+    pub authorization_endpoint: Option<String>,
+    /// Where tokens are given out.
+    pub token_endpoint: Option<String>,
+    /// Where clients register.
+    pub registration_endpoint: Option<String>,
+    /// The scopes it knows.
+    pub scopes_supported: Option<Vec<String>>,
+    /// How clients may prove themselves at the token endpoint.
+    pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    /// The methods of PKCE it checks.
+    pub code_challenge_methods_supported: Option<Vec<String>>,
+    /// Whether every redirect names the issuer (RFC 9207).
+    #[serde(default)]
+    pub authorization_response_iss_parameter_supported: bool,
+    /// Whether a client id may be the address of a document.
+    #[serde(default)]
+    pub client_id_metadata_document_supported: bool,
+    /// The algorithms of DPoP proofs it checks; nothing if it knows no DPoP.
+    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
+}
+
+/// Why a document is no metadata.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MetadataError(String);
+
+impl ResourceMetadata {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// When it is no JSON object, or `resource` is missing, or a member has another type.
+    pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
+        parse(document)
+    }
+
+    /// Whether the resource is this address, or something above it at the same place.
+    ///
+    /// Above is allowed because one resource may have many endpoints; its path must end where a
+    /// segment of the address ends.
+    pub(super) fn is_for(&self, server: &Url) -> bool {
+        let Ok(resource) = Url::parse(&self.resource) else {
+            return false;
+        };
+        if !resource.is_same_origin(server) {
+            return false;
+        }
+        if resource.query().is_some() {
+            return resource.path() == server.path() && resource.query() == server.query();
+        }
+        let path = resource.path().strip_suffix('/').unwrap_or_else(|| resource.path());
+        let below = server.path().strip_prefix(path);
+        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    }
+
+    pub(super) fn scopes(&self) -> Option<Scopes> {
+        self.scopes_supported.as_ref().map(Scopes::of).filter(|scopes| !scopes.is_empty())
+    }
+}
+
+impl ServerMetadata {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// When it is no JSON object, or `issuer` is missing, or a member has another type.
+    pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
+        parse(document)
+    }
+
+    /// What 2025-03-26 assumes of a server that has no metadata at all.
+    pub(super) fn assumed(origin: &str) -> Self {
+        let at = |path| Some(format!("{origin}{path}"));
+        Self {
+            issuer: origin.to_owned(),
+            authorization_endpoint: at("/authorize"),
+            token_endpoint: at("/token"),
+            registration_endpoint: at("/register"),
+            code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn has_s256(&self) -> bool {
+        let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();
+        methods.iter().any(|method| method == "S256")
+    }
+
+    /// Whether it checks proofs made with the one algorithm that we use.
+    pub(super) fn has_dpop(&self) -> bool {
+        let algorithms = self.dpop_signing_alg_values_supported.as_deref().unwrap_or_default();
+        algorithms.iter().any(|algorithm| algorithm == "ES256")
+    }
+
+    pub(super) fn scopes(&self) -> Option<Scopes> {
+        self.scopes_supported.as_ref().map(Scopes::of)
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(document: &'a [u8]) -> Result<T, MetadataError> {
+    // serde would also take an array for a struct.
+    if document.trim_ascii_start().first() != Some(&b'{') {
+        return Err(MetadataError("not a JSON object".to_owned()));
+    }
+    serde_json::from_slice(document).map_err(|error| MetadataError(error.to_string()))
+}
+
+/// Where a protected resource's metadata may be, if it does not say so itself.
+pub(super) fn resource_addresses(server: &Url) -> Vec<String> {
+    let root = format!("{}/.well-known/oauth-protected-resource", server.origin());
+    let path = if server.path() == "/" { "" } else { server.path() };
+    let query = server.query().map(|query| format!("?{query}")).unwrap_or_default();
+    if path.is_empty() && query.is_empty() {
+        return vec![root];
+    }
+    vec![format!("{root}{path}{query}"), root]
+}
+
+/// Where an authorization server's metadata may be (2025-11-25, basic/authorization).
+pub(super) fn server_addresses(issuer: &Url) -> Vec<String> {
+    let origin = issuer.origin();
+    let path = issuer.path().trim_end_matches('/');
+    let oauth = format!("{origin}/.well-known/oauth-authorization-server{path}");
+    let openid = format!("{origin}/.well-known/openid-configuration{path}");
+    if path.is_empty() {
+        return vec![oauth, openid];
+    }
+    vec![oauth, openid, format!("{origin}{path}/.well-known/openid-configuration")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_a_resource() {
+        fn check(server: &str, expected: &[&str]) {
+            let found = resource_addresses(&Url::parse(server).unwrap());
+            let expected = expected
+                .iter()
+                .map(|path| path.replace('*', ".well-known/oauth-protected-resource"));
+            assert_eq!(found, expected.collect::<Vec<_>>());
+        }
+        check("https://a/mcp", &["https://a/*/mcp", "https://a/*"]);
+        check("https://a:8/x/y/", &["https://a:8/*/x/y/", "https://a:8/*"]);
+        check("https://a/mcp?k=v", &["https://a/*/mcp?k=v", "https://a/*"]);
+        check("https://a", &["https://a/*"]);
+        check("https://a/", &["https://a/*"]);
+    }
+
+    #[test]
+    fn addresses_of_a_server() {
+        fn check(issuer: &str, expected: &[&str]) {
+            assert_eq!(server_addresses(&Url::parse(issuer).unwrap()), expected);
+        }
+        let root = [
+            "https://a/.well-known/oauth-authorization-server",
+            "https://a/.well-known/openid-configuration",
+        ];
+        check("https://a", &root);
+        check("https://a/", &root);
+        let tenant = [
+            "https://a/.well-known/oauth-authorization-server/t/1",
+            "https://a/.well-known/openid-configuration/t/1",
+            "https://a/t/1/.well-known/openid-configuration",
+        ];
+        check("https://a/t/1", &tenant);
+        check("https://a/t/1/", &tenant);
+    }
+
+    #[test]
+    fn which_resource_covers_which_address() {
+        fn check(resource: &str, server: &str, expected: bool) {
+            let metadata = format!(r#"{{"resource": "{resource}"}}"#);
+            let metadata = ResourceMetadata::parse(metadata.as_bytes()).unwrap();
+            let is_for = metadata.is_for(&Url::parse(server).unwrap());
+            assert_eq!(is_for, expected, "{resource} for {server}");
+        }
+        let server = "https://a.example/api/mcp";
+        check("https://a.example/api/mcp", server, true);
+        check("https://A.example:443/api/mcp", server, true);
+        check("https://a.example/api", server, true);
+        check("https://a.example/api/", server, true);
+        check("https://a.example", server, true);
+        check("https://a.example/", server, true);
+        check("https://a.example/ap", server, false);
+        check("https://a.example/api/mcp/x", server, false);
+        check("https://a.example/API/mcp", server, false);
+        check("http://a.example/api/mcp", server, false);
+        check("https://a.example:444/api/mcp", server, false);
+        check("https://evil.example/api/mcp", server, false);
+        check("https://a.example.evil/api/mcp", server, false);
+        check("https://a.example@evil/api/mcp", server, false);
+        check("https://a.example/api/mcp#x", server, false);
+        check("https://a.example/api/mcp?x", server, false);
+        check("https://a.example/api/mcp?x", "https://a.example/api/mcp?x", true);
+        check("urn:x", server, false);
+        check("", server, false);
+    }
+
+    #[test]
+    fn documents_that_are_none() {
+        for document in [
+            "",
+            "null",
+            "[]",
+            "{}",
+            "[\"https://a\"]",
+            "{\"resource\": 1}",
+            "<html>",
+            "{\"issuer\": null}",
+            r#"{"resource": "a", "authorization_servers": "b", "issuer": 1}"#,
+            r#"{"resource": "a", "resource": "b", "issuer": "a", "issuer": "b"}"#,
+        ] {
+            assert!(ResourceMetadata::parse(document.as_bytes()).is_err(), "{document}");
+            assert!(ServerMetadata::parse(document.as_bytes()).is_err(), "{document}");
+        }
+        let deep = format!("{{\"x\": {}", "[".repeat(100_000));
+        assert!(ServerMetadata::parse(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn pkce_and_dpop_must_be_said() {
+        let parse = |text: &str| ServerMetadata::parse(text.as_bytes()).unwrap();
+        assert!(!parse(r#"{"issuer": "a"}"#).has_s256());
+        assert!(
+            !parse(r#"{"issuer": "a", "code_challenge_methods_supported": ["plain"]}"#).has_s256()
+        );
+        assert!(
+            parse(r#"{"issuer": "a", "code_challenge_methods_supported": ["S256"]}"#).has_s256()
+        );
+        assert!(
+            !parse(r#"{"issuer": "a", "dpop_signing_alg_values_supported": ["none"]}"#).has_dpop()
+        );
+        assert!(ServerMetadata::assumed("https://a").has_s256());
+    }
+}

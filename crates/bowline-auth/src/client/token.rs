@@ -1,0 +1,249 @@
+//! Answers of a token endpoint, and tokens as they are kept.
+
+use std::fmt;
+
+use http::header::HeaderValue;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::error::{AuthError, Reason, Step, quote};
+use super::form::Form;
+use super::registration::Registered;
+use super::scope::Scopes;
+use super::secret::{self, Secret};
+
+/// How a token is shown to the resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kind {
+    Bearer,
+    #[serde(rename = "DPoP")]
+    Dpop,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::Dpop => "DPoP",
+        }
+    }
+}
+
+/// What a token endpoint gives.
+#[derive(Deserialize)]
+struct Answer {
+    access_token: Secret,
+    token_type: String,
+    #[serde(default, deserialize_with = "seconds")]
+    expires_in: Option<u64>,
+    refresh_token: Option<Secret>,
+    scope: Option<String>,
+    issued_token_type: Option<String>,
+}
+
+/// A token and what is known of it.
+#[derive(Clone)]
+pub(super) struct Grant {
+    pub(super) access_token: Secret,
+    pub(super) kind: Option<Kind>,
+    pub(super) expires_in: Option<u64>,
+    pub(super) refresh_token: Option<Secret>,
+    pub(super) scope: Option<String>,
+    pub(super) issued_token_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+    error_description: Option<String>,
+}
+
+impl Grant {
+    /// Reads an answer with a status of success.
+    pub(super) fn parse(step: Step, body: &[u8]) -> Result<Self, AuthError> {
+        let answer: Answer = serde_json::from_slice(body).map_err(|error| {
+            // serde's message may quote a value; the position is enough.
+            let received = format!("an answer that cannot be read, at column {}", error.column());
+            let expected = "a JSON object with access_token and token_type";
+            AuthError::new(step, Reason::Broken, received, expected)
+        })?;
+        let is_sendable = HeaderValue::from_str(answer.access_token.expose()).is_ok();
+        if answer.access_token.expose().is_empty() || !is_sendable {
+            let received = "an access_token that fits into no header";
+            return Err(AuthError::new(step, Reason::Broken, received, "a token of visible ASCII"));
+        }
+        let kinds = [Kind::Bearer, Kind::Dpop];
+        let is_named = |kind: &Kind| kind.name().eq_ignore_ascii_case(&answer.token_type);
+        let kind = kinds.into_iter().find(is_named);
+        // RFC 8693: what is exchanged is no access token, and says so.
+        if kind.is_none() && !answer.token_type.eq_ignore_ascii_case("N_A") {
+            let received = format!("token_type {}", quote(&answer.token_type));
+            return Err(AuthError::new(step, Reason::Broken, received, "Bearer or DPoP"));
+        }
+        let Answer { access_token, expires_in, refresh_token, scope, issued_token_type, .. } =
+            answer;
+        Ok(Self { access_token, kind, expires_in, refresh_token, scope, issued_token_type })
+    }
+}
+
+/// What a token endpoint's refusal says; the texts of `sent` are blotted out.
+pub(super) fn refusal(step: Step, status: u16, body: &[u8], sent: &Form) -> AuthError {
+    let expected = "a token";
+    let Ok(refusal) = serde_json::from_slice::<Refusal>(body) else {
+        let reason = if status >= 500 { Reason::Unavailable } else { Reason::Refused };
+        return AuthError::new(step, reason, format!("status {status}"), expected);
+    };
+    let text = refusal.error_description.map(|text| format!(", {}", quote(&sent.blot(&text))));
+    let error = quote(&sent.blot(&refusal.error));
+    let received = format!("status {status} with error {error}{}", text.unwrap_or_default());
+    let is_temporary = status >= 500 || status == 429 || refusal.error == "temporarily_unavailable";
+    let reason = if is_temporary { Reason::Unavailable } else { Reason::Refused };
+    AuthError::new(step, reason, received, expected).with_code(&refusal.error)
+}
+
+/// Some servers write the number as text.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Lenient {
+        Number(u64),
+        Text(String),
+        Other(serde::de::IgnoredAny),
+    }
+    Ok(match Option::<Lenient>::deserialize(deserializer)? {
+        Some(Lenient::Number(number)) => Some(number),
+        Some(Lenient::Text(text)) => text.parse().ok(),
+        Some(Lenient::Other(_)) | None => None,
+    })
+}
+
+/// Tokens for one MCP server, with everything that is needed to renew them: where they came from
+/// is not looked up again, because whoever can block a lookup could then redirect it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Tokens {
+    /// The name of the grant that they were got by.
+    pub(super) grant: String,
+    pub(super) issuer: String,
+    pub(super) token_endpoint: String,
+    pub(super) client: Registered,
+    /// As the resource calls itself; none in 2025-03-26.
+    pub(super) resource: Option<String>,
+    pub(super) kind: Kind,
+    #[serde(serialize_with = "secret::write")]
+    pub(super) access_token: Secret,
+    /// Seconds since 1970.
+    pub(super) expires_at: Option<u64>,
+    #[serde(serialize_with = "secret::write_some")]
+    pub(super) refresh_token: Option<Secret>,
+    /// What was asked for, which may be more than was given.
+    pub(super) requested: Scopes,
+    pub(super) granted: Scopes,
+}
+
+/// How long before its end a token is renewed, in seconds.
+const LEEWAY: u64 = 30;
+
+impl Tokens {
+    /// Whether the access token has ended, or is about to.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| now >= end)
+    }
+
+    /// When a token that is good for so many seconds should be renewed.
+    pub(super) fn end(now: u64, expires_in: Option<u64>) -> Option<u64> {
+        expires_in.map(|life| now.saturating_add(life - LEEWAY.min(life / 2)))
+    }
+
+    /// The same login with what a refresh gave.
+    pub(super) fn renewed(&self, grant: Grant, now: u64) -> Self {
+        let mut tokens = self.clone();
+        tokens.kind = grant.kind.unwrap_or(self.kind);
+        tokens.access_token = grant.access_token;
+        tokens.expires_at = Self::end(now, grant.expires_in);
+        tokens.refresh_token = grant.refresh_token.or(tokens.refresh_token);
+        if let Some(scope) = grant.scope {
+            tokens.granted = Scopes::parse(&scope);
+        }
+        tokens
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens")
+            .field("issuer", &self.issuer)
+            .field("resource", &self.resource)
+            .field("kind", &self.kind)
+            .field("expires_at", &self.expires_at)
+            .field("granted", &self.granted.to_string())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        fn check(body: &str, expected: Result<(Option<Kind>, Option<u64>), &str>) {
+            match (Grant::parse(Step::Token, body.as_bytes()), expected) {
+                (Ok(grant), Ok(seen)) => assert_eq!((grant.kind, grant.expires_in), seen, "{body}"),
+                (Err(error), Err(part)) => {
+                    assert!(error.to_string().contains(part), "{body}: {error}");
+                    assert!(!error.to_string().contains("t0k"), "{body}: {error}");
+                }
+                (outcome, _) => panic!("{body}: {:?}", outcome.map(|_| ())),
+            }
+        }
+        let bearer = Some(Kind::Bearer);
+        check(r#"{"access_token": "t0k", "token_type": "bearer"}"#, Ok((bearer, None)));
+        check(
+            r#"{"access_token": "t0k", "token_type": "DPoP", "expires_in": 9}"#,
+            Ok((Some(Kind::Dpop), Some(9))),
+        );
+        check(
+            r#"{"access_token": "t0k", "token_type": "Bearer", "expires_in": "9"}"#,
+            Ok((bearer, Some(9))),
+        );
+        check(
+            r#"{"access_token": "t0k", "token_type": "Bearer", "expires_in": -1}"#,
+            Ok((bearer, None)),
+        );
+        check(
+            r#"{"access_token": "t0k", "token_type": "Bearer", "expires_in": null}"#,
+            Ok((bearer, None)),
+        );
+        check(r#"{"access_token": "t0k", "token_type": "N_A"}"#, Ok((None, None)));
+        check(r#"{"access_token": "t0k", "token_type": "mac"}"#, Err("token_type \"mac\""));
+        check(r#"{"access_token": "t0k"}"#, Err("cannot be read"));
+        check(r#"{"access_token": "", "token_type": "Bearer"}"#, Err("no header"));
+        check(r#"{"access_token": "t0k\n", "token_type": "Bearer"}"#, Err("no header"));
+        check("access_token=t0k", Err("cannot be read"));
+    }
+
+    #[test]
+    fn refusals_blot_out_what_was_sent() {
+        fn check(status: u16, body: &str, reason: Reason, expected: &str) {
+            let sent =
+                Form::new().with("grant_type", "refresh_token").with("refresh_token", "r3fr3sh");
+            let error = refusal(Step::Refresh, status, body.as_bytes(), &sent);
+            assert_eq!((error.received(), error.reason()), (expected, reason));
+        }
+        let body = r#"{"error": "invalid_grant", "error_description": "r3fr3sh is used up"}"#;
+        let said = r#"status 400 with error "invalid_grant", "… is used up""#;
+        check(400, body, Reason::Refused, said);
+        check(400, r#"{"error": "x r3fr3sh"}"#, Reason::Refused, r#"status 400 with error "x …""#);
+        check(403, "<html>", Reason::Refused, "status 403");
+        check(502, "<html>", Reason::Unavailable, "status 502");
+        check(429, r#"{"error": "slow"}"#, Reason::Unavailable, r#"status 429 with error "slow""#);
+    }
+
+    #[test]
+    fn ends() {
+        assert_eq!(Tokens::end(100, None), None);
+        assert_eq!(Tokens::end(100, Some(3600)), Some(3670));
+        assert_eq!(Tokens::end(100, Some(10)), Some(105));
+        assert_eq!(Tokens::end(100, Some(0)), Some(100));
+        assert_eq!(Tokens::end(u64::MAX, Some(u64::MAX)), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,11 @@
+//! OAuth for the Model Context Protocol, both sides.
+//!
+//! - [`client`] gets tokens: discovery, registration, login, refresh, step-up, and the grants
+//!   that need no person.
+//! - [`verify`] checks tokens: JWT with published keys, introspection, static tokens, DPoP.
+//! - [`jws`] is what both need of JSON Web Signatures.
+
+pub mod client;
+mod clock;
+pub mod jws;
+pub mod verify;

@@ -1,0 +1,321 @@
+//! An issuer's keys: fetched when needed, kept for a while, fetched again when they rotate.
+//!
+//! However many tokens name keys that nobody knows, the issuer is asked once per cool-down, and
+//! once at a time. While it cannot be reached the old keys stay good, but not for ever: a key that
+//! was withdrawn because it leaked must not live as long as its issuer is kept silent.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bowline_web::{Web, WebError};
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::location::{SetupError, trusted};
+use super::{Cause, VerifyError};
+use crate::jws::{JwkError, JwkSet, object};
+
+/// How long keys are good, and how often they are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyLimits {
+    /// For how long keys are used without asking again: 10 minutes.
+    pub fresh: Duration,
+    /// For how much longer they are used while the issuer cannot be reached: an hour.
+    pub stale: Duration,
+    /// How soon the issuer is asked again because a token names an unknown key: 30 seconds.
+    pub cool_down: Duration,
+    /// How soon the issuer is asked again after it could not be reached: 5 seconds.
+    pub retry: Duration,
+}
+
+impl Default for KeyLimits {
+    fn default() -> Self {
+        Self {
+            fresh: Duration::from_secs(600),
+            stale: Duration::from_secs(3600),
+            cool_down: Duration::from_secs(30),
+            retry: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Where keys are.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    Given(Arc<JwkSet>),
+    At(Uri),
+    /// As the metadata of this issuer say.
+    Issuer(String),
+}
+
+/// The keys of one issuer.
+pub(super) struct Keys {
+    place: Place,
+    web: Web,
+    limits: KeyLimits,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    known: Option<Known>,
+    /// When the issuer was last asked, and what went wrong.
+    attempt: Option<(Instant, Option<Cause>)>,
+    /// Open while somebody asks.
+    flight: Option<watch::Receiver<()>>,
+    tasks: JoinSet<()>,
+}
+
+#[derive(Clone)]
+struct Known {
+    keys: Arc<JwkSet>,
+    fetched: Instant,
+}
+
+impl Keys {
+    pub(super) fn new(place: Place, web: Web, limits: KeyLimits) -> Self {
+        Self { place, web, limits, state: Arc::default() }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(super) fn web(&self) -> &Web {
+        &self.web
+    }
+
+    pub(super) fn limits(&self) -> KeyLimits {
+        self.limits
+    }
+
+    /// The keys as they are known now.
+    pub(super) async fn current(&self) -> Result<Arc<JwkSet>, VerifyError> {
+        if let Place::Given(keys) = &self.place {
+            return Ok(Arc::clone(keys));
+        }
+        if let Some(keys) = self.known_within(self.limits.fresh) {
+            return Ok(keys);
+        }
+        self.refresh().await;
+        if let Some(keys) = self.known_within(self.limits.fresh + self.limits.stale) {
+            return Ok(keys);
+        }
+        let failure = self.lock().attempt.as_ref().and_then(|(_, failure)| failure.clone());
+        Err(VerifyError::Unavailable(
+            failure.unwrap_or_else(|| Arc::new(FetchError::NotAsked) as Cause),
+        ))
+    }
+
+    /// Newer keys than these, if there may be any.
+    pub(super) async fn newer(&self, than: &Arc<JwkSet>) -> Option<Arc<JwkSet>> {
+        if matches!(self.place, Place::Given(_)) {
+            return None;
+        }
+        let other = |keys: Option<Known>| {
+            keys.map(|known| known.keys).filter(|keys| !Arc::ptr_eq(keys, than))
+        };
+        let known = self.lock().known.clone();
+        if let Some(keys) = other(known) {
+            return Some(keys);
+        }
+        self.refresh().await;
+        let known = self.lock().known.clone();
+        other(known)
+    }
+
+    fn known_within(&self, age: Duration) -> Option<Arc<JwkSet>> {
+        let state = self.lock();
+        let known = state.known.as_ref().filter(|known| known.fetched.elapsed() < age)?;
+        Some(Arc::clone(&known.keys))
+    }
+
+    /// Asks the issuer, unless it was asked a moment ago; waits for whoever asks already.
+    ///
+    /// # Cancel safety
+    /// The question goes on without whoever waits for it.
+    async fn refresh(&self) {
+        let Some(mut flight) = self.join_or_start() else { return };
+        // Ends with an error when the question has its answer, which is what is waited for.
+        while flight.changed().await.is_ok() {}
+    }
+
+    fn join_or_start(&self) -> Option<watch::Receiver<()>> {
+        let mut state = self.lock();
+        if let Some(flight) = state.flight.as_ref().filter(|flight| flight.has_changed().is_ok()) {
+            return Some(flight.clone());
+        }
+        let wait = |failed| if failed { self.limits.retry } else { self.limits.cool_down };
+        let attempt = state.attempt.as_ref();
+        if attempt.is_some_and(|(at, failure)| at.elapsed() < wait(failure.is_some())) {
+            return None;
+        }
+        let (done, flight) = watch::channel(());
+        state.flight = Some(flight.clone());
+        while state.tasks.try_join_next().is_some() {}
+        let (place, web) = (self.place.clone(), self.web.clone());
+        let store = Arc::downgrade(&self.state);
+        state.tasks.spawn(async move {
+            let fetched = fetch(&place, &web).await;
+            if let Err(error) = &fetched {
+                tracing::warn!(?place, error = %chain(error), "an issuer's keys cannot be fetched");
+            }
+            keep(&store, fetched);
+            drop(done);
+        });
+        Some(flight)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+fn keep(store: &Weak<Mutex<State>>, fetched: Result<JwkSet, FetchError>) {
+    let Some(state) = store.upgrade() else { return };
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    match fetched {
+        Ok(keys) => {
+            state.attempt = Some((now, None));
+            // The same keys stay the same object, so that nobody verifies twice in vain.
+            let keys = match &state.known {
+                Some(known) if *known.keys == keys => Arc::clone(&known.keys),
+                _ => Arc::new(keys),
+            };
+            state.known = Some(Known { keys, fetched: now });
+        }
+        Err(error) => state.attempt = Some((now, Some(Arc::new(error)))),
+    }
+}
+
+/// Why there are no keys.
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error("the issuer was not asked")]
+    NotAsked,
+    #[error("the issuer gives no answer")]
+    Web(#[from] WebError),
+    #[error("the issuer answers with {0}")]
+    Status(StatusCode),
+    #[error("the issuer has no metadata that can be read")]
+    Metadata,
+    #[error("the metadata are those of another issuer")]
+    Issuer,
+    #[error("the metadata do not say where the keys are")]
+    NoKeys,
+    #[error("the keys are at a place that cannot be used")]
+    Place(#[from] SetupError),
+    #[error("the keys cannot be read")]
+    Keys(#[from] JwkError),
+}
+
+fn chain(error: &FetchError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(level) = cause {
+        text = format!("{text}: {level}");
+        cause = level.source();
+    }
+    text
+}
+
+async fn fetch(place: &Place, web: &Web) -> Result<JwkSet, FetchError> {
+    let at = match place {
+        Place::Given(keys) => return Ok(JwkSet::clone(keys)),
+        Place::At(uri) => uri.clone(),
+        Place::Issuer(issuer) => discover(issuer, web).await?,
+    };
+    Ok(JwkSet::parse(&get(web, at).await?)?)
+}
+
+/// Where an issuer says its keys are (RFC 8414, OpenID Connect Discovery).
+async fn discover(issuer: &str, web: &Web) -> Result<Uri, FetchError> {
+    let mut last = FetchError::Metadata;
+    for url in metadata_urls(issuer) {
+        let uri = trusted(&url)?;
+        match get(web, uri).await.and_then(|body| object(&body).ok_or(FetchError::Metadata)) {
+            Ok(metadata) => return read_metadata(issuer, &metadata),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn read_metadata(issuer: &str, metadata: &Map<String, Value>) -> Result<Uri, FetchError> {
+    // Character by character: whoever can publish metadata at one issuer must not speak for
+    // another.
+    if metadata.get("issuer").and_then(Value::as_str) != Some(issuer) {
+        return Err(FetchError::Issuer);
+    }
+    let keys = metadata.get("jwks_uri").and_then(Value::as_str).ok_or(FetchError::NoKeys)?;
+    match keys.split_once('?') {
+        None => Ok(trusted(keys)?),
+        // Some issuers tell their tenants apart by a query.
+        Some((place, _)) => {
+            trusted(place)?;
+            keys.parse().map_err(|_| FetchError::NoKeys)
+        }
+    }
+}
+
+fn metadata_urls(issuer: &str) -> Vec<String> {
+    let issuer = issuer.strip_suffix('/').unwrap_or(issuer);
+    let after_scheme = issuer.find("://").map_or(0, |place| place + 3);
+    let path = issuer[after_scheme..].find('/').map_or(issuer.len(), |place| after_scheme + place);
+    let (origin, path) = issuer.split_at(path);
+    let mut urls = vec![
+        format!("{origin}/.well-known/oauth-authorization-server{path}"),
+        format!("{origin}/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        urls.push(format!("{origin}{path}/.well-known/openid-configuration"));
+    }
+    urls
+}
+
+async fn get(web: &Web, uri: Uri) -> Result<Bytes, FetchError> {
+    let mut request = Request::new(Bytes::new());
+    *request.uri_mut() = uri;
+    let accept = http::HeaderValue::from_static("application/json");
+    request.headers_mut().insert(http::header::ACCEPT, accept);
+    let answer = web.fetch(request).await?;
+    match answer.status() {
+        StatusCode::OK => Ok(answer.into_body()),
+        status => Err(FetchError::Status(status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_metadata_are() {
+        assert_eq!(
+            metadata_urls("https://a.example/"),
+            [
+                "https://a.example/.well-known/oauth-authorization-server",
+                "https://a.example/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(
+            metadata_urls("https://a.example/t/1"),
+            [
+                "https://a.example/.well-known/oauth-authorization-server/t/1",
+                "https://a.example/.well-known/openid-configuration/t/1",
+                "https://a.example/t/1/.well-known/openid-configuration",
+            ]
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! Opaque tokens: the issuer is asked, and believed for a while.
+
+use std::time::Duration;
+
+use bowline_auth::verify::{Guard, Introspection, Verify, VerifyError};
+use serde_json::{Value, json};
+
+use crate::world::{RESOURCE, Site, now, present, web};
+
+async fn site(answer: Value) -> Site {
+    let site = Site::open().await;
+    site.show("/introspect", 200, answer);
+    site
+}
+
+fn introspection(site: &Site) -> Introspection {
+    let url = format!("{}/introspect", site.url);
+    Introspection::new(&url, "mcp server", "se/cret+").unwrap().web(web()).cache(Duration::ZERO)
+}
+
+fn active() -> Value {
+    json!({"active": true, "sub": "alice", "aud": RESOURCE, "scope": "mcp", "exp": now() + 300})
+}
+
+#[tokio::test]
+async fn the_issuer_is_asked_as_the_standard_says() {
+    let site = site(active()).await;
+    let identity = introspection(&site).verify("a~b+c/d==").await.unwrap();
+    assert_eq!(identity.subject, "alice");
+    let request = &site.asked()[0];
+    assert!(request.starts_with("POST /introspect HTTP/1.1\r\n"), "{request}");
+    // The halves are form-encoded before they are joined (RFC 6749, section 2.3.1).
+    let credentials = bowline_proto::base64::STANDARD.encode(b"mcp+server:se%2Fcret%2B");
+    assert!(request.contains(&format!("authorization: Basic {credentials}\r\n")), "{request}");
+    assert!(request.contains("content-type: application/x-www-form-urlencoded\r\n"), "{request}");
+    let body = request.split("\r\n\r\n").nth(1).unwrap();
+    assert_eq!(body, "token=a%7Eb%2Bc%2Fd%3D%3D&token_type_hint=access_token");
+}
+
+#[tokio::test]
+async fn a_revoked_token_lives_as_long_as_the_answer() {
+    let site = site(active()).await;
+    let forgetful = introspection(&site);
+    let long = introspection(&site).cache(Duration::from_secs(3600));
+    forgetful.verify("t").await.unwrap();
+    long.verify("t").await.unwrap();
+    site.show("/introspect", 200, json!({"active": false}));
+    let error = forgetful.verify("t").await.unwrap_err();
+    assert!(matches!(error, VerifyError::Invalid("the token is not active")), "{error:?}");
+    assert_eq!(site.asked().len(), 3);
+    long.verify("t").await.unwrap();
+    assert_eq!(site.asked().len(), 3);
+    // Another token is another question; a refusal is remembered as well.
+    long.verify("u").await.unwrap_err();
+    long.verify("u").await.unwrap_err();
+    assert_eq!(site.asked().len(), 4);
+}
+
+#[tokio::test]
+async fn answers_that_are_no_yes() {
+    let invalid = [
+        json!({"active": false, "sub": "alice", "aud": RESOURCE}),
+        json!({"active": true, "aud": RESOURCE}),
+        json!({"active": true, "sub": "alice", "exp": now() - 100}),
+        json!({"active": true, "sub": "alice", "nbf": now() + 100}),
+        json!({"active": true, "sub": "alice", "iss": "https://evil.example.com"}),
+    ];
+    for answer in invalid {
+        let site = site(answer.clone()).await;
+        let verifier = introspection(&site).issuer("https://login.example.com").unwrap();
+        let error = verifier.verify("t").await.unwrap_err();
+        assert!(matches!(error, VerifyError::Invalid(_)), "{answer}: {error:?}");
+    }
+    // Some issuers answer so to a JWT, whoever made it.
+    let site = Site::open().await;
+    site.show("/introspect", 400, json!({"error": "unsupported_token_type"}));
+    let error = introspection(&site).verify("t").await.unwrap_err();
+    assert!(matches!(error, VerifyError::Invalid(_)), "{error:?}");
+    let broken = [
+        (200, "{}"),
+        (200, r#"{"active":"true"}"#),
+        (200, "x"),
+        (400, r#"{"error":"invalid_request"}"#),
+        (401, r#"{"error":"unsupported_token_type"}"#),
+        (500, ""),
+    ];
+    for (status, answer) in broken {
+        let site = Site::open().await;
+        site.show("/introspect", status, answer);
+        let error = introspection(&site).verify("t").await.unwrap_err();
+        assert!(matches!(error, VerifyError::Unavailable(_)), "{answer}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_audience_counts_here_too() {
+    let cases = [
+        (json!({"active": true, "sub": "a", "aud": RESOURCE}), true, true),
+        (json!({"active": true, "sub": "a", "aud": "https://other.example.com"}), false, false),
+        (json!({"active": true, "sub": "a"}), false, true),
+    ];
+    for (answer, strict, lenient) in cases {
+        let site = site(answer.clone()).await;
+        let guard = Guard::new(RESOURCE, introspection(&site)).unwrap();
+        assert_eq!(present(&guard, "t").await.is_ok(), strict, "{answer}");
+        let verifier = introspection(&site).allow_missing_audience();
+        let guard = Guard::new(RESOURCE, verifier).unwrap();
+        assert_eq!(present(&guard, "t").await.is_ok(), lenient, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_away_is_not_the_clients_fault() {
+    let verifier = Introspection::new("http://127.0.0.1:1/introspect", "a", "b").unwrap();
+    let guard = Guard::new(RESOURCE, verifier.web(web())).unwrap();
+    let denial = present(&guard, "t").await.unwrap_err();
+    assert_eq!(denial.status, 503);
+    assert_eq!(denial.headers.get("retry-after").unwrap(), "5");
+    assert!(denial.headers.get("www-authenticate").is_none());
+}
