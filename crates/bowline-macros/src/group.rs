@@ -57,7 +57,7 @@ fn parse_options(tokens: TokenStream) -> syn::Result<Option<Path>> {
 
 /// Takes our attributes off the methods, and writes what they stand for.
 fn registrations(krate: &Path, block: &mut ItemImpl) -> syn::Result<TokenStream> {
-    if let Some((_, path, _)) = &block.trait_ {
+    if let Some((path, _)) = &block.trait_ {
         let message = "`#[server]` belongs on an `impl` block of the type itself, not of a trait";
         return Err(syn::Error::new_spanned(path, message));
     }

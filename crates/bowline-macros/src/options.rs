@@ -45,11 +45,12 @@ impl Kind {
                 "open_world",
                 "timeout_secs",
                 "icon",
+                "scopes",
                 "disabled",
                 "crate",
             ],
             Self::Prompt => {
-                &["name", "title", "description", "icon", "complete", "disabled", "crate"]
+                &["name", "title", "description", "icon", "complete", "scopes", "disabled", "crate"]
             }
             Self::Resource => &[
                 "name",
@@ -58,6 +59,7 @@ impl Kind {
                 "mime_type",
                 "icon",
                 "complete",
+                "scopes",
                 "allow_unsafe_values",
                 "disabled",
                 "crate",

@@ -2,7 +2,10 @@
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{FnArg, GenericArgument, GenericParam, PathArguments, Receiver, ReturnType, Type};
+use syn::{
+    FnArg, GenericArgument, GenericParam, PathArguments, Receiver, ReceiverKind, ReturnType,
+    Safety, Type,
+};
 
 use crate::options::Kind;
 use crate::parameter::{Argument, Parameter, generic, strip};
@@ -90,7 +93,7 @@ fn check_qualifiers(kind: Kind, signature: &syn::Signature) -> syn::Result<()> {
     if let Some(parameter) = signature.generics.params.iter().find(is_type) {
         return Err(generic(kind, parameter));
     }
-    if let Some(word) = &signature.unsafety {
+    if let Safety::Unsafe(word) = &signature.safety {
         let message = format!("{} cannot be unsafe: clients promise nothing", kind.noun());
         return Err(syn::Error::new_spanned(word, message));
     }
@@ -98,9 +101,7 @@ fn check_qualifiers(kind: Kind, signature: &syn::Signature) -> syn::Result<()> {
 }
 
 fn check_receiver(receiver: &Receiver) -> syn::Result<()> {
-    let is_shared = receiver.reference.is_some() && receiver.mutability.is_none();
-    let is_typed = receiver.colon_token.is_some();
-    if is_shared || is_typed {
+    if matches!(&receiver.kind, ReceiverKind::Reference(_, _, None) | ReceiverKind::Typed(..)) {
         return Ok(());
     }
     let message = "take `&self`: all calls share one value; what changes sits in a `Mutex`, an atomic \

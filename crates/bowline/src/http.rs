@@ -9,6 +9,7 @@
 //! The service is a plain function from request to response: it can be driven in memory, nested
 //! into another framework, or served on a socket with [`Server::serve_http`].
 
+mod admit;
 mod batch;
 mod body;
 mod cors;
@@ -26,6 +27,9 @@ mod sse;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
+
+#[cfg(feature = "auth")]
+pub use bowline_auth::verify as auth;
 
 pub use self::body::Body;
 pub use self::options::{Http, HttpLimits};

@@ -25,18 +25,33 @@
 //! [`Resource`] are built from closures. Handlers reach the client through [`Context`]: progress,
 //! logs, questions to its user and its model. [`Registry`] changes a server while it runs.
 //! [`testing`] calls it from a unit test.
+//!
+//! `Client` (feature `client`) is the other side: it connects to any server, in any revision.
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `macros`, on by default | `#[tool]`, `#[prompt]`, `#[resource]`, `#[server]` |
+//! | `http`, `tls` | servers over HTTP, with TLS |
+//! | `auth` | servers that let in only who has a good token |
+//! | `client`, `client-http` | clients of commands and streams; of URLs |
+//! | `client-auth` | clients that log in |
+//! | `client-log` | `tracing` events of a server as log messages to its client |
 
+#[cfg(feature = "client")]
+pub mod client;
 mod clock;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "client-log")]
 mod log;
+mod outbox;
 #[doc(hidden)]
 pub mod private;
 mod random;
 pub mod seal;
 mod server;
 pub mod stdio;
+mod stream;
 pub mod testing;
 pub mod uri_template;
 
@@ -49,6 +64,8 @@ pub use bowline_proto::json::Json;
 pub use bowline_proto::model;
 pub use bowline_proto::revision::{Era, Revision, Revisions};
 
+#[cfg(feature = "client")]
+pub use self::client::Client;
 #[cfg(feature = "client-log")]
 pub use self::log::ClientLog;
 pub use self::server::*;

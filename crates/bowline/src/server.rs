@@ -17,14 +17,16 @@ pub(crate) mod legacy;
 mod limits;
 pub(crate) mod listen;
 mod middleware;
-mod outbox;
+mod nest;
 mod output;
 mod part;
+mod principal;
 mod prompt;
 mod registry;
 mod resource;
 mod rounds;
 mod schema;
+pub(crate) mod scopes;
 mod serve;
 mod session;
 mod strings;
@@ -45,9 +47,9 @@ pub use self::ask::{Ask, AskError, Elicited};
 pub(crate) use self::bus::Sink;
 #[cfg(feature = "http")]
 pub(crate) use self::call::{Call, Running};
+pub use self::caller::Caller;
 #[cfg(feature = "http")]
 pub(crate) use self::caller::Callers;
-pub use self::caller::{Caller, Principal};
 pub use self::complete::Completing;
 #[cfg(feature = "http")]
 pub(crate) use self::connection::Connection;
@@ -60,21 +62,21 @@ pub use self::error::{BuildError, HandlerError};
 pub use self::handler::{Bare, Contextual, Handler, Nothing, Plain, blocking};
 pub use self::limits::Limits;
 pub use self::middleware::{Incoming, Middleware, Next};
-#[cfg(feature = "http")]
-pub(crate) use self::outbox::Outbox;
 pub use self::output::{Structured, ToolOutcome, ToolOutput};
 pub use self::part::{Part, Parts};
+pub use self::principal::Principal;
 pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
 pub use self::registry::Registry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
-pub use self::serve::ServeError;
+pub use self::schema::schema_for;
 pub(crate) use self::serve::serve_core;
-#[cfg(feature = "http")]
-pub(crate) use self::serve::stop_signal;
+pub use self::serve::{ServeError, stop_signal};
 #[cfg(feature = "http")]
 pub(crate) use self::session::Session;
-pub use self::tool::{Tool, schema_for};
+pub use self::tool::Tool;
+#[cfg(feature = "http")]
+pub(crate) use crate::outbox::Outbox;
 use crate::seal::KeyRing;
 
 /// An MCP server.
@@ -126,7 +128,11 @@ impl Server {
         self
     }
 
-    /// Adds many things, their names prefixed: `search` becomes `files_search`.
+    /// Adds many things, their names prefixed: `search` becomes `files_search`. A name that begins
+    /// so already stays, and so do URIs.
+    ///
+    /// Their handlers need not know: with [`Context::registry`](crate::Context::registry) they
+    /// change what they came with by the names they gave it.
     pub fn nest(self, prefix: &str, part: impl Part) -> Self {
         let mut parts = Parts::default();
         parts.add(part);
@@ -224,6 +230,11 @@ impl Server {
         self
     }
 
+    /// Who it says it is: name, version, and whatever of title, description and the rest was given.
+    pub fn info(&self) -> &Implementation {
+        &self.info
+    }
+
     /// What the server has, to be changed while it runs.
     pub fn registry(&self) -> Registry {
         self.registry.clone()
@@ -256,7 +267,8 @@ impl Server {
     }
 }
 
-/// Everything a server has, added to another. Its own name, limits and middleware stay behind.
+/// Everything a server has at this moment, added to another. Its own name, instructions, limits,
+/// state and middleware stay behind.
 impl Part for Server {
     fn add_to(self, parts: &mut Parts) {
         let entries = self.registry.entries();

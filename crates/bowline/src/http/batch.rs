@@ -16,7 +16,7 @@ use super::reply::{self, Reply};
 use super::service::HttpService;
 use super::sessions::HttpSession;
 use super::stream;
-use crate::server::{Outbox, Started, dispatch, legacy};
+use crate::server::{Outbox, Started, dispatch, legacy, scopes};
 use crate::{Caller, Outcome};
 
 impl HttpService {
@@ -53,10 +53,28 @@ impl HttpService {
             }
         }
         let caller = match &session {
-            Some(session) => Arc::clone(&session.caller),
+            Some(session) => session.caller.now(self.principal(parts)),
             None => Arc::new(self.stranger(parts, Revision::V2025_03_26)),
         };
-        self.serve_batch(session.as_ref(), &caller, &messages).await
+        match self.turn_away_any(&messages, &caller) {
+            Some(reply) => reply,
+            None => self.serve_batch(session.as_ref(), &caller, &messages).await,
+        }
+    }
+
+    /// The answer to messages whose caller may not do everything they ask for: 403, with all that
+    /// all of them need. Then none of it is done.
+    pub(super) fn turn_away_any(&self, messages: &[Message<'_>], caller: &Caller) -> Option<Reply> {
+        let mut needed: Vec<String> = Vec::new();
+        for message in messages {
+            let Message::Request(request) = message else { continue };
+            let core = &self.inner.core;
+            let missing = scopes::missing(core, &request.method, request.params, caller);
+            needed.extend(missing.into_iter().flatten());
+        }
+        needed.sort();
+        needed.dedup();
+        (!needed.is_empty()).then(|| self.insufficient(None, &needed))
     }
 
     /// Whether a message may come in an array; without one, whether any may.

@@ -18,7 +18,8 @@ use super::reply::{self, Reply};
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// What a page must be able to read besides the body.
-const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
 
 /// Whether a browser asks if it may send a request.
 pub(super) fn is_preflight(parts: &Parts) -> bool {

@@ -23,7 +23,7 @@ use http::request::Parts;
 use super::live::{Ended, Live, Pump, Standalone};
 use super::modern::After;
 use super::reply::{self, Reply};
-use super::service::HttpService;
+use super::service::{HttpService, Stopped};
 use super::sessions::{HttpSession, Work};
 use super::stream::{self, Ticker, encode_event};
 use crate::server::{Call, Outbox, Started, dispatch, legacy};
@@ -88,7 +88,10 @@ impl HttpService {
             Err(refusal) => return reply::refusal(&refusal),
         };
         match message {
-            Message::Request(request) => self.serve_session(&session, request).await,
+            Message::Request(request) => {
+                let caller = session.caller.now(self.principal(parts));
+                self.serve_session(&session, request, caller).await
+            }
             Message::Notification(told) => {
                 session.handle_notification(&told.method, told.params);
                 reply::status(StatusCode::ACCEPTED)
@@ -101,13 +104,21 @@ impl HttpService {
         }
     }
 
-    async fn serve_session(&self, session: &Arc<HttpSession>, request: &Request<'_>) -> Reply {
+    async fn serve_session(
+        &self,
+        session: &Arc<HttpSession>,
+        request: &Request<'_>,
+        caller: Arc<Caller>,
+    ) -> Reply {
         let revision = session.caller.revision;
         let done = |outcome: Outcome, raised_by| {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };
         if let Err(error) = session.lock().lifecycle.handle_legacy_request(&request.method) {
             return done(Err(error), RaisedBy::Dispatch);
+        }
+        if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
+            return reply;
         }
         let served = legacy::serve(
             &request.method,
@@ -125,7 +136,7 @@ impl HttpService {
             id: request.id.clone(),
             method: &request.method,
             params: request.params,
-            caller: Arc::clone(&session.caller),
+            caller,
             outbox: &outbox,
             session: Some(&session.session),
             headers: None,
@@ -191,13 +202,17 @@ impl HttpService {
         if let Err(refusal) = legacy_revision(&parts.headers, None) {
             return reply::refusal(&refusal);
         }
+        let caller = Arc::new(self.stranger(parts, revision));
+        if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
+            return reply;
+        }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
             id: request.id.clone(),
             method: &request.method,
             params: request.params,
-            caller: Arc::new(self.stranger(parts, revision)),
+            caller,
             outbox: &outbox,
             session: None,
             headers: None,
@@ -231,15 +246,16 @@ impl HttpService {
         let id = SessionId::find(&parts.headers)?;
         let session = self.session(parts, id.as_ref())?;
         let last = parts.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+        let stopped = self.stopped_for(self.principal(parts).as_ref());
         if let Some(last) = last {
-            return Ok(self.resume(&session, last));
+            return Ok(self.resume(&session, last, stopped));
         }
         let opened = session.open_standalone(self.inner.core.limits.outbox);
         let Some((stream, live)) = opened else {
             return Ok(reply::status(StatusCode::CONFLICT));
         };
         let live = self.live(&session, stream, live);
-        Ok(reply::stream(Standalone { live, stopped: self.stopped() }))
+        Ok(reply::stream(Standalone { live, stopped }))
     }
 
     fn live(&self, session: &Arc<HttpSession>, stream: StreamId, live: Arc<Outbox>) -> Live {
@@ -248,7 +264,7 @@ impl HttpService {
     }
 
     /// What a client has missed of a stream, and the rest of it.
-    fn resume(&self, session: &Arc<HttpSession>, last: &str) -> Reply {
+    fn resume(&self, session: &Arc<HttpSession>, last: &str, stopped: Stopped) -> Reply {
         let mut state = session.lock();
         let missed = match state.replay.resume(last) {
             Ok(missed) => missed,
@@ -275,7 +291,7 @@ impl HttpService {
         let live = self.live(session, missed.stream, live);
         let opening = Some(opening.into());
         if is_standalone {
-            let rest = Standalone { live, stopped: self.stopped() };
+            let rest = Standalone { live, stopped };
             return reply::stream(After { opening, rest });
         }
         reply::stream(After { opening, rest: live })

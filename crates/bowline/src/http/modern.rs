@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -23,7 +22,7 @@ use serde_json::value::RawValue;
 
 use super::body::Source;
 use super::reply::{self, Reply};
-use super::service::{HttpService, Slot};
+use super::service::{HttpService, Slot, Stopped};
 use super::stream::{Streaming, Ticker, Work, encode_event};
 use crate::Principal;
 use crate::server::{Core, Outbox, Sink, Started, dispatch, legacy, listen};
@@ -50,16 +49,19 @@ impl HttpService {
         if let Err(mismatch) = outline.check(headers) {
             return refused(&mismatch.to_error_object());
         }
-        if request.method == SubscriptionsListen::NAME {
-            return match self.listen(request) {
-                Ok(reply) => reply,
-                Err(error) => refused(&error),
-            };
-        }
         let caller = match self.inner.callers.caller(revision, request.params, principal) {
             Ok(caller) => caller,
             Err(error) => return refused(&error),
         };
+        if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
+            return reply;
+        }
+        if request.method == SubscriptionsListen::NAME {
+            return match self.listen(request, caller.principal.as_ref()) {
+                Ok(reply) => reply,
+                Err(error) => refused(&error),
+            };
+        }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
@@ -118,7 +120,11 @@ impl HttpService {
     }
 
     /// Opens a listening stream.
-    fn listen(&self, request: &Request<'_>) -> Result<Reply, ErrorObject> {
+    fn listen(
+        &self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+    ) -> Result<Reply, ErrorObject> {
         let params: SubscriptionsListenParams<'_> =
             decode_params(SubscriptionsListen::NAME, request.params)?;
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
@@ -140,7 +146,7 @@ impl HttpService {
         sink.release(Some(&id));
         let listening = Listening {
             core: Arc::clone(&self.inner.core),
-            stopped: self.stopped(),
+            stopped: self.stopped_for(principal),
             id: Some(id),
             sink,
             keep_alive: Ticker::new(self.inner.limits.keep_alive),
@@ -168,7 +174,7 @@ impl<S: Source> Source for After<S> {
 /// A listening stream: changes as they come, until either side ends it.
 struct Listening {
     core: Arc<Core>,
-    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    stopped: Stopped,
     id: Option<Id>,
     sink: Arc<Sink>,
     keep_alive: Ticker,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "auth")]
+use bowline_auth::verify::Guard;
 use bowline_proto::http::{Access, AccessError};
 use http::request::Parts;
 
@@ -30,6 +32,8 @@ pub struct Http {
     pub(super) has_sse: bool,
     pub(super) has_sessions: bool,
     pub(super) identify: Option<Identify>,
+    #[cfg(feature = "auth")]
+    pub(super) guard: Option<Guard>,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<Tls>,
 }
@@ -92,6 +96,8 @@ impl Http {
             has_sse: true,
             has_sessions: true,
             identify: None,
+            #[cfg(feature = "auth")]
+            guard: None,
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -159,6 +165,33 @@ impl Http {
         identify: impl Fn(&Parts) -> Option<Principal> + Send + Sync + 'static,
     ) -> Self {
         self.identify = Some(Arc::new(identify));
+        self
+    }
+
+    /// Lets in nobody without a token that the guard finds good, and serves the metadata that lead
+    /// clients to one. Requests may be sent to the host of the guard's resource, as if it had been
+    /// given to [`Http::allow_host`].
+    ///
+    /// Handlers find out who calls by [`Caller::principal`](crate::Caller::principal); sessions and
+    /// request states are bound to it. [`Http::identify`] is not asked then.
+    ///
+    /// ```no_run
+    /// use bowline::http::auth::{Guard, JwtVerifier};
+    ///
+    /// # async fn run(server: bowline::Server) -> Result<(), Box<dyn std::error::Error>> {
+    /// let tokens = JwtVerifier::new("https://login.example.com")?;
+    /// let guard = Guard::new("https://mcp.example.com/mcp", tokens)?;
+    /// server.http().require_auth(guard).serve("0.0.0.0:8080").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "auth")]
+    pub fn require_auth(mut self, guard: Guard) -> Self {
+        // A host that no request can name needs no letting in.
+        if let Ok(access) = self.access.clone().with_host(guard.authority()) {
+            self.access = access;
+        }
+        self.guard = Some(guard);
         self
     }
 

@@ -27,8 +27,8 @@ use super::options::{Http, HttpLimits, Identify};
 use super::reply::{self, Reply};
 use super::sessions::SessionTable;
 use super::sse::SseTable;
-use crate::server::{Callers, Core};
-use crate::{BuildError, Principal};
+use crate::BuildError;
+use crate::server::{Callers, Core, scopes};
 
 /// An MCP server as an HTTP service. Cheap to clone.
 ///
@@ -51,13 +51,22 @@ pub(super) struct Inner {
     pub(super) tasks: Mutex<tokio::task::JoinSet<()>>,
     has_sessions: bool,
     has_cors: bool,
-    identify: Option<Identify>,
+    pub(super) identify: Option<Identify>,
+    #[cfg(feature = "auth")]
+    pub(super) guard: Option<bowline_auth::verify::Guard>,
     stopping: tokio::sync::watch::Sender<bool>,
 }
 
 impl HttpService {
     pub(super) fn new(http: Http) -> Result<Self, BuildError> {
         let core = http.server.build()?;
+        #[cfg(feature = "auth")]
+        let is_guarded = http.identify.is_some() || http.guard.is_some();
+        #[cfg(not(feature = "auth"))]
+        let is_guarded = http.identify.is_some();
+        if let (false, Some((kind, name))) = (is_guarded, scopes::first_in_need(&core)) {
+            return Err(BuildError::Unguarded { kind, name });
+        }
         let speaks_legacy = core.offer.enabled().newest(Era::Legacy).is_some();
         let inner = Inner {
             core,
@@ -72,6 +81,8 @@ impl HttpService {
             has_sessions: http.has_sessions && speaks_legacy,
             limits: http.limits,
             identify: http.identify,
+            #[cfg(feature = "auth")]
+            guard: http.guard,
             stopping: tokio::sync::watch::Sender::new(false),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -87,24 +98,29 @@ impl HttpService {
         B: HttpBody,
     {
         let (parts, body) = request.into_parts();
+        #[cfg(feature = "auth")]
+        if let Some(reply) = self.describe(&parts) {
+            return reply;
+        }
         let authority = parts.uri.authority().map(Authority::as_str);
         if let Err(denied) = self.inner.access.check(authority, &parts.headers) {
             return reply::refusal(&Refusal::Access(denied));
         }
         if !self.inner.has_cors {
-            return self.route(&parts, body).await;
+            return self.route(parts, body).await;
         }
+        let origin = parts.headers.get(ORIGIN).cloned();
         let mut reply = if cors::is_preflight(&parts) {
             cors::preflight(&parts)
         } else {
-            self.route(&parts, body).await
+            self.route(parts, body).await
         };
-        cors::allow(&mut reply, parts.headers.get(ORIGIN));
+        cors::allow(&mut reply, origin.as_ref());
         reply
     }
 
     /// Answers a request that may reach us.
-    async fn route<B: HttpBody>(&self, parts: &Parts, body: B) -> Reply {
+    async fn route<B: HttpBody>(&self, mut parts: Parts, body: B) -> Reply {
         let path = parts.uri.path();
         if path == "/health" {
             return if self.is_stopping() {
@@ -118,11 +134,17 @@ impl HttpService {
         }
         // Frameworks that nest a service take the prefix off its path.
         let is_endpoint = path == self.inner.path || path == "/" || path.is_empty();
-        match (&parts.method, path) {
-            (&Method::GET, "/sse") if self.inner.sse.is_some() => self.open_sse(parts),
-            (&Method::POST, "/messages") if self.inner.sse.is_some() => {
-                self.post_sse(parts, body).await
-            }
+        let is_sse = self.inner.sse.is_some() && matches!(path, "/sse" | "/messages");
+        if !is_endpoint && !is_sse {
+            return reply::status(StatusCode::NOT_FOUND);
+        }
+        if let Err(reply) = self.admit(&mut parts).await {
+            return reply;
+        }
+        let parts = &parts;
+        match (&parts.method, parts.uri.path()) {
+            (&Method::GET, "/sse") if is_sse => self.open_sse(parts),
+            (&Method::POST, "/messages") if is_sse => self.post_sse(parts, body).await,
             _ if !is_endpoint => reply::status(StatusCode::NOT_FOUND),
             (&Method::POST, _) => self.post(parts, body).await,
             (&Method::GET, _) if self.inner.has_sessions => self.get_legacy(parts),
@@ -216,10 +238,6 @@ impl HttpService {
         Rules { offer: self.inner.core.offer, sessions }
     }
 
-    pub(super) fn principal(&self, parts: &Parts) -> Option<Principal> {
-        self.inner.identify.as_ref().and_then(|identify| identify(parts))
-    }
-
     /// Refuses new requests and ends listening streams.
     pub fn stop(&self) {
         self.inner.stopping.send_replace(true);
@@ -236,7 +254,7 @@ impl HttpService {
     }
 
     /// Ready when the service is told to stop.
-    pub(super) fn stopped(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    pub(super) fn stopped(&self) -> Stopped {
         let mut stopping = self.inner.stopping.subscribe();
         Box::pin(async move {
             // An error means that the service is gone altogether.
@@ -260,6 +278,9 @@ impl std::fmt::Debug for HttpService {
         f.debug_struct("HttpService").field("path", &self.inner.path).finish_non_exhaustive()
     }
 }
+
+/// Ready when something must stop.
+pub(super) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A place among a bounded number, given back when it is dropped.
 pub(super) struct Slot(Arc<AtomicUsize>);

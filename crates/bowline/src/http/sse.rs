@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 
 use bowline_proto::http::{Refusal, check_content_type};
 use bowline_proto::line;
+use bowline_proto::revision::Revision;
 use bowline_proto::sse::Event;
+use bowline_proto::wire::{Message, parse_batch};
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
@@ -21,9 +23,9 @@ use super::modern::After;
 use super::reply::{self, Reply};
 use super::service::{HttpService, Slot};
 use super::stream::{Ticker, encode_event};
-use crate::Principal;
 use crate::random;
 use crate::server::Connection;
+use crate::{Caller, Principal};
 
 /// The open streams, by the name in their endpoint.
 #[derive(Default)]
@@ -68,7 +70,7 @@ impl HttpService {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let principal = self.principal(parts);
         let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone());
-        let stopped = self.stopped();
+        let stopped = self.stopped_for(principal.as_ref());
         self.spawn(async move {
             let (read, write) = tokio::io::split(theirs);
             if let Err(error) = connection.run(read, write, stopped).await {
@@ -117,6 +119,10 @@ impl HttpService {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
+        let caller = self.stranger(parts, Revision::V2024_11_05);
+        if let Some(reply) = self.turn_away_frame(&frame, &caller) {
+            return reply;
+        }
         let mut line = frame.to_vec();
         line::finish_frame(&mut line, 0);
         let write = async { upward.lock().await.write(&line).await };
@@ -124,6 +130,25 @@ impl HttpService {
             Ok(Ok(())) => reply::status(StatusCode::ACCEPTED),
             Ok(Err(_)) => reply::refusal(&Refusal::SessionUnknown),
             Err(_) => reply::busy("the answers to earlier messages are not being read"),
+        }
+    }
+}
+
+impl HttpService {
+    /// The answer to a frame whose caller may not do what it asks for. What cannot be read is left
+    /// to the connection, which does nothing with it either.
+    fn turn_away_frame(&self, frame: &[u8], caller: &Caller) -> Option<Reply> {
+        if !self.inner.core.registry.tables().has_scopes {
+            return None;
+        }
+        if let Ok(messages) = parse_batch(frame) {
+            return self.turn_away_any(&messages, caller);
+        }
+        match Message::parse(frame) {
+            Ok(Message::Request(request)) => {
+                self.turn_away(&request.id, &request.method, request.params, caller)
+            }
+            _ => None,
         }
     }
 }

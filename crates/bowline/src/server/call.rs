@@ -20,14 +20,18 @@ use super::answer::{Answer, Outcome};
 use super::caller::Caller;
 use super::core::Core;
 use super::handler::BoxFuture;
-use super::outbox::Outbox;
+use super::nest::Nest;
+use super::registry::Registry;
 use super::rounds::Rounds;
 use super::session::Session;
 use crate::clock;
+use crate::outbox::Outbox;
 
 /// One request while it is worked on.
 pub(crate) struct Call {
     pub(crate) core: Arc<Core>,
+    /// As the handler sees it.
+    pub(crate) registry: Registry,
     pub(crate) caller: Arc<Caller>,
     pub(crate) id: Id,
     pub(crate) method: &'static str,
@@ -63,6 +67,7 @@ pub(crate) struct CallParts {
     pub(crate) progress_token: Option<ProgressToken>,
     pub(crate) traceparent: Option<String>,
     pub(crate) deadline: Instant,
+    pub(crate) nest: Nest,
 }
 
 /// Progress so far.
@@ -87,6 +92,7 @@ impl Call {
             left_out: None,
         };
         Self {
+            registry: core.registry.within(parts.nest),
             core,
             caller: parts.caller,
             id: parts.id,

@@ -9,6 +9,8 @@ use bowline_proto::revision::{Era, Revision};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::principal::Principal;
+
 /// The client of a request.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -22,26 +24,19 @@ pub struct Caller {
     pub principal: Option<Principal>,
 }
 
-/// An authenticated identity.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
-
-impl Principal {
-    /// An identity, by a name that is unique among all that the server can meet.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl Caller {
     /// Which era the request belongs to.
     pub fn era(&self) -> Era {
         self.revision.era()
+    }
+
+    /// The same client, as whoever it shows itself to be now: tokens change while sessions last.
+    #[cfg(feature = "http")]
+    pub(crate) fn now(self: &Arc<Self>, principal: Option<Principal>) -> Arc<Self> {
+        if Principal::are_alike(self.principal.as_ref(), principal.as_ref()) {
+            return Arc::clone(self);
+        }
+        Arc::new(Self { principal, ..Self::clone(self) })
     }
 
     /// A client of which nothing is known but what it speaks.
@@ -75,7 +70,7 @@ impl Callers {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = last.as_ref()
             && known.caller.revision == revision
-            && known.caller.principal == principal
+            && Principal::are_alike(known.caller.principal.as_ref(), principal.as_ref())
             && known.described.each_ref().map(Option::as_deref) == described
         {
             return Ok(Arc::clone(&known.caller));

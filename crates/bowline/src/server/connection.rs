@@ -12,7 +12,6 @@ mod batch;
 mod inward;
 mod outward;
 mod parked;
-mod stream;
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -26,15 +25,16 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use self::batch::Batches;
 use self::parked::Parked;
-use self::stream::{Input, Output};
 use super::answer::Outcome;
 use super::bus::Sink;
 use super::call::Call;
-use super::caller::{Caller, Callers, Principal};
+use super::caller::{Caller, Callers};
 use super::core::Core;
-use super::outbox::Outbox;
+use super::principal::Principal;
 use super::session::Session;
 use crate::clock;
+use crate::outbox::Outbox;
+use crate::stream::{Input, Output};
 
 /// One client on a byte stream.
 pub(crate) struct Connection {

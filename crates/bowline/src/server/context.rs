@@ -83,9 +83,10 @@ impl Context {
         self.call.core.states.get()
     }
 
-    /// The tools, prompts and resources of the server, to be changed while it runs.
+    /// The tools, prompts and resources of the server, to be changed while it runs. In a server
+    /// that is [nested](crate::Server::nest) into another, by the names they have there.
     pub fn registry(&self) -> &Registry {
-        &self.call.core.registry
+        &self.call.registry
     }
 
     /// A question under a key of the handler's choice.

@@ -29,13 +29,14 @@ use super::core::Core;
 use super::error::resource_not_found;
 use super::handler::BoxFuture;
 use super::middleware::{Incoming, Next};
-use super::outbox::Outbox;
+use super::nest::Nest;
 use super::registry::{IsThere, ListKind, Tables};
 use super::resource;
 use super::rounds::{Rounds, Subject};
 use super::session::Session;
 use super::tool;
 use crate::clock;
+use crate::outbox::Outbox;
 use crate::uri_template::Match;
 
 /// A request whose caller and era are known.
@@ -109,7 +110,7 @@ impl Request<'_> {
         if self.core.middleware.is_empty() {
             return Started::Done(Ok(answer));
         }
-        let context = self.context(method, meta, None, self.deadline(None));
+        let context = self.context(method, meta, self.work(None, &Nest::default()));
         self.run(context, name, Box::pin(async move { Ok(answer) }))
     }
 
@@ -117,24 +118,24 @@ impl Request<'_> {
         clock::now() + own.unwrap_or(self.core.limits.deadline)
     }
 
-    fn context(
-        &self,
-        method: &'static str,
-        meta: &RequestMeta<'_>,
-        rounds: Option<Rounds>,
-        deadline: Instant,
-    ) -> Context {
+    /// What a handler without a time of its own needs.
+    fn work(&self, rounds: Option<Rounds>, nest: &Nest) -> Work {
+        Work { rounds, deadline: self.deadline(None), nest: nest.clone() }
+    }
+
+    fn context(&self, method: &'static str, meta: &RequestMeta<'_>, work: Work) -> Context {
         let parts = CallParts {
             caller: Arc::clone(&self.caller),
             id: self.id.clone(),
             method,
             outbox: Arc::clone(self.outbox),
             session: self.session.cloned(),
-            rounds,
+            rounds: work.rounds,
             log_level: meta.log_level,
             progress_token: meta.progress_token.clone(),
             traceparent: meta.traceparent(),
-            deadline,
+            deadline: work.deadline,
+            nest: work.nest,
         };
         Context { call: Arc::new(Call::new(Arc::clone(self.core), parts)) }
     }
@@ -176,6 +177,13 @@ impl Request<'_> {
     }
 }
 
+/// What a handler needs besides its request.
+struct Work {
+    rounds: Option<Rounds>,
+    deadline: Instant,
+    nest: Nest,
+}
+
 /// What a repeated request brings.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
@@ -205,7 +213,8 @@ fn start_tool(request: &Request<'_>) -> Result<Started, ErrorObject> {
     };
     let rounds = request.rounds(CallTool::NAME, &params.name, params.arguments, asked)?;
     let deadline = request.deadline(tool.timeout);
-    let context = request.context(CallTool::NAME, &params.meta, rounds, deadline);
+    let work = Work { rounds, deadline, nest: tool.nest.clone() };
+    let context = request.context(CallTool::NAME, &params.meta, work);
     let handler: BoxFuture<Outcome> = match tool.start(context.clone(), params.arguments) {
         Ok(future) => Box::pin(async move { finish_tool(&tool, future.await) }),
         Err(reason) => {
@@ -262,7 +271,8 @@ fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
         state: params.request_state.as_deref(),
     };
     let rounds = request.rounds(GetPrompt::NAME, &params.name, arguments.as_deref(), asked)?;
-    let context = request.context(GetPrompt::NAME, &params.meta, rounds, request.deadline(None));
+    let work = request.work(rounds, &prompt.nest);
+    let context = request.context(GetPrompt::NAME, &params.meta, work);
     let future = prompt.get.start(context.clone(), texts).map_err(|reason| {
         ErrorObject::invalid_params(format!(
             "prompts/get: {}: params.arguments.{reason}",
@@ -290,8 +300,8 @@ fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
         state: params.request_state.as_deref(),
     };
     let rounds = request.rounds(ReadResource::NAME, &params.uri, None, asked)?;
-    let deadline = request.deadline(None);
-    let context = request.context(ReadResource::NAME, &params.meta, rounds, deadline);
+    let work = request.work(rounds, &resource.nest);
+    let context = request.context(ReadResource::NAME, &params.meta, work);
     let started = resource.read.start(context.clone(), parts, params.uri.clone());
     let future = started.map_err(|reason| {
         ErrorObject::invalid_params(format!("resources/read: {}: {reason}", params.uri))
@@ -308,10 +318,10 @@ fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
 }
 
 /// The names and values of the parts of a URI.
-type UriParts = Vec<(String, String)>;
+pub(crate) type UriParts = Vec<(String, String)>;
 
 /// The resource of a URI, and the parts of the URI if it is one of a family.
-fn find_resource(
+pub(crate) fn find_resource(
     tables: &Tables,
     uri: &str,
     caller: &Caller,

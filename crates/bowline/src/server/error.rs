@@ -128,6 +128,26 @@ pub enum BuildError {
         /// Why not.
         reason: String,
     },
+    /// A scope cannot be used.
+    #[error(
+        "{kind} {name:?}: {scope:?} is not a scope: one word of visible ASCII without \" and \\"
+    )]
+    Scope {
+        /// What needs it.
+        kind: &'static str,
+        /// Its name or URI.
+        name: String,
+        /// The scope.
+        scope: String,
+    },
+    /// Something needs scopes, but over HTTP nobody is asked who they are.
+    #[error("{kind} {name:?} needs scopes: call `require_auth` or `identify` on the HTTP settings")]
+    Unguarded {
+        /// What needs them.
+        kind: &'static str,
+        /// Its name or URI.
+        name: String,
+    },
     /// More than [`Limits::registry`](crate::Limits::registry) of one kind.
     #[error("more than {limit} {kind}s")]
     TooMany {

@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 
 use super::answer::{Answer, Outcome};
 use super::bus::Sink;
-use super::caller::{Caller, Principal};
+use super::caller::Caller;
 use super::core::Core;
 use super::listen;
+use super::principal::Principal;
 use super::session::Session;
 
 /// Serves a request that changes the session; `None` for every other request.

@@ -1,6 +1,9 @@
 //! What a server is put together from.
 
+use std::borrow::Cow;
+
 use super::error::BuildError;
+use super::nest::{Nest, prefixed};
 use super::prompt::{self, Prompt};
 use super::resource::{self, Resource};
 use super::tool::{self, Tool};
@@ -46,17 +49,30 @@ impl Parts {
         part.add_to(self);
     }
 
-    /// Puts a prefix and an underscore before the names of all tools and prompts. URIs stay.
+    /// Puts a prefix before the names of all tools and prompts, and lets all handlers know. URIs
+    /// stay.
     pub(crate) fn prefix(&mut self, prefix: &str) {
-        let tools = self.tools.iter_mut().map(|tool| &mut tool.definition.name);
-        let prompts = self.prompts.iter_mut().map(|prompt| &mut prompt.definition.name);
         let entries = &mut self.entries;
-        let tool_entries = entries.tools.iter_mut().map(|tool| &mut tool.definition.name);
-        let prompt_entries = entries.prompts.iter_mut().map(|prompt| &mut prompt.definition.name);
-        for name in tools.chain(prompts).chain(tool_entries).chain(prompt_entries) {
-            *name = format!("{prefix}_{name}");
+        let tools = self.tools.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
+        let built = entries.tools.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
+        for (name, nest) in tools.chain(built) {
+            rename(prefix, name, nest);
+        }
+        let prompts = self.prompts.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
+        let built = entries.prompts.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
+        for (name, nest) in prompts.chain(built) {
+            rename(prefix, name, nest);
+        }
+        let resources = self.resources.iter_mut().map(|it| &mut it.nest);
+        for nest in resources.chain(entries.resources.iter_mut().map(|it| &mut it.nest)) {
+            *nest = nest.within(prefix);
         }
     }
+}
+
+fn rename(prefix: &str, name: &mut String, nest: &mut Nest) {
+    *name = prefixed(prefix, Cow::Owned(std::mem::take(name))).into_owned();
+    *nest = nest.within(prefix);
 }
 
 impl Part for Parts {

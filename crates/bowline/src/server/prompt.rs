@@ -12,6 +12,8 @@ use super::complete::{Complete, Completing, completer};
 use super::context::Context;
 use super::error::{BuildError, HandlerError};
 use super::handler::{BoxFuture, Handler};
+use super::nest::Nest;
+use super::scopes::Scopes;
 use super::tool::{Visible, check_name};
 use super::{schema, strings};
 
@@ -37,7 +39,9 @@ pub struct Prompt {
     get: Arc<dyn Get>,
     completers: HashMap<String, Arc<dyn Complete>>,
     is_enabled: bool,
+    pub(crate) nest: Nest,
     visible: Option<Visible>,
+    scopes: Scopes,
 }
 
 impl Prompt {
@@ -65,7 +69,9 @@ impl Prompt {
             get: Arc::new(get),
             completers,
             is_enabled: true,
+            nest: Nest::default(),
             visible: None,
+            scopes: Scopes::default(),
         }
     }
 
@@ -109,6 +115,12 @@ impl Prompt {
         self
     }
 
+    /// What a client must be allowed to get it, where clients are authenticated.
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes);
+        self
+    }
+
     /// Leaves it out until [`Registry::enable_prompt`](crate::Registry::enable_prompt).
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
@@ -117,12 +129,15 @@ impl Prompt {
 
     pub(crate) fn build(self) -> Result<Entry, BuildError> {
         check_name("prompt", &self.definition.name)?;
+        self.scopes.check("prompt", &self.definition.name)?;
         Ok(Entry {
             definition: self.definition,
             get: self.get,
             completers: self.completers,
             is_enabled: self.is_enabled,
+            nest: self.nest,
             visible: self.visible,
+            scopes: self.scopes,
         })
     }
 }
@@ -164,7 +179,9 @@ pub(crate) struct Entry {
     pub(crate) get: Arc<dyn Get>,
     pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
     pub(crate) is_enabled: bool,
+    pub(crate) nest: Nest,
     pub(crate) visible: Option<Visible>,
+    pub(crate) scopes: Scopes,
 }
 
 /// What a prompt comes to.

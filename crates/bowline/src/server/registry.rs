@@ -16,6 +16,7 @@ use self::table::Offered;
 pub(crate) use self::table::Tables;
 use super::bus::Bus;
 use super::error::BuildError;
+use super::nest::Nest;
 use super::part::{Entries, Part, Parts};
 
 /// The tools, prompts and resources of a server, to be changed while it runs. Cheap to clone.
@@ -32,6 +33,8 @@ use super::part::{Entries, Part, Parts};
 #[derive(Clone)]
 pub struct Registry {
     inner: Arc<Inner>,
+    /// What stands before the names that are spoken of.
+    nest: Nest,
 }
 
 struct Inner {
@@ -42,7 +45,21 @@ struct Inner {
 impl Registry {
     pub(crate) fn new() -> Self {
         let tables = RwLock::new(Arc::new(Tables::default()));
-        Self { inner: Arc::new(Inner { tables, bus: Bus::default() }) }
+        Self { inner: Arc::new(Inner { tables, bus: Bus::default() }), nest: Nest::default() }
+    }
+
+    /// The same, as seen from within a nested server.
+    pub(crate) fn within(&self, nest: Nest) -> Self {
+        Self { inner: Arc::clone(&self.inner), nest }
+    }
+
+    fn parts(&self, part: impl Part) -> Parts {
+        let mut parts = Parts::default();
+        parts.add(part);
+        for prefix in self.nest.prefixes() {
+            parts.prefix(prefix);
+        }
+        parts
     }
 
     pub(crate) fn bus(&self) -> &Bus {
@@ -64,8 +81,7 @@ impl Registry {
     /// # Errors
     /// When one of them cannot be used, or its name is taken.
     pub fn add(&self, part: impl Part) -> Result<(), BuildError> {
-        let mut parts = Parts::default();
-        parts.add(part);
+        let parts = self.parts(part);
         self.change(|tables| tables.add(parts))
     }
 
@@ -74,8 +90,7 @@ impl Registry {
     /// # Errors
     /// When one of them cannot be used.
     pub fn replace(&self, part: impl Part) -> Result<(), BuildError> {
-        let mut parts = Parts::default();
-        parts.add(part);
+        let parts = self.parts(part);
         self.change(|tables| {
             for tool in &parts.tools {
                 tables.tools.remove(&tool.definition.name);
@@ -116,12 +131,12 @@ impl Registry {
 
     /// Takes a tool away. Says whether it was there.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.update(|tables| tables.tools.remove(name))
+        self.update(|tables| tables.tools.remove(&self.nest.name(name)))
     }
 
     /// Takes a prompt away. Says whether it was there.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        self.update(|tables| tables.prompts.remove(name))
+        self.update(|tables| tables.prompts.remove(&self.nest.name(name)))
     }
 
     /// Takes a resource or family away, by its URI. Says whether it was there.
@@ -131,22 +146,26 @@ impl Registry {
 
     /// Shows a tool that was disabled. Says whether it is there.
     pub fn enable_tool(&self, name: &str) -> bool {
-        self.update(|tables| tables.tools.modify(name, |tool| tool.is_enabled = true))
+        let name = self.nest.name(name);
+        self.update(|tables| tables.tools.modify(&name, |tool| tool.is_enabled = true))
     }
 
     /// Hides a tool: it is neither listed nor called. Says whether it is there.
     pub fn disable_tool(&self, name: &str) -> bool {
-        self.update(|tables| tables.tools.modify(name, |tool| tool.is_enabled = false))
+        let name = self.nest.name(name);
+        self.update(|tables| tables.tools.modify(&name, |tool| tool.is_enabled = false))
     }
 
     /// Shows a prompt that was disabled. Says whether it is there.
     pub fn enable_prompt(&self, name: &str) -> bool {
-        self.update(|tables| tables.prompts.modify(name, |prompt| prompt.is_enabled = true))
+        let name = self.nest.name(name);
+        self.update(|tables| tables.prompts.modify(&name, |prompt| prompt.is_enabled = true))
     }
 
     /// Hides a prompt. Says whether it is there.
     pub fn disable_prompt(&self, name: &str) -> bool {
-        self.update(|tables| tables.prompts.modify(name, |prompt| prompt.is_enabled = false))
+        let name = self.nest.name(name);
+        self.update(|tables| tables.prompts.modify(&name, |prompt| prompt.is_enabled = false))
     }
 
     /// Shows a resource or family that was disabled. Says whether it is there.
@@ -164,7 +183,7 @@ impl Registry {
         self.bus().publish(&Topic::Resource(uri.into()));
     }
 
-    /// The names of the tools that are enabled, in order.
+    /// The names of the tools that are enabled, in order, as clients know them.
     pub fn tool_names(&self) -> Vec<String> {
         let tables = self.tables();
         let enabled = tables.tools.iter().filter(|tool| tool.is_enabled);

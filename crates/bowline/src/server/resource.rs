@@ -13,8 +13,10 @@ use super::complete::{Complete, Completing, completer};
 use super::context::Context;
 use super::error::{BuildError, HandlerError};
 use super::handler::{BoxFuture, Handler};
+use super::nest::Nest;
 use super::output::Structured;
 use super::prompt::word_completers;
+use super::scopes::Scopes;
 use super::strings;
 use super::tool::Visible;
 use crate::uri_template::UriTemplate;
@@ -40,7 +42,9 @@ pub struct Resource {
     completers: HashMap<String, Arc<dyn Complete>>,
     allows_unsafe_values: bool,
     is_enabled: bool,
+    pub(crate) nest: Nest,
     visible: Option<Visible>,
+    scopes: Scopes,
 }
 
 impl Resource {
@@ -68,7 +72,9 @@ impl Resource {
             completers,
             allows_unsafe_values: false,
             is_enabled: true,
+            nest: Nest::default(),
             visible: None,
+            scopes: Scopes::default(),
         }
     }
 
@@ -164,6 +170,13 @@ impl Resource {
         self
     }
 
+    /// What a client must be allowed to read it or to hear of its changes, where clients are
+    /// authenticated.
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes);
+        self
+    }
+
     /// Leaves it out until [`Registry::enable_resource`](crate::Registry::enable_resource).
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
@@ -173,6 +186,7 @@ impl Resource {
     pub(crate) fn build(self) -> Result<Entry, BuildError> {
         let uri = &self.definition.uri;
         let bad = |reason: String| BuildError::Uri { uri: uri.clone(), reason };
+        self.scopes.check("resource", uri)?;
         let template = if uri.contains('{') {
             let template = UriTemplate::parse(uri).map_err(|error| bad(error.to_string()))?;
             Some(if self.allows_unsafe_values { template.allow_unsafe_values() } else { template })
@@ -188,7 +202,9 @@ impl Resource {
             read: self.read,
             completers: self.completers,
             is_enabled: self.is_enabled,
+            nest: self.nest,
             visible: self.visible,
+            scopes: self.scopes,
         })
     }
 }
@@ -213,7 +229,9 @@ pub(crate) struct Entry {
     pub(crate) read: Arc<dyn Read>,
     pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
     pub(crate) is_enabled: bool,
+    pub(crate) nest: Nest,
     pub(crate) visible: Option<Visible>,
+    pub(crate) scopes: Scopes,
 }
 
 impl Entry {

@@ -5,6 +5,11 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+/// The schema of a type, for those who build schemas by hand.
+pub fn schema_for<T: JsonSchema>() -> Value {
+    schema_of::<T>()
+}
+
 /// The schema of a type.
 ///
 /// Subschemas are written in place where they are not recursive, since many clients and models do

@@ -138,9 +138,11 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-/// Ready when the process is told to stop. Listens from now on, not only once it is awaited.
+/// Ready when the process is told to stop: SIGTERM, Ctrl-C. Listens from now on, not only once it
+/// is awaited. For those who say when to stop themselves, as in `Http::serve_until`, and must not
+/// miss what comes before that.
 #[cfg(unix)]
-pub(crate) fn stop_signal() -> impl Future<Output = ()> {
+pub fn stop_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{Signal, SignalKind, signal};
     async fn received(signal: io::Result<Signal>) {
         match signal {
@@ -161,9 +163,9 @@ pub(crate) fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-/// Ready when the process is told to stop.
+/// Ready when the process is told to stop: Ctrl-C.
 #[cfg(not(unix))]
-pub(crate) async fn stop_signal() {
+pub async fn stop_signal() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending().await
     }

@@ -13,8 +13,8 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::ask::AskError;
-use super::outbox::Outbox;
 use crate::clock;
+use crate::outbox::Outbox;
 
 type Waiter = oneshot::Sender<Result<Json, ErrorObject>>;
 

@@ -1,7 +1,9 @@
 //! Tools: the builder, and how one call of a tool begins.
 
+mod check;
+
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_proto::decode::decode;
@@ -9,19 +11,20 @@ use bowline_proto::decode::decode;
 use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
 use bowline_proto::model::{self, Icon, ToolAnnotations};
-use bowline_schema::Schema;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use self::check::Check;
 use super::caller::Caller;
 use super::context::Context;
 use super::error::BuildError;
 use super::handler::{BoxFuture, Handler};
+use super::nest::Nest;
 use super::output::{ToolOutcome, ToolOutput};
 use super::schema;
+use super::scopes::Scopes;
 
 /// A function that a client's model may call.
 ///
@@ -48,8 +51,10 @@ pub struct Tool {
     pub(crate) output_schema: Option<Value>,
     pub(crate) start: Arc<dyn Start>,
     pub(crate) is_enabled: bool,
+    pub(crate) nest: Nest,
     pub(crate) timeout: Option<Duration>,
     pub(crate) visible: Option<Visible>,
+    pub(crate) scopes: Scopes,
 }
 
 /// Decides for whom something is there.
@@ -101,8 +106,10 @@ impl Tool {
             output_schema,
             start: Arc::new(start),
             is_enabled: true,
+            nest: Nest::default(),
             timeout: None,
             visible: None,
+            scopes: Scopes::default(),
         }
     }
 
@@ -187,6 +194,13 @@ impl Tool {
         self
     }
 
+    /// What a client must be allowed to call it, where clients are authenticated. Those who are
+    /// not are told which scopes to get.
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes);
+        self
+    }
+
     /// Leaves it out until [`Registry::enable_tool`](crate::Registry::enable_tool).
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
@@ -197,6 +211,7 @@ impl Tool {
     pub(crate) fn build(mut self) -> Result<Entry, BuildError> {
         let name = &self.definition.name;
         check_name("tool", name)?;
+        self.scopes.check("tool", name)?;
         let bad = |which, reason: String| BuildError::Schema { tool: name.clone(), which, reason };
         if !schema::is_object(&self.input_schema) {
             return Err(bad("input", r#"must have "type": "object""#.to_owned()));
@@ -222,8 +237,10 @@ impl Tool {
             input,
             output,
             is_enabled: self.is_enabled,
+            nest: self.nest,
             timeout: self.timeout,
             visible: self.visible,
+            scopes: self.scopes,
         })
     }
 }
@@ -256,8 +273,10 @@ pub(crate) struct Entry {
     input: Check,
     output: Option<Check>,
     pub(crate) is_enabled: bool,
+    pub(crate) nest: Nest,
     pub(crate) timeout: Option<Duration>,
     pub(crate) visible: Option<Visible>,
+    pub(crate) scopes: Scopes,
 }
 
 impl Entry {
@@ -290,34 +309,6 @@ impl Entry {
                 Err("structuredContent is missing, though the tool has an output schema".to_owned())
             }
         }
-    }
-}
-
-/// A schema that is compiled when it is first needed, and at once where every call needs it.
-#[derive(Clone)]
-struct Check {
-    schema: Arc<Value>,
-    compiled: Arc<OnceLock<Option<Schema>>>,
-    is_needed: bool,
-}
-
-impl Check {
-    fn build(schema: &Value, always: bool) -> Result<Self, String> {
-        let is_needed = always || bowline_schema::needs_validation(schema);
-        let compiled = OnceLock::new();
-        if is_needed {
-            let schema = Schema::compile(schema).map_err(|error| error.to_string())?;
-            // It is empty: just made.
-            let _ = compiled.set(Some(schema));
-        }
-        Ok(Self { schema: Arc::new(schema.clone()), compiled: Arc::new(compiled), is_needed })
-    }
-
-    fn check(&self, root: &str, text: &str) -> Result<(), String> {
-        let compiled = self.compiled.get_or_init(|| Schema::compile(&self.schema).ok());
-        let Some(schema) = compiled else { return Ok(()) };
-        let value: Value = decode("", root, text).map_err(|error| error.to_string())?;
-        schema.validate(root, &value).map_err(|invalid| invalid.to_string())
     }
 }
 
@@ -377,9 +368,4 @@ impl Start for AlwaysValidated {
 fn read_arguments<'a, A: Deserialize<'a>>(text: &'a str) -> Result<A, String> {
     decode("", "arguments", text)
         .map_err(|error| error.to_string().trim_start_matches(": ").to_owned())
-}
-
-/// The schema of a type, for those who build schemas by hand.
-pub fn schema_for<T: JsonSchema>() -> Value {
-    schema::schema_of::<T>()
 }

@@ -7,6 +7,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values, not references")]
 
 mod abuse;
+#[cfg(feature = "auth")]
+mod auth;
 mod classification;
 mod client;
 mod gate;

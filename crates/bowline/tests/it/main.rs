@@ -15,6 +15,7 @@ mod lists;
 #[cfg(feature = "client-log")]
 mod log;
 mod middleware;
+mod nest;
 mod notices;
 mod pressure;
 mod raw;

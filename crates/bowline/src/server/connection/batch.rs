@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::server::outbox::Outbox;
+use crate::outbox::Outbox;
 
 /// Batches of which some answers are still missing.
 #[derive(Default)]

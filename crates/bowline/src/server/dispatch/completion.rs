@@ -19,7 +19,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let params: CompleteParams<'_> = decode_params(Complete::NAME, request.params)?;
     let refused =
         |message: String| ErrorObject::invalid_params(format!("{}: {message}", Complete::NAME));
-    let (name, completers, known) = match &params.reference {
+    let (name, completers, known, nest) = match &params.reference {
         Reference::Prompt(prompt) => {
             let found =
                 tables.prompts.get(&prompt.name).filter(|it| it.is_there_for(&request.caller));
@@ -27,7 +27,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
                 found.ok_or_else(|| refused(format!("no prompt is called {:?}", prompt.name)))?;
             let arguments = entry.definition.arguments.iter().flatten();
             let known: Vec<_> = arguments.map(|argument| argument.name.clone()).collect();
-            (prompt.name.clone(), &entry.completers, known)
+            (prompt.name.clone(), &entry.completers, known, &entry.nest)
         }
         Reference::ResourceTemplate(template) => {
             let found =
@@ -35,14 +35,15 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
             let entry =
                 found.ok_or_else(|| refused(format!("no resource template {:?}", template.uri)))?;
             let variables = entry.template.iter().flat_map(UriTemplate::variables);
-            (template.uri.clone(), &entry.completers, variables.map(str::to_owned).collect())
+            let known = variables.map(str::to_owned).collect();
+            (template.uri.clone(), &entry.completers, known, &entry.nest)
         }
     };
     let argument = params.argument;
     if !known.contains(&argument.name) {
         return Err(refused(format!("{name} has no argument {:?}", argument.name)));
     }
-    let context = request.context(Complete::NAME, &params.meta, None, request.deadline(None));
+    let context = request.context(Complete::NAME, &params.meta, request.work(None, nest));
     let others =
         params.context.and_then(|context| context.arguments).into_iter().flatten().collect();
     let completing = Completing { value: argument.value, others, context: context.clone() };

@@ -101,6 +101,8 @@ pub(crate) struct Tables {
     pub(crate) offered: Offered,
     /// Counts changes, so that a cursor of another list is told apart.
     pub(crate) generation: u64,
+    /// Whether anything needs a scope. Where nothing does, no request is asked.
+    pub(crate) has_scopes: bool,
 }
 
 impl Tables {
@@ -123,6 +125,7 @@ impl Tables {
             page: self.page,
             offered: self.offered,
             generation: self.generation + 1,
+            has_scopes: self.has_scopes,
         }
     }
 
@@ -147,18 +150,21 @@ impl Tables {
     fn add_tool(&mut self, entry: tool::Entry) -> Result<(), BuildError> {
         let name = entry.definition.name.clone();
         self.offered.tools = true;
+        self.has_scopes |= !entry.scopes.is_empty();
         self.tools.insert("tool", &name, self.limit, entry)
     }
 
     fn add_prompt(&mut self, entry: prompt::Entry) -> Result<(), BuildError> {
         let name = entry.definition.name.clone();
         self.offered.prompts = true;
+        self.has_scopes |= !entry.scopes.is_empty();
         self.prompts.insert("prompt", &name, self.limit, entry)
     }
 
     fn add_resource(&mut self, entry: resource::Entry) -> Result<(), BuildError> {
         let uri = entry.definition.uri.clone();
         self.offered.resources = true;
+        self.has_scopes |= !entry.scopes.is_empty();
         match entry.template {
             Some(_) => self.templates.insert("resource template", &uri, self.limit, entry),
             None => self.resources.insert("resource", &uri, self.limit, entry),

@@ -5,13 +5,13 @@ use std::io;
 use bowline_proto::line::{LineTooLong, Parser};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::server::outbox::Outbox;
+use crate::outbox::Outbox;
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
 
 /// What comes in: one chunk at a time, cut into frames.
-pub(super) struct Input<R> {
+pub(crate) struct Input<R> {
     stream: R,
     parser: Parser,
     chunk: Box<[u8]>,
@@ -22,23 +22,23 @@ pub(super) struct Input<R> {
 }
 
 impl<R: AsyncRead + Unpin> Input<R> {
-    pub(super) fn new(stream: R, line_length: usize) -> Self {
+    pub(crate) fn new(stream: R, line_length: usize) -> Self {
         let chunk = vec![0; CHUNK].into_boxed_slice();
         Self { stream, parser: Parser::new(line_length), chunk, start: 0, end: 0, is_open: true }
     }
 
     /// Whether all that was read has been given out, but for the start of a line.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
     /// Whether there may be more to read.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
     /// Reads the next chunk. Safe to be dropped: nothing is lost.
-    pub(super) async fn read(&mut self) -> io::Result<()> {
+    pub(crate) async fn read(&mut self) -> io::Result<()> {
         debug_assert!(self.is_empty());
         let read = self.stream.read(&mut self.chunk).await;
         self.is_open = matches!(read, Ok(1..));
@@ -47,7 +47,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
     }
 
     /// The next frame of the chunk.
-    pub(super) fn next_frame(&mut self) -> Option<Result<&[u8], LineTooLong>> {
+    pub(crate) fn next_frame(&mut self) -> Option<Result<&[u8], LineTooLong>> {
         let mut rest = &self.chunk[self.start..self.end];
         let frame = self.parser.next_frame(&mut rest);
         self.start = self.end - rest.len();
@@ -55,13 +55,13 @@ impl<R: AsyncRead + Unpin> Input<R> {
     }
 
     /// The last frame of a stream that ended without a line break.
-    pub(super) fn last_frame(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn last_frame(&mut self) -> Option<Vec<u8>> {
         self.parser.finish().map(<[u8]>::to_vec)
     }
 }
 
 /// What goes out. The only one who touches the stream's outward side.
-pub(super) struct Output<W> {
+pub(crate) struct Output<W> {
     stream: W,
     bytes: Vec<u8>,
     written: usize,
@@ -70,16 +70,16 @@ pub(super) struct Output<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Output<W> {
-    pub(super) fn new(stream: W) -> Self {
+    pub(crate) fn new(stream: W) -> Self {
         Self { stream, bytes: Vec::new(), written: 0, is_held: false }
     }
 
-    pub(super) fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         self.is_held || self.written < self.bytes.len()
     }
 
     /// Takes over what waits, if all before it is written. Says whether there is work now.
-    pub(super) fn refill(&mut self, outbox: &Outbox) -> bool {
+    pub(crate) fn refill(&mut self, outbox: &Outbox) -> bool {
         if self.written == self.bytes.len() {
             self.written = 0;
             self.bytes.clear();
@@ -94,7 +94,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
 
     /// Writes some of it, or flushes. Safe to be dropped: nothing is lost, held back for ever or
     /// written twice.
-    pub(super) async fn write(&mut self) -> io::Result<()> {
+    pub(crate) async fn write(&mut self) -> io::Result<()> {
         if self.written < self.bytes.len() {
             let count = self.stream.write(&self.bytes[self.written..]).await?;
             if count == 0 {
@@ -111,10 +111,15 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     }
 
     /// Writes all that waits and tells the peer that this was the end.
-    pub(super) async fn close(&mut self, outbox: &Outbox) -> io::Result<()> {
+    pub(crate) async fn close(&mut self, outbox: &Outbox) -> io::Result<()> {
         while self.refill(outbox) {
             self.write().await?;
         }
+        self.shutdown().await
+    }
+
+    /// Tells the peer that nothing more will come.
+    pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
         self.stream.shutdown().await
     }
 }

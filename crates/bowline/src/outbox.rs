@@ -109,7 +109,7 @@ impl Outbox {
     }
 
     /// Waits until there is room.
-    async fn room(&self) -> Result<(), Closed> {
+    pub(crate) async fn room(&self) -> Result<(), Closed> {
         loop {
             let drained = self.drained.notified();
             if self.lock().is_closed {
@@ -125,6 +125,11 @@ impl Outbox {
     #[cfg(feature = "http")]
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().bytes.is_empty()
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_closed
     }
 
     pub(crate) fn has_room(&self) -> bool {

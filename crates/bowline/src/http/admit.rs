@@ -1,0 +1,158 @@
+//! Who is let in, and as whom: before anything of a request is read but its head.
+
+use std::time::Duration;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::wire::Id;
+use http::header::{HeaderValue, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use serde_json::value::RawValue;
+
+use super::reply::{self, Reply};
+use super::service::{HttpService, Stopped};
+use crate::server::scopes;
+use crate::{Caller, Principal, clock};
+
+/// Left in a request whose sender is known. Nobody else can leave one.
+#[derive(Clone)]
+struct Admitted(Principal);
+
+impl HttpService {
+    /// Finds out who sends a request.
+    ///
+    /// # Errors
+    /// The answer, if it is not let in.
+    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<(), Reply> {
+        if let Some(principal) = self.authenticate(parts).await? {
+            parts.extensions.insert(Admitted(principal));
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "auth")]
+    async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
+        match &self.inner.guard {
+            None => Ok(self.identified(parts)),
+            Some(guard) => match guard.check(parts).await {
+                Ok(identity) => Ok(Some(identity.into())),
+                Err(denial) => Err(denied(None, denial)),
+            },
+        }
+    }
+
+    #[cfg(not(feature = "auth"))]
+    async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
+        Ok(self.identified(parts))
+    }
+
+    fn identified(&self, parts: &Parts) -> Option<Principal> {
+        self.inner.identify.as_ref().and_then(|identify| identify(parts))
+    }
+
+    /// Who sends a request that was let in.
+    #[expect(clippy::unused_self, reason = "only a service lets requests in")]
+    pub(super) fn principal(&self, parts: &Parts) -> Option<Principal> {
+        parts.extensions.get::<Admitted>().map(|admitted| admitted.0.clone())
+    }
+
+    /// The answer to a request whose caller may not do what it asks for: 403, with everything that
+    /// the request needs.
+    pub(super) fn turn_away(
+        &self,
+        id: &Id,
+        method: &str,
+        params: Option<&RawValue>,
+        caller: &Caller,
+    ) -> Option<Reply> {
+        let needed = scopes::missing(&self.inner.core, method, params, caller)?;
+        Some(self.insufficient(Some(id), &needed))
+    }
+
+    /// The answer to a caller who lacks scopes.
+    #[cfg_attr(
+        not(feature = "auth"),
+        expect(clippy::unused_self, reason = "with `auth` the guard knows more to say")
+    )]
+    pub(super) fn insufficient(&self, id: Option<&Id>, needed: &[String]) -> Reply {
+        #[cfg(feature = "auth")]
+        if let Some(guard) = &self.inner.guard {
+            return denied(id, guard.insufficient_scope(needed));
+        }
+        let scopes = needed.join(" ");
+        let challenge = format!(r#"Bearer error="insufficient_scope", scope="{scopes}""#);
+        let mut headers = HeaderMap::new();
+        // The scopes were checked when they were set.
+        if let Ok(challenge) = HeaderValue::try_from(challenge) {
+            headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        let message = format!("the client is not allowed this; needed scopes: {scopes}");
+        refused(StatusCode::FORBIDDEN, id, headers, message)
+    }
+
+    /// Ready when a listening stream must end: the service is told to stop, or the token of whoever
+    /// reads it has expired. The client comes back with another.
+    pub(super) fn stopped_for(&self, principal: Option<&Principal>) -> Stopped {
+        let stopped = self.stopped();
+        let Some(expires) = principal.and_then(Principal::expires) else { return stopped };
+        let left = Duration::from_secs(expires.saturating_sub(clock::unix_seconds()));
+        Box::pin(async move {
+            // Told to stop or not: it is over.
+            let _ = tokio::time::timeout(left, stopped).await;
+        })
+    }
+
+    /// The metadata of the protected resource, for whoever asks from wherever.
+    #[cfg(feature = "auth")]
+    pub(super) fn describe(&self, parts: &Parts) -> Option<Reply> {
+        use http::Method;
+        use http::header::{
+            ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+            ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL,
+        };
+
+        let guard = self.inner.guard.as_ref()?;
+        if !guard.is_metadata_path(parts.uri.path()) {
+            return None;
+        }
+        let metadata = guard.metadata()?;
+        let mut reply = match parts.method {
+            Method::GET | Method::HEAD => {
+                reply::json(StatusCode::OK, serde_json::to_vec(&metadata).unwrap_or_default())
+            }
+            Method::OPTIONS => reply::status(StatusCode::NO_CONTENT),
+            _ => {
+                let refusal = bowline_proto::http::Refusal::Method { allow: "GET, HEAD, OPTIONS" };
+                reply::refusal(&refusal)
+            }
+        };
+        let headers = reply.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET"));
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+        Some(reply)
+    }
+}
+
+fn refused(status: StatusCode, id: Option<&Id>, headers: HeaderMap, message: String) -> Reply {
+    let mut reply = reply::error(status, id, &ErrorObject::invalid_request(message));
+    reply.headers_mut().extend(headers);
+    reply
+}
+
+#[cfg(feature = "auth")]
+fn denied(id: Option<&Id>, denial: bowline_auth::verify::Denial) -> Reply {
+    refused(denial.status, id, *denial.headers, denial.message)
+}
+
+#[cfg(feature = "auth")]
+impl From<bowline_auth::verify::Identity> for Principal {
+    fn from(identity: bowline_auth::verify::Identity) -> Self {
+        Self::new(identity.unique_name())
+            .with_scopes(identity.scopes)
+            .with_expiry(identity.expires)
+            .with_claims(identity.claims)
+            .issued_by(identity.issuer, identity.subject, identity.client_id)
+    }
+}

@@ -1,0 +1,35 @@
+//! Checking arguments and output against their schemas.
+
+use std::sync::{Arc, OnceLock};
+
+use bowline_proto::decode::decode;
+use bowline_schema::Schema;
+use serde_json::Value;
+
+/// A schema that is compiled when it is first needed, and at once where every call needs it.
+#[derive(Clone)]
+pub(super) struct Check {
+    schema: Arc<Value>,
+    compiled: Arc<OnceLock<Option<Schema>>>,
+    pub(super) is_needed: bool,
+}
+
+impl Check {
+    pub(super) fn build(schema: &Value, always: bool) -> Result<Self, String> {
+        let is_needed = always || bowline_schema::needs_validation(schema);
+        let compiled = OnceLock::new();
+        if is_needed {
+            let schema = Schema::compile(schema).map_err(|error| error.to_string())?;
+            // It is empty: just made.
+            let _ = compiled.set(Some(schema));
+        }
+        Ok(Self { schema: Arc::new(schema.clone()), compiled: Arc::new(compiled), is_needed })
+    }
+
+    pub(super) fn check(&self, root: &str, text: &str) -> Result<(), String> {
+        let compiled = self.compiled.get_or_init(|| Schema::compile(&self.schema).ok());
+        let Some(schema) = compiled else { return Ok(()) };
+        let value: Value = decode("", root, text).map_err(|error| error.to_string())?;
+        schema.validate(root, &value).map_err(|invalid| invalid.to_string())
+    }
+}
