@@ -1,0 +1,177 @@
+//! A client for any MCP server: in any revision, over any transport, and never left waiting.
+//!
+//! ```no_run
+//! use bowline::Client;
+//! use bowline::client::Command;
+//! use serde_json::json;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::connect(Command::new("counter-server")).await?;
+//! for tool in client.list_tools().await? {
+//!     println!("{}", tool.name);
+//! }
+//! let sum = client.call_tool("sum", json!({ "a": 1, "b": 2 })).text().await?;
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Client::connect`] takes a [`Command`], a URL, a byte stream ([`Target::stream`]) or a
+//! [`Server`](crate::Server) in this process. Which revision the server speaks is found out by
+//! asking; nothing needs to be chosen. [`Client::builder`] has the rest: handlers for what servers
+//! ask ([sampling](ClientBuilder::on_sampling), [forms](ClientBuilder::on_form),
+//! [URLs](ClientBuilder::on_url), [roots](ClientBuilder::roots)), timeouts, limits, preferences.
+//!
+//! # What to rely on
+//!
+//! - Every call has a deadline ([`Timeouts`]), moved by progress, and can have its own.
+//! - Dropping a call cancels it. A late answer is ignored.
+//! - When the connection ends, every call that waits ends with the reason; for a process, with its
+//!   exit status and its last words on standard error.
+//! - A process that ends unasked is started again ([`Restart`]). [Changes](Client::changes) go on.
+//! - What a server may send or make a client remember is bounded ([`ClientLimits`]).
+//! - [`Client::close`] leaves no process and no task behind.
+
+/// Logging in: what [`Endpoint::authorize`](http::Endpoint::authorize) takes.
+#[cfg(feature = "client-auth")]
+pub mod auth {
+    pub use bowline_auth::client::*;
+    pub use bowline_auth::jws::{KeyError, SigningKey};
+}
+mod builder;
+mod cache;
+mod call;
+mod changes;
+mod child;
+mod connection;
+mod error;
+mod handlers;
+mod handshake;
+#[cfg(feature = "client-http")]
+pub mod http;
+mod incoming;
+mod limits;
+mod list;
+mod methods;
+mod notification;
+mod outgoing;
+mod restart;
+mod shared;
+mod state;
+mod supervise;
+mod target;
+mod tasks;
+mod tools;
+mod trace;
+mod trouble;
+mod verdicts;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub use bowline_proto::session::{ConnectError, Preference, Rejection};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub use self::builder::ClientBuilder;
+pub use self::call::{Call, ProgressStream};
+pub use self::changes::{Change, Changes, Wanted};
+pub use self::child::Command;
+pub use self::error::{CallError, CloseReason, Exit, OpenError};
+pub use self::handlers::{FormAnswer, UrlAnswer};
+pub use self::limits::{ClientLimits, Timeouts};
+pub use self::list::{Items, List, Listing};
+pub use self::notification::{Fault, Heard, Notification, Notifications};
+pub use self::restart::Restart;
+use self::shared::{Shared, lock};
+pub use self::state::{Peer, PendingCall, Phase, State, StateWatch, WaitError};
+pub use self::target::Target;
+pub use self::tools::ToolCall;
+pub use self::trace::TraceContext;
+pub use self::verdicts::Verdicts;
+
+/// A connection to an MCP server. Cheap to clone; the last clone that is dropped ends it.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    handle: Arc<Handle>,
+}
+
+/// What keeps a connection open.
+struct Handle {
+    closing: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Client {
+    /// Connects to a server, with default settings.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, refuses, or speaks nothing that this client does.
+    pub async fn connect(target: impl Into<Target>) -> Result<Self, OpenError> {
+        Self::builder("bowline", env!("CARGO_PKG_VERSION")).connect(target).await
+    }
+
+    /// A client that says who it is.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(name, version)
+    }
+
+    /// What is known of the server. `None` while there is no connection.
+    pub fn peer(&self) -> Option<Arc<Peer>> {
+        self.shared.live().map(|live| live.peer)
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.shared.state.borrow().clone()
+    }
+
+    /// Watches where the connection stands.
+    pub fn watch(&self) -> StateWatch {
+        StateWatch(self.shared.state.subscribe())
+    }
+
+    /// Waits until the connection is in a phase.
+    ///
+    /// # Errors
+    /// When that takes longer than `timeout`, or cannot happen any more.
+    pub async fn wait_for(&self, phase: Phase, timeout: Duration) -> Result<State, WaitError> {
+        self.watch().wait_for(phase, timeout).await
+    }
+
+    /// The calls that wait for their answers, oldest first.
+    pub fn pending(&self) -> Vec<PendingCall> {
+        self.shared.pending()
+    }
+
+    /// What the server says without being asked, from now on and in order.
+    pub fn notifications(&self) -> Notifications {
+        Notifications(self.shared.notifications.subscribe())
+    }
+
+    /// Ends the connection: calls that wait end, a process is told to stop and made to if it does
+    /// not, and nothing is left behind when this returns.
+    pub async fn close(self) {
+        self.handle.closing.send_replace(true);
+        let task = lock(&self.handle.task).take();
+        match task {
+            Some(task) => drop(task.await),
+            // Another clone is closing it.
+            None => {
+                let mut state = self.shared.state.subscribe();
+                let _ = state.wait_for(|state| state.phase == Phase::Closed).await;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("state", &self.state())
+            .field("peer", &self.peer())
+            .finish_non_exhaustive()
+    }
+}

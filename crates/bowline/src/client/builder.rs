@@ -1,0 +1,268 @@
+//! A client before it is connected.
+
+use std::sync::{Arc, Mutex};
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Extra;
+use bowline_proto::model::{
+    CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitUrlParams, Implementation,
+    Root,
+};
+use bowline_proto::session::Preference;
+use tokio::sync::{oneshot, watch};
+
+use super::error::OpenError;
+use super::handlers::{FormAnswer, Handlers, UrlAnswer, handler};
+use super::limits::{ClientLimits, Timeouts};
+use super::notification::{Fault, Notification};
+use super::restart::Restart;
+use super::shared::{Profile, Shared};
+use super::supervise::{Once, Source, Supervisor};
+use super::target::{Place, Target};
+use super::trace::{self, TraceContext};
+use super::verdicts::Verdicts;
+use super::{Client, Handle};
+use crate::server::serve_core;
+
+/// A client before it is connected: who it is, what it answers, how long it waits.
+///
+/// ```no_run
+/// use bowline::client::{Client, Command, FormAnswer};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::builder("my-app", "1.0.0")
+///     .on_form(|form| async move {
+///         println!("{}", form.message);
+///         Ok(FormAnswer::Decline)
+///     })
+///     .roots(["file:///project"])
+///     .connect(Command::new("some-server"))
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a client does nothing until it is connected"]
+pub struct ClientBuilder {
+    profile: Profile,
+    handlers: Handlers,
+}
+
+impl ClientBuilder {
+    pub(super) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        let profile = Profile {
+            info: Implementation::new(name, version),
+            limits: ClientLimits::default(),
+            timeouts: Timeouts::default(),
+            preference: Preference::Auto,
+            restart: Restart::default(),
+            verdicts: Verdicts::of_process(),
+            has_cache: true,
+            trace: Arc::new(trace::current),
+            on_notification: None,
+            on_fault: None,
+            on_stderr: None,
+        };
+        Self { profile, handlers: Handlers::default() }
+    }
+
+    /// The name that people see.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.profile.info.title = Some(title.into());
+        self
+    }
+
+    /// Everything that a client says of itself.
+    pub fn info(mut self, info: Implementation) -> Self {
+        self.profile.info = info;
+        self
+    }
+
+    /// Shows forms to the user. Declares `elicitation.form`.
+    pub fn on_form<F>(mut self, ask: impl Fn(ElicitFormParams) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<FormAnswer, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.form = Some(handler(ask));
+        self
+    }
+
+    /// Sends the user to URLs. Declares `elicitation.url`.
+    ///
+    /// Ask the user first, show the whole URL, and open it outside of the application.
+    pub fn on_url<F>(mut self, ask: impl Fn(ElicitUrlParams) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<UrlAnswer, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.url = Some(handler(ask));
+        self
+    }
+
+    /// Asks the model for the server. Declares `sampling`.
+    pub fn on_sampling<F>(
+        mut self,
+        ask: impl Fn(CreateMessageParams) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<CreateMessageResult, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.sampling = Some(handler(ask));
+        self
+    }
+
+    /// The sampling handler lets the model use tools. Declares `sampling.tools`.
+    pub fn samples_with_tools(mut self) -> Self {
+        self.handlers.samples_with_tools = true;
+        self
+    }
+
+    /// The folders that the client works in, as `file://` URIs. Declares `roots`; see
+    /// [`Client::set_roots`] for changes.
+    pub fn roots<U: Into<String>>(mut self, uris: impl IntoIterator<Item = U>) -> Self {
+        let roots = uris.into_iter().map(|uri| Root { uri: uri.into(), ..Root::default() });
+        self.handlers.roots = Some(Mutex::new(roots.collect()));
+        self
+    }
+
+    /// Declares an extension.
+    pub fn extension(mut self, id: impl Into<String>, settings: Extra) -> Self {
+        self.handlers.extensions.insert(id, settings);
+        self
+    }
+
+    /// Declares an experimental feature.
+    pub fn experimental(mut self, name: impl Into<String>, settings: Extra) -> Self {
+        self.handlers.experimental.insert(name, settings);
+        self
+    }
+
+    /// Which revisions to speak.
+    pub fn preference(mut self, preference: Preference) -> Self {
+        self.profile.preference = preference;
+        self
+    }
+
+    /// What servers spoke last time. Clients of one process share one by default.
+    pub fn verdicts(mut self, verdicts: Verdicts) -> Self {
+        self.profile.verdicts = verdicts;
+        self
+    }
+
+    /// How long things may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.profile.timeouts = timeouts;
+        self
+    }
+
+    /// What a server may send, or make this client wait for or remember.
+    pub fn limits(mut self, limits: ClientLimits) -> Self {
+        self.profile.limits = limits;
+        self
+    }
+
+    /// What to do when a server's process ends unasked.
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.profile.restart = restart;
+        self
+    }
+
+    /// Keeps no results, whatever the server allows.
+    pub fn without_cache(mut self) -> Self {
+        self.profile.has_cache = false;
+        self
+    }
+
+    /// Where the trace context of calls comes from. By default from the current `tracing` span.
+    pub fn trace_context(
+        mut self,
+        current: impl Fn() -> Option<TraceContext> + Send + Sync + 'static,
+    ) -> Self {
+        self.profile.trace = Arc::new(current);
+        self
+    }
+
+    /// Is told of every notification, in order, before anything that came after it is looked at.
+    /// Must be quick.
+    pub fn on_notification(mut self, hear: impl Fn(&Notification) + Send + Sync + 'static) -> Self {
+        self.profile.on_notification = Some(Arc::new(hear));
+        self
+    }
+
+    /// Is told of everything that the server sent and nobody could use. Must be quick.
+    pub fn on_fault(mut self, hear: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.profile.on_fault = Some(Arc::new(hear));
+        self
+    }
+
+    /// Is told of every line that a child writes to its standard error. Must be quick.
+    pub fn on_stderr(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.profile.on_stderr = Some(Arc::new(hear));
+        self
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, refuses, or speaks nothing that this client does.
+    ///
+    /// # Cancel safety
+    /// What was started is ended.
+    pub async fn connect(self, target: impl Into<Target>) -> Result<Client, OpenError> {
+        let source = match target.into().0 {
+            Place::Command(command) => Source::Command(command),
+            Place::Stream(once) => Source::Once(Some(once)),
+            Place::Server(server) => {
+                let core = server.build().map_err(|error| OpenError::Serve(describe(&error)))?;
+                let (ours, theirs) = tokio::io::duplex(64 << 10);
+                let (reader, writer) = tokio::io::split(ours);
+                let server = tokio::spawn(async move {
+                    // A stream in memory does not fail.
+                    let _ = serve_core(core, theirs).await;
+                });
+                let (reader, writer) = (Box::new(reader), Box::new(writer));
+                Source::Once(Some(Once { reader, writer, server: Some(server) }))
+            }
+            #[cfg(feature = "client-http")]
+            Place::Url(url) => return self.connect_to_url(*url).await,
+            #[cfg(not(feature = "client-http"))]
+            Place::Nowhere(why) => return Err(OpenError::Target(why)),
+        };
+        let shared = Shared::new(self.profile, self.handlers);
+        let (closing, closed) = watch::channel(false);
+        let (opened, outcome) = oneshot::channel();
+        let supervisor = Supervisor { shared: Arc::clone(&shared), source, closing: closed };
+        let task = tokio::spawn(supervisor.run(opened));
+        wait_for_open(shared, closing, task, outcome).await
+    }
+
+    #[cfg(feature = "client-http")]
+    async fn connect_to_url(self, url: super::http::Endpoint) -> Result<Client, OpenError> {
+        let shared = Shared::new(self.profile, self.handlers);
+        let link = super::http::HttpLink::new(&shared, url)?;
+        let (closing, closed) = watch::channel(false);
+        let (opened, outcome) = oneshot::channel();
+        let run = super::http::run(Arc::clone(&shared), link, closed, opened);
+        let task = tokio::spawn(run);
+        wait_for_open(shared, closing, task, outcome).await
+    }
+}
+
+/// Waits until the connection is open. Dropped before that, it is closed.
+async fn wait_for_open(
+    shared: Arc<Shared>,
+    closing: watch::Sender<bool>,
+    task: tokio::task::JoinHandle<()>,
+    outcome: oneshot::Receiver<Result<(), OpenError>>,
+) -> Result<Client, OpenError> {
+    let handle = Arc::new(Handle { closing, task: Mutex::new(Some(task)) });
+    let client = Client { shared, handle };
+    let gone = || Err(OpenError::Target("the connection's task ended".to_owned()));
+    outcome.await.unwrap_or_else(|_| gone())?;
+    Ok(client)
+}
+
+fn describe(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

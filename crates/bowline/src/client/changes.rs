@@ -1,0 +1,230 @@
+//! What changed on a server, as one stream that survives reconnects.
+//!
+//! In the modern era a long request carries the changes, and is sent again when it ends; in the
+//! legacy era resources are subscribed to one by one, and again on a new session. Changes are
+//! flags, not messages: whoever is slow sees each once. After a gap everything that was asked for
+//! counts as changed, because nobody knows what happened in it.
+
+mod feed;
+mod wanted;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bowline_proto::error::ErrorCode;
+use bowline_proto::method::{Method, Subscribe, SubscriptionsListen, Unsubscribe};
+use bowline_proto::model::{
+    RequestMeta, SubscribeParams, SubscriptionFilter, SubscriptionsListenParams,
+};
+use bowline_proto::session::Timeout;
+use futures_core::Stream;
+use tokio::sync::futures::OwnedNotified;
+use tokio::task::AbortHandle;
+
+pub(super) use self::feed::{Feed, Feeds};
+pub use self::wanted::Wanted;
+use super::Client;
+use super::call::{CallOptions, building};
+use super::error::CallError;
+use super::outgoing::{Outgoing, Round};
+use super::restart::Backoff;
+use super::shared::{Hears, Live, Sending, Shared};
+use super::state::Phase;
+
+/// Something changed on the server. What it is now must be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources, or of their templates.
+    Resources,
+    /// What a resource holds, by URI.
+    Resource(String),
+}
+
+/// Changes as they happen. Ends when the client is closed, or with an error when the server will
+/// not tell.
+pub struct Changes {
+    feed: Arc<Feed>,
+    client: Client,
+    task: AbortHandle,
+    waiting: Option<Pin<Box<OwnedNotified>>>,
+}
+
+impl Client {
+    /// Hears of changes, from now on and across reconnects.
+    ///
+    /// Nothing is lost between this call and the first change. What a server does not offer to
+    /// tell is left out; see [`Changes::honoured`].
+    ///
+    /// # Errors
+    /// When the client is closed, the server will not tell, or does not say in time whether it
+    /// will.
+    ///
+    /// # Cancel safety
+    /// What was asked for is taken back.
+    pub async fn changes(&self, wanted: Wanted) -> Result<Changes, CallError> {
+        let shared = Arc::clone(&self.shared);
+        shared.ready("changes").await?;
+        let feed = Arc::new(Feed::new(wanted.0));
+        shared.feeds.add(&feed);
+        let task = shared.spawn(listen(Arc::clone(&shared), Arc::clone(&feed)));
+        let changes = Changes { feed, client: self.clone(), task, waiting: None };
+        let patience = shared.profile.timeouts.idle;
+        let opened = tokio::time::timeout(patience, changes.feed.settled()).await;
+        opened.unwrap_or_else(|_| Err(late("changes", patience)))?;
+        Ok(changes)
+    }
+}
+
+impl Changes {
+    /// The next change. `None` when the client was closed.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<Result<Change, CallError>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// What the server promised to tell, where it says so: in the modern era.
+    pub fn honoured(&self) -> Option<SubscriptionFilter> {
+        self.feed.honoured()
+    }
+}
+
+impl Stream for Changes {
+    type Item = Result<Change, CallError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            let waiting = this
+                .waiting
+                .get_or_insert_with(|| Box::pin(Arc::clone(&this.feed.changed).notified_owned()));
+            waiting.as_mut().enable();
+            if let Some(taken) = this.feed.take() {
+                return Poll::Ready(taken);
+            }
+            match waiting.as_mut().poll(cx) {
+                Poll::Ready(()) => this.waiting = None,
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.task.abort();
+        let is_legacy = self.client.peer().is_some_and(|peer| !peer.revision.is_modern());
+        if self.feed.uris().is_empty() || !is_legacy {
+            return;
+        }
+        let uris = self.feed.uris().to_vec();
+        let shared = Arc::clone(&self.client.shared);
+        self.feed = Arc::new(Feed::new(SubscriptionFilter::default()));
+        let ours = Arc::clone(&shared);
+        ours.spawn(async move {
+            for uri in uris.into_iter().filter(|uri| !shared.feeds.wants(uri)) {
+                let params = SubscribeParams { uri, meta: RequestMeta::default() };
+                let _ = shared
+                    .call::<Unsubscribe>(building::<Unsubscribe>(params), CallOptions::default())
+                    .await;
+            }
+        });
+    }
+}
+
+/// Keeps changes coming until the client is closed or the server says no.
+async fn listen(shared: Arc<Shared>, feed: Arc<Feed>) {
+    let mut backoff = Backoff::new();
+    loop {
+        let live = match shared.ready("changes").await {
+            Ok(live) => live,
+            // It takes long to come back, and may yet.
+            Err(CallError::TimedOut { .. }) => continue,
+            Err(_) => return feed.end(Ok(())),
+        };
+        feed.ask_anew();
+        let outcome = match live.peer.revision.is_modern() {
+            true => listen_once(&shared, &live, &feed).await,
+            false => subscribe_once(&shared, &live, &feed).await,
+        };
+        match outcome {
+            // Another connection: at once.
+            Ok(()) if !live.peer.revision.is_modern() => continue,
+            Ok(()) => {}
+            Err(error) if is_final(&error) => return feed.end(Err(error)),
+            Err(error) => tracing::debug!(%error, "changes are not told at the moment"),
+        }
+        if feed.is_told() {
+            backoff.reset();
+        }
+        // A server that ends every stream at once must not be asked without a pause.
+        tokio::time::sleep(backoff.next()).await;
+    }
+}
+
+/// Whether asking again would be of no use.
+fn is_final(error: &CallError) -> bool {
+    match error {
+        CallError::Refused { error, .. } => error.code != ErrorCode::INTERNAL_ERROR,
+        CallError::Lacks { .. } | CallError::NoSuchMethod { .. } => true,
+        CallError::Unauthorized { .. } | CallError::Unsendable { .. } => true,
+        _ => false,
+    }
+}
+
+async fn listen_once(shared: &Arc<Shared>, live: &Live, feed: &Arc<Feed>) -> Result<(), CallError> {
+    let params = SubscriptionsListenParams {
+        notifications: feed.wanted.clone(),
+        meta: RequestMeta::default(),
+    };
+    let outgoing = Outgoing::typed::<SubscriptionsListen>(params, live.peer.revision)?;
+    let sending = Sending {
+        outgoing: &outgoing,
+        round: &Round::default(),
+        claim: &live.claim,
+        timeout: Timeout::NEVER,
+        hears: Hears::Changes(Arc::clone(feed)),
+        is_cancellable: true,
+    };
+    let mut exchange = std::pin::pin!(shared.exchange(&live.link, sending));
+    let patience = shared.profile.timeouts.idle;
+    let unacknowledged = async {
+        if tokio::time::timeout(patience, feed.told()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let ended = tokio::select! {
+        ended = &mut exchange => ended,
+        () = unacknowledged => return Err(late(SubscriptionsListen::NAME, patience)),
+    };
+    ended.map(drop).map_err(|trouble| trouble.into_call_error(SubscriptionsListen::NAME))
+}
+
+/// The server does not say whether it will tell.
+fn late(method: &str, after: Duration) -> CallError {
+    CallError::TimedOut { method: method.to_owned(), after }
+}
+
+/// Subscribes to every resource, and waits until the connection is another.
+async fn subscribe_once(shared: &Arc<Shared>, live: &Live, feed: &Feed) -> Result<(), CallError> {
+    let generation = shared.state.borrow().generation;
+    let resources = live.peer.capabilities.resources.as_ref();
+    let can_subscribe = resources.is_some_and(|it| it.subscribe == Some(true));
+    for uri in feed.uris().iter().filter(|_| can_subscribe) {
+        let params = SubscribeParams { uri: uri.clone(), meta: RequestMeta::default() };
+        shared.call::<Subscribe>(building::<Subscribe>(params), CallOptions::default()).await?;
+    }
+    feed.opened();
+    let mut state = shared.state.subscribe();
+    let is_other =
+        |state: &super::State| state.generation != generation || state.phase == Phase::Closed;
+    let _ = state.wait_for(is_other).await;
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! What has changed and was not taken yet.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, Weak};
+
+use bowline_proto::model::SubscriptionFilter;
+use tokio::sync::Notify;
+
+use super::Change;
+use crate::client::error::CallError;
+use crate::client::shared::lock;
+
+/// What has changed and was not taken yet, for one stream.
+pub(in crate::client) struct Feed {
+    pub(super) wanted: SubscriptionFilter,
+    pending: Mutex<Pending>,
+    /// Wakes whoever waits for anything here.
+    pub(super) changed: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Pending {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: BTreeSet<String>,
+    /// Whether changes have been told before, so that a gap lies between then and now.
+    was_open: bool,
+    /// Whether the server tells changes at the moment.
+    is_told: bool,
+    honoured: Option<SubscriptionFilter>,
+    end: Option<Result<(), CallError>>,
+}
+
+impl Feed {
+    pub(super) fn new(wanted: SubscriptionFilter) -> Self {
+        Self { wanted, pending: Mutex::default(), changed: Arc::new(Notify::new()) }
+    }
+
+    pub(super) fn uris(&self) -> &[String] {
+        self.wanted.resource_subscriptions.as_deref().unwrap_or_default()
+    }
+
+    /// Notes a change, if it is wanted.
+    pub(in crate::client) fn tell(&self, change: &Change) {
+        let is_wanted = |flag: Option<bool>| flag == Some(true);
+        let mut pending = lock(&self.pending);
+        match change {
+            Change::Tools => pending.tools |= is_wanted(self.wanted.tools_list_changed),
+            Change::Prompts => pending.prompts |= is_wanted(self.wanted.prompts_list_changed),
+            Change::Resources => pending.resources |= is_wanted(self.wanted.resources_list_changed),
+            Change::Resource(uri) => {
+                // A server may name a part of what was subscribed to.
+                let is_wanted = self.uris().iter().any(|wanted| uri.starts_with(wanted.as_str()));
+                if is_wanted && pending.uris.len() < MOST_URIS {
+                    pending.uris.insert(uri.clone());
+                }
+            }
+        }
+        drop(pending);
+        self.changed.notify_waiters();
+    }
+
+    /// The server tells changes from here on; `honoured` is what it will tell.
+    pub(in crate::client) fn acknowledge(&self, honoured: SubscriptionFilter) {
+        lock(&self.pending).honoured = Some(honoured);
+        self.opened();
+    }
+
+    pub(super) fn opened(&self) {
+        let was_open = {
+            let mut pending = lock(&self.pending);
+            pending.is_told = true;
+            std::mem::replace(&mut pending.was_open, true)
+        };
+        if was_open {
+            self.tell(&Change::Tools);
+            self.tell(&Change::Prompts);
+            self.tell(&Change::Resources);
+            for uri in self.uris() {
+                self.tell(&Change::Resource(uri.clone()));
+            }
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// What the server promised to tell, where it says so.
+    pub(super) fn honoured(&self) -> Option<SubscriptionFilter> {
+        lock(&self.pending).honoured.clone()
+    }
+
+    /// Waits until changes are told, or it is known that they never will be.
+    pub(super) async fn settled(&self) -> Result<(), CallError> {
+        loop {
+            let changed = self.changed.notified();
+            {
+                let mut pending = lock(&self.pending);
+                match pending.end.take() {
+                    Some(Err(error)) => return Err(error),
+                    end => pending.end = end,
+                }
+                if pending.was_open || pending.end.is_some() {
+                    return Ok(());
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// The server is asked to tell changes, now or again.
+    pub(super) fn ask_anew(&self) {
+        lock(&self.pending).is_told = false;
+    }
+
+    /// Whether the server tells changes since the last time that it was asked to.
+    pub(super) fn is_told(&self) -> bool {
+        lock(&self.pending).is_told
+    }
+
+    /// Waits until the server tells changes.
+    pub(super) async fn told(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.is_told() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(in crate::client) fn end(&self, outcome: Result<(), CallError>) {
+        lock(&self.pending).end.get_or_insert(outcome);
+        self.changed.notify_waiters();
+    }
+
+    /// What to give next: a change, an error, or the end.
+    pub(super) fn take(&self) -> Option<Option<Result<Change, CallError>>> {
+        let mut pending = lock(&self.pending);
+        if std::mem::take(&mut pending.tools) {
+            return Some(Some(Ok(Change::Tools)));
+        }
+        if std::mem::take(&mut pending.prompts) {
+            return Some(Some(Ok(Change::Prompts)));
+        }
+        if std::mem::take(&mut pending.resources) {
+            return Some(Some(Ok(Change::Resources)));
+        }
+        if let Some(uri) = pending.uris.pop_first() {
+            return Some(Some(Ok(Change::Resource(uri))));
+        }
+        match pending.end.replace(Ok(())) {
+            Some(Ok(())) => Some(None),
+            Some(Err(error)) => Some(Some(Err(error))),
+            None => {
+                pending.end = None;
+                None
+            }
+        }
+    }
+}
+
+/// How many resources can have changed and not been looked at.
+const MOST_URIS: usize = 10_000;
+
+/// All feeds of one client.
+#[derive(Default)]
+pub(in crate::client) struct Feeds(Mutex<Vec<Weak<Feed>>>);
+
+impl Feeds {
+    /// Tells everybody who wants to know.
+    pub(in crate::client) fn tell(&self, change: &Change) {
+        for feed in self.all() {
+            feed.tell(change);
+        }
+    }
+
+    /// Nothing will change any more.
+    pub(in crate::client) fn end(&self) {
+        for feed in self.all() {
+            feed.end(Ok(()));
+        }
+    }
+
+    pub(super) fn add(&self, feed: &Arc<Feed>) {
+        let mut feeds = lock(&self.0);
+        feeds.retain(|feed| feed.strong_count() > 0);
+        feeds.push(Arc::downgrade(feed));
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Feed>> {
+        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(super) fn wants(&self, uri: &str) -> bool {
+        self.all().iter().any(|feed| feed.uris().iter().any(|wanted| wanted == uri))
+    }
+}

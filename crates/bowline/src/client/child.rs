@@ -1,0 +1,231 @@
+//! A server as a child process: started in a group of its own, its standard error drained, ended
+//! with all its descendants.
+
+mod group;
+mod tail;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use tokio::process::Child;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use self::group::Group;
+use self::tail::Tail;
+use super::connection::{Reader, Writer};
+use super::error::{Exit, OpenError};
+use super::limits::ClientLimits;
+use super::notification::OnStderr;
+
+/// A program to start, with its arguments, environment and working directory.
+///
+/// ```
+/// use bowline::client::Command;
+///
+/// let server = Command::new("npx").args(["-y", "some-server"]).env("TOKEN", "secret");
+/// ```
+#[derive(Clone)]
+pub struct Command {
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, Option<OsString>)>,
+    inherits: bool,
+    directory: Option<PathBuf>,
+}
+
+impl Command {
+    /// A program, found as the system finds it.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            inherits: true,
+            directory: None,
+        }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// More arguments.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|it| it.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable of the environment.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Takes a variable out of the environment.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.environment.push((name.as_ref().to_owned(), None));
+        self
+    }
+
+    /// Starts from an empty environment instead of this process's own.
+    #[must_use]
+    pub fn env_clear(mut self) -> Self {
+        self.inherits = false;
+        self.environment.clear();
+        self
+    }
+
+    /// The working directory.
+    #[must_use]
+    pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
+        self.directory = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// What to know it by: the command line and where it runs. Without the environment, which
+    /// holds secrets.
+    pub(super) fn key(&self) -> String {
+        format!("{:?} {:?} in {:?}", self.program, self.arguments, self.directory)
+    }
+
+    fn build(&self) -> tokio::process::Command {
+        let mut command = tokio::process::Command::new(&self.program);
+        command.args(&self.arguments);
+        if !self.inherits {
+            command.env_clear();
+        }
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        // Ctrl-C in a terminal must reach this process alone, and descendants must be found.
+        #[cfg(unix)]
+        command.process_group(0);
+        command
+    }
+
+    /// Starts it.
+    pub(super) fn spawn(
+        &self,
+        limits: &ClientLimits,
+        on_stderr: Option<OnStderr>,
+    ) -> Result<(Process, Reader, Writer), OpenError> {
+        let program = self.program.to_string_lossy().into_owned();
+        let failed = |problem: String| OpenError::Spawn { program: program.clone(), problem };
+        let mut child = self.build().spawn().map_err(|error| failed(explain(&error)))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(failed("it has no standard streams".to_owned()));
+        };
+        let tail = Tail::new(limits.stderr_lines, limits.stderr_line_length);
+        let draining = tokio::spawn(tail.clone().drain(stderr, program, on_stderr));
+        let group = Group::of(&child);
+        let process = Process { child, group, tail, draining, exit: None };
+        Ok((process, Box::new(stdout), Box::new(stdin)))
+    }
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Values of the environment may be secrets.
+        let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments)
+            .field("environment", &names)
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+fn explain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            "no such program, or its working directory is missing; check PATH".to_owned()
+        }
+        std::io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// A running server.
+pub(super) struct Process {
+    child: Child,
+    group: Group,
+    tail: Tail,
+    draining: JoinHandle<()>,
+    exit: Option<Arc<Exit>>,
+}
+
+impl Process {
+    /// Waits until the process itself has ended; its descendants may live on.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub(super) async fn exited(&mut self) {
+        if self.exit.is_none() {
+            // A process that cannot be waited for has been reaped by somebody else.
+            let _ = self.child.wait().await;
+        }
+    }
+
+    /// Ends it and all its descendants: first by patience, then by TERM, then by KILL. Its
+    /// standard input must be closed already.
+    pub(super) async fn end(&mut self, limits: &ClientLimits) -> Arc<Exit> {
+        if let Some(exit) = &self.exit {
+            return Arc::clone(exit);
+        }
+        let mut status = timeout(limits.exit_grace, self.child.wait()).await.ok();
+        if status.is_none() || self.group.is_alive() {
+            self.group.terminate();
+            let term = async {
+                let status = self.child.wait().await;
+                self.group.gone().await;
+                status
+            };
+            status = timeout(limits.term_grace, term).await.ok().or(status);
+        }
+        self.group.kill();
+        let status = match status {
+            Some(status) => status,
+            None => self.child.wait().await,
+        };
+        // The pipe ends with its last writer, and all of them are dead.
+        let draining = &mut self.draining;
+        if timeout(limits.term_grace, draining).await.is_err() {
+            self.draining.abort();
+        }
+        let (code, words) = match status {
+            Ok(status) => (status.code(), status.to_string()),
+            Err(error) => (None, format!("unknown: {error}")),
+        };
+        let exit = Arc::new(Exit { code, status: words, stderr: self.tail.lines() });
+        self.exit = Some(Arc::clone(&exit));
+        exit
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.exit.is_none() {
+            self.group.kill();
+            self.draining.abort();
+        }
+    }
+}

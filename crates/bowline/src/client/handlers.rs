@@ -1,0 +1,296 @@
+//! What a client does when a server asks: its user, its model, its folders.
+//!
+//! Each handler is there or not, and the capabilities that a client declares follow from that. In
+//! the legacy era a server asks by requests, in the modern era inside its answers; the handlers
+//! are the same.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bowline_proto::decode::decode_params;
+use bowline_proto::error::{ErrorCode, ErrorObject};
+use bowline_proto::json::{Extra, Json};
+use bowline_proto::method::{CreateMessage, ElicitationCreate, ListRoots, Method, Ping};
+use bowline_proto::model::{
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
+    ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCapability, InputRequest,
+    ListRootsResult, Root, RootsCapability, SamplingCapability, Settings,
+};
+use bowline_proto::revision::{Adapt, Revision};
+use bowline_schema::Schema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What a handler gives back, in time.
+type Answering<R> = Pin<Box<dyn Future<Output = Result<R, ErrorObject>> + Send>>;
+
+/// A handler of one kind of question.
+type Handler<P, R> = Arc<dyn Fn(P) -> Answering<R> + Send + Sync>;
+
+/// What a user did with a form.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FormAnswer {
+    /// Filled it in. Fields that are left out get the defaults of the form; what then does not fit
+    /// the form is not sent.
+    Accept(Extra),
+    /// Said no.
+    Decline,
+    /// Went away without a word.
+    Cancel,
+}
+
+impl FormAnswer {
+    /// Filled in with the fields of a struct or map. What is not an object counts as empty.
+    pub fn accept(content: &impl Serialize) -> Self {
+        match serde_json::to_value(content) {
+            Ok(Value::Object(content)) => Self::Accept(content),
+            _ => Self::defaults(),
+        }
+    }
+
+    /// Sent off as it was, with its defaults.
+    pub fn defaults() -> Self {
+        Self::Accept(Extra::new())
+    }
+}
+
+/// What a user did when asked to visit a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlAnswer {
+    /// Agreed to go there. Whether the visit went well only the server knows.
+    Accept,
+    /// Said no.
+    Decline,
+    /// Went away without a word.
+    Cancel,
+}
+
+/// The handlers of one client.
+#[derive(Default)]
+pub(super) struct Handlers {
+    pub(super) form: Option<Handler<ElicitFormParams, FormAnswer>>,
+    pub(super) url: Option<Handler<ElicitUrlParams, UrlAnswer>>,
+    pub(super) sampling: Option<Handler<CreateMessageParams, CreateMessageResult>>,
+    pub(super) samples_with_tools: bool,
+    pub(super) roots: Option<Mutex<Vec<Root>>>,
+    pub(super) extensions: Settings,
+    pub(super) experimental: Settings,
+}
+
+/// Makes a handler of a function.
+pub(super) fn handler<P, R, F>(ask: impl Fn(P) -> F + Send + Sync + 'static) -> Handler<P, R>
+where
+    F: Future<Output = Result<R, ErrorObject>> + Send + 'static,
+{
+    Arc::new(move |params| Box::pin(ask(params)))
+}
+
+impl Handlers {
+    /// What the client declares.
+    pub(super) fn capabilities(&self) -> ClientCapabilities {
+        let yes = |is_there: bool| is_there.then(Extra::new);
+        let elicits = self.form.is_some() || self.url.is_some();
+        let declared = |settings: &Settings| (!settings.is_empty()).then(|| settings.clone());
+        ClientCapabilities {
+            elicitation: elicits.then(|| ElicitationCapability {
+                form: yes(self.form.is_some()),
+                url: yes(self.url.is_some()),
+            }),
+            sampling: self
+                .sampling
+                .as_ref()
+                .map(|_| SamplingCapability { tools: yes(self.samples_with_tools), context: None }),
+            roots: self.roots.as_ref().map(|_| RootsCapability { list_changed: Some(true) }),
+            extensions: declared(&self.extensions),
+            experimental: declared(&self.experimental),
+            ..ClientCapabilities::default()
+        }
+    }
+
+    /// Answers a request of the legacy era.
+    pub(super) async fn respond(
+        &self,
+        revision: Revision,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Json, ErrorObject> {
+        match method {
+            Ping::NAME => Ok(Json::empty_object()),
+            _ if revision.is_modern() => Err(ErrorObject::method_not_found(method)),
+            ElicitationCreate::NAME => {
+                self.elicit(revision, read::<ElicitationCreate, _>(params)?).await
+            }
+            CreateMessage::NAME => self.sample(revision, read::<CreateMessage, _>(params)?).await,
+            ListRoots::NAME => self.list_roots(revision),
+            _ => Err(ErrorObject::method_not_found(method)),
+        }
+    }
+
+    /// Answers a question inside an answer of the modern era.
+    pub(super) async fn answer(
+        &self,
+        revision: Revision,
+        question: InputRequest,
+    ) -> Result<Json, ErrorObject> {
+        match question {
+            InputRequest::Elicit(params) => self.elicit(revision, params).await,
+            InputRequest::CreateMessage(params) => self.sample(revision, *params).await,
+            InputRequest::ListRoots(_) => self.list_roots(revision),
+        }
+    }
+
+    async fn elicit(&self, revision: Revision, asked: ElicitParams) -> Result<Json, ErrorObject> {
+        let result = match asked {
+            ElicitParams::Form(form) => {
+                let handler = self.form.as_ref().ok_or_else(|| undeclared("elicitation.form"))?;
+                let schema = serde_json::to_value(&form.requested_schema).unwrap_or_default();
+                match handler(form).await? {
+                    FormAnswer::Accept(content) => ElicitResult {
+                        action: ElicitAction::Accept,
+                        content: Some(complete(revision, &schema, content)?),
+                        ..ElicitResult::default()
+                    },
+                    FormAnswer::Decline => acted(ElicitAction::Decline),
+                    FormAnswer::Cancel => acted(ElicitAction::Cancel),
+                }
+            }
+            ElicitParams::Url(url) => {
+                let handler = self.url.as_ref().ok_or_else(|| undeclared("elicitation.url"))?;
+                acted(match handler(url).await? {
+                    UrlAnswer::Accept => ElicitAction::Accept,
+                    UrlAnswer::Decline => ElicitAction::Decline,
+                    UrlAnswer::Cancel => ElicitAction::Cancel,
+                })
+            }
+        };
+        write(revision, result)
+    }
+
+    async fn sample(
+        &self,
+        revision: Revision,
+        asked: CreateMessageParams,
+    ) -> Result<Json, ErrorObject> {
+        let handler = self.sampling.as_ref().ok_or_else(|| undeclared("sampling"))?;
+        if asked.tools.is_some() && !self.samples_with_tools {
+            return Err(undeclared("sampling.tools"));
+        }
+        write(revision, handler(asked).await?)
+    }
+
+    fn list_roots(&self, revision: Revision) -> Result<Json, ErrorObject> {
+        let roots = self.roots.as_ref().ok_or_else(|| undeclared("roots"))?;
+        let roots = roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        write(revision, ListRootsResult { roots, ..ListRootsResult::default() })
+    }
+}
+
+fn acted(action: ElicitAction) -> ElicitResult {
+    ElicitResult { action, ..ElicitResult::default() }
+}
+
+/// Fills in the defaults, and checks the whole.
+fn complete(revision: Revision, schema: &Value, mut content: Extra) -> Result<Extra, ErrorObject> {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    for (name, field) in fields.into_iter().flatten() {
+        let default = field.get("default").filter(|_| !content.contains_key(name));
+        if let Some(default) = default.filter(|default| can_say(revision, default)) {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    let refused = |problem: String| {
+        tracing::warn!(%problem, "the answer to a form was not sent");
+        ErrorObject::internal(format!("the user's answer does not fit the form: {problem}"))
+    };
+    let compiled = Schema::compile(schema)
+        .map_err(|error| ErrorObject::invalid_params(format!("requestedSchema: {error}")))?;
+    let value = Value::Object(content);
+    compiled.validate("content", &value).map_err(|invalid| refused(invalid.to_string()))?;
+    match value {
+        Value::Object(content) => Ok(content),
+        _ => Err(refused("it is no object".to_owned())),
+    }
+}
+
+/// Whether an answer can hold this. Servers ask for lists in revisions that have none.
+fn can_say(revision: Revision, value: &Value) -> bool {
+    let content = Some(Extra::from_iter([("field".to_owned(), value.clone())]));
+    let mut alone = ElicitResult { content, ..ElicitResult::default() };
+    alone.adapt(revision).is_ok()
+}
+
+/// What a server gets that asks for something the client never declared.
+fn undeclared(capability: &str) -> ErrorObject {
+    let message = format!("this client does not declare {capability:?}");
+    // A server that asks nonetheless reads this code in every revision.
+    ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message)
+}
+
+fn read<M: Method, P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
+    Ok(decode_params(M::NAME, params)?)
+}
+
+fn write(revision: Revision, mut result: impl Serialize + Adapt) -> Result<Json, ErrorObject> {
+    result.adapt(revision).map_err(|error| ErrorObject::internal(error.to_string()))?;
+    Json::new(&result).map_err(|error| ErrorObject::internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: &Value, content: Value, expected: Result<Value, &str>) {
+        check_in(Revision::LATEST, schema, content, expected);
+    }
+
+    fn check_in(revision: Revision, schema: &Value, content: Value, expected: Result<Value, &str>) {
+        let Value::Object(content) = content else { panic!("no object") };
+        match (complete(revision, schema, content), expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(Value::Object(found), expected),
+            (Err(error), Err(part)) => assert!(error.message.contains(part), "{error}"),
+            (found, expected) => panic!("{found:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn forms_are_filled_in_and_checked() {
+        let form = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "default": "Ada" },
+                "age": { "type": "integer", "minimum": 0, "default": 30 },
+                "city": { "type": "string" }
+            },
+            "required": ["name", "city"]
+        });
+        let filled = json!({ "city": "Rome", "name": "Ada", "age": 30 });
+        check(&form, json!({ "city": "Rome" }), Ok(filled));
+        let own = json!({ "city": "Rome", "name": "Bob", "age": 1 });
+        check(&form, own.clone(), Ok(own));
+        check(&form, json!({}), Err("city"));
+        check(&form, json!({ "city": "Rome", "age": -1 }), Err("age"));
+    }
+
+    #[test]
+    fn defaults_that_a_revision_cannot_say_are_left_out() {
+        let pets = json!({ "type": "array", "items": { "enum": ["cat"] }, "default": ["cat"] });
+        let form = json!({ "type": "object", "properties": { "pets": pets } });
+        check_in(Revision::V2025_11_25, &form, json!({}), Ok(json!({ "pets": ["cat"] })));
+        check_in(Revision::V2025_06_18, &form, json!({}), Ok(json!({})));
+    }
+
+    #[test]
+    fn what_is_declared_follows_from_the_handlers() {
+        let mut handlers = Handlers::default();
+        assert_eq!(handlers.capabilities(), ClientCapabilities::default());
+        handlers.form = Some(handler(|_| async { Ok(FormAnswer::Decline) }));
+        handlers.roots = Some(Mutex::default());
+        let declared = serde_json::to_value(handlers.capabilities()).unwrap();
+        let expected = json!({ "roots": { "listChanged": true }, "elicitation": { "form": {} } });
+        assert_eq!(declared, expected);
+    }
+}

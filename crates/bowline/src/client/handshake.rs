@@ -1,0 +1,230 @@
+//! Finding out what a server speaks: [`Connect`] decides, this does what it says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_proto::decode::decode_result;
+use bowline_proto::json::Json;
+use bowline_proto::method::{Discover, Initialize, Initialized, Method, Notice};
+use bowline_proto::model::{
+    DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, RequestMeta,
+};
+use bowline_proto::revision::{Adapt, Revision};
+use bowline_proto::session::{Action, Connect, ConnectError, Event, Question, Timeout};
+use bowline_proto::wire::encode_notification;
+
+use super::outgoing::{Claim, Outgoing, Round};
+use super::shared::{Hears, Link, Live, Sending, Shared};
+use super::state::Peer;
+use super::trouble::Trouble;
+
+/// Why the search stopped without a connection.
+pub(super) enum Stop {
+    /// Start the process again, and go on with a handshake for this revision.
+    Respawn(Revision),
+    /// Give up.
+    Failed {
+        error: ConnectError,
+        /// What authorization said, if that was in the way.
+        unauthorized: Option<(u16, String)>,
+    },
+}
+
+/// One search on one link.
+pub(super) struct Search<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) link: &'a Link,
+    pub(super) connect: &'a mut Connect,
+    /// What was learnt of the server.
+    found: Option<Peer>,
+    unauthorized: Option<(u16, String)>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(shared: &'a Arc<Shared>, link: &'a Link, connect: &'a mut Connect) -> Self {
+        Self { shared, link, connect, found: None, unauthorized: None }
+    }
+
+    /// Does what is to be done until there is a connection or none can be had.
+    pub(super) async fn run(mut self, mut action: Action) -> Result<Live, Stop> {
+        loop {
+            action = match action {
+                Action::Discover { revision, timeout } => self.discover(revision, timeout).await,
+                Action::Initialize(revision) => self.initialize(revision).await,
+                Action::OpenSse => self.open_sse().await,
+                Action::Respawn(revision) => return Err(Stop::Respawn(revision)),
+                Action::Done(revision) => match self.finish(revision).await {
+                    Ok(live) => return Ok(live),
+                    Err(action) => action,
+                },
+                Action::Failed(error) => {
+                    return Err(Stop::Failed { error, unauthorized: self.unauthorized });
+                }
+                // Every action above is answered by exactly one event that is waited for.
+                Action::Wait => {
+                    let error = ConnectError::Malformed;
+                    return Err(Stop::Failed { error, unauthorized: self.unauthorized });
+                }
+            };
+        }
+    }
+
+    async fn discover(&mut self, revision: Revision, timeout: Option<Duration>) -> Action {
+        let outcome = self.ask_discover(revision, timeout).await;
+        match outcome {
+            Ok(discovered) => {
+                let action = self.connect.handle_event(Event::Discovered(&discovered.listed));
+                self.found = Some(discovered);
+                action
+            }
+            Err(trouble) => self.trouble(Question::Discover, trouble),
+        }
+    }
+
+    async fn ask_discover(
+        &self,
+        revision: Revision,
+        timeout: Option<Duration>,
+    ) -> Result<Peer, Trouble> {
+        let outgoing = Outgoing::typed::<Discover>(EmptyParams::default(), revision)
+            .expect("discovery has no parameters");
+        let result = self.ask(&outgoing, revision, timeout).await?;
+        let result: DiscoverResult =
+            decode_result(Discover::NAME, result.as_raw()).map_err(Trouble::Malformed)?;
+        Ok(Peer {
+            revision,
+            info: result.meta.as_ref().and_then(Meta::server_info),
+            capabilities: result.capabilities,
+            instructions: result.instructions,
+            listed: result.supported_versions,
+        })
+    }
+
+    async fn initialize(&mut self, revision: Revision) -> Action {
+        match self.ask_initialize(revision).await {
+            Ok(result) => {
+                let action =
+                    self.connect.handle_event(Event::Initialized(&result.protocol_version));
+                self.found = Some(Peer {
+                    revision,
+                    info: Some(result.server_info),
+                    capabilities: result.capabilities,
+                    instructions: result.instructions,
+                    listed: Vec::new(),
+                });
+                action
+            }
+            Err(trouble) => self.trouble(Question::Initialize, trouble),
+        }
+    }
+
+    async fn ask_initialize(&self, revision: Revision) -> Result<InitializeResult, Trouble> {
+        let mut capabilities = self.shared.handlers.capabilities();
+        let mut client_info = self.shared.profile.info.clone();
+        // Neither can be unsupported: what a revision lacks is dropped.
+        let _ = capabilities.adapt(revision);
+        let _ = client_info.adapt(revision);
+        let protocol_version = revision.as_str().to_owned();
+        let meta = RequestMeta::default();
+        let params = InitializeParams { protocol_version, capabilities, client_info, meta };
+        let outgoing = Outgoing::typed::<Initialize>(params, revision)
+            .expect("a name, a version and capabilities have a JSON form");
+        let result = self.ask(&outgoing, revision, None).await?;
+        decode_result(Initialize::NAME, result.as_raw()).map_err(Trouble::Malformed)
+    }
+
+    async fn ask(
+        &self,
+        outgoing: &Outgoing,
+        revision: Revision,
+        timeout: Option<Duration>,
+    ) -> Result<Json, Trouble> {
+        let claim = self.claim(revision);
+        let timeout = timeout.unwrap_or(self.shared.profile.timeouts.connect);
+        let sending = Sending {
+            outgoing,
+            round: &Round::default(),
+            claim: &claim,
+            timeout: Timeout::fixed(timeout),
+            hears: Hears::Nothing,
+            // A handshake must not be cancelled, and an old server would not know what was.
+            is_cancellable: false,
+        };
+        self.shared.exchange(self.link, sending).await
+    }
+
+    /// How long a server that was modern last time may take to say what it can do. On a stream one
+    /// that has turned legacy may stay silent.
+    fn patience(&self) -> Option<Duration> {
+        match self.link {
+            Link::Stream(_) => Some(self.shared.profile.timeouts.probe.saturating_mul(5)),
+            #[cfg(feature = "client-http")]
+            Link::Http(_) => None,
+        }
+    }
+
+    fn claim(&self, revision: Revision) -> Claim {
+        let capabilities = self.shared.handlers.capabilities();
+        Claim::new(revision, &self.shared.profile.info, &capabilities)
+    }
+
+    fn trouble(&mut self, question: Question, trouble: Trouble) -> Action {
+        #[cfg(feature = "client-http")]
+        if let Trouble::Unauthorized { status, problem } = &trouble {
+            self.unauthorized = Some((*status, problem.clone()));
+        }
+        self.connect.handle_event(trouble.into_event(question))
+    }
+
+    async fn open_sse(&mut self) -> Action {
+        match self.link {
+            #[cfg(feature = "client-http")]
+            Link::Http(http) => match http.open_sse(self.shared).await {
+                Ok(()) => self.connect.handle_event(Event::EndpointFound),
+                Err(trouble) => self.trouble(Question::Endpoint, trouble),
+            },
+            Link::Stream(_) => self.connect.handle_event(Event::Malformed(Question::Endpoint)),
+        }
+    }
+
+    /// Both sides know what is spoken: what is known of the server, and the last word of a
+    /// handshake.
+    async fn finish(&mut self, revision: Revision) -> Result<Live, Action> {
+        let found = match self.found.take() {
+            Some(found) => found,
+            // It was modern last time: ask what it can do, which also shows whether it still is.
+            None => match self.ask_discover(revision, self.patience()).await {
+                Ok(found) => found,
+                // Whatever became of the question, asking anew tells it from an era.
+                Err(_) => return Err(self.connect.handle_event(Event::Contradicted)),
+            },
+        };
+        let peer = Arc::new(Peer { revision, ..found });
+        let claim = Arc::new(self.claim(revision));
+        let live = Live { link: self.link.clone(), peer, claim };
+        if !revision.is_modern() {
+            live.initialized().await;
+        }
+        Ok(live)
+    }
+}
+
+impl Live {
+    /// Says that the handshake is over.
+    async fn initialized(&self) {
+        let sent = match &self.link {
+            Link::Stream(outbox) => {
+                let write = |out: &mut Vec<u8>| {
+                    encode_notification::<()>(out, Initialized::NAME, None)
+                        .expect("a name has a JSON form");
+                };
+                outbox.push(write).is_ok()
+            }
+            #[cfg(feature = "client-http")]
+            Link::Http(http) => http.initialized(self.peer.revision).await,
+        };
+        if !sent {
+            tracing::debug!("the server ended right after the handshake");
+        }
+    }
+}

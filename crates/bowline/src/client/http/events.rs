@@ -1,0 +1,133 @@
+//! Reading a stream of events: messages to whoever they are for, and where to go on after a break.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_proto::sse::Parser;
+use bowline_proto::wire::Id;
+use bowline_web::Body;
+
+use super::HttpLink;
+use super::request::causes;
+use crate::client::incoming::Route;
+use crate::client::notification::Fault;
+use crate::client::shared::{Shared, lock};
+use crate::client::trouble::Trouble;
+
+/// A stream of events, across the breaks in it.
+pub(super) struct Events {
+    shared: Arc<Shared>,
+    link: Arc<HttpLink>,
+    parser: Parser,
+    limit: usize,
+    /// How long to wait before the stream is opened anew, if the server says.
+    pub(super) retry: Option<Duration>,
+}
+
+/// Why reading stopped.
+pub(super) enum Stopped {
+    /// The call that it was read for has ended.
+    Answered,
+    /// The server ended it, or it broke.
+    Ended,
+}
+
+/// However long the server wants a client to stay away.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+impl Events {
+    pub(super) fn new(shared: &Arc<Shared>, link: &Arc<HttpLink>) -> Self {
+        let limit = shared.profile.limits.message_length;
+        let (shared, link) = (Arc::clone(shared), Arc::clone(link));
+        Self { shared, link, parser: Parser::new(limit), limit, retry: None }
+    }
+
+    /// Where to go on, if the server gives its events ids.
+    pub(super) fn last_id(&self) -> Option<String> {
+        self.parser.last_event_id().map(str::to_owned)
+    }
+
+    /// Reads until the stream ends, or `call` has its answer. Silence longer than `silence` is an
+    /// end too.
+    pub(super) async fn read(
+        &mut self,
+        mut body: Body,
+        call: Option<&Id>,
+        silence: Option<Duration>,
+    ) -> Result<Stopped, Trouble> {
+        self.parser.restart();
+        let route = Route::Http(Arc::clone(&self.link));
+        loop {
+            let chunk = match silence {
+                Some(silence) => match tokio::time::timeout(silence, body.chunk()).await {
+                    Ok(chunk) => chunk,
+                    Err(_) => return Ok(Stopped::Ended),
+                },
+                None => body.chunk().await,
+            };
+            let chunk = match chunk {
+                Some(Ok(chunk)) => chunk,
+                Some(Err(error)) => {
+                    tracing::debug!(error = %causes(&error), "a stream broke");
+                    return Ok(Stopped::Ended);
+                }
+                None => return Ok(Stopped::Ended),
+            };
+            self.take_in(&route, &chunk, call)?;
+            if call.is_some_and(|id| lock(&self.shared.calls).method(id).is_none()) {
+                return Ok(Stopped::Answered);
+            }
+        }
+    }
+
+    fn take_in(&mut self, route: &Route, chunk: &[u8], call: Option<&Id>) -> Result<(), Trouble> {
+        let mut rest = chunk;
+        while let Some(event) = self.parser.next_event(&mut rest) {
+            let event = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.shared.fault(&Fault::TooLong { limit: error.limit });
+                    if call.is_some() {
+                        return Err(too_long(self.limit));
+                    }
+                    continue;
+                }
+            };
+            if let Some(millis) = event.retry {
+                self.retry = Some(Duration::from_millis(millis).min(LONGEST_RETRY));
+            }
+            let is_message = event.event.is_none_or(|name| name == "message");
+            if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
+                self.shared.handle_frame(data, route);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first event of HTTP+SSE: where messages go. `None` when it is something else.
+    pub(super) async fn endpoint(&mut self, body: &mut Body) -> Option<String> {
+        let mut leftover = Vec::new();
+        while let Some(Ok(chunk)) = body.chunk().await {
+            leftover.extend_from_slice(&chunk);
+            let mut rest = &leftover[..];
+            while let Some(event) = self.parser.next_event(&mut rest) {
+                let event = event.ok()?;
+                if event.event == Some("endpoint") {
+                    return event.data.and_then(|data| String::from_utf8(data.to_vec()).ok());
+                }
+                if event.data.is_some() {
+                    return None;
+                }
+            }
+            leftover.clear();
+        }
+        None
+    }
+}
+
+pub(super) fn too_long(limit: usize) -> Trouble {
+    Trouble::TooMuch {
+        what: "the length of the answer in bytes (ClientLimits::message_length)",
+        limit: limit as u64,
+    }
+}

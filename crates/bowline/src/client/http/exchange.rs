@@ -1,0 +1,388 @@
+//! One call over HTTP: a POST, and wherever its answer comes from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_proto::error::ErrorCode;
+use bowline_proto::error::ErrorObject;
+use bowline_proto::http::{LAST_EVENT_ID, MCP_SESSION_ID, Media, SessionId};
+use bowline_proto::json::Json;
+use bowline_proto::method::{Initialize, ListTools, Method as _, SubscriptionsListen};
+use bowline_proto::model::PaginatedParams;
+use bowline_proto::revision::Revision;
+use bowline_proto::session::Rejection;
+use bowline_proto::wire::Id;
+use bowline_web::Body;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+
+use super::HttpLink;
+use super::events::{Events, Stopped, too_long};
+use super::request::{read, refusal, unreachable};
+use super::session::Carrier;
+use crate::client::call::{CallOptions, building};
+use crate::client::incoming::Route;
+use crate::client::notification::start_of;
+use crate::client::outgoing::{answered, cancelled};
+use crate::client::shared::{Sending, Shared, Waiter, lock, malformed};
+use crate::client::trouble::Trouble;
+use crate::clock;
+
+/// How long the rest of a stream may take after its answer, so that its connection can be used
+/// again.
+const REST: Duration = Duration::from_secs(1);
+
+/// How long to wait before a broken stream is opened anew, unless the server says.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What became of a POST.
+enum Posted {
+    /// All of the answer is in.
+    Done,
+    /// The session is gone.
+    NoSession,
+    /// It did not reach the server, or the server did not take it: nothing is to be taken back.
+    Refused(Trouble),
+}
+
+impl HttpLink {
+    /// Sends a call and waits for its answer. A session that the server has forgotten is opened
+    /// anew, and headers that it misses are added, once each.
+    pub(in crate::client) async fn exchange(
+        self: &Arc<Self>,
+        shared: &Arc<Shared>,
+        sending: Sending<'_>,
+    ) -> Result<Json, Trouble> {
+        let (mut was_renewed, mut was_relisted) = (false, false);
+        let patience = Patience::new(&sending);
+        loop {
+            let (seen, is_lost) = {
+                let session = lock(&self.session);
+                (session.number, session.is_lost)
+            };
+            if is_lost && sending.is_cancellable {
+                patience.wait(self.renew(shared, seen)).await??;
+                continue;
+            }
+            match self.exchange_once(shared, &sending).await {
+                Ok(Some(result)) => return Ok(result),
+                Ok(None) if !was_renewed && sending.is_cancellable => {
+                    was_renewed = true;
+                    patience.wait(self.renew(shared, seen)).await??;
+                }
+                Ok(None) => {
+                    return Err(Trouble::Rejected(Rejection { status: Some(404), error: None }));
+                }
+                Err(Trouble::Rejected(rejection))
+                    if rejection.code() == Some(ErrorCode::HEADER_MISMATCH)
+                        && sending.outgoing.method == "tools/call"
+                        && !was_relisted =>
+                {
+                    was_relisted = true;
+                    patience.wait(Box::pin(relist(shared))).await?;
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// The same without second chances; `None` when the session is gone.
+    async fn exchange_once(
+        self: &Arc<Self>,
+        shared: &Arc<Shared>,
+        sending: &Sending<'_>,
+    ) -> Result<Option<Json>, Trouble> {
+        let (answer, mut answered) = oneshot::channel();
+        let (method, hears) = (sending.outgoing.method.clone(), sending.hears.clone());
+        let headers = self.call_headers(shared, sending);
+        let headers =
+            headers.map_err(|error| malformed(&sending.outgoing.method, error.to_string()))?;
+        let waiter = Waiter { answer, hears, is_cancellable: sending.is_cancellable };
+        let begun = clock::now();
+        let id =
+            lock(&shared.calls).open(begun.into_std(), method.clone(), sending.timeout, waiter);
+        let waiting = Waiting { shared, link: self, id: &id, revision: sending.claim.revision() };
+        let mut body = Vec::new();
+        let trace = (shared.profile.trace)();
+        let beside = shared.beside(sending, trace.as_ref());
+        sending.outgoing.encode(&mut body, &id, sending.round, &beside);
+        let exchange = Exchange {
+            link: Arc::clone(self),
+            shared: Arc::clone(shared),
+            id: id.clone(),
+            is_legacy: !sending.claim.is_modern(),
+            is_in_session: headers.contains_key(MCP_SESSION_ID),
+            method: method.clone().into_owned(),
+        };
+        let mut post = Box::pin(exchange.run(headers, body.into()));
+        let mut is_posted = false;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                posted = &mut post, if !is_posted => match posted {
+                    Ok(Posted::Done) => is_posted = true,
+                    Ok(Posted::NoSession) => {
+                        lock(&shared.calls).abandon(&id);
+                        break Ok(None);
+                    }
+                    Ok(Posted::Refused(trouble)) => {
+                        lock(&shared.calls).abandon(&id);
+                        break Err(trouble);
+                    }
+                    Err(trouble) => break Err(trouble),
+                },
+                answer = &mut answered => {
+                    let answer = answer.unwrap_or_else(|_| Err(Trouble::Closed(shared.reason())));
+                    if !is_posted && !matches!(answer, Err(Trouble::Closed(_))) {
+                        shared.spawn(async move { drop(timeout(REST, post).await) });
+                    }
+                    break answer.map(Some);
+                }
+                () = expired(shared, &id) => break Err(Trouble::TimedOut(begun.elapsed())),
+            }
+        };
+        drop(waiting);
+        outcome
+    }
+
+    /// Sends the answer to a question of the server.
+    pub(in crate::client) async fn answer(&self, id: &Id, answer: &Result<Json, ErrorObject>) {
+        let mut body = Vec::new();
+        answered(&mut body, id, answer);
+        let sent = self.tell(self.legacy_headers(&Method::POST), body).await;
+        if let Err(trouble) = sent {
+            tracing::warn!(?trouble, %id, "an answer did not reach the server");
+        }
+    }
+
+    /// Sends a notification.
+    pub(in crate::client) async fn notify(
+        &self,
+        revision: Revision,
+        method: &str,
+        body: Vec<u8>,
+    ) -> Result<(), Trouble> {
+        self.tell(self.notification_headers(revision, method), body).await
+    }
+
+    /// Sends a message that has no answer.
+    async fn tell(&self, headers: HeaderMap, body: Vec<u8>) -> Result<(), Trouble> {
+        let sent = async {
+            let response = self.post(headers, body.into()).await?;
+            match response.status().is_success() {
+                true => Ok(()),
+                false => Err(refusal(response).await),
+            }
+        };
+        timeout(PATIENCE, sent).await.unwrap_or(Err(Trouble::TimedOut(PATIENCE)))
+    }
+}
+
+/// How long a call waits for what has to be done before it can be sent again.
+struct Patience {
+    all: Option<Duration>,
+    end: Option<Instant>,
+}
+
+impl Patience {
+    fn new(sending: &Sending<'_>) -> Self {
+        let all = sending.timeout.idle.into_iter().chain(sending.timeout.total).min();
+        Self { all, end: all.and_then(|all| clock::now().checked_add(all)) }
+    }
+
+    async fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
+        match (self.end, self.all) {
+            (Some(end), Some(all)) => {
+                timeout_at(end, work).await.map_err(|_| Trouble::TimedOut(all))
+            }
+            _ => Ok(work.await),
+        }
+    }
+}
+
+/// How long a message that has no answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Learns the server's tools anew, because it misses headers that only their schemas tell.
+async fn relist(shared: &Arc<Shared>) {
+    let options = CallOptions { skips_cache: true, ..CallOptions::default() };
+    let mut cursor = None;
+    for _ in 0..shared.profile.limits.list_pages {
+        let params = PaginatedParams { cursor: cursor.take(), ..PaginatedParams::default() };
+        let build = building::<ListTools>(params);
+        let Ok(page) = shared.call::<ListTools>(build, options.clone()).await else { return };
+        for tool in &page.tools {
+            shared.tools.learn(tool, true);
+        }
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return,
+        }
+    }
+}
+
+/// Waits until a call's time is up; progress moves it.
+async fn expired(shared: &Shared, id: &Id) {
+    loop {
+        let deadline = lock(&shared.calls).deadline(id).map(Instant::from_std);
+        match deadline {
+            None => std::future::pending().await,
+            Some(deadline) if deadline <= clock::now() => return,
+            Some(deadline) => sleep_until(deadline).await,
+        }
+    }
+}
+
+/// A call that has been sent. Dropped while it still waits, it is taken back: in the modern era by
+/// the end of its exchange, in the legacy era by a notification.
+struct Waiting<'a> {
+    shared: &'a Arc<Shared>,
+    link: &'a Arc<HttpLink>,
+    id: &'a Id,
+    revision: Revision,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(waiter) = lock(&self.shared.calls).abandon(self.id) else { return };
+        if !waiter.is_cancellable || self.revision.is_modern() {
+            return;
+        }
+        let (link, revision) = (Arc::clone(self.link), self.revision);
+        let mut body = Vec::new();
+        cancelled(&mut body, self.id, "the caller gave up");
+        self.shared.spawn(async move {
+            let _ = link.notify(revision, "notifications/cancelled", body).await;
+        });
+    }
+}
+
+/// The POST of one call, and the streams that continue it.
+struct Exchange {
+    link: Arc<HttpLink>,
+    shared: Arc<Shared>,
+    id: Id,
+    is_legacy: bool,
+    /// Whether it was sent in a session, which another call may have found gone since.
+    is_in_session: bool,
+    method: String,
+}
+
+impl Exchange {
+    async fn run(self, headers: HeaderMap, body: Bytes) -> Result<Posted, Trouble> {
+        let response = match self.link.post(headers, body).await {
+            Ok(response) => response,
+            Err(trouble) => return Ok(Posted::Refused(trouble)),
+        };
+        let status = response.status();
+        if self.method == Initialize::NAME && status.is_success() {
+            self.link.begin_session(SessionId::find(response.headers()).ok().flatten());
+        }
+        if status == StatusCode::NOT_FOUND && self.is_in_session {
+            return Ok(Posted::NoSession);
+        }
+        if !status.is_success() {
+            return Ok(Posted::Refused(refusal(response).await));
+        }
+        if self.link.carrier() == Carrier::Sse || status == StatusCode::ACCEPTED {
+            return match self.link.carrier() {
+                // The answer comes on the stream that is open already.
+                Carrier::Sse => Ok(Posted::Done),
+                Carrier::Streamable => {
+                    Err(malformed(&self.method, "the server accepts the call and gives no answer"))
+                }
+            };
+        }
+        match Media::of(response.headers()) {
+            Some(Media::EventStream) => self.read_events(response.into_body()).await,
+            Some(Media::Json) => self.read_json(response).await,
+            _ => {
+                let kind = response.headers().get(http::header::CONTENT_TYPE);
+                let kind = kind.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned());
+                let problem = format!(
+                    "the answer is {}, neither JSON nor a stream of events",
+                    kind.as_deref().unwrap_or("of no type")
+                );
+                Err(malformed(&self.method, problem))
+            }
+        }
+    }
+
+    async fn read_json(&self, response: Response<Body>) -> Result<Posted, Trouble> {
+        let limit = self.shared.profile.limits.message_length;
+        let mut body = response.into_body();
+        let mut all = Vec::new();
+        while let Some(chunk) = body.chunk().await {
+            let chunk = chunk.map_err(|error| unreachable(&error))?;
+            if all.len() + chunk.len() > limit {
+                return Err(too_long(limit));
+            }
+            all.extend_from_slice(&chunk);
+        }
+        self.shared.handle_frame(&all, &Route::Http(Arc::clone(&self.link)));
+        match self.is_waiting() {
+            true => Err(malformed(
+                &self.method,
+                format!("the answer does not answer the question: {}", start_of(&all)),
+            )),
+            false => Ok(Posted::Done),
+        }
+    }
+
+    async fn read_events(&self, body: Body) -> Result<Posted, Trouble> {
+        let listens = self.method == SubscriptionsListen::NAME;
+        let limits = &self.shared.profile.limits;
+        let silence = listens.then_some(limits.stream_silence);
+        let mut events = Events::new(&self.shared, &self.link);
+        let mut stream = Some(body);
+        loop {
+            if let Some(body) = stream.take() {
+                let read = events.read(body, Some(&self.id), silence);
+                if let Stopped::Answered = read.await? {
+                    return Ok(Posted::Done);
+                }
+            }
+            let last = events.last_id().filter(|_| self.is_legacy);
+            let Some(last) = last else {
+                let problem = "the stream ended before the answer".to_owned();
+                return Err(Trouble::Unreachable(problem));
+            };
+            sleep(events.retry.unwrap_or(RETRY)).await;
+            if !self.is_waiting() {
+                return Ok(Posted::Done);
+            }
+            stream = self.resume(&last).await?;
+        }
+    }
+
+    /// Goes on after a break. `None` when it has to be tried again.
+    async fn resume(&self, last: &str) -> Result<Option<Body>, Trouble> {
+        let mut headers = self.link.legacy_headers(&Method::GET);
+        let last = HeaderValue::from_str(last)
+            .map_err(|_| malformed(&self.method, "the id of an event cannot be sent back"))?;
+        headers.insert(LAST_EVENT_ID, last);
+        let url = self.link.url.clone();
+        match self.link.send(Method::GET, url, headers, Bytes::new()).await {
+            Ok(response) if response.status() == StatusCode::OK => Ok(Some(response.into_body())),
+            // The call's own deadline ends this.
+            Ok(response) if response.status().is_server_error() => Ok(None),
+            Ok(response) => Err(refusal(response).await),
+            Err(Trouble::Unreachable(problem)) => {
+                tracing::debug!(problem, "a stream could not be resumed yet");
+                Ok(None)
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        lock(&self.shared.calls).method(&self.id).is_some()
+    }
+}
+
+/// For those who read a body to its end and drop it.
+pub(super) async fn discard(response: Response<Body>) {
+    let _ = timeout(REST, read(response.into_body(), 64 << 10)).await;
+}

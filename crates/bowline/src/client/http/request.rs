@@ -1,0 +1,293 @@
+//! One HTTP request: its headers, who we are, where it is sent on to.
+
+use std::error::Error;
+
+use bowline_proto::error::{ErrorCode, ErrorObject};
+use bowline_proto::http::{Outline, name_source, write_legacy};
+use bowline_proto::session::Rejection;
+use bowline_proto::wire::Message;
+use bowline_web::{Body, Next, WebError};
+use bytes::Bytes;
+use fluent_uri::{Uri as Reference, UriRef};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
+
+use super::HttpLink;
+use crate::client::error::CallError;
+use crate::client::shared::{Sending, Shared, lock};
+use crate::client::trouble::Trouble;
+
+/// How often one request is sent on, or sent again because of authorization.
+const MOST_TRIES: u32 = 8;
+
+/// How much of an error's body is read.
+const ERROR_BODY: usize = 1 << 20;
+
+impl HttpLink {
+    /// Where messages go.
+    fn post_url(&self) -> Uri {
+        lock(&self.session).post_url.clone().unwrap_or_else(|| self.url.clone())
+    }
+
+    /// The headers of a POST in the legacy era; `GET` and `DELETE` have them too.
+    pub(super) fn legacy_headers(&self, method: &Method) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let session = lock(&self.session);
+        write_legacy(&mut headers, method, session.revision, session.id.as_ref());
+        headers
+    }
+
+    /// The headers of a call.
+    pub(super) fn call_headers(
+        &self,
+        shared: &Shared,
+        sending: &Sending<'_>,
+    ) -> Result<HeaderMap, CallError> {
+        if !sending.claim.is_modern() {
+            return Ok(self.legacy_headers(&Method::POST));
+        }
+        let outgoing = sending.outgoing;
+        let unsendable = |problem: String| CallError::unsendable(&outgoing.method, problem);
+        let name = name_source(&outgoing.method)
+            .and_then(|source| outgoing.find(source.member)?.parse::<String>().ok());
+        let mut headers = self.headers.clone();
+        let revision = sending.claim.revision();
+        let outline = Outline {
+            revision: revision.as_str(),
+            method: &outgoing.method,
+            name: name.as_deref(),
+        };
+        outline.write(&mut headers).map_err(|error| unsendable(error.to_string()))?;
+        if outgoing.method == "tools/call"
+            && let Some(known) = name.and_then(|name| shared.tools.find(&name))
+            && !known.headers.is_empty()
+        {
+            let arguments = outgoing.find("arguments");
+            let arguments = arguments.as_ref().map(bowline_proto::json::Json::as_raw);
+            let params = known.headers.encode(arguments);
+            headers.extend(params.map_err(|error| unsendable(error.to_string()))?);
+        }
+        Ok(headers)
+    }
+
+    /// The headers of a notification.
+    pub(super) fn notification_headers(
+        &self,
+        revision: bowline_proto::revision::Revision,
+        method: &str,
+    ) -> HeaderMap {
+        if !revision.is_modern() {
+            return self.legacy_headers(&Method::POST);
+        }
+        let mut headers = self.headers.clone();
+        let outline = Outline { revision: revision.as_str(), method, name: None };
+        if let Err(error) = outline.write(&mut headers) {
+            tracing::warn!(%error, "a notification without its headers");
+        }
+        headers
+    }
+
+    /// Sends a message to where messages go.
+    pub(super) async fn post(
+        &self,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Body>, Trouble> {
+        self.send(Method::POST, self.post_url(), headers, body).await
+    }
+
+    /// Sends a request: logs in where that is asked for, follows where the same server sends it.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        mut url: Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Body>, Trouble> {
+        for _ in 0..MOST_TRIES {
+            let mut request = Request::new(body.clone());
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = url.clone();
+            *request.headers_mut() = headers.clone();
+            let (response, is_again) = self.send_once(request).await?;
+            if is_again {
+                continue;
+            }
+            match self.redirect(&method, &url, &response)? {
+                Some(next) => url = next,
+                None => return check_encoding(response),
+            }
+        }
+        Err(Trouble::Unreachable(format!("sent on or again more than {MOST_TRIES} times")))
+    }
+
+    /// Sends a request as it is, with proof of who we are. Says whether to send it again.
+    async fn send_once(&self, request: Request<Bytes>) -> Result<(Response<Body>, bool), Trouble> {
+        let Some(authorize) = &self.authorize else {
+            return Ok((self.web.send(request).await.map_err(|error| unreachable(&error))?, false));
+        };
+        let refused = |error: bowline_web::AuthorizeError, status: u16| Trouble::Unauthorized {
+            status,
+            problem: causes(&*error),
+        };
+        let (mut parts, body) = request.into_parts();
+        let proof = authorize.headers(&parts).await.map_err(|error| refused(error, 401))?;
+        parts.headers.extend(proof);
+        let sent = parts.clone();
+        let response = self.web.send(Request::from_parts(parts, body)).await;
+        let response = response.map_err(|error| unreachable(&error))?;
+        let status = response.status();
+        let next = authorize.handle_answer(&sent, status, response.headers()).await;
+        let next = next.map_err(|error| refused(error, status.as_u16()))?;
+        Ok((response, next == Next::SendAgain))
+    }
+
+    /// Where an answer sends us on to: the same server or nowhere.
+    fn redirect(
+        &self,
+        method: &Method,
+        from: &Uri,
+        response: &Response<Body>,
+    ) -> Result<Option<Uri>, Trouble> {
+        let keeps_method = match response.status() {
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
+            StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => {
+                *method == Method::GET
+            }
+            _ => return Ok(None),
+        };
+        let status = response.status().as_u16();
+        let refuse = |problem: &str| {
+            Err(Trouble::Unreachable(format!("a redirect (HTTP {status}) {problem}")))
+        };
+        let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
+        let Some(next) = location.and_then(|location| resolve(from, location)) else {
+            return refuse("that leads nowhere");
+        };
+        if !is_same_origin(&self.url, &next) {
+            let origin = next.authority().map_or("?", http::uri::Authority::host);
+            return refuse(&format!("to another origin, {origin:?}, which is not followed"));
+        }
+        match keeps_method {
+            true => Ok(Some(next)),
+            false => refuse("that would turn a message into a question; use the new URL"),
+        }
+    }
+}
+
+/// A reference against the URL it was found at (RFC 3986).
+pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+    let base = base.to_string();
+    let base = Reference::parse(base.as_str()).ok()?;
+    let resolved = UriRef::parse(reference).ok()?.resolve_against(&base).ok()?;
+    let resolved = resolved.as_str().split('#').next()?;
+    resolved.parse().ok()
+}
+
+/// Whether two URLs lead to the same scheme, host and port.
+pub(super) fn is_same_origin(one: &Uri, two: &Uri) -> bool {
+    let port = |uri: &Uri| {
+        let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+        uri.port_u16().unwrap_or(default)
+    };
+    let host = |uri: &Uri| uri.host().map(str::to_ascii_lowercase);
+    one.scheme_str() == two.scheme_str() && host(one) == host(two) && port(one) == port(two)
+}
+
+/// What was not asked for is not unpacked: a small body may unpack to a huge one.
+fn check_encoding(response: Response<Body>) -> Result<Response<Body>, Trouble> {
+    let encoding = response.headers().get(header::CONTENT_ENCODING);
+    match encoding.map(http::HeaderValue::as_bytes) {
+        None | Some(b"identity") => Ok(response),
+        Some(encoding) => {
+            let encoding = String::from_utf8_lossy(encoding).into_owned();
+            let problem = format!("the answer is compressed ({encoding}), which was not asked for");
+            Err(Trouble::Unreachable(problem))
+        }
+    }
+}
+
+/// Turns an answer that is an error into trouble.
+pub(super) async fn refusal(response: Response<Body>) -> Trouble {
+    let status = response.status();
+    let challenge = response
+        .headers()
+        .get(header::WWW_AUTHENTICATE)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let body = read(response.into_body(), ERROR_BODY).await.unwrap_or_default();
+    let error = read_error(&body);
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && !is_ours(&error) {
+        let told = error.map(|error| error.message).or(challenge);
+        let problem = told.unwrap_or_else(|| "the server does not say why".to_owned());
+        return Trouble::Unauthorized { status: status.as_u16(), problem };
+    }
+    Trouble::Rejected(Rejection { status: Some(status.as_u16()), error })
+}
+
+/// Whether an error is one of the protocol, which a 403 for the wrong `Origin` is not.
+fn is_ours(error: &Option<ErrorObject>) -> bool {
+    let known = [ErrorCode::HEADER_MISMATCH, ErrorCode::MISSING_CLIENT_CAPABILITY];
+    error.as_ref().is_some_and(|error| known.contains(&error.code))
+}
+
+fn read_error(body: &[u8]) -> Option<ErrorObject> {
+    match Message::parse(body).ok()? {
+        Message::Response(response) => response.outcome.err(),
+        Message::Fault(error) => Some(error),
+        Message::Request(_) | Message::Notification(_) => None,
+    }
+}
+
+/// A whole body, or `None` if it is longer than allowed or breaks off.
+pub(super) async fn read(mut body: Body, limit: usize) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    while let Some(chunk) = body.chunk().await {
+        let chunk = chunk.ok()?;
+        if all.len() + chunk.len() > limit {
+            return None;
+        }
+        all.extend_from_slice(&chunk);
+    }
+    Some(all)
+}
+
+pub(super) fn unreachable(error: &WebError) -> Trouble {
+    Trouble::Unreachable(causes(error))
+}
+
+/// An error with all its causes, in one line.
+pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let told = error.to_string();
+        if !text.contains(&told) {
+            text.push_str(": ");
+            text.push_str(&told);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_resolved_and_origins_compared() {
+        let base: Uri = "http://localhost:8080/a/sse?x=1".parse().unwrap();
+        for (reference, expected, same) in [
+            ("/messages?id=1", "http://localhost:8080/messages?id=1", true),
+            ("messages", "http://localhost:8080/a/messages", true),
+            ("?id=2", "http://localhost:8080/a/sse?id=2", true),
+            ("http://LOCALHOST:8080/b", "http://LOCALHOST:8080/b", true),
+            ("http://localhost/b", "http://localhost/b", false),
+            ("https://localhost:8080/b", "https://localhost:8080/b", false),
+            ("//evil.example/b", "http://evil.example/b", false),
+        ] {
+            let found = resolve(&base, reference).unwrap();
+            assert_eq!(found.to_string(), expected, "{reference}");
+            assert_eq!(is_same_origin(&base, &found), same, "{reference}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What comes in from a server: answers to those who wait, notifications in order, questions to
+//! their handlers, and the rest to the hook for faults.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::method::{
+    Cancelled, Notice, Progress, PromptListChanged, ResourceListChanged, ResourceUpdated,
+    SubscriptionsAcknowledged, ToolListChanged,
+};
+use bowline_proto::model::{
+    CancelledParams, Meta, ProgressParams, ResourceUpdatedParams, SubscriptionFilter,
+    SubscriptionsAcknowledgedParams,
+};
+use bowline_proto::revision::Revision;
+use bowline_proto::session::{Answer, BeginError};
+use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, Request, Response};
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::changes::Change;
+#[cfg(feature = "client-http")]
+use super::http::HttpLink;
+use super::notification::{Fault, Notification, start_of};
+use super::outgoing::answered;
+use super::shared::{Hears, Shared, guarded, lock, malformed, refused};
+use crate::clock;
+use crate::outbox::Outbox;
+
+/// Where a message came from, which is where an answer to it goes.
+#[derive(Clone)]
+pub(super) enum Route {
+    Stream(Arc<Outbox>),
+    #[cfg(feature = "client-http")]
+    Http(Arc<HttpLink>),
+}
+
+impl Shared {
+    /// Takes in one frame.
+    pub(super) fn handle_frame(self: &Arc<Self>, frame: &[u8], route: &Route) {
+        match Message::parse(frame) {
+            Ok(message) => self.handle_message(message, route),
+            // Only 2025-03-26 has batches, but then from servers too.
+            Err(_) if frame.trim_ascii_start().starts_with(b"[") => {
+                match wire::parse_batch(frame) {
+                    Ok(messages) => {
+                        messages
+                            .into_iter()
+                            .for_each(|message| self.handle_message(message, route));
+                    }
+                    Err(BatchError::Whole(error)) => self.handle_broken(frame, &error),
+                    Err(BatchError::Parts(errors)) => {
+                        errors.iter().for_each(|error| self.handle_broken(frame, error));
+                    }
+                }
+            }
+            Err(error) => self.handle_broken(frame, &error),
+        }
+    }
+
+    fn handle_message(self: &Arc<Self>, message: Message<'_>, route: &Route) {
+        match message {
+            Message::Response(response) => self.handle_response(response),
+            Message::Notification(notification) => {
+                self.handle_notification(&notification.method, notification.params);
+            }
+            Message::Request(request) => self.handle_request(request, route),
+            Message::Fault(error) => self.fault(&Fault::Reported(error)),
+        }
+    }
+
+    /// Takes in a frame that is no message. If it was the answer to a call, the call ends now and
+    /// not at its deadline.
+    pub(super) fn handle_broken(&self, frame: &[u8], error: &ParseError) {
+        let problem = error.to_string();
+        if let Some(id) = error.id.as_ref().filter(|_| !error.has_method) {
+            self.fail_call(id, &format!("the answer cannot be read: {problem}"));
+        }
+        self.fault(&Fault::NotAMessage { problem, start: start_of(frame) });
+    }
+
+    fn fail_call(&self, id: &Id, problem: &str) {
+        let mut calls = lock(&self.calls);
+        let method = calls.method(id).map(str::to_owned);
+        if let (Some(method), Some(waiter)) = (method, calls.abandon(id)) {
+            let _ = waiter.answer.send(Err(malformed(&method, problem)));
+        }
+    }
+
+    fn handle_response(&self, response: Response<'_>) {
+        let Response { id, outcome } = response;
+        let answer = lock(&self.calls).close(&id);
+        match answer {
+            Answer::Awaited(waiter) => {
+                let _ = waiter.answer.send(outcome.map(Json::copy_of).map_err(refused));
+            }
+            Answer::Late => tracing::debug!(%id, "an answer that nobody waits for any more"),
+            Answer::Unknown => {
+                // A call whose id came back as a string would wait for nothing.
+                if let Some(number) = id.as_str().and_then(|text| text.parse::<i64>().ok()) {
+                    let problem = format!(
+                        "the answer carries the string {id} as id, where a number was sent"
+                    );
+                    self.fail_call(&Id::from(number), &problem);
+                }
+                self.fault(&Fault::UnknownAnswer { id: id.to_string() });
+            }
+        }
+    }
+
+    /// What is spoken, or the latest of the legacy era while that is being found out.
+    fn revision(&self) -> Revision {
+        self.live().map_or(Revision::LATEST_LEGACY, |live| live.peer.revision)
+    }
+
+    pub(super) fn handle_notification(&self, method: &str, params: Option<&RawValue>) {
+        match method {
+            Progress::NAME => self.handle_progress(params),
+            Cancelled::NAME => self.handle_cancelled(params),
+            ToolListChanged::NAME => self.handle_change(&Change::Tools),
+            PromptListChanged::NAME => self.handle_change(&Change::Prompts),
+            ResourceListChanged::NAME => self.handle_change(&Change::Resources),
+            ResourceUpdated::NAME => {
+                if let Some(ResourceUpdatedParams { uri, .. }) = read(params) {
+                    self.handle_change(&Change::Resource(uri));
+                }
+            }
+            SubscriptionsAcknowledged::NAME => self.handle_acknowledged(params),
+            _ => {}
+        }
+        self.tell(method, params);
+    }
+
+    /// Tells the application, in order.
+    fn tell(&self, method: &str, params: Option<&RawValue>) {
+        let hook = self.profile.on_notification.as_ref();
+        if hook.is_none() && self.notifications.receiver_count() == 0 {
+            return;
+        }
+        let params = params.map_or_else(Json::empty_object, Json::copy_of);
+        let notification = Notification { method: method.into(), params: Arc::new(params) };
+        if let Some(hook) = hook {
+            guarded(|| hook(&notification));
+        }
+        // Nobody may be listening any more, which is fine.
+        let _ = self.notifications.send(notification);
+    }
+
+    fn handle_progress(&self, params: Option<&RawValue>) {
+        let Some(progress) = read::<ProgressParams>(params) else { return };
+        let mut calls = lock(&self.calls);
+        let id = &progress.progress_token.0;
+        if calls.touch(clock::now().into_std(), id)
+            && let Some(Hears::Progress(sink)) = calls.waiter(id).map(|waiter| &waiter.hears)
+        {
+            // A caller that does not keep up misses some, never the last word: the answer.
+            let _ = sink.try_send(progress);
+        }
+    }
+
+    fn handle_cancelled(&self, params: Option<&RawValue>) {
+        let Some(CancelledParams { request_id: Some(id), .. }) = read(params) else { return };
+        if let Some(task) = lock(&self.inbound).cancel(&id) {
+            task.abort();
+        }
+        // A modern server may end a stream of changes this way.
+        let mut calls = lock(&self.calls);
+        let listens = matches!(calls.waiter(&id).map(|it| &it.hears), Some(Hears::Changes(_)));
+        if listens && let Some(waiter) = calls.abandon(&id) {
+            let _ = waiter.answer.send(Ok(Json::empty_object()));
+        }
+    }
+
+    fn handle_change(&self, change: &Change) {
+        self.cache.forget(change);
+        self.feeds.tell(change);
+    }
+
+    fn handle_acknowledged(&self, params: Option<&RawValue>) {
+        let Some(acknowledged) = read::<SubscriptionsAcknowledgedParams>(params) else { return };
+        let honoured: SubscriptionFilter = acknowledged.notifications;
+        let id = acknowledged.meta.as_ref().and_then(Meta::subscription_id);
+        let mut calls = lock(&self.calls);
+        if let Some(id) = id
+            && let Some(Hears::Changes(feed)) = calls.waiter(&id).map(|waiter| &waiter.hears)
+        {
+            feed.acknowledge(honoured);
+            self.cache.clear();
+        }
+    }
+
+    /// Starts to answer a question of the server.
+    fn handle_request(self: &Arc<Self>, request: Request<'_>, route: &Route) {
+        let Request { id, method, params } = request;
+        if route.forbids_questions(self.revision()) {
+            let problem = format!("a request ({method}), which this revision does not have");
+            return self.fault(&Fault::NotAMessage { problem, start: String::new() });
+        }
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return self.refuse(route, &id, &method, busy());
+        };
+        let params = params.map(Json::copy_of);
+        // The task must not end before its place is taken.
+        let (begin, begun) = oneshot::channel();
+        let (shared, reply, asked) = (Arc::clone(self), route.clone(), id.clone());
+        let name = method.clone().into_owned();
+        let task = self.spawn(async move {
+            let _place = place;
+            let Ok(ticket) = begun.await else { return };
+            let params = params.as_ref().map(Json::as_raw);
+            let answer = shared.handlers.respond(shared.revision(), &name, params);
+            let answer = caught(answer).await;
+            if lock(&shared.inbound).finish(ticket) {
+                reply.answer(&asked, answer).await;
+            }
+        });
+        let begun = lock(&self.inbound).begin(id.clone(), &method, task);
+        match begun {
+            Ok(ticket) => drop(begin.send(ticket)),
+            Err(BeginError::Refused(error)) => self.refuse(route, &id, &method, error),
+            Err(BeginError::Full) => self.refuse(route, &id, &method, busy()),
+        }
+    }
+
+    /// Refuses a question of the server. One that asks and does not read the answers gets none:
+    /// they must not pile up here.
+    fn refuse(self: &Arc<Self>, route: &Route, id: &Id, method: &str, error: ErrorObject) {
+        let is_answered = match route {
+            Route::Stream(outbox) => outbox.try_push(|out| answered(out, id, &Err(error))),
+            #[cfg(feature = "client-http")]
+            Route::Http(_) => match Arc::clone(&self.places).try_acquire_owned() {
+                Err(_) => false,
+                Ok(place) => {
+                    let (route, id) = (route.clone(), id.clone());
+                    self.spawn(async move {
+                        route.answer(&id, Err(error)).await;
+                        drop(place);
+                    });
+                    true
+                }
+            },
+        };
+        if !is_answered {
+            self.fault(&Fault::Unanswered { method: method.to_owned() });
+        }
+    }
+}
+
+fn busy() -> ErrorObject {
+    ErrorObject::internal("too many questions at a time")
+}
+
+/// Waits for a handler of the user's. One that panics has still to be answered for.
+async fn caught<T>(
+    handler: impl Future<Output = Result<T, ErrorObject>>,
+) -> Result<T, ErrorObject> {
+    let mut handler = std::pin::pin!(handler);
+    let poll = |cx: &mut Context<'_>| {
+        let polled = catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| {
+            tracing::error!("a handler of the application panicked");
+            Poll::Ready(Err(ErrorObject::internal("the client's handler failed")))
+        })
+    };
+    std::future::poll_fn(poll).await
+}
+
+impl Route {
+    /// Whether there is no way to answer a request: over HTTP in the modern era.
+    fn forbids_questions(&self, revision: Revision) -> bool {
+        match self {
+            Self::Stream(_) => false,
+            #[cfg(feature = "client-http")]
+            Self::Http(_) => revision.is_modern(),
+        }
+    }
+
+    async fn answer(&self, id: &Id, answer: Result<Json, ErrorObject>) {
+        match self {
+            // A closed outbox means that nobody is there to read the answer.
+            Self::Stream(outbox) => drop(outbox.send(|out| answered(out, id, &answer)).await),
+            #[cfg(feature = "client-http")]
+            Self::Http(link) => link.answer(id, &answer).await,
+        }
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Option<T> {
+    let read = serde_json::from_str(params.map_or("{}", RawValue::get));
+    read.inspect_err(|error| tracing::warn!(%error, "a notification that cannot be read")).ok()
+}

@@ -1,0 +1,105 @@
+//! Every bound that a client keeps, with its default. Servers are not trusted either.
+
+use std::time::Duration;
+
+/// What a server may send, or make a client wait for or remember.
+///
+/// ```
+/// use bowline::client::{Client, ClientLimits};
+///
+/// let limits = ClientLimits { list_items: 1_000, ..ClientLimits::default() };
+/// let client = Client::builder("careful", "1.0.0").limits(limits);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ClientLimits {
+    /// The longest message, in bytes: 16 MiB. On a stream a longer one is skipped; over HTTP it
+    /// ends the call.
+    pub message_length: usize,
+    /// Bytes that wait to be written to a stream: 4 MiB. Beyond it, calls wait.
+    pub outbox: usize,
+    /// Pages of one list: 10,000.
+    pub list_pages: u64,
+    /// Items of one list, from all pages: 100,000.
+    pub list_items: u64,
+    /// Questions of the server that are worked on at a time: 64. Further ones are refused.
+    pub questions: usize,
+    /// How often a modern call is repeated with answers: 10.
+    pub rounds: u32,
+    /// How often a modern call is repeated because the server says "again", asking nothing: 5.
+    pub waits: u32,
+    /// Notifications that a stream of them holds for a slow reader: 1,024. Beyond it the oldest
+    /// are dropped, and the reader is told how many.
+    pub notifications: usize,
+    /// Reports of progress that one call holds for a slow reader: 64. Beyond it new ones are
+    /// dropped.
+    pub progress: usize,
+    /// Results that the cache holds: 256.
+    pub cache_entries: usize,
+    /// Bytes of results that the cache holds: 8 MiB.
+    pub cache_bytes: usize,
+    /// Tools of which schema and headers are remembered: 10,000.
+    pub tools: usize,
+    /// How long nothing may come on a stream that carries changes: 5 minutes. After that it is
+    /// opened anew, because a peer that vanished looks the same.
+    pub stream_silence: Duration,
+    /// Lines of a child's standard error that are kept for error messages: 20.
+    pub stderr_lines: usize,
+    /// Bytes of each such line: 1,000.
+    pub stderr_line_length: usize,
+    /// How long a child may take to end after its standard input was closed: 2 seconds.
+    pub exit_grace: Duration,
+    /// How long it may take after TERM: 2 seconds. After that it is killed.
+    pub term_grace: Duration,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self {
+            message_length: 16 << 20,
+            outbox: 4 << 20,
+            list_pages: 10_000,
+            list_items: 100_000,
+            questions: 64,
+            rounds: 10,
+            waits: 5,
+            notifications: 1024,
+            progress: 64,
+            cache_entries: 256,
+            cache_bytes: 8 << 20,
+            tools: 10_000,
+            stream_silence: Duration::from_secs(5 * 60),
+            stderr_lines: 20,
+            stderr_line_length: 1000,
+            exit_grace: Duration::from_secs(2),
+            term_grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Debug, Clone)]
+pub struct Timeouts {
+    /// To connect in all, restarts of a server that dies of the first question included: 60
+    /// seconds. Long enough for a package runner to fetch the server.
+    pub connect: Duration,
+    /// For a process to answer the first question of the modern era before the handshake of the
+    /// legacy era is tried as well: 1 second. Some old servers answer nothing that they do not
+    /// know.
+    pub probe: Duration,
+    /// Without an answer and without progress: 60 seconds.
+    pub idle: Duration,
+    /// For one answer in all, whatever progress is reported: 1 hour. Each round of questions
+    /// begins anew, and the time that a user takes to answer them does not count.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(60),
+            probe: Duration::from_secs(1),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(60 * 60),
+        }
+    }
+}

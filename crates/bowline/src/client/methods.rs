@@ -1,0 +1,206 @@
+//! The calls of a client, by name.
+
+use bowline_proto::json::Json;
+use bowline_proto::members::Members;
+use bowline_proto::method::{
+    Complete, Discover, GetPrompt, ListPrompts, ListResourceTemplates, ListResources, ListTools,
+    Method, Notice, Ping, ReadResource, RootsListChanged, SetLevel,
+};
+use bowline_proto::model::{
+    CompleteArgument, CompleteContext, CompleteParams, EmptyParams, GetPromptParams, LoggingLevel,
+    PromptReference, ReadResourceParams, Reference, RequestMeta, ResourceTemplateReference, Root,
+};
+use serde::Serialize;
+
+use super::Client;
+use super::call::{Call, CallOptions};
+use super::error::CallError;
+use super::list::List;
+use super::shared::{Link, lock};
+use super::tools::ToolCall;
+
+impl Client {
+    /// Any call, by its type.
+    ///
+    /// ```no_run
+    /// use bowline::Client;
+    /// use bowline::proto::method::ListTools;
+    /// use bowline::model::PaginatedParams;
+    ///
+    /// # async fn example(client: Client) -> Result<(), bowline::client::CallError> {
+    /// let first_page = client.call::<ListTools>(PaginatedParams::default()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call<'p, M: Method>(&self, params: M::Params<'p>) -> Call<'p, M> {
+        Call::new(self, params)
+    }
+
+    /// Any call at all, as it is: neither checked nor read, and questions of the server are given
+    /// back. In the modern era `_meta` gets what the protocol demands and is not there.
+    ///
+    /// # Errors
+    /// When there is no answer, or it is an error.
+    pub async fn call_raw(&self, method: &str, params: impl Into<Json>) -> Result<Json, CallError> {
+        self.shared.call_raw(method, &params.into(), CallOptions::default()).await
+    }
+
+    /// Calls a tool with arguments that are an object: a struct, a map, `json!({…})`.
+    ///
+    /// If the tool has been listed and has an output schema, the result is checked against it.
+    pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> ToolCall {
+        let arguments = Json::new(&arguments).map_err(|error| format!("arguments: {error}"));
+        let arguments = arguments.and_then(|json| match json.is_object() {
+            true => Ok(json),
+            false if json.as_str() == "null" => Ok(Json::empty_object()),
+            false => Err("arguments must be an object".to_owned()),
+        });
+        ToolCall::new(self, name.into(), arguments)
+    }
+
+    /// All tools.
+    pub fn list_tools(&self) -> List<ListTools> {
+        List::new(self)
+    }
+
+    /// All prompts.
+    pub fn list_prompts(&self) -> List<ListPrompts> {
+        List::new(self)
+    }
+
+    /// All resources.
+    pub fn list_resources(&self) -> List<ListResources> {
+        List::new(self)
+    }
+
+    /// All families of resources.
+    pub fn list_resource_templates(&self) -> List<ListResourceTemplates> {
+        List::new(self)
+    }
+
+    /// Reads a resource.
+    pub fn read_resource(&self, uri: impl Into<String>) -> Call<'static, ReadResource> {
+        let params = ReadResourceParams { uri: uri.into(), ..ReadResourceParams::default() };
+        self.call(params)
+    }
+
+    /// Fills in a prompt.
+    pub fn get_prompt<K: Into<String>, V: Into<String>>(
+        &self,
+        name: impl Into<String>,
+        arguments: impl IntoIterator<Item = (K, V)>,
+    ) -> Call<'static, GetPrompt> {
+        let arguments: Members<String> =
+            arguments.into_iter().map(|(key, value)| (key, value.into())).collect();
+        let arguments = (!arguments.is_empty()).then_some(arguments);
+        self.call(GetPromptParams { name: name.into(), arguments, ..GetPromptParams::default() })
+    }
+
+    /// What an argument of a prompt could become; `others` are filled in already.
+    pub fn complete_prompt(
+        &self,
+        prompt: impl Into<String>,
+        argument: (&str, &str),
+        others: Members<String>,
+    ) -> Call<'static, Complete> {
+        let name = prompt.into();
+        let reference = Reference::Prompt(PromptReference { name, title: None });
+        self.complete(reference, argument, others)
+    }
+
+    /// What a part of a resource template could become; `others` are filled in already.
+    pub fn complete_template(
+        &self,
+        template: impl Into<String>,
+        part: (&str, &str),
+        others: Members<String>,
+    ) -> Call<'static, Complete> {
+        let uri = template.into();
+        let reference = Reference::ResourceTemplate(ResourceTemplateReference { uri });
+        self.complete(reference, part, others)
+    }
+
+    fn complete(
+        &self,
+        reference: Reference,
+        (name, value): (&str, &str),
+        others: Members<String>,
+    ) -> Call<'static, Complete> {
+        let argument = CompleteArgument { name: name.to_owned(), value: value.to_owned() };
+        let context = (!others.is_empty()).then_some(CompleteContext { arguments: Some(others) });
+        self.call(CompleteParams { reference, argument, context, meta: RequestMeta::default() })
+    }
+
+    /// Is the server there? In the modern era, which has no `ping`, it is asked what it can do.
+    ///
+    /// # Errors
+    /// When there is no answer, or it is an error.
+    pub async fn ping(&self) -> Result<(), CallError> {
+        let live = self.shared.ready(Ping::NAME).await?;
+        match live.peer.revision.is_modern() {
+            true => self.call::<Discover>(EmptyParams::default()).await.map(drop),
+            false => self.call::<Ping>(EmptyParams::default()).await.map(drop),
+        }
+    }
+
+    /// What the server can do, asked anew. Modern era only; [`Client::peer`] knows in any.
+    pub fn discover(&self) -> Call<'static, Discover> {
+        self.call(EmptyParams::default())
+    }
+
+    /// From which level on the server should send log messages. In the modern era this becomes
+    /// part of every call from now on, and `None` ends it; in the legacy era the server is told at
+    /// once and after each reconnect, and `None` asks for emergencies only, since it cannot be told
+    /// to stop.
+    ///
+    /// # Errors
+    /// When the server does not log, or refuses.
+    pub async fn set_log_level(&self, level: Option<LoggingLevel>) -> Result<(), CallError> {
+        let live = self.shared.ready(SetLevel::NAME).await?;
+        if !live.peer.revision.is_modern() {
+            self.shared.tell_log_level(level.unwrap_or(LoggingLevel::Emergency)).await?;
+        }
+        self.shared.set_log_level(level);
+        Ok(())
+    }
+
+    /// Works in other folders from now on, and tells the server where it wants to know: in the
+    /// legacy era. Does nothing for a client that was built without
+    /// [`roots`](super::ClientBuilder::roots).
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub async fn set_roots(&self, roots: Vec<Root>) -> Result<(), CallError> {
+        let Some(slot) = &self.shared.handlers.roots else { return Ok(()) };
+        *lock(slot) = roots;
+        let live = self.shared.ready(RootsListChanged::NAME).await?;
+        if live.peer.revision.is_modern() {
+            return Ok(());
+        }
+        self.notify(RootsListChanged::NAME, None).await
+    }
+
+    /// Sends any notification.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub async fn notify(&self, method: &str, params: Option<&Json>) -> Result<(), CallError> {
+        let live = self.shared.ready(method).await?;
+        let encode = |out: &mut Vec<u8>| {
+            bowline_proto::wire::encode_notification(out, method, params)
+                .expect("text that is JSON already has a JSON form");
+        };
+        match &live.link {
+            Link::Stream(outbox) => {
+                outbox.send(encode).await.map_err(|_| CallError::Closed(self.shared.reason()))
+            }
+            #[cfg(feature = "client-http")]
+            Link::Http(http) => {
+                let mut body = Vec::new();
+                encode(&mut body);
+                let sent = http.notify(live.peer.revision, method, body).await;
+                sent.map_err(|trouble| trouble.into_call_error(method))
+            }
+        }
+    }
+}

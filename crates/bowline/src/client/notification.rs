@@ -1,0 +1,116 @@
+//! What a server says without being asked, in the order it said it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use serde::de::DeserializeOwned;
+use tokio::sync::broadcast;
+
+/// A notification of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notification {
+    /// Which kind, such as `notifications/message`.
+    pub method: Arc<str>,
+    /// What it carries; an empty object where it carries nothing.
+    pub params: Arc<Json>,
+}
+
+impl Notification {
+    /// What it carries, as a type of the caller's; `None` if it is of another.
+    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        self.params.parse().ok()
+    }
+}
+
+/// Something that a server sent and nobody could use.
+///
+/// None of it ends the connection. It is told to a hook because it explains calls that time out.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An error of the server that answers no call in particular.
+    Reported(ErrorObject),
+    /// Bytes that are no message; the start of them.
+    NotAMessage {
+        /// What is wrong with them.
+        problem: String,
+        /// The first bytes, as far as they are text.
+        start: String,
+    },
+    /// A message longer than allowed, which was skipped.
+    TooLong {
+        /// How many bytes are allowed.
+        limit: usize,
+    },
+    /// A request that gets no answer, because too many wait and the server does not take theirs.
+    Unanswered {
+        /// What was asked.
+        method: String,
+    },
+    /// An answer to a question that was never asked.
+    UnknownAnswer {
+        /// The id it carried.
+        id: String,
+    },
+}
+
+/// Notifications as they come. Ends with the connection.
+#[derive(Debug)]
+pub struct Notifications(pub(super) broadcast::Receiver<Notification>);
+
+/// What a stream of notifications gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// A notification.
+    Notification(Notification),
+    /// So many were dropped, because they were not taken in time.
+    Missed(u64),
+}
+
+impl Notifications {
+    /// The next one. `None` when the connection has ended.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<Heard> {
+        match self.0.recv().await {
+            Ok(notification) => Some(Heard::Notification(notification)),
+            Err(broadcast::error::RecvError::Lagged(count)) => Some(Heard::Missed(count)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    /// The next one of a kind; those before it are dropped.
+    ///
+    /// # Cancel safety
+    /// What was dropped stays dropped; nothing else is lost.
+    pub async fn next_of(&mut self, method: &str) -> Option<Notification> {
+        loop {
+            match self.next().await? {
+                Heard::Notification(found) if &*found.method == method => return Some(found),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A function that is told of every notification, in order.
+pub(super) type OnNotification = Arc<dyn Fn(&Notification) + Send + Sync>;
+
+/// A function that is told of every fault.
+pub(super) type OnFault = Arc<dyn Fn(&Fault) + Send + Sync>;
+
+/// A function that is told of every line on a child's standard error.
+pub(super) type OnStderr = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A future on the heap.
+pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The start of what a server sent, for people.
+pub(super) fn start_of(frame: &[u8]) -> String {
+    const MOST: usize = 200;
+    let text = String::from_utf8_lossy(&frame[..frame.len().min(MOST)]);
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}

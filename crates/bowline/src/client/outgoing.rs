@@ -1,0 +1,343 @@
+//! A call as text, ready to be sent as often as it takes.
+//!
+//! The parameters are encoded once, without their braces and without `_meta`. What differs from
+//! one sending to the next is written around them: the id, the answers to a server's questions,
+//! the progress token.
+
+use std::borrow::Cow;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::members::{Members, RawMembers};
+use bowline_proto::method::Method;
+use bowline_proto::model::{
+    ClientCapabilities, Implementation, LoggingLevel, RequestParams, meta_key,
+};
+use bowline_proto::revision::{Adapt, Revision};
+use bowline_proto::wire::{
+    Id, encode_error, encode_notification, encode_request, encode_request_with, encode_response,
+};
+use serde::Serialize;
+
+use super::error::CallError;
+use super::trace::TraceContext;
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing {
+    pub(super) method: Cow<'static, str>,
+    /// The members of `params` but `_meta`, with commas between them.
+    members: String,
+    /// The members of `_meta` that the caller set.
+    meta: Vec<(String, String)>,
+}
+
+/// What one sending adds.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    pub(super) answers: Option<Members<Json>>,
+    pub(super) state: Option<String>,
+}
+
+/// What every request on a connection says beside its parameters.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    revision: Revision,
+    /// Members of `_meta`, in the modern era.
+    fixed: Vec<(&'static str, String)>,
+}
+
+/// What one request says beside its parameters.
+pub(super) struct Beside<'a> {
+    pub(super) claim: &'a Claim,
+    pub(super) log_level: Option<LoggingLevel>,
+    pub(super) wants_progress: bool,
+    pub(super) trace: Option<&'a TraceContext>,
+}
+
+impl Claim {
+    /// What requests of this revision say of their sender.
+    pub(super) fn new(
+        revision: Revision,
+        info: &Implementation,
+        capabilities: &ClientCapabilities,
+    ) -> Self {
+        if !revision.is_modern() {
+            return Self { revision, fixed: Vec::new() };
+        }
+        let (mut info, mut capabilities) = (info.clone(), capabilities.clone());
+        // Neither can be unsupported: what a revision lacks is dropped.
+        let _ = info.adapt(revision);
+        let _ = capabilities.adapt(revision);
+        let fixed = vec![
+            (meta_key::PROTOCOL_VERSION, text(&revision)),
+            (meta_key::CLIENT_INFO, text(&info)),
+            (meta_key::CLIENT_CAPABILITIES, text(&capabilities)),
+        ];
+        Self { revision, fixed }
+    }
+
+    /// What requests are written in.
+    #[cfg(feature = "client-http")]
+    pub(super) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Whether requests say who sends them.
+    pub(super) fn is_modern(&self) -> bool {
+        self.revision.is_modern()
+    }
+}
+
+impl Outgoing {
+    /// A call whose types are known.
+    pub(super) fn typed<'a, M: Method>(
+        mut params: M::Params<'a>,
+        revision: Revision,
+    ) -> Result<Self, CallError>
+    where
+        M::Params<'a>: RequestParams<'a>,
+    {
+        params.adapt(revision)?;
+        let own = std::mem::take(params.meta_mut());
+        let unsendable = |error: serde_json::Error| CallError::unsendable(M::NAME, error);
+        let members = serde_json::to_string(&params).map_err(unsendable)?;
+        let meta = match own.is_empty() {
+            true => Vec::new(),
+            false => split_meta(&serde_json::to_string(&own).map_err(unsendable)?)
+                .map_err(|problem| CallError::unsendable(M::NAME, problem))?,
+        };
+        Ok(Self { method: Cow::Borrowed(M::NAME), members: without_braces(&members), meta })
+    }
+
+    /// A call that only its sender knows.
+    pub(super) fn raw(method: &str, params: &Json) -> Result<Self, CallError> {
+        let unsendable = |problem: String| CallError::unsendable(method, problem);
+        let all: RawMembers<'_> = params
+            .parse()
+            .map_err(|error| unsendable(format!("params must be an object: {error}")))?;
+        let mut members = String::new();
+        let mut meta = Vec::new();
+        for (key, value) in all.iter() {
+            match key {
+                "_meta" => meta = split_meta(value.get()).map_err(unsendable)?,
+                _ => {
+                    let comma = if members.is_empty() { "" } else { "," };
+                    members.push_str(&format!("{comma}{}:{value}", text(key)));
+                }
+            }
+        }
+        Ok(Self { method: Cow::Owned(method.to_owned()), members, meta })
+    }
+
+    /// The text of the parameters without `_meta`: what a cache knows the call by.
+    pub(super) fn members(&self) -> &str {
+        &self.members
+    }
+
+    /// A member of the parameters, as its exact text.
+    #[cfg(feature = "client-http")]
+    pub(super) fn find(&self, name: &str) -> Option<Json> {
+        let object = format!("{{{}}}", self.members);
+        let members: RawMembers<'_> = serde_json::from_str(&object).ok()?;
+        members.get(name).map(Json::copy_of)
+    }
+
+    /// Appends the request, without a line break in or after it.
+    pub(super) fn encode(&self, out: &mut Vec<u8>, id: &Id, round: &Round, beside: &Beside<'_>) {
+        let has_meta = !self.meta.is_empty() || beside.is_something();
+        if self.members.is_empty() && !has_meta && round.answers.is_none() && round.state.is_none()
+        {
+            encode_request::<()>(out, id, &self.method, None).expect("a name has a JSON form");
+            return;
+        }
+        encode_request_with(out, id, &self.method, |out| {
+            let mut params = Object::open(out);
+            params.members(&self.members);
+            if let Some(answers) = &round.answers {
+                params.member("inputResponses", answers);
+            }
+            if let Some(state) = &round.state {
+                params.member("requestState", state);
+            }
+            if has_meta {
+                self.write_meta(params.key("_meta"), id, beside);
+            }
+            params.close();
+        });
+    }
+
+    fn write_meta(&self, out: &mut Vec<u8>, id: &Id, beside: &Beside<'_>) {
+        let is_ours = |key: &str| !self.meta.iter().any(|(own, _)| own == key);
+        let mut meta = Object::open(out);
+        for (key, value) in &self.meta {
+            meta.key(key).extend_from_slice(value.as_bytes());
+        }
+        for (key, value) in beside.claim.fixed.iter().filter(|(key, _)| is_ours(key)) {
+            meta.key(key).extend_from_slice(value.as_bytes());
+        }
+        if let Some(level) = beside.log_level.filter(|_| is_ours(meta_key::LOG_LEVEL)) {
+            meta.member(meta_key::LOG_LEVEL, &level);
+        }
+        if beside.wants_progress && is_ours(meta_key::PROGRESS_TOKEN) {
+            meta.member(meta_key::PROGRESS_TOKEN, id);
+        }
+        if let Some(trace) = beside.trace.filter(|_| is_ours(meta_key::TRACEPARENT)) {
+            meta.member(meta_key::TRACEPARENT, &trace.traceparent);
+            if let Some(state) = &trace.tracestate {
+                meta.member(meta_key::TRACESTATE, state);
+            }
+            if let Some(baggage) = &trace.baggage {
+                meta.member(meta_key::BAGGAGE, baggage);
+            }
+        }
+        meta.close();
+    }
+}
+
+impl Beside<'_> {
+    fn is_something(&self) -> bool {
+        self.claim.is_modern()
+            || self.log_level.is_some()
+            || self.wants_progress
+            || self.trace.is_some()
+    }
+}
+
+/// An object while it is written.
+struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+}
+
+impl<'a> Object<'a> {
+    fn open(out: &'a mut Vec<u8>) -> Self {
+        out.push(b'{');
+        let start = out.len();
+        Self { out, start }
+    }
+
+    fn comma(&mut self) {
+        if self.out.len() > self.start {
+            self.out.push(b',');
+        }
+    }
+
+    /// Members that are text already.
+    fn members(&mut self, members: &str) {
+        self.out.extend_from_slice(members.as_bytes());
+    }
+
+    /// A key; its value must be written next.
+    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        self.comma();
+        write(self.out, key);
+        self.out.push(b':');
+        self.out
+    }
+
+    fn member<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) {
+        write(self.key(key), value);
+    }
+
+    fn close(self) {
+        self.out.push(b'}');
+    }
+}
+
+fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(out, value).expect("names, numbers and JSON text have a JSON form");
+}
+
+fn text<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("names, numbers and declarations have a JSON form")
+}
+
+fn without_braces(object: &str) -> String {
+    let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inner.unwrap_or_default().to_owned()
+}
+
+fn split_meta(object: &str) -> Result<Vec<(String, String)>, String> {
+    let members: RawMembers<'_> = serde_json::from_str(object)
+        .map_err(|error| format!("params._meta must be an object: {error}"))?;
+    Ok(members.iter().map(|(key, value)| (key.to_owned(), value.get().to_owned())).collect())
+}
+
+/// A notification that takes back a request.
+pub(super) fn cancelled(out: &mut Vec<u8>, id: &Id, reason: &str) {
+    let params = serde_json::json!({ "requestId": id, "reason": reason });
+    encode_notification(out, "notifications/cancelled", Some(&params))
+        .expect("a tree of JSON values has a JSON form");
+}
+
+/// An answer to a request of the server.
+pub(super) fn answered(out: &mut Vec<u8>, id: &Id, answer: &Result<Json, ErrorObject>) {
+    match answer {
+        Ok(result) => {
+            encode_response(out, id, result).expect("text that is JSON already has a JSON form");
+        }
+        Err(error) => encode_error(out, id, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_proto::method::{CallTool, ListTools};
+    use bowline_proto::model::{CallToolParams, PaginatedParams};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn sent(outgoing: &Outgoing, revision: Revision, round: &Round, progress: bool) -> Value {
+        let claim = Claim::new(revision, &Implementation::new("me", "1"), &Default::default());
+        let beside =
+            Beside { claim: &claim, log_level: None, wants_progress: progress, trace: None };
+        let mut out = Vec::new();
+        outgoing.encode(&mut out, &Id::from(7_i64), round, &beside);
+        serde_json::from_slice(&out).unwrap()
+    }
+
+    #[test]
+    fn legacy_requests_say_nothing_beside() {
+        let list =
+            Outgoing::typed::<ListTools>(PaginatedParams::default(), Revision::LATEST_LEGACY);
+        let sent = sent(&list.unwrap(), Revision::LATEST_LEGACY, &Round::default(), false);
+        assert_eq!(sent, json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/list" }));
+    }
+
+    #[test]
+    fn modern_requests_say_who_sends_them() {
+        let list = Outgoing::typed::<ListTools>(PaginatedParams::default(), Revision::LATEST);
+        let sent = sent(&list.unwrap(), Revision::LATEST, &Round::default(), true);
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "me", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "progressToken": 7
+        });
+        assert_eq!(sent["params"], json!({ "_meta": meta }));
+    }
+
+    #[test]
+    fn a_round_adds_answers_and_state_to_the_letter() {
+        let params = CallToolParams { name: "a\"b".into(), ..CallToolParams::default() };
+        let call = Outgoing::typed::<CallTool>(params, Revision::LATEST_LEGACY).unwrap();
+        let answers: Members<Json> = [("k", Json::from(json!({ "x": 1 })))].into_iter().collect();
+        let round = Round { answers: Some(answers), state: Some("s\n".to_owned()) };
+        let sent = sent(&call, Revision::LATEST_LEGACY, &round, false);
+        let params =
+            json!({ "name": "a\"b", "inputResponses": { "k": { "x": 1 } }, "requestState": "s\n" });
+        assert_eq!(sent["params"], params);
+    }
+
+    #[test]
+    fn what_the_caller_says_beside_wins() {
+        let params = json!({ "x": 1, "_meta": { "progressToken": "mine", "y": 2 } });
+        let call = Outgoing::raw("x/y", &params.into()).unwrap();
+        let sent = sent(&call, Revision::LATEST_LEGACY, &Round::default(), true);
+        assert_eq!(sent["params"], json!({ "x": 1, "_meta": { "progressToken": "mine", "y": 2 } }));
+        let error = Outgoing::raw("x/y", &json!([1]).into()).unwrap_err();
+        assert!(error.to_string().starts_with("x/y: params must be an object"), "{error}");
+    }
+}

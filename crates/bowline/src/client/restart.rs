@@ -1,0 +1,84 @@
+//! When and how fast a connection is opened again.
+
+use std::time::Duration;
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// What to do when a server's process ends unasked.
+#[derive(Debug, Clone)]
+pub enum Restart {
+    /// Nothing: the client is closed.
+    Never,
+    /// Start it again.
+    OnExit {
+        /// How many starts in a row may fail, or end within [`stable`](Self::OnExit::stable),
+        /// before the client gives up: 10.
+        attempts: u32,
+        /// After how long a process counts as running well: 30 seconds.
+        stable: Duration,
+    },
+}
+
+impl Default for Restart {
+    fn default() -> Self {
+        Self::OnExit { attempts: 10, stable: Duration::from_secs(30) }
+    }
+}
+
+/// How long to wait before the next attempt: longer each time, and never the same for two clients.
+#[derive(Debug, Clone)]
+pub(super) struct Backoff {
+    failures: u32,
+}
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30);
+
+impl Backoff {
+    pub(super) fn new() -> Self {
+        Self { failures: 0 }
+    }
+
+    /// How many attempts failed in a row.
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// One more failed. At least one second, at most thirty and a half, doubling in between, with
+    /// up to half as much again at random.
+    pub(super) fn next(&mut self) -> Duration {
+        let base = FIRST.saturating_mul(1 << self.failures.min(6)).min(LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        base + base.mul_f64(random_fraction() / 2.0)
+    }
+
+    /// It went well.
+    pub(super) fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+/// Between 0 and 1.
+fn random_fraction() -> f64 {
+    let mut bytes = [0; 2];
+    // Without randomness, everybody waits alike: bad manners, not a failure.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    f64::from(u16::from_le_bytes(bytes)) / f64::from(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_stay_within_bounds() {
+        let mut backoff = Backoff::new();
+        for expected in [1, 2, 4, 8, 16, 30, 30, 30] {
+            let base = Duration::from_secs(expected);
+            let wait = backoff.next();
+            assert!(wait >= base && wait <= base.mul_f64(1.5), "{wait:?} for {base:?}");
+        }
+        backoff.reset();
+        assert!(backoff.next() < Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,395 @@
+//! What all parts of one client share: who waits for what, what is known of the server, where the
+//! connection stands.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bowline_proto::decode::DecodeError;
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::model::{Implementation, LoggingLevel, ProgressParams};
+use bowline_proto::session::{Calls, Inbound, Preference, Rejection, SameId, Timeout};
+use bowline_proto::wire::Id;
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+
+use super::cache::Cache;
+use super::changes::{Feed, Feeds};
+use super::error::{CallError, CloseReason};
+use super::handlers::Handlers;
+#[cfg(feature = "client-http")]
+use super::http::HttpLink;
+use super::limits::{ClientLimits, Timeouts};
+use super::notification::{Fault, Notification, OnFault, OnNotification, OnStderr};
+use super::outgoing::{Beside, Claim, Outgoing, Round, cancelled};
+use super::restart::Restart;
+use super::state::{Peer, PendingCall, Phase, State};
+use super::tasks::Tasks;
+use super::tools::ToolBook;
+use super::trace::TraceContext;
+use super::trouble::Trouble;
+use super::verdicts::Verdicts;
+use crate::clock;
+use crate::outbox::Outbox;
+
+/// What a client was told when it was built.
+pub(super) struct Profile {
+    pub(super) info: Implementation,
+    pub(super) limits: ClientLimits,
+    pub(super) timeouts: Timeouts,
+    pub(super) preference: Preference,
+    pub(super) restart: Restart,
+    pub(super) verdicts: Verdicts,
+    pub(super) has_cache: bool,
+    pub(super) trace: Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>,
+    pub(super) on_notification: Option<OnNotification>,
+    pub(super) on_fault: Option<OnFault>,
+    pub(super) on_stderr: Option<OnStderr>,
+}
+
+/// What all parts of one client share.
+pub(super) struct Shared {
+    pub(super) profile: Profile,
+    pub(super) handlers: Handlers,
+    pub(super) state: watch::Sender<State>,
+    pub(super) calls: Mutex<Calls<Waiter>>,
+    pub(super) inbound: Mutex<Inbound<AbortHandle>>,
+    /// A place for every question of the server until its answer is on its way, or its refusal.
+    pub(super) places: Arc<Semaphore>,
+    /// Questions of the server that are being answered, and streams of changes.
+    pub(super) tasks: Tasks,
+    live: Mutex<Option<Live>>,
+    pub(super) notifications: broadcast::Sender<Notification>,
+    pub(super) feeds: Feeds,
+    pub(super) cache: Cache,
+    pub(super) tools: ToolBook,
+    /// From which level on log messages are wanted; an index, or one past the last for none.
+    log_level: AtomicU8,
+}
+
+/// A connection that calls can be made on.
+#[derive(Clone)]
+pub(super) struct Live {
+    pub(super) link: Link,
+    pub(super) peer: Arc<Peer>,
+    pub(super) claim: Arc<Claim>,
+}
+
+impl Live {
+    /// Whether calls repeat some of their arguments as headers.
+    pub(super) fn sends_headers(&self) -> bool {
+        match &self.link {
+            Link::Stream(_) => false,
+            #[cfg(feature = "client-http")]
+            Link::Http(_) => self.peer.revision.is_modern(),
+        }
+    }
+}
+
+/// What carries messages.
+#[derive(Clone)]
+pub(super) enum Link {
+    /// A byte stream: whole frames go into the outbox, answers come back by id.
+    Stream(Arc<Outbox>),
+    /// Each request is an exchange of its own.
+    #[cfg(feature = "client-http")]
+    Http(Arc<HttpLink>),
+}
+
+/// Who waits for an answer.
+pub(super) struct Waiter {
+    pub(super) answer: oneshot::Sender<Result<Json, Trouble>>,
+    pub(super) hears: Hears,
+    /// Whether the server is told when the answer is no longer wanted.
+    pub(super) is_cancellable: bool,
+}
+
+/// What else than its answer a call wants to hear.
+#[derive(Clone)]
+pub(super) enum Hears {
+    Nothing,
+    Progress(mpsc::Sender<ProgressParams>),
+    Changes(Arc<Feed>),
+}
+
+/// How one request is sent.
+pub(super) struct Sending<'a> {
+    pub(super) outgoing: &'a Outgoing,
+    pub(super) round: &'a Round,
+    pub(super) claim: &'a Claim,
+    pub(super) timeout: Timeout,
+    pub(super) hears: Hears,
+    pub(super) is_cancellable: bool,
+}
+
+impl Shared {
+    pub(super) fn new(profile: Profile, handlers: Handlers) -> Arc<Self> {
+        let limits = &profile.limits;
+        let starting = State { phase: Phase::Starting, reason: None, generation: 0 };
+        Arc::new(Self {
+            state: watch::Sender::new(starting),
+            calls: Mutex::new(Calls::new()),
+            inbound: Mutex::new(Inbound::new(SameId::Refuse, limits.questions)),
+            places: Arc::new(Semaphore::new(limits.questions.saturating_mul(2).min(MOST_PLACES))),
+            tasks: Tasks::default(),
+            live: Mutex::default(),
+            notifications: broadcast::Sender::new(limits.notifications.max(1)),
+            feeds: Feeds::default(),
+            cache: Cache::new(limits, profile.has_cache),
+            tools: ToolBook::new(limits.tools),
+            log_level: AtomicU8::new(NO_LEVEL),
+            handlers,
+            profile,
+        })
+    }
+
+    /// Tells everybody where the connection stands now.
+    pub(super) fn enter(&self, phase: Phase, reason: Option<CloseReason>) {
+        self.state.send_modify(|state| {
+            state.phase = phase;
+            state.reason = reason;
+            if phase == Phase::Ready {
+                state.generation += 1;
+            }
+        });
+    }
+
+    /// Makes calls possible.
+    pub(super) fn go_live(self: &Arc<Self>, live: Live) {
+        self.cache.clear();
+        let is_legacy = !live.peer.revision.is_modern();
+        *lock(&self.live) = Some(live);
+        self.enter(Phase::Ready, None);
+        // A new session knows nothing of what the one before was told.
+        if let Some(level) = self.log_level().filter(|_| is_legacy) {
+            let shared = Arc::clone(self);
+            self.spawn(async move { drop(shared.tell_log_level(level).await) });
+        }
+    }
+
+    /// Makes calls impossible, and ends those that wait.
+    pub(super) fn go_down(&self, reason: &CloseReason) {
+        *lock(&self.live) = None;
+        for (_, waiter) in lock(&self.calls).drain() {
+            let _ = waiter.answer.send(Err(Trouble::Closed(reason.clone())));
+        }
+        for task in lock(&self.inbound).drain() {
+            task.abort();
+        }
+    }
+
+    /// The connection, if calls can be made on it now.
+    pub(super) fn live(&self) -> Option<Live> {
+        lock(&self.live).clone()
+    }
+
+    /// The connection, once calls can be made on it; at most as long as connecting may take.
+    pub(super) async fn ready(&self, method: &str) -> Result<Live, CallError> {
+        self.ready_within(method, self.profile.timeouts.connect).await
+    }
+
+    /// The connection, once calls can be made on it.
+    pub(super) async fn ready_within(
+        &self,
+        method: &str,
+        patience: Duration,
+    ) -> Result<Live, CallError> {
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        let mut state = self.state.subscribe();
+        let settled = |state: &State| matches!(state.phase, Phase::Ready | Phase::Closed);
+        loop {
+            let waited = tokio::time::timeout(patience, state.wait_for(settled)).await.map(drop);
+            if waited.is_err() {
+                return Err(CallError::TimedOut { method: method.to_owned(), after: patience });
+            }
+            let found = state.borrow().clone();
+            if found.phase == Phase::Closed {
+                return Err(CallError::Closed(found.reason.unwrap_or(CloseReason::Asked)));
+            }
+            if let Some(live) = self.live() {
+                return Ok(live);
+            }
+            // It went down again between the two looks.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Cancel safety
+    /// Dropped before anything was sent, nothing happened. Dropped later, the server is told.
+    pub(super) async fn exchange(
+        self: &Arc<Self>,
+        link: &Link,
+        sending: Sending<'_>,
+    ) -> Result<Json, Trouble> {
+        match link {
+            Link::Stream(outbox) => self.exchange_on_stream(outbox, sending).await,
+            #[cfg(feature = "client-http")]
+            Link::Http(http) => http.exchange(self, sending).await,
+        }
+    }
+
+    async fn exchange_on_stream(
+        self: &Arc<Self>,
+        outbox: &Arc<Outbox>,
+        sending: Sending<'_>,
+    ) -> Result<Json, Trouble> {
+        let idle = sending.timeout.idle.or(sending.timeout.total);
+        self.room(outbox, idle).await?;
+        let (answer, answered) = oneshot::channel();
+        let Sending { is_cancellable, timeout, .. } = sending;
+        let waiter = Waiter { answer, hears: sending.hears.clone(), is_cancellable };
+        let method = sending.outgoing.method.clone();
+        let id = lock(&self.calls).open(clock::now().into_std(), method, timeout, waiter);
+        // From here on the call is known, and whoever drops it takes it back.
+        let waiting = Waiting { shared: self, outbox, id: &id };
+        let trace = (self.profile.trace)();
+        let beside = self.beside(&sending, trace.as_ref());
+        let pushed = outbox.push(|out| sending.outgoing.encode(out, &id, sending.round, &beside));
+        if pushed.is_err() {
+            lock(&self.calls).abandon(&id);
+            return Err(Trouble::Closed(self.reason()));
+        }
+        let answer = answered.await.unwrap_or_else(|_| Err(Trouble::Closed(self.reason())));
+        drop(waiting);
+        answer
+    }
+
+    /// What a request says beside its parameters.
+    pub(super) fn beside<'a>(
+        &self,
+        sending: &Sending<'a>,
+        trace: Option<&'a TraceContext>,
+    ) -> Beside<'a> {
+        Beside {
+            claim: sending.claim,
+            log_level: self.log_level().filter(|_| sending.claim.is_modern()),
+            wants_progress: matches!(sending.hears, Hears::Progress(_)),
+            trace,
+        }
+    }
+
+    /// Waits for room to write, which a server that does not read never makes.
+    async fn room(&self, outbox: &Outbox, idle: Option<Duration>) -> Result<(), Trouble> {
+        if outbox.has_room() {
+            return Ok(());
+        }
+        let room = match idle {
+            Some(idle) => tokio::time::timeout(idle, outbox.room())
+                .await
+                .map_err(|_| Trouble::TimedOut(idle))?,
+            None => outbox.room().await,
+        };
+        room.map_err(|_| Trouble::Closed(self.reason()))
+    }
+
+    /// Why the connection is not there.
+    pub(super) fn reason(&self) -> CloseReason {
+        self.state.borrow().reason.clone().unwrap_or(CloseReason::EndOfStream)
+    }
+
+    /// Ends the calls whose time is up, and tells the server.
+    pub(super) fn expire(&self, outbox: &Outbox) {
+        let expired = lock(&self.calls).expire(clock::now().into_std());
+        for call in expired {
+            if call.waiter.is_cancellable {
+                let _ = outbox.push(|out| cancelled(out, &call.id, "no answer in time"));
+            }
+            let _ = call.waiter.answer.send(Err(Trouble::TimedOut(call.age)));
+        }
+    }
+
+    /// Takes back all calls that wait, so that the server stops working on them.
+    pub(super) fn cancel_all(&self, outbox: &Outbox) {
+        for (id, waiter) in lock(&self.calls).drain() {
+            if waiter.is_cancellable {
+                let _ = outbox.push(|out| cancelled(out, &id, "the client is closing"));
+            }
+            let _ = waiter.answer.send(Err(Trouble::Closed(CloseReason::Asked)));
+        }
+    }
+
+    /// Runs something that must not outlive the client.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.tasks.spawn(task)
+    }
+
+    /// Tells of something that nobody could use.
+    pub(super) fn fault(&self, fault: &Fault) {
+        tracing::warn!(?fault, "the server sent something of no use");
+        if let Some(hook) = &self.profile.on_fault {
+            guarded(|| hook(fault));
+        }
+    }
+
+    /// The calls that wait, oldest first.
+    pub(super) fn pending(&self) -> Vec<PendingCall> {
+        let calls = lock(&self.calls);
+        let pending = calls.pending(clock::now().into_std());
+        let owned = pending.into_iter().map(|call| PendingCall {
+            id: call.id,
+            method: call.method.to_owned(),
+            age: call.age,
+        });
+        owned.collect()
+    }
+
+    /// From which level on log messages are wanted.
+    pub(super) fn log_level(&self) -> Option<LoggingLevel> {
+        LoggingLevel::ALL.get(usize::from(self.log_level.load(Ordering::Relaxed))).copied()
+    }
+
+    pub(super) fn set_log_level(&self, level: Option<LoggingLevel>) {
+        let index = LoggingLevel::ALL.iter().position(|it| Some(*it) == level);
+        let index = index.and_then(|index| u8::try_from(index).ok()).unwrap_or(NO_LEVEL);
+        self.log_level.store(index, Ordering::Relaxed);
+    }
+}
+
+const NO_LEVEL: u8 = u8::MAX;
+
+/// Every place may be a task.
+const MOST_PLACES: usize = 1 << 20;
+
+/// A call that has been sent. Dropped while it still waits, it is taken back.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    outbox: &'a Outbox,
+    id: &'a Id,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(waiter) = lock(&self.shared.calls).abandon(self.id) else { return };
+        if waiter.is_cancellable {
+            let write = |out: &mut Vec<u8>| cancelled(out, self.id, "the caller gave up");
+            let _ = self.outbox.push(write);
+        }
+    }
+}
+
+/// An error of the server, as an exchange on a stream has it.
+pub(super) fn refused(error: ErrorObject) -> Trouble {
+    Trouble::Rejected(Rejection { status: None, error: Some(error) })
+}
+
+/// An answer that cannot be read.
+pub(super) fn malformed(method: &str, problem: impl Into<String>) -> Trouble {
+    Trouble::Malformed(DecodeError::new(method, problem))
+}
+
+/// Calls a function of the user's, which must not take the connection down with it.
+pub(super) fn guarded(call: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
+        tracing::error!("a hook of the application panicked");
+    }
+}
+
+/// Nothing here is left half done by a panic.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

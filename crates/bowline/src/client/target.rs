@@ -1,0 +1,77 @@
+//! What a client can connect to.
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::child::Command;
+use super::supervise::Once;
+use crate::Server;
+
+/// What a client can connect to: a command, a URL, a byte stream, a server in this process.
+pub struct Target(pub(super) Place);
+
+pub(super) enum Place {
+    Command(Command),
+    #[cfg(feature = "client-http")]
+    Url(Box<super::http::Endpoint>),
+    Stream(Once),
+    Server(Box<Server>),
+    /// Not a target; says why.
+    #[cfg(not(feature = "client-http"))]
+    Nowhere(String),
+}
+
+impl Target {
+    /// Any byte stream, such as a socket: one message a line.
+    pub fn stream(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self::streams(reader, writer)
+    }
+
+    /// A byte stream in two halves.
+    pub fn streams(
+        reader: impl AsyncRead + Send + 'static,
+        writer: impl AsyncWrite + Send + 'static,
+    ) -> Self {
+        let (reader, writer) = (Box::new(Box::pin(reader)), Box::new(Box::pin(writer)));
+        Self(Place::Stream(Once { reader, writer, server: None }))
+    }
+}
+
+impl From<Command> for Target {
+    fn from(command: Command) -> Self {
+        Self(Place::Command(command))
+    }
+}
+
+/// A server in this process, reached in memory.
+impl From<Server> for Target {
+    fn from(server: Server) -> Self {
+        Self(Place::Server(Box::new(server)))
+    }
+}
+
+/// A URL, `http` or `https`.
+impl From<&str> for Target {
+    fn from(url: &str) -> Self {
+        #[cfg(feature = "client-http")]
+        return Self::from(super::http::Endpoint::new(url));
+        #[cfg(not(feature = "client-http"))]
+        Self(Place::Nowhere(format!(
+            "cannot connect to {url:?}: URLs need the feature `client-http`"
+        )))
+    }
+}
+
+/// A URL, `http` or `https`.
+impl From<String> for Target {
+    fn from(url: String) -> Self {
+        Self::from(url.as_str())
+    }
+}
+
+#[cfg(feature = "client-http")]
+impl From<super::http::Endpoint> for Target {
+    fn from(url: super::http::Endpoint) -> Self {
+        Self(Place::Url(Box::new(url)))
+    }
+}

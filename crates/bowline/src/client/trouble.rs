@@ -1,0 +1,79 @@
+//! What can become of one exchange with a server, before it is known who asks: a caller, or the
+//! search for a common revision.
+
+use std::time::Duration;
+
+use bowline_proto::decode::DecodeError;
+use bowline_proto::revision::neutral_error;
+use bowline_proto::session::{Event, Question, Rejection};
+
+use super::error::{CallError, CloseReason};
+
+/// Why an exchange has no result.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// An error of the server, or an HTTP status instead of an answer.
+    Rejected(Rejection),
+    /// An answer that cannot be read.
+    Malformed(DecodeError),
+    /// No answer in time.
+    TimedOut(Duration),
+    /// The connection ended.
+    Closed(CloseReason),
+    /// The network failed.
+    #[cfg(feature = "client-http")]
+    Unreachable(String),
+    /// The server wants to know who we are, and the login did not help.
+    #[cfg(feature = "client-http")]
+    Unauthorized { status: u16, problem: String },
+    /// More than a client takes.
+    #[cfg(feature = "client-http")]
+    TooMuch { what: &'static str, limit: u64 },
+}
+
+impl Trouble {
+    /// For a caller.
+    pub(super) fn into_call_error(self, method: &str) -> CallError {
+        let method = method.to_owned();
+        match self {
+            Self::Rejected(Rejection { error: Some(error), .. }) => {
+                CallError::Refused { error: neutral_error(error, &method), method }
+            }
+            Self::Rejected(rejection) => CallError::Http {
+                method,
+                status: rejection.status,
+                problem: format!("the server answered {rejection} without a message"),
+            },
+            Self::Malformed(error) => CallError::Malformed(error),
+            Self::TimedOut(after) => CallError::TimedOut { method, after },
+            Self::Closed(reason) => CallError::Closed(reason),
+            #[cfg(feature = "client-http")]
+            Self::Unreachable(problem) => CallError::Http { method, status: None, problem },
+            #[cfg(feature = "client-http")]
+            Self::Unauthorized { status, problem } => {
+                CallError::Unauthorized { method, status, problem }
+            }
+            #[cfg(feature = "client-http")]
+            Self::TooMuch { what, limit } => CallError::LimitExceeded { method, what, limit },
+        }
+    }
+
+    /// For the search for a common revision.
+    pub(super) fn into_event(self, question: Question) -> Event<'static> {
+        match self {
+            Self::Rejected(rejection) => Event::Refused(question, rejection),
+            Self::Malformed(_) => Event::Malformed(question),
+            Self::TimedOut(_) => Event::TimedOut(question),
+            Self::Closed(_) => Event::Exited,
+            #[cfg(feature = "client-http")]
+            Self::Unreachable(problem) => Event::Unreachable(problem),
+            #[cfg(feature = "client-http")]
+            Self::Unauthorized { status, .. } => {
+                let rejection = Rejection { status: Some(status), error: None };
+                Event::Refused(question, rejection)
+            }
+            #[cfg(feature = "client-http")]
+            Self::TooMuch { .. } => Event::Malformed(question),
+        }
+    }
+}
