@@ -1,53 +1,71 @@
 //! The program as a person or a client meets it.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+use std::path::Path;
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use bowline_serve::long_version;
+use bowline_serve::testing::{Process, check_manners, golden, run};
 
-fn bowline(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_bowline"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline");
 
 #[test]
 fn help_and_version_are_answers() {
-    for arguments in [&["--help"][..], &["-h"], &["help"], &[]] {
-        let output = bowline(arguments, "");
-        assert!(output.status.success());
-        assert!(text(&output.stdout).contains("Usage: bowline serve [SERVER]"), "{arguments:?}");
+    for (arguments, file) in [
+        (&[][..], "testdata/help.txt"),
+        (&["--help"], "testdata/help.txt"),
+        (&["serve", "--help"], "testdata/help-serve.txt"),
+    ] {
+        let said = run(PROGRAM, arguments, "");
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        golden(Path::new(file), &said.out);
     }
-    let version = bowline(&["--version"], "");
-    assert!(text(&version.stdout).starts_with("bowline 0."), "{version:?}");
-    assert!(text(&version.stdout).contains("2026-07-28"));
+    let said = run(PROGRAM, &["--version"], "");
+    assert_eq!(said.out, format!("bowline {}\n", long_version()));
 }
 
 #[test]
 fn wrong_use_says_what_is_wrong() {
-    let output = bowline(&["dance"], "");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(output.stdout.is_empty());
-    assert!(text(&output.stderr).contains(r#""dance" is no command"#));
-    let output = bowline(&["serve", "tea"], "");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains(r#"no server called "tea"; there is: counter"#));
+    for (arguments, problem) in [
+        (&["dance"][..], "unrecognized subcommand 'dance'"),
+        (&["serve", "tea"], "unrecognized subcommand 'tea'"),
+        (&["serve", "--stdio", "--http", "127.0.0.1:0"], "cannot be used with"),
+        (&["serve", "--allow-host", "a"], "--http <ADDR>"),
+        (&["serve", "counter", "--log-level", "loud"], "[possible values: off, error"),
+    ] {
+        let said = run(PROGRAM, arguments, "");
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(said.err.contains(problem), "{}", said.err);
+    }
 }
 
 #[test]
-fn serve_speaks_the_protocol_and_ends_with_its_input() {
+fn each_server_has_manners() {
+    for name in ["mcp-logger", "counter", "example", "operator"] {
+        let help = format!("testdata/help-{name}.txt");
+        check_manners(PROGRAM, &["serve", name], Path::new(&help));
+    }
+}
+
+#[test]
+fn all_servers_share_standard_input_and_output() {
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let output = bowline(&["serve"], &format!("{ping}\n"));
-    assert!(output.status.success());
-    assert_eq!(text(&output.stdout), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    let said = run(PROGRAM, &["serve", "--stdio"], &format!("{ping}\n"));
+    assert_eq!(said.code, Some(0));
+    assert_eq!(said.out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+}
+
+#[test]
+fn all_servers_share_an_address() {
+    let mut process = Process::start(PROGRAM, &["serve", "--http", "127.0.0.1:0"]);
+    let told: Vec<String> = std::iter::from_fn(|| process.line())
+        .take_while(|line| !line.starts_with("One server alone"))
+        .collect();
+    assert!(told[2].starts_with("  http://127.0.0.1:"), "{told:?}");
+    for tool in
+        ["logger_send-syslog", "counter_increment", "example_weather_current", "operator_assign"]
+    {
+        assert!(told.iter().any(|line| line.contains(tool)), "{tool}: {told:?}");
+    }
+    let configuration = r#""args": ["serve", "--stdio"] }"#;
+    assert!(told.iter().any(|line| line.contains(configuration)), "{told:?}");
+    assert_eq!(process.terminate().code, Some(0));
 }

@@ -3,26 +3,41 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use bowline::{Context, Resource, Server, server};
+use bowline::{Completing, Context, Resource, Server, server};
 
 /// Where the counter's value can be read and subscribed to.
 pub const VALUE_URI: &str = "counter://value";
+
+/// The longest task, in steps of a tenth of a second: a minute.
+const MAX_STEPS: u32 = 600;
+
+const STRATEGIES: [&str; 3] = ["careful", "fast", "playful"];
 
 /// The server, its counter at zero.
 pub fn server() -> Server {
     Server::new("counter", env!("CARGO_PKG_VERSION"))
         .title("Counter")
+        .description("A counter, and one of everything else that a server can have")
         .instructions(
-            "A counter. Change it with increment and decrement, read it with get_value or by \
-             subscribing to counter://value.",
+            "This server provides a counter tool: change it with increment and decrement, read it \
+             with get_value or by subscribing to counter://value. long_task counts slowly, reports \
+             its progress and can be cancelled.",
         )
         .with(Counter::default())
-        .with(Resource::text("str:////Users/to/some/path/", "cwd", "/Users/to/some/path/"))
-        .with(Resource::text(
-            "memo://insights",
-            "memo-name",
-            "Business Intelligence Memo\n\nThe counter goes up, and sometimes down.",
-        ))
+        .with(
+            Resource::text("str:////Users/to/some/path/", "cwd", "/Users/to/some/path/")
+                .title("Working folder")
+                .description("A path, as an example of a text that never changes"),
+        )
+        .with(
+            Resource::text(
+                "memo://insights",
+                "memo-name",
+                "Business Intelligence Memo\n\nThe counter goes up, and sometimes down.",
+            )
+            .title("Insights")
+            .description("A memo, as an example of a text that never changes"),
+        )
 }
 
 /// The counter.
@@ -32,41 +47,48 @@ pub struct Counter {
 }
 
 impl Counter {
-    fn add(&self, step: i64, context: &Context) -> i64 {
-        let value = self.value.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
+    fn value_now(&self) -> i64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, step: i64, context: &Context) -> Result<i64, String> {
+        let added = |value: i64| value.checked_add(step);
+        let before = self.value.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added);
+        let before =
+            before.map_err(|value| format!("the counter is at {value} and can go no further"))?;
         context.registry().resource_updated(VALUE_URI);
-        value
+        Ok(before + step)
     }
 }
 
 #[server]
 impl Counter {
     /// Increment the counter by 1
-    #[tool(destructive = false)]
-    async fn increment(&self, context: Context) -> i64 {
+    #[tool(title = "Increment", destructive = false, open_world = false)]
+    async fn increment(&self, context: Context) -> Result<i64, String> {
         self.add(1, &context)
     }
 
     /// Decrement the counter by 1
-    #[tool(destructive = false)]
-    async fn decrement(&self, context: Context) -> i64 {
+    #[tool(title = "Decrement", destructive = false, open_world = false)]
+    async fn decrement(&self, context: Context) -> Result<i64, String> {
         self.add(-1, &context)
     }
 
     /// Get the current counter value
-    #[tool(read_only)]
+    #[tool(title = "Value", read_only, open_world = false)]
     async fn get_value(&self) -> i64 {
-        self.value.load(Ordering::Relaxed)
+        self.value_now()
     }
 
     /// Say hello to the client
-    #[tool(read_only)]
+    #[tool(title = "Hello", read_only, idempotent, open_world = false)]
     async fn say_hello(&self) -> &'static str {
         "hello"
     }
 
     /// Repeat what you say
-    #[tool(read_only)]
+    #[tool(title = "Echo", read_only, idempotent, open_world = false)]
     async fn echo(
         &self,
         /// What to repeat
@@ -76,7 +98,7 @@ impl Counter {
     }
 
     /// Calculate the sum of two numbers
-    #[tool(read_only, idempotent)]
+    #[tool(title = "Sum", read_only, idempotent, open_world = false)]
     async fn sum(
         &self,
         /// The first number
@@ -87,31 +109,34 @@ impl Counter {
         i64::from(a) + i64::from(b)
     }
 
-    /// Count up to a number, one step every tenth of a second, telling how far it is
-    #[tool(destructive = false)]
+    /// Count up, one step every tenth of a second, telling how far it is; may be cancelled, and
+    /// what was counted until then stays counted
+    #[tool(title = "Long task", destructive = false, open_world = false)]
     async fn long_task(
         &self,
-        /// How far to count
+        /// How many steps to count
         #[arg(default = 100)]
+        #[schemars(range(min = 1, max = MAX_STEPS))]
         steps: u32,
         context: Context,
-    ) -> String {
+    ) -> Result<String, String> {
         for step in 1..=steps {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            self.add(1, &context);
-            context.progress(step.into(), f64::from(steps), "counting");
+            let value = self.add(1, &context)?;
+            let message = format!("the counter is at {value}");
+            context.progress(step.into(), f64::from(steps), &message);
         }
-        format!("counted {steps} steps")
+        Ok(format!("counted {steps} steps"))
     }
 
     /// The counter's value, as it is now
-    #[resource("counter://value", name = "value", mime_type = "text/plain")]
+    #[resource("counter://value", name = "value", title = "Value", mime_type = "text/plain")]
     async fn value(&self) -> String {
-        self.value.load(Ordering::Relaxed).to_string()
+        self.value_now().to_string()
     }
 
     /// A prompt that passes a message on
-    #[prompt]
+    #[prompt(title = "Example")]
     async fn example_prompt(
         &self,
         /// A message to put in the prompt
@@ -121,20 +146,24 @@ impl Counter {
     }
 
     /// Analyse the counter and suggest how to reach a goal
-    #[prompt]
+    #[prompt(title = "Counter analysis", complete(strategy = strategies))]
     async fn counter_analysis(
         &self,
         /// The value to reach
         goal: i64,
-        /// How to get there, such as fast or careful
+        /// How to get there: careful, fast, playful, or whatever you like
         strategy: Option<String>,
     ) -> String {
-        let value = self.value.load(Ordering::Relaxed);
-        let strategy = strategy.unwrap_or_else(|| "careful".to_owned());
+        let value = self.value_now();
+        let strategy = strategy.as_deref().unwrap_or(STRATEGIES[0]);
         format!(
             "The counter stands at {value} and should reach {goal}: {} steps to go. \
              Suggest a {strategy} way to get there with increment and decrement.",
             goal.abs_diff(value)
         )
     }
+}
+
+async fn strategies(typed: Completing) -> Vec<String> {
+    typed.among(&STRATEGIES)
 }

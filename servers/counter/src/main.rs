@@ -1,6 +1,23 @@
-//! The counter on standard input and output.
+//! The counter as a program.
+
+use std::process::ExitCode;
+
+use bowline_serve::ServeArgs;
+use clap::Parser;
+
+/// An MCP server with a counter: tools, resources, prompts, subscriptions, progress
+///
+/// It serves on standard input and output, or over HTTP with --http. In a terminal it tells how to
+/// connect a client instead.
+#[derive(Parser)]
+#[command(name = "counter-server", version = bowline_serve::long_version())]
+struct Arguments {
+    #[command(flatten)]
+    serve: ServeArgs,
+}
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), bowline::ServeError> {
-    counter::server().serve_stdio().await
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    bowline_serve::run("counter", counter::server(), arguments.serve).await
 }

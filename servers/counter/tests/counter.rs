@@ -1,6 +1,9 @@
 //! The counter, used as a client uses it, in every revision.
 
+use std::path::Path;
+
 use bowline::{Revision, testing};
+use bowline_serve::testing::{Note, check_manners};
 use serde_json::json;
 
 #[tokio::test]
@@ -41,4 +44,62 @@ async fn a_long_task_reports_its_progress() {
     assert_eq!(reports.len(), 5);
     assert_eq!(reports[4].params["progress"], 5.0);
     assert_eq!(reports[4].params["total"], 5.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_task_can_be_cancelled_and_bounded() {
+    let client = testing::connect_in(counter::server(), Revision::V2025_11_25).await.unwrap();
+    let params = json!({ "name": "long_task", "arguments": { "steps": 500 } });
+    let line = json!({ "jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": params });
+    client.send_line(line.to_string().as_bytes()).await.unwrap();
+    while client.call_text("get_value", json!({})).await.unwrap() == "0" {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    client.notify("notifications/cancelled", &json!({ "requestId": "long" })).await.unwrap();
+    let stopped = client.call_text("get_value", json!({})).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert_eq!(client.call_text("get_value", json!({})).await.unwrap(), stopped);
+    let refused = client.call_tool("long_task", json!({ "steps": 601 })).await.unwrap();
+    assert_eq!(refused.is_error, Some(true));
+}
+
+#[tokio::test]
+async fn strategies_are_suggested() {
+    let client = testing::connect(counter::server()).await.unwrap();
+    let prompt = json!({ "type": "ref/prompt", "name": "counter_analysis" });
+    let completed = client.complete(prompt, "strategy", "f").await.unwrap();
+    assert_eq!(completed.completion.values, ["fast"]);
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_counter-server");
+
+#[test]
+fn the_program_has_manners() {
+    check_manners(PROGRAM, &[], Path::new("testdata/help.txt"));
+}
+
+const NOTE: Note = Note {
+    sent: include_str!("../testdata/sent.jsonl"),
+    answers: include_str!("../testdata/answers.jsonl"),
+    seed: "002",
+};
+
+/// What the note has otherwise, and why.
+const DIFFERENCES: &[(u64, &str, &str)] = &[
+    (0, "/result/serverInfo/name", "there it is the library's name"),
+    (0, "/result/serverInfo/version", "and the library's version"),
+    (0, "/result/instructions", "cut short in the note; ours begin the same"),
+    (1, "/result/tools/0/inputSchema/$schema", "2020-12 is the protocol's default, unsaid"),
+    (1, "/result/tools/0/annotations", "hints are of 2025-03-26, and the session is older"),
+    (2, "/result/resources/0/metadata", "no member of the protocol"),
+    (7, "/result/metadata", "no member of the protocol"),
+];
+
+#[test]
+fn the_seed_note_gets_its_answers() {
+    let ours = NOTE.check(PROGRAM, &[], DIFFERENCES);
+    let instructions = ours[0]["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.starts_with("This server provides a counter tool"), "{instructions}");
+    // The note shows no answer to `say_hello`.
+    assert_eq!(ours[3]["result"]["content"][0]["text"], "hello");
 }

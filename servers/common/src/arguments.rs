@@ -1,0 +1,65 @@
+//! The arguments that every server takes.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use bowline::Revision;
+
+/// How a server is to be served.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ServeArgs {
+    /// Serve over HTTP on this address, such as 127.0.0.1:8080, instead of standard input and
+    /// output; port 0 takes any that is free
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<SocketAddr>,
+
+    /// With --http, also let in requests to this name, besides loopback; may be repeated
+    #[arg(long, value_name = "HOST", requires = "http")]
+    pub allow_host: Vec<String>,
+
+    /// How much to log, on standard error; `RUST_LOG`, if set, says it instead
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
+    pub log_level: LogLevel,
+}
+
+/// How much to log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[expect(missing_docs, reason = "the usual words, and help shows what stands here")]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What `--version` says after the program's name: its version and the revisions it speaks.
+pub fn long_version() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let revisions = Revision::ALL.map(Revision::as_str).join(", ");
+        format!("{} (MCP {revisions})", env!("CARGO_PKG_VERSION"))
+    })
+}

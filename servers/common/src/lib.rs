@@ -1,0 +1,39 @@
+//! What the ready-made servers share: their arguments, how they start, what they tell people, and
+//! how they fetch things.
+//!
+//! A server is a library that makes a [`bowline::Server`], and a `main` of a few lines:
+//!
+//! ```no_run
+//! use bowline_serve::ServeArgs;
+//! use clap::Parser;
+//!
+//! /// An MCP server that greets.
+//! #[derive(Parser)]
+//! #[command(version = bowline_serve::long_version())]
+//! struct Arguments {
+//!     #[command(flatten)]
+//!     serve: ServeArgs,
+//! }
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> std::process::ExitCode {
+//!     let arguments = Arguments::parse();
+//!     let server = bowline::Server::new("greeter", "1.0.0");
+//!     bowline_serve::run("greeter", server, arguments.serve).await
+//! }
+//! ```
+
+mod answer;
+mod arguments;
+pub mod fetch;
+mod guide;
+mod log;
+mod run;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use self::answer::answer;
+pub use self::arguments::{LogLevel, ServeArgs, long_version};
+pub use self::guide::{Guide, snippets, tool_names};
+pub use self::log::start_log;
+pub use self::run::{complain, run, serve_on, tell};

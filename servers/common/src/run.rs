@@ -1,0 +1,108 @@
+//! Serving, in whichever way the arguments and the terminal ask for.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use bowline::{ServeError, Server, stop_signal};
+use tokio::net::TcpListener;
+
+use crate::{Guide, ServeArgs, start_log};
+
+/// Wrong use, as in most programs and in `clap`.
+const USAGE: u8 = 2;
+
+/// Serves a server as its arguments say, until its client closes or the process is told to stop.
+///
+/// Over HTTP with `--http`, on standard input and output without. A person who starts it in a
+/// terminal, where no client is, is told what it is and how to connect one. The exit code is 0 when
+/// all went well, 2 when it was used wrongly, and 1 when anything else was wrong; what, is said on
+/// standard error.
+pub async fn run(name: &str, server: Server, args: ServeArgs) -> ExitCode {
+    if args.http.is_none() && std::io::stdin().is_terminal() {
+        return tell(&guide(name, &server).text());
+    }
+    if let Err(problem) = start_log(args.log_level) {
+        complain(name, &problem);
+        return ExitCode::from(USAGE);
+    }
+    let served = match args.http {
+        Some(address) => serve_http(name, server, address, &args.allow_host).await,
+        None => server.serve_stdio().await.map_err(|error| described(&error)),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            complain(name, &problem);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn guide(name: &str, server: &Server) -> Guide {
+    let info = server.info();
+    let about = info.description.as_ref().or(info.title.as_ref()).unwrap_or(&info.name);
+    let program = std::env::current_exe();
+    Guide {
+        name: name.to_owned(),
+        about: about.clone(),
+        tools: server.registry().tool_names(),
+        program: program.map_or_else(|_| name.to_owned(), |path| path.display().to_string()),
+        arguments: std::env::args().skip(1).collect(),
+    }
+}
+
+async fn serve_http(
+    name: &str,
+    server: Server,
+    address: SocketAddr,
+    hosts: &[String],
+) -> Result<(), String> {
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    let announce = |url: &str| complain(name, &format!("serving at {url}"));
+    serve_on(listener, server, hosts, announce).await
+}
+
+/// Serves over HTTP on a socket, for loopback and these names. The URL is announced once the server
+/// can be reached, and told to stop.
+///
+/// # Errors
+/// When a name is none, or serving fails; says what and why.
+pub async fn serve_on(
+    listener: TcpListener,
+    server: Server,
+    hosts: &[String],
+    announce: impl FnOnce(&str),
+) -> Result<(), String> {
+    let mut http = server.http();
+    for host in hosts {
+        http = http.allow_host(host).map_err(|error| format!("--allow-host {host}: {error}"))?;
+    }
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let stop = stop_signal();
+    announce(&format!("http://{address}/mcp"));
+    http.serve_until(listener, stop).await.map_err(|error| described(&error))
+}
+
+fn described(error: &ServeError) -> String {
+    use std::error::Error;
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// Prints what was asked for, where no protocol runs beside it.
+pub fn tell(text: &str) -> ExitCode {
+    // Whoever has stopped reading does not want the rest.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+/// Says something to whoever watches, with the program's name before it.
+pub fn complain(name: &str, text: &str) {
+    // If nobody watches, there is nobody else to tell.
+    let _ = writeln!(std::io::stderr(), "{name}: {text}");
+}

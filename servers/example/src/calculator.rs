@@ -1,0 +1,113 @@
+//! The calculator's tools, and the tools that are made of formulas.
+
+pub(crate) mod expression;
+mod formula;
+mod functions;
+mod parser;
+
+use bowline::model::CallToolResult;
+use bowline::{Context, HandlerError, Parts, Resource, Tool, schema_for};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::expression::{Angles, Expression};
+use self::formula::{Define, Forget};
+
+/// Everything the calculator has.
+pub(crate) fn tools() -> Parts {
+    let arithmetic = Tool::new("calculator_arithmetic", arithmetic)
+        .title("Calculator")
+        .description(
+            "Perform mathematical calculations including basic arithmetic, trigonometric \
+             functions, and algebraic operations",
+        )
+        .output_schema(schema_for::<Calculated>())
+        .read_only()
+        .idempotent()
+        .open_world(false);
+    let define = Tool::new("calculator_define", |context: Context, define: Define| async move {
+        formula::define(&context, define)
+    })
+    .title("Define a formula")
+    .description(
+        "Make a tool of a formula that is needed often: it appears in the list of tools as \
+         calculator_ and its name, and takes the formula's variables as arguments. A formula of \
+         the same name is replaced",
+    )
+    .destructive(false)
+    .idempotent()
+    .open_world(false);
+    let forget = Tool::new("calculator_forget", |context: Context, forget: Forget| async move {
+        formula::forget(&context, &forget)
+    })
+    .title("Forget a formula")
+    .description("Take away a tool that was made with calculator_define")
+    .open_world(false);
+    let functions = Resource::text("calculator://functions", "functions", functions::description())
+        .title("Functions and constants")
+        .description("Everything that an expression may consist of");
+    let mut parts = Parts::default();
+    parts.add((arithmetic, define, forget, functions));
+    parts
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Arithmetic {
+    /// Mathematical expression to evaluate (e.g., '2 + 3 * 4', 'sin(30)', 'sqrt(16)')
+    expression: String,
+    /// What angles are measured in, for sin, cos, tan, asin, acos, atan and atan2
+    #[serde(default)]
+    angles: Angles,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Calculated {
+    /// The expression, as it was understood
+    expression: String,
+    /// Its value
+    result: f64,
+    /// What angles are measured in, if there are any
+    angles: Option<Angles>,
+}
+
+async fn arithmetic(arguments: Arithmetic) -> Result<CallToolResult, HandlerError> {
+    let failed = |error: &dyn std::fmt::Display| HandlerError::failed(error.to_string());
+    let expression = Expression::parse(&arguments.expression).map_err(|error| failed(&error))?;
+    let angles = arguments.angles;
+    let result = expression.evaluate(angles, &[]).map_err(|error| failed(&error))?;
+    let angles = expression.has_angles().then_some(angles);
+    let note = angles.map_or_else(String::new, |angles| format!(" (angles in {angles})"));
+    let calculated = Calculated { expression: arguments.expression, result, angles };
+    let text = format!("{} = {}{note}", calculated.expression.trim(), shown(result));
+    bowline_serve::answer(text, &calculated)
+}
+
+/// A number to fifteen digits, which is what doubles are good for: 0.1 + 0.2 is 0.3.
+fn shown(number: f64) -> String {
+    let rounded: f64 = format!("{number:.14e}").parse().unwrap_or(number);
+    let size = rounded.abs();
+    if size != 0.0 && !(1e-6..1e15).contains(&size) {
+        return format!("{rounded:e}");
+    }
+    rounded.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_as_people_write_them() {
+        for (number, text) in [
+            (14.0, "14"),
+            (0.1 + 0.2, "0.3"),
+            (-0.5, "-0.5"),
+            (0.0, "0"),
+            (1e15, "1e15"),
+            (1.5e-7, "1.5e-7"),
+            (123_456_789.25, "123456789.25"),
+        ] {
+            assert_eq!(shown(number), text);
+        }
+    }
+}

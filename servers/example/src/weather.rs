@@ -1,0 +1,206 @@
+//! The weather's tool and resources.
+
+mod open_meteo;
+mod place;
+mod report;
+mod sample;
+
+use std::sync::Arc;
+
+use bowline::model::{CallToolResult, ContentBlock};
+use bowline::{Completing, Context, HandlerError, Parts, Resource, Structured, Tool, schema_for};
+use bowline_serve::fetch::FetchError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::open_meteo::OpenMeteo;
+use self::place::{Chosen, Place};
+use self::report::{Conditions, Report, Units};
+
+/// Where the weather comes from.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Settings {
+    /// Where the weather comes from
+    #[arg(long, value_enum, value_name = "SOURCE", default_value_t)]
+    pub weather: Source,
+
+    /// Where Open-Meteo, or something that answers like it, tells the weather
+    #[arg(long, value_name = "URL", default_value = open_meteo::WEATHER_URL)]
+    pub weather_url: String,
+
+    /// Where Open-Meteo, or something that answers like it, finds places
+    #[arg(long, value_name = "URL", default_value = open_meteo::GEOCODING_URL)]
+    pub geocoding_url: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            weather: Source::default(),
+            weather_url: open_meteo::WEATHER_URL.to_owned(),
+            geocoding_url: open_meteo::GEOCODING_URL.to_owned(),
+        }
+    }
+}
+
+/// Where the weather comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Source {
+    /// Open-Meteo, or samples when it cannot be reached
+    #[default]
+    Auto,
+    /// Open-Meteo alone
+    OpenMeteo,
+    /// Samples alone, which are made up and say so; nothing is sent anywhere
+    Sample,
+}
+
+/// Everything the weather has.
+pub(crate) fn tools(settings: Settings) -> Parts {
+    let weather = Arc::new(Weather::new(settings));
+    let read = Arc::clone(&weather);
+    let current = Tool::new("weather_current", move |context: Context, wanted: Wanted| {
+        let weather = Arc::clone(&weather);
+        async move { weather.answer(&context, wanted).await }
+    })
+    .title("Weather Information")
+    .description("Get current weather information for any location worldwide")
+    .output_schema(schema_for::<Report>())
+    .read_only()
+    .open_world(true);
+    let now = Resource::new("weather://current/{location}", "current", move |place: Located| {
+        let weather = Arc::clone(&read);
+        async move { weather.report(None, &place.location, Units::Metric).await.map(Structured) }
+    })
+    .title("Weather at a place")
+    .description("The weather there now, in metric units")
+    .mime_type("application/json")
+    .complete("location", |typed: Completing| async move { typed.among(&sample::names()) });
+    let samples = Resource::text("weather://samples", "samples", sample::JSON)
+        .title("Samples")
+        .description("Made-up weather that is told when the real one cannot be asked for")
+        .mime_type("application/json");
+    let mut parts = Parts::default();
+    parts.add((current, now, samples));
+    parts
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Wanted {
+    /// City name, address, or coordinates (latitude,longitude)
+    location: String,
+    /// Temperature units to use in response
+    #[serde(default)]
+    units: Units,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Located {
+    location: String,
+}
+
+/// The weather, from wherever it can be had.
+struct Weather {
+    service: Option<OpenMeteo>,
+    has_samples: bool,
+}
+
+/// Places that may be meant, and whether their weather is made up.
+#[derive(Serialize, Deserialize)]
+struct Found {
+    places: Vec<Place>,
+    /// Why it is a sample, if it is.
+    sample: Option<String>,
+}
+
+impl Weather {
+    fn new(settings: Settings) -> Self {
+        let has_samples = settings.weather != Source::OpenMeteo;
+        let service = (settings.weather != Source::Sample)
+            .then(|| OpenMeteo::new(settings.weather_url, settings.geocoding_url));
+        Self { service, has_samples }
+    }
+
+    async fn answer(
+        &self,
+        context: &Context,
+        wanted: Wanted,
+    ) -> Result<CallToolResult, HandlerError> {
+        let report = self.report(Some(context), &wanted.location, wanted.units).await?;
+        let mut answer = bowline_serve::answer(report.sentence(), &report)?;
+        answer.content.extend(report.remarks().into_iter().map(ContentBlock::text));
+        Ok(answer)
+    }
+
+    /// The weather at a place. Without a context nobody is asked which one is meant.
+    async fn report(
+        &self,
+        context: Option<&Context>,
+        location: &str,
+        units: Units,
+    ) -> Result<Report, HandlerError> {
+        let location = location.trim();
+        if location.is_empty() {
+            return Err(HandlerError::failed("location is empty: name a place"));
+        }
+        let found = match context {
+            // The question that may follow makes a modern client ask again.
+            Some(context) => context.once("places", self.find(location)).await,
+            None => self.find(location).await,
+        };
+        let found = found.map_err(HandlerError::failed)?;
+        let Chosen { place, also } = place::choose(context, location, found.places).await?;
+        let (conditions, sample) = self.conditions(&place, found.sample).await?;
+        Ok(Report::new(place, &conditions, units).with_sample(sample).with_others(also))
+    }
+
+    /// The places that may be meant; at least one.
+    async fn find(&self, location: &str) -> Result<Found, String> {
+        let Some(service) = &self.service else {
+            let places = sample::find(location).ok_or_else(|| sample::missing(location))?;
+            return Ok(Found { places, sample: Some("nothing else was asked for".to_owned()) });
+        };
+        match service.find(location).await {
+            Ok(places) if places.is_empty() => Err(format!(
+                "no place is called {location:?}: try another spelling, add a region or country \
+                 as in \"Paris, Texas\", or give coordinates as in \"48.86,2.35\""
+            )),
+            Ok(places) => Ok(Found { places, sample: None }),
+            Err(error) => {
+                let reason = self.failing(&error)?;
+                let places = sample::find(location)
+                    .ok_or_else(|| format!("{reason}; {}", sample::missing(location)))?;
+                Ok(Found { places, sample: Some(reason) })
+            }
+        }
+    }
+
+    /// What the weather is, and why it is a sample, if it is.
+    async fn conditions(
+        &self,
+        place: &Place,
+        sample: Option<String>,
+    ) -> Result<(Conditions, Option<String>), HandlerError> {
+        let reason = match (&self.service, sample) {
+            (Some(service), None) => match service.conditions(place).await {
+                Ok(conditions) => return Ok((conditions, None)),
+                Err(error) => self.failing(&error).map_err(HandlerError::failed)?,
+            },
+            (_, reason) => reason.unwrap_or_default(),
+        };
+        match sample::conditions(place) {
+            Some(conditions) => Ok((conditions, Some(reason))),
+            None => {
+                let missing = sample::missing(&place.label());
+                Err(HandlerError::failed(format!("{reason}; {missing}")))
+            }
+        }
+    }
+
+    /// What to say of a service that failed; an error where nothing may take its place.
+    fn failing(&self, error: &FetchError) -> Result<String, String> {
+        tracing::warn!(%error, "the weather service failed");
+        let reason = format!("the weather service failed: {error}");
+        if self.has_samples { Ok(reason) } else { Err(reason) }
+    }
+}

@@ -1,0 +1,252 @@
+//! The example server, used as a client uses it.
+
+use std::path::Path;
+
+use bowline::testing::{self, TestClient};
+use bowline::{Revision, Server};
+use bowline_serve::testing::{Answer, Note, Service, check_manners};
+use example::{Settings, Source};
+use serde_json::{Value, json};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_example-server");
+
+fn samples() -> Server {
+    example::server(Settings { weather: Source::Sample, ..Settings::default() })
+}
+
+fn asking(service: &Service, weather: Source) -> Server {
+    let (weather_url, geocoding_url) = (service.url(), format!("{}/", service.url()));
+    example::server(Settings { weather, weather_url, geocoding_url })
+}
+
+/// Something that answers like Open-Meteo.
+fn open_meteo() -> Service {
+    Service::start(|asked| {
+        let place = |name: &str, admin1: &str, latitude: f64, population: u64| {
+            json!({ "name": name, "admin1": admin1, "country": "United States",
+                    "latitude": latitude, "longitude": -1.5, "population": population })
+        };
+        if asked.what.starts_with("GET /v1/search?name=Portland&") {
+            let results =
+                [place("Portland", "Oregon", 45.5, 630), place("Portland", "Maine", 43.7, 68)];
+            return Answer::json(&json!({ "results": results }));
+        }
+        if asked.what.starts_with("GET /v1/search?name=") {
+            return Answer::json(&json!({ "generationtime_ms": 0.1 }));
+        }
+        let current = json!({ "time": "2026-11-15T12:00", "interval": 900, "temperature_2m": 7.06,
+            "relative_humidity_2m": 91, "weather_code": 63, "wind_speed_10m": 25.2,
+            "wind_direction_10m": 181 });
+        Answer::json(&json!({ "current": current }))
+    })
+}
+
+#[expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+async fn call(client: &TestClient, name: &str, arguments: Value) -> (bool, Vec<String>, Value) {
+    let result = client.call_tool(name, arguments).await.unwrap();
+    let texts = result.content.iter().filter_map(|block| block.as_text()).map(str::to_owned);
+    let data = result.structured_content.as_ref().map_or(Value::Null, bowline::Json::to_value);
+    (result.is_error == Some(true), texts.collect(), data)
+}
+
+#[tokio::test]
+async fn it_calculates_and_says_what_angles_it_took() {
+    let client = testing::connect(samples()).await.unwrap();
+    let calculate = async |arguments| call(&client, "calculator_arithmetic", arguments).await;
+    let (failed, texts, data) = calculate(json!({ "expression": "2 + 3 * 4" })).await;
+    assert!(!failed);
+    assert_eq!(texts, ["2 + 3 * 4 = 14"]);
+    assert_eq!(data, json!({ "expression": "2 + 3 * 4", "result": 14.0, "angles": null }));
+    let (_, texts, data) = calculate(json!({ "expression": "sin(30)" })).await;
+    assert_eq!(texts, ["sin(30) = 0.5 (angles in degrees)"]);
+    assert_eq!(data["angles"], "degrees");
+    let (_, texts, _) = calculate(json!({ "expression": "sin(pi/6)", "angles": "radians" })).await;
+    assert_eq!(texts, ["sin(pi/6) = 0.5 (angles in radians)"]);
+    for (expression, reason) in [
+        ("1 / 0", "division by zero: 1 / 0 has no value"),
+        (
+            "2 +",
+            "the expression is wrong at character 4: it ends where a number, a name or ( should stand",
+        ),
+    ] {
+        let (failed, texts, _) = calculate(json!({ "expression": expression })).await;
+        assert!(failed);
+        assert_eq!(texts, [reason]);
+    }
+}
+
+#[tokio::test]
+async fn a_formula_becomes_a_tool_and_goes_again() {
+    let client = testing::connect_in(samples(), Revision::V2025_11_25).await.unwrap();
+    let area = json!({ "name": "area", "expression": "pi * r ^ 2", "variables": ["r"] });
+    let text = client.call_text("calculator_define", area).await.unwrap();
+    assert_eq!(text, "calculator_area is now a tool: pi * r ^ 2");
+    client.notified("notifications/tools/list_changed").await.unwrap();
+    let tools = client.list_tools().await.unwrap();
+    let tool = tools.iter().find(|tool| tool.name == "calculator_area").unwrap();
+    assert_eq!(tool.description.as_deref(), Some("Calculate pi * r ^ 2"));
+    let text = client.call_text("calculator_area", json!({ "r": 2 })).await.unwrap();
+    assert_eq!(text, "12.5663706143592");
+    let (failed, texts, _) = call(&client, "calculator_area", json!({})).await;
+    assert!(failed && texts[0].contains('r'), "{texts:?}");
+    let forget = json!({ "name": "area" });
+    client.call_text("calculator_forget", &forget).await.unwrap();
+    client.notified("notifications/tools/list_changed").await.unwrap();
+    let (failed, texts, _) = call(&client, "calculator_forget", forget).await;
+    assert!(failed);
+    assert_eq!(texts, [r#"there is no formula called "area"; defined are: none"#]);
+}
+
+#[tokio::test]
+async fn bad_formulas_are_refused() {
+    let client = testing::connect(samples()).await.unwrap();
+    for (name, expression, variables, reason) in [
+        ("define", "1", json!([]), "define is one of the calculator's own tools"),
+        ("Area", "1", json!([]), r#"name is "Area": it must begin"#),
+        ("a", "x + y", json!(["x"]), "y is unknown; known are x, abs"),
+        ("a", "x", json!(["x", "x"]), "the variable x is there twice"),
+        ("a", "1", json!(["a", "b", "c", "d", "f", "g", "h", "i", "j"]), "9 variables, 8 are"),
+    ] {
+        let formula = json!({ "name": name, "expression": expression, "variables": variables });
+        let (failed, texts, _) = call(&client, "calculator_define", formula).await;
+        assert!(failed && texts[0].contains(reason), "{texts:?}");
+    }
+}
+
+#[tokio::test]
+async fn there_is_an_end_to_formulas() {
+    let client = testing::connect(samples()).await.unwrap();
+    let define = async |name: String| {
+        let formula = json!({ "name": name, "expression": "1", "variables": [] });
+        call(&client, "calculator_define", formula).await
+    };
+    for number in 0..32 {
+        assert!(!define(format!("f{number}")).await.0);
+    }
+    assert!(!define("f0".to_owned()).await.0, "one that is there may be changed");
+    let (failed, texts, _) = define("f32".to_owned()).await;
+    assert!(failed);
+    assert_eq!(texts, ["there are 32 formulas already: forget one first"]);
+}
+
+#[tokio::test]
+async fn samples_always_say_that_they_are() {
+    let client = testing::connect(samples()).await.unwrap();
+    let (_, texts, data) = call(&client, "weather_current", json!({ "location": "Tokyo" })).await;
+    let sentence = "Current weather in Tokyo: 18°C, partly cloudy with light winds from the north at 11 km/h. Humidity: 62%";
+    assert_eq!(texts[0], sentence);
+    assert!(texts[1].starts_with("This is sample data, made up and not measured"), "{texts:?}");
+    assert_eq!((&data["is_sample"], &data["source"]), (&json!(true), &json!("sample")));
+    let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Ys" })).await;
+    assert!(failed);
+    assert!(texts[0].starts_with(r#"there is no sample for "Ys"; there are samples for San"#));
+    let read = client.read_resource("weather://current/Tokyo").await.unwrap();
+    assert!(read.contents[0].as_text().unwrap().contains("\"is_sample\": true"));
+}
+
+#[tokio::test]
+async fn the_service_is_asked_and_named() {
+    let service = open_meteo();
+    let client = testing::connect(asking(&service, Source::OpenMeteo)).await.unwrap();
+    let wanted = json!({ "location": "Portland, Maine", "units": "kelvin" });
+    let (failed, texts, data) = call(&client, "weather_current", wanted).await;
+    assert!(!failed, "{texts:?}");
+    assert_eq!(
+        texts,
+        [
+            "Current weather in Portland: 280 K, rain with moderate winds from the south at 7 m/s. Humidity: 91%",
+            "Portland, Maine, United States, measured at 2026-11-15T12:00 UTC. Source: Open-Meteo.com",
+        ]
+    );
+    assert_eq!((&data["is_sample"], &data["temperature"]), (&json!(false), &json!(280.2)));
+    let wanted = json!({ "location": "45,9.5" });
+    let (failed, texts, _) = call(&client, "weather_current", wanted).await;
+    assert!(!failed, "{texts:?}");
+    let asked = service.asked();
+    assert!(
+        asked
+            .last()
+            .unwrap()
+            .what
+            .starts_with("GET /v1/forecast?latitude=45&longitude=9.5&current=")
+    );
+    let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Xyz" })).await;
+    assert!(failed && texts[0].starts_with(r#"no place is called "Xyz""#), "{texts:?}");
+    for nowhere in ["", "95,0"] {
+        let (failed, ..) = call(&client, "weather_current", json!({ "location": nowhere })).await;
+        assert!(failed);
+    }
+}
+
+#[tokio::test]
+async fn the_user_says_which_place_is_meant() {
+    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+        let service = open_meteo();
+        let builder = TestClient::builder().revision(revision).on_elicit(|asked| {
+            let asked = serde_json::to_value(asked).unwrap();
+            let places = asked["requestedSchema"]["properties"]["place"]["enum"].clone();
+            let places: Vec<String> = serde_json::from_value(places).unwrap();
+            assert_eq!(
+                places,
+                ["Portland, Oregon, United States", "Portland, Maine, United States"]
+            );
+            let picked = json!({ "action": "accept", "content": { "place": places[1] } });
+            serde_json::from_value(picked).unwrap()
+        });
+        let client = builder.connect(asking(&service, Source::Auto)).await.unwrap();
+        let (_, _, data) =
+            call(&client, "weather_current", json!({ "location": "Portland" })).await;
+        assert_eq!(data["location"], "Portland, Maine, United States", "{revision}");
+        let searches = service.asked().iter().filter(|it| it.what.contains("search")).count();
+        assert_eq!(searches, 1, "{revision}: what is known is not asked again");
+    }
+}
+
+#[tokio::test]
+async fn who_cannot_be_asked_is_told_of_the_others() {
+    let service = open_meteo();
+    for revision in Revision::ALL {
+        let server = asking(&service, Source::Auto);
+        let client = testing::connect_in(server, revision).await.unwrap();
+        let (_, texts, _) =
+            call(&client, "weather_current", json!({ "location": "Portland" })).await;
+        let expected = "Assumed is Portland, Oregon, United States. There are also: Portland, Maine, United States";
+        assert_eq!(texts[2], expected, "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_fails_is_replaced_by_samples_only_where_that_is_wanted() {
+    let broken = Service::start(|_| Answer::error(503, "later"));
+    let client = testing::connect(asking(&broken, Source::Auto)).await.unwrap();
+    let (failed, texts, data) =
+        call(&client, "weather_current", json!({ "location": "Paris" })).await;
+    assert!(!failed && data["is_sample"] == true, "{texts:?}");
+    assert!(texts[1].contains("the weather service failed: http://127.0.0.1:"), "{texts:?}");
+    assert!(texts[1].contains("answered with status 503: later"), "{texts:?}");
+    let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Ys" })).await;
+    assert!(failed && texts[0].contains("there is no sample for"), "{texts:?}");
+    let client = testing::connect(asking(&broken, Source::OpenMeteo)).await.unwrap();
+    let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Paris" })).await;
+    assert!(failed && texts[0].starts_with("the weather service failed"), "{texts:?}");
+}
+
+#[test]
+fn the_program_has_manners() {
+    check_manners(PROGRAM, &[], Path::new("testdata/help.txt"));
+}
+
+const NOTE: Note = Note {
+    sent: include_str!("../testdata/sent.jsonl"),
+    answers: include_str!("../testdata/answers.jsonl"),
+    seed: "000",
+};
+
+#[test]
+fn the_seed_note_gets_its_answers() {
+    let why = "ours has versions of its own";
+    let ours =
+        NOTE.check(PROGRAM, &["--weather", "sample"], &[(1, "/result/serverInfo/version", why)]);
+    // The note's last request has no answer there.
+    assert_eq!(ours[3]["result"], ours[1]["result"]);
+}

@@ -1,0 +1,104 @@
+//! What there is to choose from, as resources.
+
+use bowline::{HandlerError, Resource, Structured};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::prompt;
+use crate::destination::Transport;
+use crate::logger::Logger;
+use crate::priority::{FACILITIES, Facility, SEVERITIES, Severity, Word};
+
+const JSON: &str = "application/json";
+
+/// A facility or severity.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Entry {
+    number: usize,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    about: &'static str,
+}
+
+/// A configured target.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct TargetEntry {
+    name: String,
+    server: String,
+    port: Option<u16>,
+    transport: Transport,
+}
+
+/// All targets, and what else is allowed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Allowed {
+    targets: Vec<TargetEntry>,
+    others: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Named {
+    name: String,
+}
+
+/// Tables of words, each as a whole and by name, and the targets.
+pub(super) fn resources(logger: &Logger) -> Vec<Resource> {
+    vec![
+        table("facilities", "All facilities", &FACILITIES),
+        table("severities", "All severities", &SEVERITIES),
+        Resource::new("syslog://facilities/{name}", "facility", facility)
+            .description("One facility, by name, alias or number")
+            .mime_type(JSON)
+            .complete("name", prompt::facilities),
+        Resource::new("syslog://severities/{name}", "severity", severity)
+            .description("One severity, by name, alias or number")
+            .mime_type(JSON)
+            .complete("name", prompt::severities),
+        targets(logger),
+    ]
+}
+
+fn table(name: &str, about: &str, words: &'static [Word]) -> Resource {
+    let list = move || async move {
+        Structured((0..words.len()).map(|number| entry(words, number)).collect::<Vec<_>>())
+    };
+    Resource::new(format!("syslog://{name}"), name, list).description(about).mime_type(JSON)
+}
+
+fn entry(words: &'static [Word], number: usize) -> Entry {
+    let Word { name, aliases, about } = &words[number];
+    Entry { number, name, aliases, about }
+}
+
+async fn facility(named: Named) -> Result<Structured<Entry>, HandlerError> {
+    let found: Facility = named.name.parse().map_err(|error| not_found(&error))?;
+    Ok(Structured(entry(&FACILITIES, found.number().into())))
+}
+
+async fn severity(named: Named) -> Result<Structured<Entry>, HandlerError> {
+    let found: Severity = named.name.parse().map_err(|error| not_found(&error))?;
+    Ok(Structured(entry(&SEVERITIES, found.number().into())))
+}
+
+fn not_found(error: &impl std::error::Error) -> HandlerError {
+    bowline::ErrorObject::new(bowline::ErrorCode::RESOURCE_NOT_FOUND, error.to_string()).into()
+}
+
+fn targets(logger: &Logger) -> Resource {
+    let target = |(name, target): (&String, &crate::config::Target)| TargetEntry {
+        name: name.clone(),
+        server: target.server.clone(),
+        port: target.port,
+        transport: target.transport,
+    };
+    let allowed = Allowed {
+        targets: logger.config().targets.iter().map(target).collect(),
+        others: logger.network().allow.to_string(),
+    };
+    Resource::new("syslog://targets", "targets", move || {
+        let allowed = allowed.clone();
+        async move { Structured(allowed) }
+    })
+    .description("Configured targets, and which other servers may be sent to")
+    .mime_type(JSON)
+}

@@ -1,0 +1,43 @@
+//! The logger as its users meet it: tools, command, receivers on loopback, and a real rsyslogd.
+
+#![expect(clippy::unwrap_used, reason = "all of it is tests")]
+
+mod command;
+#[cfg(unix)]
+mod http;
+mod notes;
+mod policy;
+mod properties;
+mod receiver;
+mod rsyslog;
+mod tools;
+mod transports;
+
+use bowline::testing::{self, TestClient};
+use mcp_logger::{Callers, Config};
+use serde_json::Value;
+
+/// A client of a server with this configuration, on stdio.
+async fn client(config: &str) -> TestClient {
+    client_of(config, Callers::Owner).await
+}
+
+async fn client_of(config: &str, callers: Callers) -> TestClient {
+    let config = Config::parse(config).unwrap();
+    testing::connect(mcp_logger::server(config, callers).unwrap()).await.unwrap()
+}
+
+/// The structured answer of a tool that must succeed.
+async fn call(client: &TestClient, tool: &str, arguments: Value) -> Value {
+    let result = client.call_tool(tool, arguments).await.unwrap();
+    assert_ne!(result.is_error, Some(true), "{result:?}");
+    result.structured_content.unwrap().to_value()
+}
+
+/// The text of a tool that must fail.
+async fn fail(client: &TestClient, tool: &str, arguments: Value) -> String {
+    match client.call_text(tool, arguments).await {
+        Err(testing::TestError::ToolFailed(text)) => text,
+        other => panic!("{tool} should have failed: {other:?}"),
+    }
+}

@@ -1,0 +1,218 @@
+//! What arrives, on every transport.
+
+use serde_json::json;
+
+use crate::receiver::{Certificates, Datagrams, Stream, folder};
+use crate::{call, client, fail};
+
+const WHEN: &str = "2026-11-05T09:30:00+09:00";
+const HEADER: &str = "<14>Nov  5 09:30:00 web1 mcp-logger: ";
+
+#[tokio::test]
+async fn datagrams_over_ipv4_ipv6_and_names() {
+    let client = client("").await;
+    for (address, server) in
+        [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "::1"), ("127.0.0.1:0", "localhost")]
+    {
+        let receiver = Datagrams::listen(address).await;
+        let arguments = json!({
+            "server": server, "port": receiver.port(), "message": "hello", "timestamp": WHEN,
+            "hostname": "web1",
+        });
+        // Where localhost means ::1 first, nobody listens there, and that is told.
+        if server == "localhost" && resolves_to_ipv6() {
+            continue;
+        }
+        let sent = call(&client, "send-syslog", arguments).await;
+        assert_eq!(receiver.next().await, format!("{HEADER}hello").into_bytes());
+        assert_eq!(sent["delivery"], "unconfirmed");
+        assert_eq!(sent["bytes"], 42);
+        assert_eq!(sent["pri"], 14);
+    }
+}
+
+fn resolves_to_ipv6() -> bool {
+    use std::net::ToSocketAddrs;
+    ("localhost", 1).to_socket_addrs().unwrap().next().is_some_and(|it| it.is_ipv6())
+}
+
+#[tokio::test]
+async fn a_refused_datagram_is_told() {
+    let client = client("").await;
+    let port = Datagrams::listen("127.0.0.1:0").await.port();
+    let arguments = json!({ "server": "127.0.0.1", "port": port, "message": "x" });
+    let text = fail(&client, "send-syslog", arguments.clone()).await;
+    assert!(text.starts_with("Failed to send syslog: 127.0.0.1:"), "{text}");
+    assert!(text.contains("ICMP port unreachable"), "{text}");
+    let text =
+        fail(&client, "test-syslog-target", json!({"server": "127.0.0.1", "port": port})).await;
+    assert!(text.starts_with("Target test failed: 127.0.0.1:"), "{text}");
+}
+
+#[tokio::test]
+async fn connections_are_framed_as_asked() {
+    let client = client("").await;
+    for (framing, expected) in [
+        (None, format!("42 {HEADER}hello")),
+        (Some("octet-counting"), format!("42 {HEADER}hello")),
+        (Some("lf"), format!("{HEADER}hello\n")),
+    ] {
+        let receiver = Stream::tcp().await;
+        let mut arguments = json!({
+            "server": "127.0.0.1", "port": receiver.port, "transport": "tcp", "message": "hello",
+            "timestamp": WHEN, "hostname": "web1",
+        });
+        if let Some(framing) = framing {
+            arguments["framing"] = framing.into();
+        }
+        let sent = call(&client, "send-syslog", arguments).await;
+        assert_eq!(sent["bytes"], expected.len());
+        assert_eq!(sent["delivery"], "written");
+        assert_eq!(receiver.all().await, expected.into_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_line_feed_cannot_forge_a_message() {
+    let client = client("").await;
+    let receiver = Stream::tcp().await;
+    let mut arguments = json!({
+        "server": "127.0.0.1", "port": receiver.port, "transport": "tcp", "framing": "lf",
+        "message": "a\n<0>forged", "control_characters": "keep",
+    });
+    let text = fail(&client, "send-syslog", arguments.clone()).await;
+    assert!(text.contains("framing octet-counting"), "{text}");
+    arguments["control_characters"] = "escape".into();
+    call(&client, "send-syslog", arguments).await;
+    let received = receiver.all().await;
+    assert!(received.ends_with(b"a#012<0>forged\n"));
+    assert_eq!(received.iter().filter(|byte| **byte == b'\n').count(), 1);
+}
+
+#[tokio::test]
+async fn nobody_there_is_told() {
+    let client = client("").await;
+    let (port, _) = (Stream::tcp().await.port, ());
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    assert_ne!(port, closed);
+    let arguments =
+        json!({ "server": "127.0.0.1", "port": closed, "transport": "tcp", "message": "x" });
+    let text = fail(&client, "send-syslog", arguments).await;
+    assert!(text.contains("cannot connect over tcp"), "{text}");
+    let arguments = json!({ "server": "no-such-host.invalid", "message": "x" });
+    let text = fail(&client, "send-syslog", arguments).await;
+    assert!(text.contains("no-such-host.invalid has no address"), "{text}");
+}
+
+#[tokio::test]
+async fn a_receiver_that_says_nothing_is_given_up_on() {
+    let client = client("").await;
+    // Accepts connections, and never speaks TLS.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let arguments = json!({
+        "server": "127.0.0.1", "port": silent.local_addr().unwrap().port(), "transport": "tls",
+        "message": "x", "timeout_ms": 50,
+    });
+    let text = fail(&client, "send-syslog", arguments).await;
+    assert!(text.contains("timed out after 50 ms agreeing on TLS"), "{text}");
+}
+
+#[tokio::test]
+async fn encrypted_connections_are_trusted_by_name() {
+    let certificates = Certificates::new("tls");
+    let config = format!("ca_file = {:?}", certificates.file("ca.pem"));
+    let client = client(&config).await;
+    let receiver = Stream::tls(&certificates, false).await;
+    let place = json!({ "server": "127.0.0.1", "port": receiver.port, "transport": "tls" });
+    let mut arguments = place.clone();
+    arguments["message"] = "hello".into();
+    arguments["timestamp"] = WHEN.into();
+    arguments["hostname"] = "web1".into();
+    call(&client, "send-syslog", arguments).await;
+    assert_eq!(receiver.all().await, format!("42 {HEADER}hello").into_bytes());
+
+    let receiver = Stream::tls(&certificates, false).await;
+    let place = json!({ "server": "localhost", "port": receiver.port, "transport": "tls" });
+    let found = call(&client, "test-syslog-target", place).await;
+    assert_eq!(found["tls"]["protocol"], "TLSv1_3");
+    assert_eq!(found["tls"]["fingerprint"].as_str().unwrap().len(), 64);
+}
+
+#[tokio::test]
+async fn strangers_certificates_are_refused() {
+    let (certificates, others) = (Certificates::new("server"), Certificates::new("others"));
+    let client = client(&format!("ca_file = {:?}", others.file("ca.pem"))).await;
+    let receiver = Stream::tls(&certificates, false).await;
+    let arguments = json!({
+        "server": "127.0.0.1", "port": receiver.port, "transport": "tls", "message": "secret",
+    });
+    let text = fail(&client, "send-syslog", arguments).await;
+    assert!(text.contains("no TLS connection"), "{text}");
+    assert!(text.contains("certificate"), "{text}");
+    assert!(!String::from_utf8_lossy(&receiver.all().await).contains("secret"));
+}
+
+#[tokio::test]
+async fn receivers_may_want_to_know_who_we_are() {
+    let certificates = Certificates::new("mutual");
+    let receiver = Stream::tls(&certificates, true).await;
+    let config = format!(
+        "[targets.central]\nserver = \"127.0.0.1\"\nport = {}\ntransport = \"tls\"\n\
+         server_name = \"localhost\"\nca_file = {:?}\nclient_cert = {:?}\nclient_key = {:?}",
+        receiver.port,
+        certificates.file("ca.pem"),
+        certificates.file("cert.pem"),
+        certificates.file("key.pem"),
+    );
+    let client = client(&config).await;
+    let sent = call(&client, "send-syslog", json!({"server": "central", "message": "me"})).await;
+    assert_eq!(sent["target"], format!("central (127.0.0.1:{})", receiver.port));
+    assert!(receiver.all().await.ends_with(b": me"));
+}
+
+#[tokio::test]
+async fn a_receiver_that_refuses_us_is_told() {
+    let certificates = Certificates::new("nobody");
+    let receiver = Stream::tls(&certificates, true).await;
+    let client = client(&format!("ca_file = {:?}", certificates.file("ca.pem"))).await;
+    let arguments = json!({
+        "server": "127.0.0.1", "port": receiver.port, "transport": "tls", "message": "me",
+    });
+    let text = fail(&client, "send-syslog", arguments).await;
+    assert!(text.contains("the receiver broke the connection"), "{text}");
+    receiver.all().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn local_sockets_of_both_kinds() {
+    use tokio::io::AsyncReadExt;
+    use tokio::net::{UnixDatagram, UnixListener};
+    let folder = folder("unix");
+    let client = client("").await;
+    let path = folder.join("log");
+    let arguments = json!({
+        "server": path, "transport": "unix", "message": "hello", "timestamp": WHEN, "procid": "7",
+    });
+    let expected = b"<14>Nov  5 09:30:00 mcp-logger[7]: hello";
+
+    let datagrams = UnixDatagram::bind(&path).unwrap();
+    call(&client, "send-syslog", arguments.clone()).await;
+    let mut buffer = [0; 100];
+    let length = datagrams.recv(&mut buffer).await.unwrap();
+    assert_eq!(&buffer[..length], expected);
+    std::fs::remove_file(&path).unwrap();
+
+    let listener = UnixListener::bind(&path).unwrap();
+    let accepting = async {
+        let mut all = Vec::new();
+        listener.accept().await.unwrap().0.read_to_end(&mut all).await.unwrap();
+        all
+    };
+    let (all, _) = tokio::join!(accepting, call(&client, "send-syslog", arguments.clone()));
+    assert_eq!(all, [expected.as_slice(), b"\0"].concat());
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    let text = fail(&client, "send-syslog", arguments).await;
+    assert!(text.contains("cannot connect over unix"), "{text}");
+}

@@ -1,0 +1,135 @@
+//! Voices: who can speak, and speaking.
+
+mod coeiroink;
+mod espeak;
+mod player;
+mod program;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::coeiroink::Coeiroink;
+use self::espeak::Espeak;
+use self::player::Player;
+
+/// Where voices come from.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Settings {
+    /// Where voices come from
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
+    pub engine: Engine,
+
+    /// Where COEIROINK, or something that answers like it, is
+    #[arg(long, value_name = "URL", default_value = coeiroink::URL)]
+    pub coeiroink_url: String,
+
+    /// What plays the sound that COEIROINK makes: a command that takes a WAV file [default: the
+    /// first of pw-play, paplay, aplay, afplay, ffplay, play that is installed]
+    #[arg(long, value_name = "COMMAND")]
+    pub player: Option<String>,
+
+    /// The program espeak-ng
+    #[arg(long, value_name = "PROGRAM", default_value = espeak::PROGRAM)]
+    pub espeak: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            engine: Engine::default(),
+            coeiroink_url: coeiroink::URL.to_owned(),
+            player: None,
+            espeak: espeak::PROGRAM.to_owned(),
+        }
+    }
+}
+
+/// What makes voices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// COEIROINK if it answers, else espeak-ng
+    #[default]
+    Auto,
+    /// COEIROINK alone
+    Coeiroink,
+    /// espeak-ng alone
+    Espeak,
+}
+
+/// Somebody who can speak.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Operator {
+    pub(crate) name: String,
+    /// What the engine knows it by
+    pub(crate) id: String,
+    /// Ways to speak, the usual one first
+    pub(crate) styles: Vec<Style>,
+    /// What makes the voice
+    pub(crate) engine: Engine,
+}
+
+/// A way to speak.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Style {
+    pub(crate) name: String,
+    /// What the engine knows it by
+    pub(crate) id: i64,
+}
+
+/// Something to say, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Speech<'a> {
+    pub(crate) operator: &'a Operator,
+    pub(crate) style: &'a Style,
+    /// As often as usual: 0.5 is half as fast.
+    pub(crate) speed: f64,
+    pub(crate) text: &'a str,
+}
+
+/// All engines.
+pub(crate) struct Voices {
+    wanted: Engine,
+    coeiroink: Coeiroink,
+    espeak: Espeak,
+}
+
+impl Voices {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            wanted: settings.engine,
+            coeiroink: Coeiroink::new(&settings.coeiroink_url, Player::new(settings.player)),
+            espeak: Espeak::new(settings.espeak),
+        }
+    }
+
+    /// Who can speak now.
+    ///
+    /// # Errors
+    /// When nobody can; says why, and what to do.
+    pub(crate) async fn operators(&self) -> Result<Vec<Operator>, String> {
+        let first = match self.wanted {
+            Engine::Espeak => return self.espeak.operators().await,
+            Engine::Coeiroink => return self.coeiroink.operators().await,
+            Engine::Auto => self.coeiroink.operators().await,
+        };
+        let Err(first) = first else { return first };
+        self.espeak.operators().await.map_err(|second| {
+            format!(
+                "there is no voice: {first}; {second}. Start COEIROINK (or tell where it is, with \
+                 --coeiroink-url), or install espeak-ng"
+            )
+        })
+    }
+
+    /// Speaks, to the end. Dropping it stops the sound.
+    ///
+    /// # Errors
+    /// When it cannot be spoken; says why.
+    pub(crate) async fn speak(&self, speech: Speech<'_>) -> Result<(), String> {
+        match speech.operator.engine {
+            Engine::Espeak => self.espeak.speak(speech).await,
+            Engine::Auto | Engine::Coeiroink => self.coeiroink.speak(speech).await,
+        }
+    }
+}

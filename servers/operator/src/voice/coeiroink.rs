@@ -1,0 +1,94 @@
+//! COEIROINK, or whatever answers like its version 2: speakers as JSON, speech as WAV.
+
+use std::time::Duration;
+
+use bowline_serve::fetch::Fetch;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::player::Player;
+use super::{Engine, Operator, Speech, Style};
+
+/// Where it listens, unless told otherwise.
+pub(super) const URL: &str = "http://127.0.0.1:50032";
+
+/// How many samples a second it is asked for.
+const SAMPLES: u32 = 24_000;
+
+pub(super) struct Coeiroink {
+    url: String,
+    player: Player,
+    /// For the list of speakers, which it has at hand.
+    list: Fetch,
+    /// For speech, which takes it a while to make and is some megabytes.
+    speech: Fetch,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Speaker {
+    speaker_name: String,
+    speaker_uuid: String,
+    styles: Vec<SpeakerStyle>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SpeakerStyle {
+    style_name: String,
+    style_id: i64,
+}
+
+impl Coeiroink {
+    pub(super) fn new(url: &str, player: Player) -> Self {
+        Self {
+            url: url.trim_end_matches('/').to_owned(),
+            player,
+            list: Fetch::new(Duration::from_secs(3), 16 << 20),
+            speech: Fetch::new(Duration::from_secs(60), 32 << 20),
+        }
+    }
+
+    pub(super) async fn operators(&self) -> Result<Vec<Operator>, String> {
+        // Speakers carry their portraits, hence the length.
+        let url = format!("{}/v1/speakers", self.url);
+        let answer = self.list.json(&url).await.map_err(|error| format!("COEIROINK: {error}"))?;
+        let speakers: Vec<Speaker> = serde_json::from_value(answer)
+            .map_err(|error| format!("COEIROINK: {url} answers strangely: {error}"))?;
+        if speakers.is_empty() {
+            return Err(format!("COEIROINK: {url} has no speakers; install one there"));
+        }
+        let with_voice = speakers.into_iter().filter(|speaker| !speaker.styles.is_empty());
+        Ok(with_voice.map(Speaker::into_operator).collect())
+    }
+
+    pub(super) async fn speak(&self, speech: Speech<'_>) -> Result<(), String> {
+        let wanted = json!({
+            "speakerUuid": speech.operator.id,
+            "styleId": speech.style.id,
+            "text": speech.text,
+            "speedScale": speech.speed,
+            "volumeScale": 1.0,
+            "pitchScale": 0.0,
+            "intonationScale": 1.0,
+            "prePhonemeLength": 0.1,
+            "postPhonemeLength": 0.1,
+            "outputSamplingRate": SAMPLES,
+        });
+        let url = format!("{}/v1/synthesis", self.url);
+        let sound = self.speech.post(&url, &wanted).await;
+        self.player.play(&sound.map_err(|error| format!("COEIROINK: {error}"))?).await
+    }
+}
+
+impl Speaker {
+    fn into_operator(self) -> Operator {
+        let styles = self.styles.into_iter();
+        Operator {
+            name: self.speaker_name,
+            id: self.speaker_uuid,
+            styles: styles.map(|it| Style { name: it.style_name, id: it.style_id }).collect(),
+            engine: Engine::Coeiroink,
+        }
+    }
+}
