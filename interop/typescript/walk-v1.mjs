@@ -1,5 +1,5 @@
 // Walks a server with the official TypeScript client, line 1:
-// `node walk-v1.mjs <server command… or URL>`.
+// `node walk-v1.mjs [--suite NAME] <server command… or URL>`.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -10,7 +10,8 @@ import {
     ElicitRequestSchema,
     ListRootsRequestSchema
 } from '@modelcontextprotocol/sdk/types.js';
-import { finish, transport, walk } from './checks.mjs';
+import { finish, parse, transport, walk } from './checks.mjs';
+import { SUITES } from './ready.mjs';
 
 const TRANSPORTS = {
     stdio: StdioClientTransport,
@@ -65,5 +66,5 @@ async function open(server) {
     return peer;
 }
 
-await walk('legacy', process.argv.slice(2), open);
+await walk('legacy', parse(process.argv.slice(2), SUITES), open);
 finish();

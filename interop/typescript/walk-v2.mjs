@@ -1,5 +1,5 @@
 // Walks a server with the official TypeScript client, line 2, in both eras and every revision:
-// `node walk-v2.mjs <server command… or URL>`.
+// `node walk-v2.mjs [--suite NAME] <server command… or URL>`.
 
 import assert from 'node:assert/strict';
 import {
@@ -10,7 +10,8 @@ import {
     SUPPORTED_PROTOCOL_VERSIONS
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { finish, transport, walk } from './checks.mjs';
+import { finish, parse, transport, walk } from './checks.mjs';
+import { SUITES } from './ready.mjs';
 
 const TRANSPORTS = {
     stdio: StdioClientTransport,
@@ -80,8 +81,8 @@ async function watch(client, filter) {
     };
 }
 
-const server = process.argv.slice(2);
-const isSse = server[0].endsWith('/sse');
+const server = parse(process.argv.slice(2), SUITES);
+const isSse = server.target[0].endsWith('/sse');
 // HTTP+SSE is of the first revision; what is between that and the last is walked elsewhere.
 const between = isSse ? [] : ['2025-03-26', '2025-06-18'];
 for (const revision of ['2024-11-05', ...between, '2025-11-25']) {

@@ -1,14 +1,14 @@
-//! Lets the official conformance suite judge a server of ours.
+//! Lets the official conformance suite judge a server and a client of ours.
 //!
-//! `conformance/` holds the server and says which release of the suite; it is installed and run in
-//! `target/conformance`. A warning of the suite is a failure here: what a server should do, ours
-//! does.
+//! `conformance/` holds both and says which release of the suite; it is installed and run in
+//! `target/conformance`. A warning of the suite is a failure here: what a server or a client should
+//! do, ours does.
 
+mod client;
 mod verdict;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use self::verdict::Verdict;
 use crate::install::{Environment, Language};
@@ -63,14 +63,21 @@ pub(crate) fn step(_: &Options) -> Outcome {
     }
 }
 
-fn judge() -> Result<Vec<(&'static Set, Verdict)>, String> {
+fn judge() -> Result<Vec<(&'static str, Verdict)>, String> {
     let suite = Suite::install()?;
     let Ran { ok, output } = run(command("cargo build --quiet --package bowline-conformance"));
     if !ok {
         return Err(output);
     }
-    let server = Server::start("target/debug/conformance-server", "--port", PLACE)?;
-    SETS.iter().map(|set| Ok((set, suite.run(set, &server)?))).collect()
+    let server = Server::start("target/debug/conformance-server", &["--port", "{port}"], PLACE)?;
+    let mut judged = Vec::new();
+    for set in SETS {
+        judged.push((set.name, suite.run(set, &server)?));
+    }
+    let program = std::path::absolute("target/debug/conformance-client");
+    let program = program.map_err(|error| error.to_string())?;
+    judged.push(("client, one by one", client::judge(&suite, &program)?));
+    Ok(judged)
 }
 
 /// The suite, installed.
@@ -80,11 +87,7 @@ struct Suite {
 
 impl Suite {
     fn install() -> Result<Self, String> {
-        fs::create_dir_all(PLACE).map_err(|error| format!("{PLACE}: {error}"))?;
-        for input in SUITE.inputs {
-            fs::copy(Path::new(SUITE.source).join(input), Path::new(PLACE).join(input))
-                .map_err(|error| format!("{input}: {error}"))?;
-        }
+        SUITE.copy(SUITE.inputs)?;
         Ok(Self { node: SUITE.install()? })
     }
 
@@ -92,9 +95,8 @@ impl Suite {
         let results = Path::new(PLACE).join("results").join(set.name.replace([' ', ','], "-"));
         // What an earlier run left there must not count.
         let _ = fs::remove_dir_all(&results);
-        let mut suite = Command::new(&self.node);
-        let program = Path::new(PLACE).join("node_modules/.bin/conformance");
-        suite.arg(program).args(["server", "--url", &server.url("/mcp")]);
+        let mut suite = self.command();
+        suite.args(["server", "--url", &server.url("/mcp")]);
         suite.args(set.arguments.split(' ')).arg("--output-dir").arg(&results);
         let Ran { ok, output } = run(suite);
         let mut verdict = Verdict::read(&results)?;
@@ -103,10 +105,10 @@ impl Suite {
     }
 }
 
-fn outcome(judged: &[(&Set, Verdict)]) -> Outcome {
+fn outcome(judged: &[(&str, Verdict)]) -> Outcome {
     let mut problems: Vec<String> = Vec::new();
     for (set, verdict) in judged {
-        let of_set = verdict.problems.iter().map(|problem| format!("{}: {problem}", set.name));
+        let of_set = verdict.problems.iter().map(|problem| format!("{set}: {problem}"));
         problems.extend(of_set);
     }
     problems.extend(stale(judged));
@@ -121,7 +123,7 @@ fn outcome(judged: &[(&Set, Verdict)]) -> Outcome {
 }
 
 /// Whatever may fail and does not is to be taken off the list.
-fn stale(judged: &[(&Set, Verdict)]) -> Vec<String> {
+fn stale(judged: &[(&str, Verdict)]) -> Vec<String> {
     let excuses = |prefix: &str| {
         judged.iter().flat_map(|(_, verdict)| &verdict.excused).any(|name| name.starts_with(prefix))
     };
@@ -129,7 +131,7 @@ fn stale(judged: &[(&Set, Verdict)]) -> Vec<String> {
     stale.map(|(prefix, why)| format!("`{prefix}` passes, yet may fail ({why})")).collect()
 }
 
-fn table(judged: &[(&Set, Verdict)]) -> String {
+fn table(judged: &[(&str, Verdict)]) -> String {
     let row = |first: &str, cells: [String; 6]| {
         let cells: String = cells.iter().map(|cell| format!("{cell:>11}")).collect();
         format!("    {first:24}{cells}\n")
@@ -141,7 +143,7 @@ fn table(judged: &[(&Set, Verdict)]) -> String {
         let counts = [verdict.passed, verdict.failed, verdict.warned, verdict.skipped];
         let [passed, failed, warned, skipped] = counts.map(|count| count.to_string());
         let not_yet = verdict.excused.len().to_string();
-        table += &row(set.name, [scenarios.to_string(), passed, failed, warned, skipped, not_yet]);
+        table += &row(set, [scenarios.to_string(), passed, failed, warned, skipped, not_yet]);
     }
     table
 }

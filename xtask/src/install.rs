@@ -27,6 +27,17 @@ pub(crate) enum Language {
 }
 
 impl Environment {
+    /// Copies files from `source` to where the packages are or will be.
+    pub(crate) fn copy(&self, files: &[&str]) -> Result<(), String> {
+        let folder = Path::new(self.place).join(self.folder);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for file in files {
+            fs::copy(Path::new(self.source).join(file), folder.join(file))
+                .map_err(|error| format!("{}/{file}: {error}", self.source))?;
+        }
+        Ok(())
+    }
+
     /// Installs the packages, unless they are there. Gives the program that runs scripts with them.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {
         let folder = Path::new(self.place).join(self.folder);

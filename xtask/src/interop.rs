@@ -1,13 +1,17 @@
-//! Lets the official clients of other languages walk a server of ours.
+//! Lets the official clients of other languages walk servers of ours, one with everything and the
+//! ready-made ones, and our client the servers of others.
 //!
-//! `interop/` holds the walks and says which clients; everything is installed and run in
-//! `target/interop`, so that the source tree stays as it is. What is there and unchanged is not
+//! `interop/` holds the walks and says which clients and servers; everything is installed and run
+//! in `target/interop`, so that the source tree stays as it is. What is there and unchanged is not
 //! installed again.
 
-mod walk;
+mod ready;
+mod servers;
+pub(crate) mod walk;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use self::walk::Walked;
@@ -72,48 +76,64 @@ const PEERS: &[Peer] = &[
     },
 ];
 
+/// Builds the server.
+const SERVER: &str = "cargo build --quiet --package bowline --features http --example everything";
+
 /// Transports over HTTP, and where the server has them.
 const OVER_HTTP: &[(&str, &str)] = &[("http", "/mcp"), ("sse", "/sse")];
 
 /// A walk, and what it is called in the table.
 type Named = (String, Walked);
 
-/// Installs the clients, builds the server, and runs all walks.
+/// All walks.
+struct AllWalked {
+    /// Of others' clients, through the server with everything.
+    everything: Vec<Named>,
+    /// Of others' clients, through the ready-made servers.
+    ready: Vec<ready::Walks>,
+    /// Of our client, through others' servers.
+    others: Vec<Named>,
+}
+
+/// Installs clients and servers, builds ours, and runs all walks.
 pub(crate) fn step(_: &Options) -> Outcome {
     match walk_all() {
-        Ok(walked) => outcome(&walked),
+        Ok(walked) => walked.outcome(),
         Err(why) => Outcome::one(false, why),
     }
 }
 
 /// The walks over stdio run all at once, since they wait more than they work. Those over HTTP share
 /// a server, and count what it counts: they run one after the other, but beside the former.
-fn walk_all() -> Result<Vec<Named>, String> {
+fn walk_all() -> Result<AllWalked, String> {
     copy(Path::new(SOURCE), Path::new(PLACE))?;
-    let server = build()?;
+    let server = built(SERVER, "target/debug/examples/everything")?;
+    ready::build()?;
     // One environment after the other, so that no two install the same.
     let installed: Vec<Installed> =
         PEERS.iter().map(|peer| (peer, peer.environment.install())).collect();
-    thread::scope(|scope| {
+    let (everything, ready) = thread::scope(|scope| {
+        let ready = scope.spawn(|| ready::walk_all(&installed));
         let over_http = scope.spawn(|| walk_over_http(&installed, &server));
         let over_stdio: Vec<_> =
-            installed.iter().map(|it| scope.spawn(|| walk_one(it, "stdio", &server))).collect();
+            installed.iter().map(|it| scope.spawn(|| walk_one(it, "stdio", &[&server]))).collect();
         let join = |walk: thread::ScopedJoinHandle<'_, _>| walk.join().expect("no walk panics");
         let mut walked: Vec<Named> = over_stdio.into_iter().map(join).collect();
         walked.extend(over_http.join().expect("no walk panics")?);
-        Ok(walked)
-    })
+        Ok::<_, String>((walked, ready.join().expect("no walk panics")))
+    })?;
+    Ok(AllWalked { everything, ready, others: servers::walk_all()? })
 }
 
 /// A client and what runs its scripts, or why nothing does.
 type Installed = (&'static Peer, Result<PathBuf, String>);
 
 fn walk_over_http(installed: &[Installed], server: &str) -> Result<Vec<Named>, String> {
-    let server = Server::start(server, "http", PLACE)?;
+    let server = Server::start(server, &["http", "{port}"], PLACE)?;
     let mut walked = Vec::new();
     for (transport, path) in OVER_HTTP {
         for it in installed {
-            walked.push(walk_one(it, transport, &server.url(path)));
+            walked.push(walk_one(it, transport, &[&server.url(path)]));
         }
     }
     if let Err(why) = server.stop() {
@@ -122,25 +142,41 @@ fn walk_over_http(installed: &[Installed], server: &str) -> Result<Vec<Named>, S
     Ok(walked)
 }
 
-/// Walks the server that a command or a URL names.
-fn walk_one((peer, program): &Installed, transport: &str, server: &str) -> Named {
+/// Walks the server that the arguments name.
+fn walk_one((peer, program): &Installed, transport: &str, arguments: &[&str]) -> Named {
     let walked = match program {
-        Ok(program) => walk::walk(program, peer.script, server),
+        Ok(program) => {
+            let mut walk = Command::new(program);
+            walk.arg(Path::new(PLACE).join(peer.script)).args(arguments);
+            walk::walk(walk)
+        }
         Err(why) => Walked::not_at_all(why.clone()),
     };
     (format!("{peer} {transport}"), walked)
 }
 
-fn outcome(walked: &[Named]) -> Outcome {
-    let passed: u64 = walked.iter().map(|(_, walked)| walked.passed()).sum();
-    let failed = walked.iter().map(|(_, walked)| walked.failed()).sum();
-    let failures = walked.iter().filter(|(_, walked)| walked.failed() > 0);
-    Outcome {
-        passed,
-        failed,
-        note: format!("{passed} checks in {} walks", walked.len()),
-        output: failures.map(|(name, walked)| format!("{name}:\n{}\n", walked.said)).collect(),
-        table: walk::table(walked),
+impl AllWalked {
+    fn outcome(&self) -> Outcome {
+        let ready = || self.ready.iter().flat_map(|(_, walks)| walks);
+        let all = || self.everything.iter().chain(ready()).chain(&self.others);
+        let sum = |count: fn(&Walked) -> u64| all().map(|(_, walked)| count(walked)).sum::<u64>();
+        let (passed, lacking) = (sum(Walked::passed), sum(Walked::lacking));
+        let failures = all().filter(|(_, walked)| walked.failed() > 0);
+        let walks = all().count();
+        Outcome {
+            passed,
+            failed: sum(Walked::failed),
+            note: format!("{passed} checks in {walks} walks, {lacking} known lacks of others"),
+            output: failures.map(|(name, walked)| format!("{name}:\n{}\n", walked.said)).collect(),
+            table: [
+                "    clients of others\n",
+                &walk::table(&self.everything),
+                &ready::table(&self.ready),
+                "\n    servers of others\n",
+                &walk::table(&self.others),
+            ]
+            .concat(),
+        }
     }
 }
 
@@ -160,27 +196,30 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the server; gives its path, which holds wherever a walk runs.
-fn build() -> Result<String, String> {
-    let Ran { ok, output } =
-        run(command("cargo build --quiet --package bowline --features http --example everything"));
+/// Builds something; gives its path, which holds wherever a walk runs.
+fn built(line: &str, path: &str) -> Result<String, String> {
+    let Ran { ok, output } = run(command(line));
     if !ok {
         return Err(output);
     }
-    let path = fs::canonicalize("target/debug/examples/everything");
-    path.map(|path| path.to_string_lossy().into_owned()).map_err(|error| error.to_string())
+    let path = fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 impl std::fmt::Display for Peer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (file, before) = self.version;
-        let text = fs::read_to_string(Path::new(SOURCE).join(file)).unwrap_or_default();
-        write!(f, "{} {}", self.language, version(&text, before).unwrap_or("?"))
+        write!(f, "{} {}", self.language, version(file, before))
     }
 }
 
-/// The version that stands behind `before`.
-fn version<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+/// The version that stands behind `before` in a file.
+fn version(file: &str, before: &str) -> String {
+    let text = fs::read_to_string(Path::new(SOURCE).join(file)).unwrap_or_default();
+    read_version(&text, before).unwrap_or("?").to_owned()
+}
+
+fn read_version<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(before)?;
     rest.split(['"', '\n']).next()
 }
@@ -191,8 +230,8 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_where_they_are_pinned() {
-        assert_eq!(version("# x\nmcp==1.30.0\nother==2\n", "mcp=="), Some("1.30.0"));
-        assert_eq!(version(r#"{"a": "2.4.0", "b": 1}"#, r#""a": ""#), Some("2.4.0"));
-        assert_eq!(version("", "mcp=="), None);
+        assert_eq!(read_version("# x\nmcp==1.30.0\nother==2\n", "mcp=="), Some("1.30.0"));
+        assert_eq!(read_version(r#"{"a": "2.4.0", "b": 1}"#, r#""a": ""#), Some("2.4.0"));
+        assert_eq!(read_version("", "mcp=="), None);
     }
 }

@@ -8,6 +8,7 @@
     reason = "commands for people: what they print is what they are for"
 )]
 
+mod auth;
 mod conformance;
 mod fuzz;
 mod install;
@@ -15,6 +16,7 @@ mod interop;
 mod need;
 mod options;
 mod process;
+mod rsyslog;
 mod server;
 mod step;
 mod steps;
@@ -70,8 +72,14 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "interop",
         takes: &[],
-        about: "the official TypeScript and Python clients walk a server; installs them",
+        about: "clients of others walk our servers, our client walks theirs; installs them",
         steps: &[steps::INTEROP],
+    },
+    Command {
+        name: "auth",
+        takes: &[],
+        about: "our server and client with an authorization server of another maker; installs it",
+        steps: &[steps::AUTH],
     },
     Command {
         name: "conformance",

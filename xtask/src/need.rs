@@ -80,7 +80,7 @@ impl How {
     }
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let Ran { ok, output } = run(command("id -u"));
     ok && output.lines().last() == Some("0")
 }

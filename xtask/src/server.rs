@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How often to look whether a server does what it is to do: 10 seconds in all, which is longer
-/// than one gives its clients when it ends.
-const LOOKS: u32 = 200;
+/// How often to look whether a server does what it is to do: 30 seconds in all, which is longer
+/// than one gives its clients when it ends, and than an interpreter takes to start beside others.
+const LOOKS: u32 = 600;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that ends when this is dropped.
@@ -19,20 +19,30 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it on a free port, which is the argument after `option`, and waits until it listens.
-    /// What it says goes to a file in `folder`.
-    pub(crate) fn start(program: &str, option: &str, folder: &str) -> Result<Self, String> {
-        let said = |error: std::io::Error| format!("{program}: {error}");
-        let log = Path::new(folder).join("server.log");
-        let file = File::create(&log).map_err(said)?;
+    /// Starts it on a free port, which takes the place of `{port}` in its arguments, and waits
+    /// until it listens. What it says goes to a file in `folder`, named after it.
+    pub(crate) fn start(program: &str, arguments: &[&str], folder: &str) -> Result<Self, String> {
+        let name = Path::new(program).file_name().unwrap_or_default();
+        let log = Path::new(folder).join(name).with_extension("log");
+        Self::launch(&log, |port| {
+            let mut command = Command::new(program);
+            command.args(arguments.iter().map(|it| it.replace("{port}", &port.to_string())));
+            command
+        })
+    }
+
+    /// Starts what `command` makes of a free port, and waits until it listens. What it says goes to
+    /// the file `log`.
+    pub(crate) fn launch(log: &Path, command: impl Fn(u16) -> Command) -> Result<Self, String> {
+        let said = |error: std::io::Error| format!("{}: {error}", log.display());
+        let file = File::create(log).map_err(said)?;
         let port = free_port().map_err(said)?;
-        let child = Command::new(program)
-            .args([option, &port.to_string()])
-            .stdout(file.try_clone().map_err(said)?)
-            .stderr(file)
-            .spawn()
-            .map_err(said)?;
-        let mut server = Self { child, port };
+        let mut command = command(port);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let said = |error: std::io::Error| format!("{program}: {error}");
+        // It may look whether somebody is there.
+        command.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
+        let mut server = Self { child: command.spawn().map_err(said)?, port };
         for _ in 0..LOOKS {
             if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
                 return Ok(server);

@@ -6,11 +6,11 @@ use crate::need::{How, need};
 use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
-use crate::{conformance, fuzz, interop, tidy};
+use crate::{auth, conformance, fuzz, interop, rsyslog, tidy};
 
 /// What a change must pass, quickest answers first.
 pub(crate) const TEST: &[Step] =
-    &[FMT, TIDY, CLIPPY, UNIT, BARE, DOCTEST, DOC, CONFORMANCE, INTEROP, FUZZ];
+    &[FMT, TIDY, CLIPPY, UNIT, BARE, DOCTEST, DOC, CONFORMANCE, INTEROP, AUTH, FUZZ];
 
 pub(crate) const FMT: Step =
     Step { name: "fmt", needs: &[need("cargo-fmt", How::Component("rustfmt"))], run: fmt };
@@ -25,21 +25,34 @@ pub(crate) const CLIPPY: Step = Step {
 pub(crate) const UNIT: Step = Step {
     name: "unit",
     needs: &[],
-    run: |_| tests("test --workspace --all-features --no-fail-fast --tests --examples"),
+    run: |_| {
+        // Some are the servers that tests start. `cargo test --examples` would build their tests.
+        let examples = cargo("build --workspace --all-features --quiet --examples");
+        if !examples.ok {
+            return examples.into();
+        }
+        let mut cargo = cargo_command("test --workspace --all-features --no-fail-fast --tests");
+        rsyslog::tell(&mut cargo);
+        tests(cargo)
+    },
 };
 
 /// The protocol crate with everything that can be turned off turned off.
 pub(crate) const BARE: Step = Step {
     name: "bare",
     needs: &[],
-    run: |_| tests("test --package bowline-proto --no-default-features --no-fail-fast --tests"),
+    run: |_| {
+        tests(cargo_command(
+            "test --package bowline-proto --no-default-features --no-fail-fast --tests",
+        ))
+    },
 };
 
 /// Examples in the documentation.
 pub(crate) const DOCTEST: Step = Step {
     name: "doctest",
     needs: &[],
-    run: |_| tests("test --workspace --all-features --no-fail-fast --doc"),
+    run: |_| tests(cargo_command("test --workspace --all-features --no-fail-fast --doc")),
 };
 
 pub(crate) const DOC: Step = Step {
@@ -62,7 +75,8 @@ pub(crate) const CONFORMANCE: Step = Step {
     run: conformance::step,
 };
 
-/// The official clients of other languages, against a server of ours.
+/// The official clients of other languages, against a server of ours; servers of others, against
+/// our client.
 pub(crate) const INTEROP: Step = Step {
     name: "interop",
     needs: &[
@@ -73,6 +87,13 @@ pub(crate) const INTEROP: Step = Step {
         need("python3 -m ensurepip", How::Package("python3-venv")),
     ],
     run: interop::step,
+};
+
+/// An authorization server of another maker, between a server and a client of ours.
+pub(crate) const AUTH: Step = Step {
+    name: "auth",
+    needs: &[need("node", How::Package("nodejs")), need("npm", How::Package("npm"))],
+    run: auth::step,
 };
 
 pub(crate) const FUZZ: Step = Step {
@@ -96,7 +117,10 @@ fn cargo_command(arguments: &str) -> Command {
 fn fmt(_: &Options) -> Outcome {
     let here = cargo("fmt --all --check -- --color never");
     let fuzz = cargo("fmt --manifest-path fuzz/Cargo.toml --check -- --color never");
-    Outcome::one(here.ok && fuzz.ok, here.output + &fuzz.output)
+    let rmcp =
+        cargo("fmt --manifest-path interop/servers/rmcp/Cargo.toml --check -- --color never");
+    let is_ok = here.ok && fuzz.ok && rmcp.ok;
+    Outcome::one(is_ok, here.output + &fuzz.output + &rmcp.output)
 }
 
 fn deny(options: &Options) -> Outcome {
@@ -107,8 +131,8 @@ fn deny(options: &Options) -> Outcome {
     run(cargo).into()
 }
 
-fn tests(arguments: &str) -> Outcome {
-    let Ran { ok, output } = cargo(arguments);
+fn tests(cargo: Command) -> Outcome {
+    let Ran { ok, output } = run(cargo);
     let (passed, failed, ignored) = count(&output);
     let mut note = format!("{passed} passed");
     for (count, what) in [(failed, "failed"), (ignored, "ignored")] {

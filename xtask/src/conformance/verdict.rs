@@ -41,7 +41,7 @@ impl Verdict {
     }
 
     /// Adds one scenario.
-    fn add(&mut self, scenario: &str, checks: &str) {
+    pub(super) fn add(&mut self, scenario: &str, checks: &str) {
         self.scenarios += 1;
         let checks = parse(checks);
         let may_fail = NOT_YET.iter().any(|(prefix, _)| scenario.starts_with(prefix));

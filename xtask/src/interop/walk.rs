@@ -1,24 +1,21 @@
-//! One client's walk through the server, and the table of all of them.
+//! One client's walk through a server, and the table of all of them.
 
-use std::path::Path;
+use std::process::Command;
 
-use super::PLACE;
-use crate::process::{Ran, command, run};
+use crate::process::{Ran, run};
 
 /// What a client found. Each of its connections makes the same checks, in a mode of its own.
-pub(super) struct Walked {
+pub(crate) struct Walked {
     /// Checks with their verdicts, in order.
     checks: Vec<(String, bool)>,
     /// Whether the walk ended before it had said how it went.
     is_broken: bool,
     /// Everything that was said.
-    pub(super) said: String,
+    pub(crate) said: String,
 }
 
-/// Runs a walk to its end, through the server that a command or a URL names.
-pub(super) fn walk(program: &Path, script: &str, server: &str) -> Walked {
-    let mut walk = command(&program.to_string_lossy());
-    walk.arg(Path::new(PLACE).join(script)).arg(server);
+/// Runs a walk to its end.
+pub(crate) fn walk(walk: Command) -> Walked {
     let Ran { ok, output } = run(walk);
     let checks: Vec<_> = output.lines().filter_map(read).collect();
     let has_failed = checks.iter().any(|(_, ok)| !ok);
@@ -28,16 +25,26 @@ pub(super) fn walk(program: &Path, script: &str, server: &str) -> Walked {
 
 impl Walked {
     /// A walk that could not begin.
-    pub(super) fn not_at_all(why: String) -> Self {
+    pub(crate) fn not_at_all(why: String) -> Self {
         Self { checks: Vec::new(), is_broken: true, said: why }
     }
 
-    pub(super) fn passed(&self) -> u64 {
+    pub(crate) fn passed(&self) -> u64 {
         self.checks.iter().filter(|(_, ok)| *ok).count() as u64
     }
 
-    pub(super) fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.checks.len() as u64 - self.passed() + u64::from(self.is_broken)
+    }
+
+    /// What the server is known to lack.
+    pub(super) fn lacking(&self) -> u64 {
+        self.said.lines().filter(|line| line.starts_with("lacks ")).count() as u64
+    }
+
+    /// How many checks passed, of how many were made.
+    pub(super) fn sum(&self) -> String {
+        format!("{}/{}", self.passed(), self.passed() + self.failed())
     }
 
     /// How often a check passed, of how often it was made.
@@ -49,7 +56,7 @@ impl Walked {
     }
 }
 
-/// `ok <mode> <check>` or `not ok <mode> <check>: <reason>`.
+/// `ok <mode> <check>` or `not ok <mode> <check>: <reason>`; what a server lacks is neither.
 fn read(line: &str) -> Option<(String, bool)> {
     let (rest, ok) = match line.strip_prefix("not ok ") {
         Some(rest) => (rest, false),
@@ -60,7 +67,7 @@ fn read(line: &str) -> Option<(String, bool)> {
 }
 
 /// A line for each check, a column for each walk. Its name is above it, a word a line.
-pub(super) fn table(walked: &[(String, Walked)]) -> String {
+pub(crate) fn table(walked: &[(String, Walked)]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in walked.iter().flat_map(|(_, walked)| &walked.checks) {
         if !names.contains(&name.as_str()) {
@@ -72,7 +79,8 @@ pub(super) fn table(walked: &[(String, Walked)]) -> String {
         format!("    {first:18}{cells}\n")
     };
     let mut table = String::new();
-    for line in 0..3 {
+    let words = |(name, _): &(String, Walked)| name.split(' ').count();
+    for line in 0..walked.iter().map(words).max().unwrap_or(0) {
         let word = |name: &str| name.split(' ').nth(line).unwrap_or_default().to_owned();
         table += &row("", walked.iter().map(|(name, _)| word(name)).collect());
     }
@@ -92,10 +100,9 @@ mod tests {
 
     #[test]
     fn checks_are_counted_by_name() {
-        let said =
-            "$ node walk\nok auto call\nnot ok legacy call: too late: 5 s\nok auto end\nwhat";
+        let said = "$ node walk\nok auto call\nnot ok legacy call: late: 5 s\nok auto end\nlacks auto x: y";
         let walked = walked(said, false);
-        assert_eq!((walked.passed(), walked.failed()), (2, 1));
+        assert_eq!((walked.passed(), walked.failed(), walked.lacking()), (2, 1, 1));
         let cells = ["call", "end", "other"].map(|name| walked.cell(name));
         assert_eq!(cells, ["1/2", "1/1", "-"]);
         let table = table(&[("python 1 stdio".to_owned(), walked)]);

@@ -1,0 +1,90 @@
+//! What the server keeps: for the process, and for one session.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::LoggingLevel;
+use tokio::sync::broadcast;
+
+/// The resource that changes.
+pub const COUNTER: &str = "test://counter";
+
+/// What the process counts, for all of its sessions.
+pub struct State {
+    pub touched: AtomicU64,
+    pub abandoned: AtomicU64,
+    pub ended: AtomicU64,
+    pub has_extra: AtomicBool,
+    /// For those who listen, in the modern era.
+    pub changes: broadcast::Sender<Change>,
+    /// Receivers for those who will listen. The SDK tells a client that it is heard before it lets
+    /// the server listen, and nothing may be lost between.
+    pub listeners: Mutex<VecDeque<broadcast::Receiver<Change>>>,
+}
+
+/// Something changed.
+#[derive(Clone, Copy)]
+pub enum Change {
+    Counter,
+    Tools,
+}
+
+impl State {
+    pub fn new() -> Self {
+        Self {
+            touched: AtomicU64::new(0),
+            abandoned: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            has_extra: AtomicBool::new(false),
+            changes: broadcast::Sender::new(16),
+            listeners: Mutex::default(),
+        }
+    }
+
+    /// Hears changes from now on, for whoever takes it.
+    pub fn begin_listening(&self) {
+        let changes = self.changes.subscribe();
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push_back(changes);
+    }
+
+    /// Changes since somebody began to listen.
+    pub fn listen(&self) -> broadcast::Receiver<Change> {
+        let begun = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        begun.unwrap_or_else(|| self.changes.subscribe())
+    }
+}
+
+/// The server of one session, or of one request.
+pub struct Interop {
+    pub state: Arc<State>,
+    level: Mutex<LoggingLevel>,
+    wanted: Mutex<HashSet<String>>,
+}
+
+impl Interop {
+    pub fn new(state: Arc<State>) -> Self {
+        Self { state, level: Mutex::new(LoggingLevel::Debug), wanted: Mutex::default() }
+    }
+
+    pub fn log_level(&self) -> LoggingLevel {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_log_level(&self, level: LoggingLevel) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    /// Whether the session is to be told of changes, in the legacy era.
+    pub fn wants(&self, uri: &str) -> bool {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+    }
+
+    pub fn want(&self, uri: String, is_wanted: bool) {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        match is_wanted {
+            true => wanted.insert(uri),
+            false => wanted.remove(&uri),
+        };
+    }
+}

@@ -1,0 +1,94 @@
+// A server with the official TypeScript SDK, line 1: `node server-v1.mjs stdio`, or
+// `node server-v1.mjs http <port>`.
+
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
+import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+    CreateMessageResultSchema,
+    ElicitResultSchema,
+    ListRootsResultSchema,
+    SubscribeRequestSchema,
+    UnsubscribeRequestSchema
+} from '@modelcontextprotocol/sdk/types.js';
+import { answered, COUNTER, counts, FORM, furnish, place, prompt, QUESTION, rooted, sampled } from './parts.mjs';
+
+/** A server for one client. */
+function build() {
+    const capabilities = { logging: {}, resources: { subscribe: true } };
+    const options = { capabilities, instructions: 'Try every tool once.' };
+    const server = new McpServer({ name: 'interop', version: '1.0.0' }, options);
+    const wanted = new Set();
+    server.server.setRequestHandler(SubscribeRequestSchema, async ({ params }) => {
+        wanted.add(params.uri);
+        return {};
+    });
+    server.server.setRequestHandler(UnsubscribeRequestSchema, async ({ params }) => {
+        wanted.delete(params.uri);
+        return {};
+    });
+    furnish(server, {
+        completable,
+        ResourceTemplate,
+        shape: schema => schema.shape,
+        signal: ({ signal }) => signal,
+        async report({ _meta, sendNotification }, progress) {
+            if (_meta?.progressToken !== undefined) {
+                const params = { progressToken: _meta.progressToken, ...progress };
+                await sendNotification({ method: 'notifications/progress', params });
+            }
+        },
+        log: ({ sessionId }, level, data) => server.sendLoggingMessage({ level, data }, sessionId),
+        async ask({ sendRequest }) {
+            const params = { message: QUESTION, requestedSchema: FORM };
+            return answered(await sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema));
+        },
+        async sample({ sendRequest }, message) {
+            const request = { method: 'sampling/createMessage', params: prompt(message) };
+            return sampled(await sendRequest(request, CreateMessageResultSchema));
+        },
+        async roots({ sendRequest }) {
+            return rooted(await sendRequest({ method: 'roots/list' }, ListRootsResultSchema));
+        },
+        async touched() {
+            if (wanted.has(COUNTER)) {
+                await server.server.sendResourceUpdated({ uri: COUNTER });
+            }
+        }
+    });
+    return server;
+}
+
+const sessions = new Map();
+
+async function open() {
+    const transport = new StreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: id => sessions.set(id, transport),
+        onsessionclosed: id => {
+            counts.ended += 1;
+            sessions.delete(id);
+        }
+    });
+    await build().connect(transport);
+    return transport;
+}
+
+const port = place();
+if (port === undefined) {
+    await build().connect(new StdioServerTransport());
+} else {
+    const listener = createServer(async (request, response) => {
+        const id = request.headers['mcp-session-id'];
+        const transport = id === undefined ? await open() : sessions.get(id);
+        if (transport === undefined) {
+            response.writeHead(404).end();
+            return;
+        }
+        await transport.handleRequest(request, response);
+    });
+    listener.listen(port, '127.0.0.1');
+}

@@ -1,0 +1,93 @@
+//! Checks, and how they are told.
+
+use std::error::Error;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use bowline::Revision;
+use tokio::time::timeout;
+
+use crate::Mode;
+use crate::lacks::find_lack;
+
+/// How a check went.
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// A check, and the first revision that has what it tries.
+pub(crate) type Named = (&'static str, Option<Revision>);
+
+/// How long a check may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long one may take that is known to fail.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tells how the checks of one walk went.
+pub(crate) struct Report<'a> {
+    server: &'a str,
+    transport: &'a str,
+    mode: Mode,
+    has_failed: bool,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(server: &'a str, transport: &'a str, mode: Mode) -> Self {
+        Self { server, transport, mode, has_failed: false }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Makes a check. What a server is known to lack must fail: a lack that is none any more is to
+    /// be taken off the list.
+    pub(crate) async fn check(&mut self, name: &str, work: impl Future<Output = Outcome>) {
+        let lack = find_lack(self.server, self.transport, self.mode.revision, name);
+        let patience = if lack.is_some() { SHORT_PATIENCE } else { PATIENCE };
+        let outcome = match timeout(patience, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err("took too long".into()),
+        };
+        let mode = self.mode.name();
+        match (outcome, lack) {
+            (Ok(()), None) => println!("ok {mode} {name}"),
+            (Err(_), Some(reason)) => println!("lacks {mode} {name}: {reason}"),
+            (Ok(()), Some(reason)) => {
+                self.has_failed = true;
+                println!("not ok {mode} {name}: passes, though it is known that {reason}");
+            }
+            (Err(error), None) => {
+                self.has_failed = true;
+                let reason = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+                println!("not ok {mode} {name}: {reason}");
+            }
+        }
+    }
+}
+
+/// Fails unless both are the same.
+pub(crate) fn same<T: PartialEq + Debug + ?Sized>(what: &str, found: &T, wanted: &T) -> Outcome {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(format!("{what}: {found:?}, wanted {wanted:?}").into()),
+    }
+}
+
+/// Fails unless it is so.
+pub(crate) fn is_so(what: &str, it_is: bool) -> Outcome {
+    match it_is {
+        true => Ok(()),
+        false => Err(what.into()),
+    }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until<F: Future<Output = Outcome<bool>>>(is_so: impl Fn() -> F) -> Outcome {
+    while !is_so().await? {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! What servers are known to lack, and why.
+
+use bowline::Revision;
+
+/// Checks that fail, and would not if the server were another.
+struct Lack {
+    server: &'static str,
+    transports: &'static [&'static str],
+    revisions: fn(Revision) -> bool,
+    checks: &'static [&'static str],
+    reason: &'static str,
+}
+
+const ALL: &[&str] = &["stdio", "http", "sse"];
+
+const LACKS: &[Lack] = &[
+    Lack {
+        server: "typescript-1",
+        transports: ALL,
+        revisions: |_| true,
+        checks: &["list-pages"],
+        reason: "the SDK puts a list on one page, whatever its length",
+    },
+    Lack {
+        server: "typescript-2",
+        transports: ALL,
+        revisions: |_| true,
+        checks: &["list-pages"],
+        reason: "the SDK puts a list on one page, whatever its length",
+    },
+    Lack {
+        server: "fastmcp",
+        transports: ALL,
+        revisions: |_| true,
+        checks: &["resource-updated"],
+        reason: "FastMCP has no subscriptions to resources",
+    },
+    Lack {
+        server: "fastmcp",
+        transports: ALL,
+        revisions: Revision::is_modern,
+        checks: &["tools-changed"],
+        reason: "FastMCP does not serve subscriptions/listen",
+    },
+];
+
+/// Why a check is known to fail, if it is.
+pub(crate) fn find_lack(
+    server: &str,
+    transport: &str,
+    revision: Revision,
+    check: &str,
+) -> Option<&'static str> {
+    let lack = LACKS.iter().find(|lack| {
+        lack.server == server
+            && lack.transports.contains(&transport)
+            && (lack.revisions)(revision)
+            && lack.checks.contains(&check)
+    });
+    lack.map(|lack| lack.reason)
+}
