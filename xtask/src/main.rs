@@ -90,7 +90,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "fuzz",
         takes: &[options::TARGET, options::SECONDS],
-        about: "fuzz one target or all of them, 20 seconds each",
+        about: "fuzz one target or all of them, 10 seconds each",
         steps: &[steps::FUZZ],
     },
     Command {

@@ -17,7 +17,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { target: None, seconds: 20, advisories: false }
+        Self { target: None, seconds: 10, advisories: false }
     }
 }
 
