@@ -206,26 +206,7 @@ impl HttpService {
         if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
             return reply;
         }
-        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started = dispatch::start(&dispatch::Request {
-            core: &self.inner.core,
-            id: request.id.clone(),
-            method: &request.method,
-            params: request.params,
-            caller,
-            outbox: &outbox,
-            session: None,
-            headers: None,
-        });
-        match started {
-            Started::Done(outcome) => {
-                reply::outcome(&self.inner.core, &request.id, revision, outcome, RaisedBy::Dispatch)
-            }
-            Started::Running(running) => {
-                let work = stream::Work::new(running);
-                self.run_alone(request.id.clone(), revision, outbox, work).await
-            }
-        }
+        self.answer_alone(request, caller, revision, None).await
     }
 
     /// A client of which nothing is known but who it is.

@@ -25,7 +25,7 @@ use super::reply::{self, Reply};
 use super::service::{HttpService, Slot, Stopped};
 use super::stream::{Streaming, Ticker, Work, encode_event};
 use crate::Principal;
-use crate::server::{Core, Outbox, Sink, Started, dispatch, legacy, listen};
+use crate::server::{Caller, Core, Outbox, Sink, Started, dispatch, legacy, listen};
 
 impl HttpService {
     /// Serves a modern request.
@@ -62,6 +62,17 @@ impl HttpService {
                 Err(error) => refused(&error),
             };
         }
+        self.answer_alone(request, caller, revision, Some(headers)).await
+    }
+
+    /// Serves a request that belongs to no session, by the task that read it.
+    pub(super) async fn answer_alone(
+        &self,
+        request: &Request<'_>,
+        caller: Arc<Caller>,
+        revision: Revision,
+        headers: Option<&HeaderMap>,
+    ) -> Reply {
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
@@ -71,7 +82,7 @@ impl HttpService {
             caller,
             outbox: &outbox,
             session: None,
-            headers: Some(headers),
+            headers,
         });
         match started {
             Started::Done(outcome) => {
@@ -83,7 +94,7 @@ impl HttpService {
         }
     }
 
-    pub(super) async fn run_alone(
+    async fn run_alone(
         &self,
         id: Id,
         revision: Revision,
