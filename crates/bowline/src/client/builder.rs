@@ -11,7 +11,7 @@ use bowline_proto::model::{
 use bowline_proto::session::Preference;
 use tokio::sync::{oneshot, watch};
 
-use super::error::OpenError;
+use super::error::{OpenError, causes};
 use super::handlers::{FormAnswer, Handlers, UrlAnswer, handler};
 use super::limits::{ClientLimits, Timeouts};
 use super::notification::{Fault, Notification};
@@ -211,7 +211,7 @@ impl ClientBuilder {
             Place::Command(command) => Source::Command(command),
             Place::Stream(once) => Source::Once(Some(once)),
             Place::Server(server) => {
-                let core = server.build().map_err(|error| OpenError::Serve(describe(&error)))?;
+                let core = server.build().map_err(|error| OpenError::Serve(causes(&error)))?;
                 let (ours, theirs) = tokio::io::duplex(64 << 10);
                 let (reader, writer) = tokio::io::split(ours);
                 let server = tokio::spawn(async move {
@@ -258,11 +258,4 @@ async fn wait_for_open(
     let gone = || Err(OpenError::Target("the connection's task ended".to_owned()));
     outcome.await.unwrap_or_else(|_| gone())?;
     Ok(client)
-}
-
-fn describe(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
 }

@@ -22,7 +22,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use self::session::Session;
-use super::error::{CloseReason, OpenError};
+use super::error::{CloseReason, OpenError, causes};
 use super::handshake::{Search, Stop};
 use super::shared::{Link, Shared};
 use super::state::Phase;
@@ -142,7 +142,7 @@ impl HttpLink {
         }
         // Every call keeps its own time.
         let web = web.header_timeout(None).build();
-        let web = web.map_err(|error| wrong(request::causes(&error)))?;
+        let web = web.map_err(|error| wrong(causes(&error)))?;
         Ok(Arc::new(Self {
             web,
             url: uri,

@@ -15,10 +15,9 @@ use bowline_proto::model::{
 use futures_core::Stream;
 
 use super::Client;
-use super::call::CallOptions;
+use super::call::{CallOptions, building};
 use super::error::CallError;
 use super::notification::Boxed;
-use super::outgoing::Outgoing;
 use super::shared::Shared;
 
 /// A method that lists something in pages.
@@ -166,8 +165,7 @@ impl<M: Listing> Items<M> {
         let options = self.options.clone();
         Box::pin(async move {
             let params = PaginatedParams { cursor, meta: RequestMeta::default() };
-            let build = Box::new(move |revision| Outgoing::typed::<M>(params, revision));
-            client.shared.call::<M>(build, options).await
+            client.shared.call::<M>(building::<M>(params), options).await
         })
     }
 

@@ -26,8 +26,8 @@ use super::trace::TraceContext;
 #[derive(Debug, Clone)]
 pub(super) struct Outgoing {
     pub(super) method: Cow<'static, str>,
-    /// The members of `params` but `_meta`, with commas between them.
-    members: String,
+    /// `params` without `_meta`: an object.
+    params: String,
     /// The members of `_meta` that the caller set.
     meta: Vec<(String, String)>,
 }
@@ -101,13 +101,13 @@ impl Outgoing {
         params.adapt(revision)?;
         let own = std::mem::take(params.meta_mut());
         let unsendable = |error: serde_json::Error| CallError::unsendable(M::NAME, error);
-        let members = serde_json::to_string(&params).map_err(unsendable)?;
+        let params = serde_json::to_string(&params).map_err(unsendable)?;
         let meta = match own.is_empty() {
             true => Vec::new(),
             false => split_meta(&serde_json::to_string(&own).map_err(unsendable)?)
                 .map_err(|problem| CallError::unsendable(M::NAME, problem))?,
         };
-        Ok(Self { method: Cow::Borrowed(M::NAME), members: without_braces(&members), meta })
+        Ok(Self { method: Cow::Borrowed(M::NAME), params, meta })
     }
 
     /// A call that only its sender knows.
@@ -116,44 +116,48 @@ impl Outgoing {
         let all: RawMembers<'_> = params
             .parse()
             .map_err(|error| unsendable(format!("params must be an object: {error}")))?;
-        let mut members = String::new();
+        let mut object = String::from("{");
         let mut meta = Vec::new();
         for (key, value) in all.iter() {
             match key {
                 "_meta" => meta = split_meta(value.get()).map_err(unsendable)?,
                 _ => {
-                    let comma = if members.is_empty() { "" } else { "," };
-                    members.push_str(&format!("{comma}{}:{value}", text(key)));
+                    let comma = if object.len() == 1 { "" } else { "," };
+                    object.push_str(&format!("{comma}{}:{value}", text(key)));
                 }
             }
         }
-        Ok(Self { method: Cow::Owned(method.to_owned()), members, meta })
+        object.push('}');
+        Ok(Self { method: Cow::Owned(method.to_owned()), params: object, meta })
     }
 
-    /// The text of the parameters without `_meta`: what a cache knows the call by.
+    /// The members of the parameters but `_meta`, with commas between them: what a cache knows the
+    /// call by.
     pub(super) fn members(&self) -> &str {
-        &self.members
+        // An object that `serde_json` wrote, or `raw` did, without blanks around it.
+        &self.params[1..self.params.len() - 1]
     }
 
-    /// A member of the parameters, as its exact text.
+    /// The parameters but `_meta`, not read yet.
     #[cfg(feature = "client-http")]
-    pub(super) fn find(&self, name: &str) -> Option<Json> {
-        let object = format!("{{{}}}", self.members);
-        let members: RawMembers<'_> = serde_json::from_str(&object).ok()?;
-        members.get(name).map(Json::copy_of)
+    pub(super) fn params(&self) -> RawMembers<'_> {
+        serde_json::from_str(&self.params).unwrap_or_default()
     }
 
     /// Appends the request, without a line break in or after it.
     pub(super) fn encode(&self, out: &mut Vec<u8>, id: &Id, round: &Round, beside: &Beside<'_>) {
         let has_meta = !self.meta.is_empty() || beside.is_something();
-        if self.members.is_empty() && !has_meta && round.answers.is_none() && round.state.is_none()
+        if self.members().is_empty()
+            && !has_meta
+            && round.answers.is_none()
+            && round.state.is_none()
         {
             encode_request::<()>(out, id, &self.method, None).expect("a name has a JSON form");
             return;
         }
         encode_request_with(out, id, &self.method, |out| {
             let mut params = Object::open(out);
-            params.members(&self.members);
+            params.members(self.members());
             if let Some(answers) = &round.answers {
                 params.member("inputResponses", answers);
             }
@@ -251,11 +255,6 @@ fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 
 fn text<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("names, numbers and declarations have a JSON form")
-}
-
-fn without_braces(object: &str) -> String {
-    let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    inner.unwrap_or_default().to_owned()
 }
 
 fn split_meta(object: &str) -> Result<Vec<(String, String)>, String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring::rand::{SecureRandom, SystemRandom};
+use crate::random;
 
 /// What to do when a server's process ends unasked.
 #[derive(Debug, Clone)]
@@ -44,26 +44,18 @@ impl Backoff {
         self.failures
     }
 
-    /// One more failed. At least one second, at most thirty and a half, doubling in between, with
+    /// One more failed. At least one second, at most forty-five: doubled up to thirty, with
     /// up to half as much again at random.
     pub(super) fn next(&mut self) -> Duration {
         let base = FIRST.saturating_mul(1 << self.failures.min(6)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
-        base + base.mul_f64(random_fraction() / 2.0)
+        base + base.mul_f64(random::fraction() / 2.0)
     }
 
     /// It went well.
     pub(super) fn reset(&mut self) {
         self.failures = 0;
     }
-}
-
-/// Between 0 and 1.
-fn random_fraction() -> f64 {
-    let mut bytes = [0; 2];
-    // Without randomness, everybody waits alike: bad manners, not a failure.
-    let _ = SystemRandom::new().fill(&mut bytes);
-    f64::from(u16::from_le_bytes(bytes)) / f64::from(u16::MAX)
 }
 
 #[cfg(test)]

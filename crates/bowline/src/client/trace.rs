@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use ring::rand::{SecureRandom, SystemRandom};
+use crate::random;
 
 /// W3C trace context, as it travels in `_meta`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +28,5 @@ pub(super) fn current() -> Option<TraceContext> {
 
 fn process() -> &'static str {
     static PROCESS: OnceLock<String> = OnceLock::new();
-    PROCESS.get_or_init(|| {
-        let mut bytes = [1; 16];
-        // Without randomness the trace has a dull name, which is better than no call.
-        let _ = SystemRandom::new().fill(&mut bytes);
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    })
+    PROCESS.get_or_init(random::token)
 }

@@ -8,7 +8,7 @@ use bowline_proto::wire::Id;
 use bowline_web::Body;
 
 use super::HttpLink;
-use super::request::causes;
+use crate::client::error::causes;
 use crate::client::incoming::Route;
 use crate::client::notification::Fault;
 use crate::client::shared::{Shared, lock};

@@ -1,7 +1,5 @@
 //! One HTTP request: its headers, who we are, where it is sent on to.
 
-use std::error::Error;
-
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::http::{Outline, name_source, write_legacy};
 use bowline_proto::session::Rejection;
@@ -12,7 +10,7 @@ use fluent_uri::{Uri as Reference, UriRef};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 
 use super::HttpLink;
-use crate::client::error::CallError;
+use crate::client::error::{CallError, causes};
 use crate::client::shared::{Sending, Shared, lock};
 use crate::client::trouble::Trouble;
 
@@ -47,8 +45,9 @@ impl HttpLink {
         }
         let outgoing = sending.outgoing;
         let unsendable = |problem: String| CallError::unsendable(&outgoing.method, problem);
-        let name = name_source(&outgoing.method)
-            .and_then(|source| outgoing.find(source.member)?.parse::<String>().ok());
+        let params = outgoing.params();
+        let name: Option<String> = name_source(&outgoing.method)
+            .and_then(|source| serde_json::from_str(params.get(source.member)?.get()).ok());
         let mut headers = self.headers.clone();
         let revision = sending.claim.revision();
         let outline = Outline {
@@ -61,10 +60,8 @@ impl HttpLink {
             && let Some(known) = name.and_then(|name| shared.tools.find(&name))
             && !known.headers.is_empty()
         {
-            let arguments = outgoing.find("arguments");
-            let arguments = arguments.as_ref().map(bowline_proto::json::Json::as_raw);
-            let params = known.headers.encode(arguments);
-            headers.extend(params.map_err(|error| unsendable(error.to_string()))?);
+            let repeated = known.headers.encode(params.get("arguments"));
+            headers.extend(repeated.map_err(|error| unsendable(error.to_string()))?);
         }
         Ok(headers)
     }
@@ -252,21 +249,6 @@ pub(super) async fn read(mut body: Body, limit: usize) -> Option<Vec<u8>> {
 
 pub(super) fn unreachable(error: &WebError) -> Trouble {
     Trouble::Unreachable(causes(error))
-}
-
-/// An error with all its causes, in one line.
-pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.contains(&told) {
-            text.push_str(": ");
-            text.push_str(&told);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
