@@ -26,6 +26,7 @@ pub(super) enum Stop {
     Failed {
         error: ConnectError,
         /// What authorization said, if that was in the way.
+        #[cfg_attr(not(feature = "client-http"), expect(dead_code, reason = "only HTTP asks"))]
         unauthorized: Option<(u16, String)>,
     },
 }

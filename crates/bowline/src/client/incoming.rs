@@ -195,7 +195,7 @@ impl Shared {
     /// Starts to answer a question of the server.
     fn handle_request(self: &Arc<Self>, request: Request<'_>, route: &Route) {
         let Request { id, method, params } = request;
-        if route.forbids_questions(self.revision()) {
+        if self.revision().is_modern() && !route.is_stream() {
             let problem = format!("a request ({method}), which this revision does not have");
             return self.fault(&Fault::NotAMessage { problem, start: String::new() });
         }
@@ -269,13 +269,9 @@ async fn caught<T>(
 }
 
 impl Route {
-    /// Whether there is no way to answer a request: over HTTP in the modern era.
-    fn forbids_questions(&self, revision: Revision) -> bool {
-        match self {
-            Self::Stream(_) => false,
-            #[cfg(feature = "client-http")]
-            Self::Http(_) => revision.is_modern(),
-        }
+    /// Whether questions can be answered here in every era.
+    fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream(_))
     }
 
     async fn answer(&self, id: &Id, answer: Result<Json, ErrorObject>) {
