@@ -9,12 +9,12 @@ use bowline_proto::http::{
     Outline, ParamHeaders, SEC_FETCH_SITE, SessionId, check_accept, check_content_type,
     decode_value, encode_value, legacy_revision, name_source, write_legacy,
 };
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 fuzz_target!(|input: &[u8]| {
     let Some((part, rest)) = input.split_first() else {
@@ -105,7 +105,7 @@ fn params(input: &[u8]) {
     let Ok(wanted) = ParamHeaders::parse(&schema) else {
         return;
     };
-    let arguments = serde_json::from_slice::<&RawValue>(arguments).ok();
+    let arguments = serde_json::from_slice::<Raw<'_>>(arguments).ok();
     let Ok(encoded) = wanted.encode(arguments) else {
         assert!(wanted.check(&HeaderMap::new(), arguments).is_err());
         return;

@@ -8,15 +8,17 @@
 use bowline_proto::decode::{decode_params, decode_result};
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::method::*;
-use bowline_proto::model::{InputRequiredResult, task_extension};
+use bowline_proto::model::{CallToolParams, InputRequiredResult, task_extension};
+use bowline_proto::params::Params;
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Adapt, Outcome, Revision, Unsupported, decode_outcome};
+use bowline_proto::session::Claim;
 use bowline_proto::wire::{Id, Message, encode_notification, encode_request, encode_response};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
-type Check = fn(&RawValue);
+type Check = fn(Raw<'_>);
 
 /// A method's name, and what to check its parameters and its result with.
 macro_rules! checks {
@@ -53,7 +55,7 @@ fuzz_target!(
         let Some((choice, json)) = input.split_first() else {
             return;
         };
-        let Ok(raw) = serde_json::from_slice::<&RawValue>(json) else {
+        let Ok(raw) = serde_json::from_slice::<Raw<'_>>(json) else {
             return;
         };
         let checks: Vec<Check> = CHECKS.iter().flat_map(|(_, checks)| *checks).copied().collect();
@@ -61,7 +63,8 @@ fuzz_target!(
     }
 );
 
-fn params<M: Method>(raw: &RawValue) {
+fn params<M: Method>(raw: Raw<'_>) {
+    looked_over(raw);
     let read = || match decode_params::<M::Params<'_>>(M::NAME, Some(raw)) {
         Ok(params) => Some(params),
         Err(error) => {
@@ -79,12 +82,12 @@ fn params<M: Method>(raw: &RawValue) {
             panic!("not a request: {text}");
         };
         assert_eq!((&request.id, &*request.method), (&id, M::NAME));
-        let again = decode_params::<M::Params<'_>>(M::NAME, request.params);
+        let again = decode_params::<M::Params<'_>>(M::NAME, request.params.raw());
         same(again.map_err(|error| error.to_string()), &text, to);
     }
 }
 
-fn notice<N: Notice>(raw: &RawValue) {
+fn notice<N: Notice>(raw: Raw<'_>) {
     for to in Revision::ALL {
         let mut params: N::Params = match decode_params(N::NAME, Some(raw)) {
             Ok(params) => params,
@@ -101,7 +104,7 @@ fn notice<N: Notice>(raw: &RawValue) {
     }
 }
 
-fn result<M: Method>(raw: &RawValue) {
+fn result<M: Method>(raw: Raw<'_>) {
     let is_read = decode_result::<M::Result>(M::NAME, raw).is_ok();
     for to in Revision::ALL {
         let outcome = decode_outcome::<M>(to, raw);
@@ -112,7 +115,7 @@ fn result<M: Method>(raw: &RawValue) {
         let Some(text) = adapted(&mut result, to) else { continue };
         answered(&result, &text);
         // By whoever asked in this revision, the answer is read as what it is.
-        let again = serde_json::from_str::<&RawValue>(&text).expect("JSON");
+        let again = serde_json::from_str::<Raw<'_>>(&text).expect("JSON");
         let again = match decode_outcome::<M>(to, again) {
             Ok(Outcome::Complete(result)) => Ok(result),
             Ok(_) => Err("another kind of outcome".to_owned()),
@@ -122,8 +125,16 @@ fn result<M: Method>(raw: &RawValue) {
     }
 }
 
+/// Looked over quickly or read by the book, parameters say the same.
+fn looked_over(raw: Raw<'_>) {
+    let params = Params::of(Some(raw));
+    assert_eq!(params.claim(), Claim::read(Some(raw)));
+    let book = decode_params::<CallToolParams<'_>>("tools/call", Some(raw));
+    assert_eq!(params.call_tool().ok(), book.ok());
+}
+
 /// Results that take the place of another.
-fn other<T: Serialize + DeserializeOwned + Adapt>(raw: &RawValue) {
+fn other<T: Serialize + DeserializeOwned + Adapt>(raw: Raw<'_>) {
     for to in Revision::ALL {
         let Ok(mut result) = decode_result::<T>("tools/call", raw) else { return };
         let Some(text) = adapted(&mut result, to) else { continue };
@@ -159,7 +170,7 @@ fn answered<T: Serialize>(result: &T, text: &str) {
         panic!("not a response: {text}");
     };
     assert_eq!(response.id, id);
-    assert_eq!(response.outcome.map(RawValue::get), Ok(text));
+    assert_eq!(response.outcome.map(Raw::get), Ok(text));
 }
 
 /// A refusal names the method and can be sent.

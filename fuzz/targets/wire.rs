@@ -14,7 +14,10 @@ fuzz_target!(|frame: &[u8]| {
     let together = parse_batch(frame);
     assert!(alone.is_err() || together.is_err(), "one message and a batch");
     match &alone {
-        Ok(message) => round_trip(message, frame),
+        Ok(message) => {
+            round_trip(message, frame);
+            by_the_book(message, frame);
+        }
         Err(error) => refusal(error, frame),
     }
     match &together {
@@ -34,6 +37,15 @@ fn round_trip(message: &Message<'_>, frame: &[u8]) {
     assert_eq!(bytes, encode(&again));
     // White space inside `params` is kept to the letter; any other line break would be ours.
     assert!(!bytes.contains(&b'\n') || frame.contains(&b'\n'));
+}
+
+/// Read quickly, a message is what it is when read by the book, as those of a batch are.
+fn by_the_book(message: &Message<'_>, frame: &[u8]) {
+    let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
+    let batch = [b"[", frame, b"]"].concat();
+    if let Ok(messages) = parse_batch(&batch) {
+        assert_eq!(messages, std::slice::from_ref(message));
+    }
 }
 
 fn batch(messages: &[Message<'_>], frame: &[u8]) {

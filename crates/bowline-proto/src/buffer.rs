@@ -2,9 +2,9 @@
 
 /// What a buffer may keep when it is emptied.
 ///
-/// Enough that ordinary messages never allocate twice; little enough that one giant does not
-/// occupy its size for the rest of a connection.
-pub(crate) const KEPT: usize = 256 * 1024;
+/// Enough that messages of a megabyte do not allocate each time anew, which costs more than they
+/// do; little enough that one giant does not occupy its size for the rest of a connection.
+pub(crate) const KEPT: usize = 2 << 20;
 
 /// Appends, doubling the capacity as a `Vec` does, but not beyond `limit` unless it must.
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {

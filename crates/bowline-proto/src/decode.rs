@@ -5,8 +5,8 @@
 
 use std::fmt;
 
+use crate::raw::Raw;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::error::ErrorObject;
 
@@ -46,9 +46,9 @@ impl From<DecodeError> for ErrorObject {
 /// When they are not what the method takes.
 pub fn decode_params<'a, T: Deserialize<'a>>(
     method: &str,
-    params: Option<&'a RawValue>,
+    params: Option<Raw<'a>>,
 ) -> Result<T, DecodeError> {
-    decode(method, "params", params.map_or("{}", RawValue::get))
+    decode(method, "params", params.map_or("{}", Raw::get))
 }
 
 /// Reads the result of `method`.
@@ -57,7 +57,7 @@ pub fn decode_params<'a, T: Deserialize<'a>>(
 /// When it is not what the method answers.
 pub fn decode_result<'a, T: Deserialize<'a>>(
     method: &str,
-    result: &'a RawValue,
+    result: Raw<'a>,
 ) -> Result<T, DecodeError> {
     decode(method, "result", result.get())
 }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::raw::Raw;
+
 /// Members that the specification does not name, kept so that they survive being passed on.
 pub type Extra = serde_json::Map<String, Value>;
 
@@ -37,8 +39,8 @@ impl Json {
     }
 
     /// Keeps a copy of a borrowed value.
-    pub fn copy_of(raw: &RawValue) -> Self {
-        Self(raw.to_owned())
+    pub fn copy_of(raw: Raw<'_>) -> Self {
+        Self(RawValue::from_string(raw.get().to_owned()).expect("a raw value is JSON"))
     }
 
     /// `null`, the value; not the absence of one.
@@ -70,9 +72,9 @@ impl Json {
         self.0.get()
     }
 
-    /// The text, as `serde_json`'s own type for it.
-    pub fn as_raw(&self) -> &RawValue {
-        &self.0
+    /// The text, borrowed.
+    pub fn as_raw(&self) -> Raw<'_> {
+        Raw::from(&*self.0)
     }
 
     /// Whether the value is an object.

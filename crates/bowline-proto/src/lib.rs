@@ -13,14 +13,14 @@
 //! | [`decode`] | raw JSON to types, with errors that name the place |
 //! | [`session`] | state machines: calls, requests, lifecycle, eras, subscriptions, replay |
 //! | `http` | which headers must say what, with the feature `http` |
+//! | [`raw`], [`params`] | JSON text that is not read yet; the parameters of a request, looked over once |
 //! | [`json`], [`members`], [`error`], [`base64`] | JSON that is carried but not read; ordered objects; codes |
 //!
 //! # A request, read and answered
 //!
 //! ```
-//! use bowline_proto::decode::decode_params;
 //! use bowline_proto::method::{CallTool, Method};
-//! use bowline_proto::model::{CallToolParams, CallToolResult};
+//! use bowline_proto::model::CallToolResult;
 //! use bowline_proto::revision::{Adapt, Revision};
 //! use bowline_proto::wire::{Message, encode_response};
 //!
@@ -32,7 +32,7 @@
 //! let Message::Request(request) = Message::parse(frame)? else { panic!("a request") };
 //! assert_eq!(request.method, CallTool::NAME);
 //!
-//! let call: CallToolParams<'_> = decode_params(&request.method, request.params)?;
+//! let call = request.params.call_tool()?;
 //! let Sum { a, b } = serde_json::from_str(call.arguments.unwrap().get())?;
 //!
 //! let mut result = CallToolResult::success(vec![(a + b).to_string().into()]);
@@ -57,6 +57,8 @@ pub mod line;
 pub mod members;
 pub mod method;
 pub mod model;
+pub mod params;
+pub mod raw;
 pub mod revision;
 pub mod session;
 pub mod sse;

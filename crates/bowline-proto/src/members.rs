@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::raw::Raw;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use crate::wire::Text;
 
@@ -98,35 +98,28 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
 }
 
 /// An object from keys to JSON that is not read yet, borrowed from the frame.
-#[derive(Debug, Clone, Default)]
-pub struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawMembers<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
 
 impl<'a> RawMembers<'a> {
     /// Adds a member at the end.
-    pub fn push(&mut self, key: impl Into<Cow<'a, str>>, value: &'a RawValue) {
+    pub fn push(&mut self, key: impl Into<Cow<'a, str>>, value: Raw<'a>) {
         self.0.push((key.into(), value));
     }
 
     /// The value of a member.
-    pub fn get(&self, key: &str) -> Option<&'a RawValue> {
+    pub fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 
     /// All members, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl PartialEq for RawMembers<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let text = |(key, value): (_, &'_ RawValue)| (key, value.get().to_owned());
-        self.iter().map(text).eq(other.iter().map(text))
     }
 }
 
@@ -138,7 +131,7 @@ impl Serialize for RawMembers<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let pairs = deserializer.deserialize_map(Pairs::<Text<'de>, &'de RawValue>(PhantomData))?;
+        let pairs = deserializer.deserialize_map(Pairs::<Text<'de>, Raw<'de>>(PhantomData))?;
         Ok(Self(pairs.into_iter().map(|(Text(key), value)| (key, value)).collect()))
     }
 }
@@ -217,7 +210,7 @@ mod tests {
         let text = r#"{"a":{"deep":[1, 2]},"b":null}"#;
         let members: RawMembers<'_> = serde_json::from_str(text).unwrap();
         assert_eq!(members.get("a").unwrap().get(), r#"{"deep":[1, 2]}"#);
-        assert_eq!(members.get("c").map(RawValue::get), None);
+        assert_eq!(members.get("c").map(Raw::get), None);
         assert_eq!(serde_json::to_string(&members).unwrap(), text);
     }
 }

@@ -27,6 +27,7 @@ mod subscription;
 mod task;
 pub mod task_extension;
 mod tool;
+mod write;
 
 pub use self::capability::*;
 pub use self::completion::*;

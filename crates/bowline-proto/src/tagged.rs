@@ -4,6 +4,7 @@
 //! the tag comes first, as nearly every encoder writes it, and keeps only what came before it
 //! otherwise, as text: a tree would forget the order of members and what a number looked like.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::decode::without_position;
+use crate::wire::Text;
 
 /// A union told apart by a member.
 pub(crate) trait Tagged: Sized {
@@ -60,31 +62,24 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut before = Vec::new();
         let mut kind = None;
-        while let Some(key) = map.next_key::<String>()? {
+        while let Some(Text(key)) = map.next_key()? {
             if key == T::TAG {
-                kind = Some(map.next_value::<String>()?);
+                kind = Some(map.next_value::<Text<'_>>()?.0);
                 break;
             }
             before.push((key, map.next_value::<Box<RawValue>>()?));
         }
-        let rest = Untagged {
-            before: before.into_iter(),
-            value: None,
-            map,
-            tag: T::TAG,
-            borrowed: PhantomData,
-        };
+        let rest = Untagged { before: before.into_iter(), value: None, map, tag: T::TAG };
         T::read(kind.as_deref(), MapAccessDeserializer::new(rest))
     }
 }
 
 /// What came before the tag, then what comes after it.
 pub(crate) struct Untagged<'de, A> {
-    before: std::vec::IntoIter<(String, Box<RawValue>)>,
+    before: std::vec::IntoIter<(Cow<'de, str>, Box<RawValue>)>,
     value: Option<Box<RawValue>>,
     map: A,
     tag: &'static str,
-    borrowed: PhantomData<&'de ()>,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Untagged<'de, A> {
@@ -126,15 +121,15 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for NotAgain<K> {
     type Value = K::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
-        let key = crate::wire::Text::deserialize(deserializer)?;
+        let key = Text::deserialize(deserializer)?;
         if key.0 == self.tag {
             return Err(de::Error::duplicate_field(self.tag));
         }
         match key.0 {
-            std::borrow::Cow::Borrowed(key) => {
+            Cow::Borrowed(key) => {
                 self.seed.deserialize(de::value::BorrowedStrDeserializer::new(key))
             }
-            std::borrow::Cow::Owned(key) => self.seed.deserialize(StrDeserializer::new(&key)),
+            Cow::Owned(key) => self.seed.deserialize(StrDeserializer::new(&key)),
         }
     }
 }

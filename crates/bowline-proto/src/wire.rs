@@ -23,22 +23,24 @@
 mod batch;
 mod encode;
 mod id;
+mod plain;
 mod salvage;
 
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::raw::Raw;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, de};
-use serde_json::value::RawValue;
 
 pub use self::batch::{BatchError, parse_batch};
 pub use self::encode::{
     EncodeError, encode_error, encode_fault, encode_notification, encode_request,
-    encode_request_with, encode_response,
+    encode_request_with, encode_response, encode_response_with,
 };
 pub use self::id::Id;
 use crate::error::{ErrorCode, ErrorObject};
+use crate::params::Params;
 
 /// How deep arrays and objects may nest in a frame.
 ///
@@ -60,32 +62,32 @@ pub enum Message<'a> {
 }
 
 /// A question that must be answered exactly once, under its id.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Request<'a> {
     /// What the answer must carry.
     pub id: Id,
     /// Which question.
     pub method: Cow<'a, str>,
-    /// The parameters, always an object.
-    pub params: Option<&'a RawValue>,
+    /// The parameters, always an object, looked over.
+    pub params: Params<'a>,
 }
 
 /// A message that is never answered.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Notification<'a> {
     /// Which kind.
     pub method: Cow<'a, str>,
     /// The parameters, always an object.
-    pub params: Option<&'a RawValue>,
+    pub params: Option<Raw<'a>>,
 }
 
 /// An answer: a result or an error, never both, never neither.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Response<'a> {
     /// The id of the request.
     pub id: Id,
     /// The result, always an object, or the error.
-    pub outcome: Result<&'a RawValue, ErrorObject>,
+    pub outcome: Result<Raw<'a>, ErrorObject>,
 }
 
 /// Why a frame is not a message.
@@ -110,6 +112,9 @@ impl<'a> Message<'a> {
     /// # Errors
     /// When the frame is not one message; the table of [this module](self) lists the ways.
     pub fn parse(frame: &'a [u8]) -> Result<Self, ParseError> {
+        if let Ok(message) = plain::parse(frame) {
+            return Ok(message);
+        }
         let text = read_text(frame)?;
         if text.trim_ascii_start().starts_with('[') {
             return Err(ParseError::shape("a batch, where one message is expected"));
@@ -237,11 +242,11 @@ fn deepest(frame: &[u8]) -> usize {
 /// Every member a message can have. Which of them are there decides what it is.
 struct Envelope<'a> {
     version: bool,
-    id: Option<&'a RawValue>,
+    id: Option<Raw<'a>>,
     method: Option<Cow<'a, str>>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    params: Params<'a>,
+    result: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
 }
 
 impl<'a> Envelope<'a> {
@@ -249,11 +254,12 @@ impl<'a> Envelope<'a> {
         if !self.version {
             return Err(ParseError::shape(r#"jsonrpc must be "2.0""#));
         }
-        let params = object("params", self.params)?;
+        let params = self.params;
+        object("params", params.raw())?;
         match (self.method, self.result, self.error) {
             (Some(method), None, None) => match self.id {
                 Some(id) => Ok(Message::Request(Request { id: read_id(id)?, method, params })),
-                None => Ok(Message::Notification(Notification { method, params })),
+                None => Ok(Message::Notification(Notification { method, params: params.raw() })),
             },
             (None, Some(_), None) => {
                 let id = self.id.ok_or_else(|| ParseError::shape("a result without an id"))?;
@@ -276,19 +282,22 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn read_id(raw: &RawValue) -> Result<Id, ParseError> {
+fn read_id(raw: Raw<'_>) -> Result<Id, ParseError> {
+    if let Some(id) = Id::read_plain(raw) {
+        return Ok(id);
+    }
     serde_json::from_str(raw.get())
         .map_err(|_| ParseError::shape("id must be a string or a 64-bit integer"))
 }
 
-fn read_error(raw: &RawValue) -> Result<ErrorObject, ParseError> {
+fn read_error(raw: Raw<'_>) -> Result<ErrorObject, ParseError> {
     serde_json::from_str(raw.get())
         .map_err(|error| ParseError::shape(format!("error: {}", describe(&error))))
 }
 
-fn object<'a>(name: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, ParseError> {
+fn object<'a>(name: &str, raw: Option<Raw<'a>>) -> Result<Option<Raw<'a>>, ParseError> {
     match raw {
-        Some(raw) if !raw.get().starts_with('{') => {
+        Some(raw) if !raw.is_object() => {
             Err(ParseError::shape(format!("{name} must be an object")))
         }
         raw => Ok(raw),
@@ -331,6 +340,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
             }
         }
         let version = version.is_some_and(|Text(version)| version == "2.0");
+        let params = Params::of(params);
         Ok(Envelope { version, id, method, params, result, error })
     }
 }
@@ -353,33 +363,6 @@ pub(crate) fn once<T, E: de::Error>(
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
-
-impl PartialEq for Request<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.method == other.method && same(self.params, other.params)
-    }
-}
-
-impl PartialEq for Notification<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.method == other.method && same(self.params, other.params)
-    }
-}
-
-impl PartialEq for Response<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-            && match (&self.outcome, &other.outcome) {
-                (Ok(one), Ok(two)) => same(Some(one), Some(two)),
-                (Err(one), Err(two)) => one == two,
-                _ => false,
-            }
-    }
-}
-
-fn same(one: Option<&RawValue>, two: Option<&RawValue>) -> bool {
-    one.map(RawValue::get) == two.map(RawValue::get)
-}
 
 #[cfg(test)]
 mod tests;

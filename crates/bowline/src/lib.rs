@@ -48,6 +48,7 @@ mod outbox;
 #[doc(hidden)]
 pub mod private;
 mod random;
+mod rarely;
 pub mod seal;
 mod server;
 pub mod stdio;

@@ -4,11 +4,10 @@
 //! of them at once and writes them together. Only the writer touches the stream, so a handler that
 //! is dropped halfway can never leave half a line.
 
+use std::future::poll_fn;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
-#[cfg(feature = "http")]
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bowline_proto::line;
 use tokio::sync::Notify;
@@ -17,8 +16,6 @@ use tokio::sync::Notify;
 pub(crate) struct Outbox {
     limit: usize,
     waiting: Mutex<Waiting>,
-    /// Something was added: wakes the writer.
-    filled: Notify,
     /// Something was taken: wakes whoever waits for room.
     drained: Notify,
 }
@@ -27,8 +24,28 @@ pub(crate) struct Outbox {
 struct Waiting {
     bytes: Vec<u8>,
     is_closed: bool,
-    /// Whoever polls for what is added.
+    /// Whoever takes what is added.
     reader: Option<Waker>,
+    /// Whether the reader waits to be woken.
+    is_asleep: bool,
+}
+
+impl Waiting {
+    fn wake_later(&mut self, cx: &Context<'_>) {
+        self.is_asleep = true;
+        match &mut self.reader {
+            Some(reader) => reader.clone_from(cx.waker()),
+            reader => *reader = Some(cx.waker().clone()),
+        }
+    }
+
+    /// Whom to wake, once the lock is let go.
+    fn sleeper(&mut self) -> Option<Waker> {
+        if !mem::take(&mut self.is_asleep) {
+            return None;
+        }
+        self.reader.clone()
+    }
 }
 
 /// The stream has ended.
@@ -39,7 +56,7 @@ impl Outbox {
     pub(crate) fn new(limit: usize) -> Self {
         // With no room at all, nothing would ever be read or said.
         let limit = limit.max(1);
-        Self { limit, waiting: Mutex::default(), filled: Notify::new(), drained: Notify::new() }
+        Self { limit, waiting: Mutex::default(), drained: Notify::new() }
     }
 
     /// Appends one frame, written by `fill`, whatever waits already. For answers: the number of
@@ -54,12 +71,11 @@ impl Outbox {
         if waiting.bytes.len() > start {
             line::finish_frame(&mut waiting.bytes, start);
         }
-        let reader = waiting.reader.take();
+        let reader = waiting.sleeper();
         drop(waiting);
         if let Some(reader) = reader {
             reader.wake();
         }
-        self.filled.notify_one();
         Ok(())
     }
 
@@ -72,7 +88,7 @@ impl Outbox {
             if waiting.is_closed {
                 return Poll::Ready(false);
             }
-            waiting.reader = Some(cx.waker().clone());
+            waiting.wake_later(cx);
             return Poll::Pending;
         }
         taken.append(&mut waiting.bytes);
@@ -94,7 +110,7 @@ impl Outbox {
             return false;
         }
         waiting.bytes.extend_from_slice(bytes);
-        let reader = waiting.reader.take();
+        let reader = waiting.sleeper();
         drop(waiting);
         if let Some(reader) = reader {
             reader.wake();
@@ -149,22 +165,36 @@ impl Outbox {
         true
     }
 
-    /// Waits until something was added.
+    /// Waits until there is something to take.
     pub(crate) async fn filled(&self) {
-        self.filled.notified().await;
+        poll_fn(|cx| self.poll_filled(cx)).await;
+    }
+
+    /// Whoever waited is at work now: it looks for what was added before it waits again.
+    pub(crate) fn stay_awake(&self) {
+        self.lock().is_asleep = false;
+    }
+
+    /// Whether there is something to take; if not, wakes whoever asked as soon as there is.
+    pub(crate) fn poll_filled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.lock();
+        if waiting.bytes.is_empty() && !waiting.is_closed {
+            waiting.wake_later(cx);
+            return Poll::Pending;
+        }
+        Poll::Ready(())
     }
 
     /// Refuses everything from now on. What waits can still be taken.
     pub(crate) fn close(&self) {
         let mut waiting = self.lock();
         waiting.is_closed = true;
-        let reader = waiting.reader.take();
+        let reader = waiting.sleeper();
         drop(waiting);
         if let Some(reader) = reader {
             reader.wake();
         }
         self.drained.notify_waiters();
-        self.filled.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -1,14 +1,21 @@
 //! The two directions of a byte stream: chunks in, frames out.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bowline_proto::line::{LineTooLong, Parser};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::outbox::Outbox;
 
-/// How much is read at a time.
-const CHUNK: usize = 64 << 10;
+/// How much is read at a time: what a pipe of ours holds, so that most messages come whole. What is
+/// never filled takes no memory.
+const CHUNK: usize = 256 << 10;
+
+/// What may be kept for the next answers: enough for those of a megabyte.
+const KEPT: usize = 2 << 20;
 
 /// What comes in: one chunk at a time, cut into frames.
 pub(crate) struct Input<R> {
@@ -39,11 +46,18 @@ impl<R: AsyncRead + Unpin> Input<R> {
 
     /// Reads the next chunk. Safe to be dropped: nothing is lost.
     pub(crate) async fn read(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_read(cx)).await
+    }
+
+    /// Reads the next chunk.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         debug_assert!(self.is_empty());
-        let read = self.stream.read(&mut self.chunk).await;
-        self.is_open = matches!(read, Ok(1..));
-        (self.start, self.end) = (0, read?);
-        Ok(())
+        let mut buffer = ReadBuf::new(&mut self.chunk);
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+        let count = buffer.filled().len();
+        self.is_open = read.is_ok() && count > 0;
+        (self.start, self.end) = (0, if self.is_open { count } else { 0 });
+        Poll::Ready(read)
     }
 
     /// The next frame of the chunk.
@@ -80,14 +94,21 @@ impl<W: AsyncWrite + Unpin> Output<W> {
 
     /// Takes over what waits, if all before it is written. Says whether there is work now.
     pub(crate) fn refill(&mut self, outbox: &Outbox) -> bool {
+        self.refill_shown(outbox, |_| {})
+    }
+
+    /// The same, and shows what was taken over.
+    pub(crate) fn refill_shown(&mut self, outbox: &Outbox, show: impl FnOnce(&[u8])) -> bool {
         if self.written == self.bytes.len() {
             self.written = 0;
             self.bytes.clear();
             // A giant answer must not keep its memory for ever.
-            if self.bytes.capacity() > 4 * CHUNK {
+            if self.bytes.capacity() > KEPT {
                 self.bytes = Vec::new();
             }
-            outbox.take(&mut self.bytes);
+            if outbox.take(&mut self.bytes) {
+                show(&self.bytes);
+            }
         }
         self.has_work()
     }
@@ -95,19 +116,25 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     /// Writes some of it, or flushes. Safe to be dropped: nothing is lost, held back for ever or
     /// written twice.
     pub(crate) async fn write(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_write(cx)).await
+    }
+
+    /// Writes some of it, or flushes.
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.written < self.bytes.len() {
-            let count = self.stream.write(&self.bytes[self.written..]).await?;
+            let rest = &self.bytes[self.written..];
+            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
             if count == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.written += count;
             self.is_held = true;
         }
         if self.written == self.bytes.len() {
-            self.stream.flush().await?;
+            ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
             self.is_held = false;
         }
-        Ok(())
+        Poll::Ready(Ok(()))
     }
 
     /// Writes all that waits and tells the peer that this was the end.

@@ -1,6 +1,8 @@
 //! A server's half of a connection: phases only go forward, and the revision stays.
 
 use bowline_fuzz::Bytes;
+use bowline_proto::params::Params;
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Offer, Revision};
 use bowline_proto::session::{Admission, Heard, Lifecycle, Phase};
 use serde_json::value::RawValue;
@@ -53,7 +55,8 @@ fn request(bytes: &mut Bytes<'_>, offer: Offer, lifecycle: &Lifecycle, method: &
         0 => serde_json::from_slice::<&RawValue>(bytes.take(count)).ok().map(RawValue::to_owned),
         chosen => claim(Revision::ALL.get(chosen - 1).copied()),
     };
-    let admission = lifecycle.handle_request(method, raw.as_deref());
+    let params = Params::of(raw.as_deref().map(Raw::from));
+    let admission = lifecycle.handle_request(method, &params);
     let is_closed = lifecycle.phase() == Phase::Closed;
     match admission {
         Ok(_) if is_closed => panic!("served after the end"),

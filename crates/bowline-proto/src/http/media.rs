@@ -23,6 +23,9 @@ impl Media {
         let (Some(value), None) = (values.next(), values.next()) else {
             return None;
         };
+        if value.as_bytes() == JSON.as_bytes() {
+            return Some(Self::Json);
+        }
         let essence = value.to_str().ok()?.split(';').next()?.trim();
         [Self::Json, Self::EventStream]
             .into_iter()
@@ -63,6 +66,9 @@ pub fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 /// # Errors
 /// When it does not: 406.
 pub fn check_accept(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    if has_usual_accept(headers) {
+        return Ok(());
+    }
     let needed: &[Media] = match *method {
         Method::POST => &[Media::Json, Media::EventStream],
         Method::GET => &[Media::EventStream],
@@ -72,6 +78,15 @@ pub fn check_accept(method: &Method, headers: &HeaderMap) -> Result<(), Refusal>
         Some(media) => Err(Refusal::Accept(*media)),
         None => Ok(()),
     }
+}
+
+/// Whether it is what clients write who take both.
+fn has_usual_accept(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter();
+    let value = values.next().filter(|_| values.next().is_none());
+    let usual: [&[u8]; 2] =
+        [b"application/json, text/event-stream", b"text/event-stream, application/json"];
+    value.is_some_and(|value| usual.contains(&value.as_bytes()))
 }
 
 /// What may stand around the parts of a header. Other white space belongs to them.

@@ -22,10 +22,10 @@ mod schema;
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::raw::Raw;
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 pub use self::schema::AnnotationError;
 use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, only, same};
@@ -76,7 +76,7 @@ impl ParamHeaders {
     /// says.
     pub fn encode(
         &self,
-        arguments: Option<&RawValue>,
+        arguments: Option<Raw<'_>>,
     ) -> Result<Vec<(HeaderName, HeaderValue)>, ArgumentsError> {
         let mut encoded = Vec::with_capacity(self.headers.len());
         for (header, argument) in self.headers.iter().zip(self.find(arguments)?) {
@@ -98,7 +98,7 @@ impl ParamHeaders {
     pub fn check(
         &self,
         headers: &HeaderMap,
-        arguments: Option<&RawValue>,
+        arguments: Option<Raw<'_>>,
     ) -> Result<(), HeaderMismatch> {
         let Some(first) = self.headers.first() else {
             return Ok(());
@@ -114,10 +114,7 @@ impl ParamHeaders {
     }
 
     /// The argument of each header, in order.
-    fn find<'a>(
-        &self,
-        arguments: Option<&'a RawValue>,
-    ) -> Result<Vec<Option<&'a RawValue>>, ArgumentsError> {
+    fn find<'a>(&self, arguments: Option<Raw<'a>>) -> Result<Vec<Option<Raw<'a>>>, ArgumentsError> {
         let mut found = vec![None; self.headers.len()];
         if let Some(arguments) = arguments.filter(|_| !self.is_empty()) {
             self.root.find(arguments, &mut found)?;
@@ -129,7 +126,7 @@ impl ParamHeaders {
 fn check_one(
     header: &ParamHeader,
     headers: &HeaderMap,
-    argument: Option<&RawValue>,
+    argument: Option<Raw<'_>>,
 ) -> Result<(), HeaderProblem> {
     let argument = Argument::read(argument).map_err(HeaderProblem::Unclear)?;
     let Some(value) = only(headers, &header.name)? else {
@@ -162,8 +159,8 @@ enum Argument<'a> {
 }
 
 impl<'a> Argument<'a> {
-    fn read(raw: Option<&'a RawValue>) -> Result<Self, ArgumentsError> {
-        let Some(raw) = raw.map(RawValue::get) else {
+    fn read(raw: Option<Raw<'a>>) -> Result<Self, ArgumentsError> {
+        let Some(raw) = raw.map(Raw::get) else {
             return Ok(Self::Absent);
         };
         Ok(match raw.as_bytes() {
@@ -202,11 +199,7 @@ fn read_integer(text: &str) -> Option<i64> {
 }
 
 impl Node {
-    fn find<'a>(
-        &self,
-        raw: &'a RawValue,
-        found: &mut [Option<&'a RawValue>],
-    ) -> Result<(), ArgumentsError> {
+    fn find<'a>(&self, raw: Raw<'a>, found: &mut [Option<Raw<'a>>]) -> Result<(), ArgumentsError> {
         if let Some(header) = self.header {
             found[header] = Some(raw);
         }
@@ -228,7 +221,7 @@ impl Node {
 struct Members<'n>(&'n [(String, Node)]);
 
 impl<'de> DeserializeSeed<'de> for Members<'_> {
-    type Value = Vec<Option<&'de RawValue>>;
+    type Value = Vec<Option<Raw<'de>>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -236,7 +229,7 @@ impl<'de> DeserializeSeed<'de> for Members<'_> {
 }
 
 impl<'de> Visitor<'de> for Members<'_> {
-    type Value = Vec<Option<&'de RawValue>>;
+    type Value = Vec<Option<Raw<'de>>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::raw::{Odd, Raw, Walk, fill, text};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Implementation, LoggingLevel, ResultType};
@@ -90,20 +90,54 @@ impl Meta {
 }
 
 /// `_meta` of a request from a client, borrowed from the frame.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestMeta<'a> {
     /// Asks for progress notifications.
     pub progress_token: Option<ProgressToken>,
     /// The revision of a modern request. Its presence is the claim to be one.
     pub protocol_version: Option<Cow<'a, str>>,
     /// What the sender can do: a [`ClientCapabilities`](super::ClientCapabilities), not read yet.
-    pub client_capabilities: Option<&'a RawValue>,
+    pub client_capabilities: Option<Raw<'a>>,
     /// Who sends: an [`Implementation`], not read yet. For display and logs only.
-    pub client_info: Option<&'a RawValue>,
+    pub client_info: Option<Raw<'a>>,
     /// From which level on log messages are wanted.
     pub log_level: Option<LoggingLevel>,
     /// Everything else.
     pub others: RawMembers<'a>,
+}
+
+impl<'a> RequestMeta<'a> {
+    /// The `_meta` of any request's parameters; empty if they are not what parameters are.
+    pub(crate) fn of(params: Option<Raw<'a>>) -> Self {
+        #[derive(Deserialize, Default)]
+        struct Params<'a> {
+            #[serde(borrow, rename = "_meta", default)]
+            meta: RequestMeta<'a>,
+        }
+        let params =
+            params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        params.unwrap_or_default().meta
+    }
+
+    /// Reads it, if it is plain.
+    pub(crate) fn walk(members: &mut Walk<'_, 'a>) -> Result<Self, Odd> {
+        let mut meta = Self::default();
+        while let Some(key) = members.next()? {
+            let value = members.value()?;
+            match key {
+                meta_key::PROTOCOL_VERSION => fill(&mut meta.protocol_version, text(value)?)?,
+                meta_key::CLIENT_CAPABILITIES => fill(&mut meta.client_capabilities, value)?,
+                meta_key::CLIENT_INFO => fill(&mut meta.client_info, value)?,
+                meta_key::PROGRESS_TOKEN => {
+                    let token = Id::read_plain(value).map(ProgressToken).ok_or(Odd)?;
+                    fill(&mut meta.progress_token, token)?;
+                }
+                meta_key::LOG_LEVEL => return Err(Odd),
+                _ => meta.others.push(key, value),
+            }
+        }
+        Ok(meta)
+    }
 }
 
 impl RequestMeta<'_> {
@@ -124,18 +158,6 @@ impl RequestMeta<'_> {
     }
 }
 
-impl PartialEq for RequestMeta<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
-        self.progress_token == other.progress_token
-            && self.protocol_version == other.protocol_version
-            && text(self.client_capabilities) == text(other.client_capabilities)
-            && text(self.client_info) == text(other.client_info)
-            && self.log_level == other.log_level
-            && self.others == other.others
-    }
-}
-
 impl Serialize for RequestMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -146,16 +168,16 @@ impl Serialize for RequestMeta<'_> {
             map.serialize_entry(meta_key::PROTOCOL_VERSION, version)?;
         }
         if let Some(info) = self.client_info {
-            map.serialize_entry(meta_key::CLIENT_INFO, info)?;
+            map.serialize_entry(meta_key::CLIENT_INFO, &info)?;
         }
         if let Some(capabilities) = self.client_capabilities {
-            map.serialize_entry(meta_key::CLIENT_CAPABILITIES, capabilities)?;
+            map.serialize_entry(meta_key::CLIENT_CAPABILITIES, &capabilities)?;
         }
         if let Some(level) = self.log_level {
             map.serialize_entry(meta_key::LOG_LEVEL, &level)?;
         }
         for (key, value) in self.others.iter() {
-            map.serialize_entry(key, value)?;
+            map.serialize_entry(key, &value)?;
         }
         map.end()
     }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::raw::Raw;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::page::millis;
 use super::{
@@ -144,7 +144,7 @@ pub struct ListToolsResult {
 }
 
 /// The parameters of `tools/call`, borrowed from the frame.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolParams<'a> {
     /// Which tool.
@@ -152,7 +152,7 @@ pub struct CallToolParams<'a> {
     pub name: Cow<'a, str>,
     /// Its arguments, for the tool to read into its own type.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<&'a RawValue>,
+    pub arguments: Option<Raw<'a>>,
     /// Asks to run it as a task. 2025-11-25 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,

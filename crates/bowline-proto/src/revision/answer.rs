@@ -1,8 +1,8 @@
 //! Reading an answer in the revision it was written in.
 
+use crate::raw::Raw;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use super::Revision;
 use crate::decode::{DecodeError, decode_result};
@@ -29,9 +29,9 @@ pub enum Outcome<R> {
 /// When it is not a result that `M` can have in that revision.
 pub fn decode_outcome<M: Method>(
     revision: Revision,
-    result: &RawValue,
+    result: Raw<'_>,
 ) -> Result<Outcome<M::Result>, DecodeError> {
-    let kind = if revision.is_modern() {
+    let kind = if revision.is_modern() && !says_complete(result) {
         let head: Head = decode_result(M::NAME, result)?;
         head.result_type.unwrap_or(ResultType::Complete)
     } else {
@@ -58,13 +58,20 @@ pub fn decode_outcome<M: Method>(
     }
 }
 
+/// Whether a result says so with its first member, as nearly all do: then it need not be read
+/// twice.
+fn says_complete(result: Raw<'_>) -> bool {
+    let rest = result.get().strip_prefix(r#"{"resultType":"complete""#);
+    rest.is_some_and(|rest| rest.starts_with([',', '}']))
+}
+
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "resultType")]
     result_type: Option<ResultType>,
 }
 
-fn read<M: Method, T: DeserializeOwned>(result: &RawValue) -> Result<T, DecodeError> {
+fn read<M: Method, T: DeserializeOwned>(result: Raw<'_>) -> Result<T, DecodeError> {
     decode_result(M::NAME, result)
 }
 
@@ -79,7 +86,7 @@ mod tests {
     use crate::method::{ListTools, Subscribe};
 
     fn check<M: Method>(revision: Revision, result: &str) -> Result<&'static str, String> {
-        let raw: &RawValue = serde_json::from_str(result).unwrap();
+        let raw: Raw<'_> = serde_json::from_str(result).unwrap();
         match decode_outcome::<M>(revision, raw) {
             Ok(Outcome::Complete(_)) => Ok("complete"),
             Ok(Outcome::InputRequired(_)) => Ok("input"),

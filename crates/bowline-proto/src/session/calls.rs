@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::{Duration, Instant};
 
 use crate::wire::Id;
@@ -53,7 +54,7 @@ impl Default for Timeout {
 #[derive(Debug)]
 pub struct Calls<W> {
     next: i64,
-    waiting: HashMap<i64, Waiting<W>>,
+    waiting: HashMap<i64, Waiting<W>, BuildHasherDefault<Spread>>,
     /// Not later than any deadline in `waiting`. Earlier, when that call has been answered since.
     earliest: Option<Instant>,
 }
@@ -105,7 +106,7 @@ pub struct Pending<'a> {
 impl<W> Calls<W> {
     /// No calls. The first id is 1.
     pub fn new() -> Self {
-        Self { next: 1, waiting: HashMap::new(), earliest: None }
+        Self { next: 1, waiting: HashMap::default(), earliest: None }
     }
 
     /// Remembers a call and gives the id to send it under. No id is given out twice.
@@ -243,6 +244,26 @@ impl<W> Calls<W> {
 impl<W> Default for Calls<W> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Spreads the numbers of calls over a table. The peer has no say in them, so it cannot make them
+/// collide.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        // An odd factor: no two numbers meet, and the high bits, which tables use too, differ.
+        self.0 = number.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("the numbers of calls are all that is hashed");
     }
 }
 

@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::model::RequestMeta;
+use crate::raw::Raw;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
 use crate::wire::Text;
 
@@ -30,12 +31,23 @@ pub(super) enum Member<T> {
 
 impl<'a> Claim<'a> {
     /// Reads what `params` claim. Borrows, and skips all but two members of `_meta`.
-    pub fn read(params: Option<&'a RawValue>) -> Self {
+    pub fn read(params: Option<Raw<'a>>) -> Self {
         let Some(params) = params else {
             return Self::default();
         };
         // Params that are no object claim nothing; whoever reads them as a type says what is wrong.
         serde_json::from_str(params.get()).unwrap_or_default()
+    }
+
+    /// What parameters with this `_meta` claim.
+    pub(crate) fn of_meta(meta: &RequestMeta<'a>) -> Self {
+        let version = meta.protocol_version.clone().map_or(Member::Absent, Member::Is);
+        let capabilities = match meta.client_capabilities {
+            None => Member::Absent,
+            Some(raw) if raw.is_object() => Member::Is(()),
+            Some(_) => Member::Malformed,
+        };
+        Self { version, capabilities }
     }
 
     /// A well-formed claim.
@@ -81,7 +93,7 @@ impl<'de> Visitor<'de> for ParamsVisitor {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let raw: &RawValue = map.next_value()?;
+            let raw: Raw<'_> = map.next_value()?;
             let read = serde_json::from_str(raw.get()).map(|MetaClaim(read)| read);
             // Two readers could take different ones of two, so neither counts.
             claim = match claim {
@@ -115,7 +127,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut claim = Claim::default();
         while let Some(Text(key)) = map.next_key()? {
-            let raw: &RawValue = map.next_value()?;
+            let raw: Raw<'_> = map.next_value()?;
             match key.as_ref() {
                 VERSION_KEY => claim.version.set(read_text(raw)),
                 CAPABILITIES_KEY => {
@@ -129,7 +141,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-fn read_text(raw: &RawValue) -> Option<Cow<'_, str>> {
+fn read_text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     serde_json::from_str(raw.get()).ok().map(|Text(text)| text)
 }
 
@@ -147,7 +159,7 @@ mod tests {
     use super::*;
 
     fn check(params: &str, version: &Member<&str>, capabilities: &Member<()>) {
-        let raw: &RawValue = serde_json::from_str(params).unwrap();
+        let raw: Raw<'_> = serde_json::from_str(params).unwrap();
         let claim = Claim::read(Some(raw));
         let found = match &claim.version {
             Member::Is(version) => Member::Is(version.as_ref()),

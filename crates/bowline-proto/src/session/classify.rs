@@ -12,7 +12,7 @@
 //!   one, and clients of drafts send odd ones.
 //! - `initialize` with a session id opens another session; the id may be of one that has ended.
 
-use serde_json::value::RawValue;
+use crate::params::Params;
 
 use super::claim::{CAPABILITIES_KEY, Claim, Member, VERSION_KEY};
 use crate::error::{ErrorCode, ErrorObject};
@@ -119,11 +119,11 @@ impl RefusalStatus {
 
 impl<'a> Facts<'a> {
     /// The facts of a message that came alone on a stream.
-    pub fn on_stream(kind: Kind<'a>, params: Option<&'a RawValue>) -> Self {
+    pub fn on_stream(kind: Kind<'a>, params: &Params<'a>) -> Self {
         Self {
             transport: Transport::Stream,
             kind,
-            claim: Claim::read(params),
+            claim: params.claim(),
             in_batch: false,
             header: None,
             has_session_id: false,

@@ -314,8 +314,10 @@ impl Connect {
     fn probe(&mut self, revision: Revision) -> Action {
         self.state = State::ExpectDiscover;
         self.probed = self.probed.with(revision);
+        // Silence tells of the legacy era. Where that would not do, the server may take its time.
+        let has_else = self.ours.newest(Era::Legacy).is_some();
         let timeout = match self.transport {
-            Transport::Stream => Some(self.probe_timeout),
+            Transport::Stream => has_else.then_some(self.probe_timeout),
             Transport::Http => None,
         };
         Action::Discover { revision, timeout }

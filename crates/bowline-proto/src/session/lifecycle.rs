@@ -4,7 +4,7 @@
 //! any time beside it. Nothing a peer does in the wrong order ends the connection: it gets an error
 //! that names what is expected, because clients find out what a server speaks by asking.
 
-use serde_json::value::RawValue;
+use crate::params::Params;
 
 use super::classify::{Class, Facts, Kind, Rules, Sessions, classify};
 use crate::error::ErrorObject;
@@ -78,7 +78,7 @@ impl Lifecycle {
     pub fn handle_request(
         &self,
         method: &str,
-        params: Option<&RawValue>,
+        params: &Params<'_>,
     ) -> Result<Admission, ErrorObject> {
         let rules = Rules { offer: self.offer, sessions: Sessions::Required };
         let facts = Facts::on_stream(Kind::Request(method), params);
@@ -234,15 +234,15 @@ mod tests {
     fn check(method: &str, params: &str, served: &str) {
         let phases =
             [Lifecycle::new(Offer::default()), expect_initialized(R11), ready(R11), closed_early()];
-        let raw: &RawValue = serde_json::from_str(params).unwrap();
+        let params = Params::of(Some(crate::raw::Raw::parse(params).unwrap()));
         let found: String = phases
             .iter()
-            .map(|phase| match phase.handle_request(method, Some(raw)) {
+            .map(|phase| match phase.handle_request(method, &params) {
                 Ok(_) => 'y',
                 Err(_) => 'n',
             })
             .collect();
-        assert_eq!(found, served, "{method} {params}");
+        assert_eq!(found, served, "{method} {params:?}");
     }
 
     const MODERN: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn an_early_request_is_told_what_is_expected() {
         let server = Lifecycle::new(Offer::default());
-        let error = server.handle_request("tools/list", None).unwrap_err();
+        let error = server.handle_request("tools/list", &Params::default()).unwrap_err();
         assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
         for part in ["tools/list", "initialize (2024-11-05", "2026-07-28"] {
             assert!(error.message.contains(part), "{error}");
@@ -273,7 +273,10 @@ mod tests {
     fn a_handshake_happens_once() {
         for mut server in [expect_initialized(R11), ready(R11)] {
             let before = server.phase();
-            assert_eq!(server.handle_request("initialize", None), Ok(Admission::Initialize));
+            assert_eq!(
+                server.handle_request("initialize", &Params::default()),
+                Ok(Admission::Initialize)
+            );
             let error = server.handle_initialize("2024-11-05").unwrap_err();
             assert!(error.message.contains("2025-11-25"), "{error}");
             assert_eq!(server.phase(), before);

@@ -3,7 +3,7 @@
 //! A batch holds requests and notifications, or answers, never both. It cannot open a session:
 //! `initialize` travels alone (2025-03-26, basic/lifecycle).
 
-use serde_json::value::RawValue;
+use crate::raw::Raw;
 
 use super::{Message, ParseError, describe, parse_one, read_text};
 
@@ -38,7 +38,7 @@ pub fn parse_batch(frame: &[u8]) -> Result<Vec<Message<'_>>, BatchError> {
 }
 
 /// What to answer to one part of a batch that is partly wrong.
-fn refused((part, parsed): (&RawValue, Result<Message<'_>, ParseError>)) -> Option<ParseError> {
+fn refused((part, parsed): (Raw<'_>, Result<Message<'_>, ParseError>)) -> Option<ParseError> {
     let error = match parsed {
         Ok(Message::Request(_)) => {
             ParseError::shape("not served: another message of the batch cannot be read")
@@ -49,9 +49,9 @@ fn refused((part, parsed): (&RawValue, Result<Message<'_>, ParseError>)) -> Opti
     Some(error.salvaged(part.get().as_bytes()))
 }
 
-fn split(frame: &[u8]) -> Result<Vec<&RawValue>, ParseError> {
+fn split(frame: &[u8]) -> Result<Vec<Raw<'_>>, ParseError> {
     let text = read_text(frame)?;
-    let parts: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| {
+    let parts: Vec<Raw<'_>> = serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
             ParseError::shape(format!("a batch must be an array: {}", describe(&error)))
         } else {

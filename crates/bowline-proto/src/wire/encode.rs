@@ -93,11 +93,27 @@ pub fn encode_response<R: Serialize + ?Sized>(
     id: &Id,
     result: &R,
 ) -> Result<(), EncodeError> {
+    encode_response_with(out, id, |out| write(out, result))
+}
+
+/// Appends a response whose result, one JSON object, `fill` appends itself.
+///
+/// For results that know how to write themselves, such as
+/// [`CallToolResult::write`](crate::model::CallToolResult::write). What `fill` writes is not
+/// looked at.
+///
+/// # Errors
+/// When `fill` fails.
+pub fn encode_response_with(
+    out: &mut Vec<u8>,
+    id: &Id,
+    fill: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+) -> Result<(), EncodeError> {
     whole(out, "the result", |out| {
         out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         write(out, id)?;
         out.extend_from_slice(br#","result":"#);
-        write(out, result)?;
+        fill(out)?;
         out.push(b'}');
         Ok(())
     })
@@ -136,10 +152,10 @@ impl Message<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         match self {
             Self::Request(request) => {
-                encode_request(out, &request.id, &request.method, request.params)
+                encode_request(out, &request.id, &request.method, request.params.raw().as_ref())
             }
             Self::Notification(notification) => {
-                encode_notification(out, &notification.method, notification.params)
+                encode_notification(out, &notification.method, notification.params.as_ref())
             }
             Self::Response(response) => match &response.outcome {
                 Ok(result) => encode_response(out, &response.id, result),

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::raw::Raw;
+
 /// What ties an answer to its question.
 ///
 /// `1` and `"1"` are different ids. Integers are exact over the whole signed and unsigned 64-bit
@@ -34,6 +36,17 @@ impl Id {
             Repr::Integer(_) => None,
             Repr::String(text) => Some(text),
         }
+    }
+
+    /// Reads an integer of usual length, or a string without escapes.
+    pub(crate) fn read_plain(raw: Raw<'_>) -> Option<Self> {
+        // So many digits fit into 64 bits, whatever they are.
+        const DIGITS: usize = 18;
+        let text = raw.get();
+        if text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse::<i64>().ok().map(Self::from);
+        }
+        raw.plain_string().ok().map(Self::from)
     }
 }
 

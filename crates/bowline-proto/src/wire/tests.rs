@@ -264,3 +264,36 @@ fn a_value_without_json_form_leaves_no_half_message() {
     assert_eq!(out, b"before");
     assert_eq!(error.to_string(), "the result has no JSON form");
 }
+
+#[test]
+fn plain_frames_are_read_the_same_both_ways() {
+    for (frame, is_plain) in [
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, true),
+        (r#" {"id":"a","params":{"x":[{}]},"method":"m","more":1,"jsonrpc":"2.0"} "#, true),
+        (r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, true),
+        (r#"{"jsonrpc":"2.0","id":-7,"result":{"a":"\u00e9"}}"#, true),
+        (r#"{"jsonrpc":"2.0","id":18446744073709551615,"result":{}}"#, true),
+        (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#, false),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"p\u0069ng"}"#, false),
+        (r#"{"jsonrpc":"2\u002e0","id":1,"method":"ping"}"#, false),
+    ] {
+        let plain = plain::parse(frame.as_bytes());
+        assert_eq!(plain.is_ok(), is_plain, "{frame}");
+        let message = parse_one(frame).unwrap();
+        assert_eq!(plain.unwrap_or_else(|_| message.clone()), message);
+    }
+    for frame in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"a"}"#,
+        r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
+        r#"{"id":1,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1}"#,
+    ] {
+        assert!(plain::parse(frame.as_bytes()).is_err(), "{frame}");
+        assert!(parse_one(frame).is_err(), "{frame}");
+    }
+}

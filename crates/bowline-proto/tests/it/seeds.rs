@@ -98,7 +98,7 @@ fn params<'a, M: Method>(text: &'a str) -> M::Params<'a> {
     let Message::Request(request) = Message::parse(text.as_bytes()).unwrap() else {
         panic!("not a request: {text}");
     };
-    bowline_proto::decode::decode_params(M::NAME, request.params).unwrap()
+    bowline_proto::decode::decode_params(M::NAME, request.params.raw()).unwrap()
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use bowline_proto::decode::{decode, decode_params};
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Method, Notice};
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Outcome, Revision, decode_outcome};
 use bowline_proto::wire::{
     Message, Response, encode_error, encode_notification, encode_request, encode_response,
@@ -13,7 +14,6 @@ use bowline_proto::wire::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// What is written after reading, or why it cannot be read.
 pub(crate) type Written = Result<Value, String>;
@@ -40,9 +40,9 @@ pub(crate) fn request<M: Method>(text: &str) -> Written {
         return Err(format!("{} is not {}", request.method, M::NAME));
     }
     let params: M::Params<'_> =
-        decode_params(M::NAME, request.params).map_err(|error| error.to_string())?;
+        decode_params(M::NAME, request.params.raw()).map_err(|error| error.to_string())?;
     // Whoever asks decides whether to send parameters that are empty.
-    let params = request.params.map(|_| params);
+    let params = request.params.raw().map(|_| params);
     written(|out| encode_request(out, &request.id, M::NAME, params.as_ref()).unwrap())
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn response_in<M: Method>(revision: Revision, text: &str) -> Written 
 }
 
 /// A result of `M`, as the type that it says it is.
-fn outcome<M: Method>(revision: Revision, raw: &RawValue) -> Written {
+fn outcome<M: Method>(revision: Revision, raw: Raw<'_>) -> Written {
     let written = match decode_outcome::<M>(revision, raw).map_err(|error| error.to_string())? {
         Outcome::Complete(result) => serde_json::to_value(result),
         Outcome::InputRequired(result) => serde_json::to_value(result),

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::wire::Id;
+use bowline_proto::wire::{Id, Request};
 use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use serde_json::value::RawValue;
 
 use super::reply::{self, Reply};
 use super::service::{HttpService, Stopped};
@@ -58,15 +57,10 @@ impl HttpService {
 
     /// The answer to a request whose caller may not do what it asks for: 403, with everything that
     /// the request needs.
-    pub(super) fn turn_away(
-        &self,
-        id: &Id,
-        method: &str,
-        params: Option<&RawValue>,
-        caller: &Caller,
-    ) -> Option<Reply> {
-        let needed = scopes::missing(&self.inner.core, method, params, caller)?;
-        Some(self.insufficient(Some(id), &needed))
+    pub(super) fn turn_away(&self, request: &Request<'_>, caller: &Caller) -> Option<Reply> {
+        let params = request.params.raw();
+        let needed = scopes::missing(&self.inner.core, &request.method, params, caller)?;
+        Some(self.insufficient(Some(&request.id), &needed))
     }
 
     /// The answer to a caller who lacks scopes.

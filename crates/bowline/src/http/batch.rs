@@ -69,7 +69,7 @@ impl HttpService {
         for message in messages {
             let Message::Request(request) = message else { continue };
             let core = &self.inner.core;
-            let missing = scopes::missing(core, &request.method, request.params, caller);
+            let missing = scopes::missing(core, &request.method, request.params.raw(), caller);
             needed.extend(missing.into_iter().flatten());
         }
         needed.sort();
@@ -83,17 +83,21 @@ impl HttpService {
         parts: &Parts,
         message: Option<&Message<'_>>,
     ) -> Result<(), ErrorObject> {
-        let (kind, params) = match message {
-            None => (Kind::Request(Ping::NAME), None),
-            Some(Message::Request(request)) => (Kind::Request(&request.method), request.params),
-            Some(Message::Notification(told)) => (Kind::Notification(&told.method), told.params),
-            Some(Message::Response(_) | Message::Fault(_)) => (Kind::Answer, None),
+        let (kind, claim) = match message {
+            None => (Kind::Request(Ping::NAME), Claim::default()),
+            Some(Message::Request(request)) => {
+                (Kind::Request(&request.method), request.params.claim())
+            }
+            Some(Message::Notification(told)) => {
+                (Kind::Notification(&told.method), Claim::read(told.params))
+            }
+            Some(Message::Response(_) | Message::Fault(_)) => (Kind::Answer, Claim::default()),
         };
         let header = parts.headers.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str());
         let facts = Facts {
             transport: Transport::Http,
             kind,
-            claim: Claim::read(params),
+            claim,
             in_batch: true,
             header: header.map(|text| text.unwrap_or("?")),
             has_session_id: parts.headers.contains_key(MCP_SESSION_ID),
@@ -155,7 +159,7 @@ impl HttpService {
             session.lock().lifecycle.handle_legacy_request(&request.method)?;
             let (kept, sink) = (&session.session, &session.sink);
             let core = &self.inner.core;
-            let served = legacy::serve(&request.method, request.params, core, kept, sink);
+            let served = legacy::serve(&request.method, request.params.raw(), core, kept, sink);
             if let Some(outcome) = served {
                 return outcome;
             }
@@ -163,9 +167,7 @@ impl HttpService {
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
-            id: request.id.clone(),
-            method: &request.method,
-            params: request.params,
+            asked: request,
             caller: Arc::clone(caller),
             outbox: &outbox,
             session: None,

@@ -1,10 +1,14 @@
 //! Reading a request: its body within bounds, its message, its claim to be modern.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::StatusCode;
-use http_body::Body as HttpBody;
+use http_body::{Body as HttpBody, Frame};
+use tokio::time::Instant;
 
 use super::reply::{self, Reply};
 use crate::clock;
@@ -12,6 +16,9 @@ use bowline_proto::http::Refusal;
 
 /// How much room is made for a body before any of it has come.
 const AT_FIRST: usize = 16 << 10;
+
+/// How many times as much room as has come is made for what was announced.
+const TRUST: usize = 8;
 
 /// Reads a whole body.
 ///
@@ -22,32 +29,70 @@ where
     B: HttpBody,
 {
     let mut body = std::pin::pin!(body);
-    let hint = body.size_hint();
-    if hint.lower() > limit as u64 {
+    let announced = body.size_hint().lower();
+    if announced > limit as u64 {
         return Err(reply::refusal(&Refusal::TooLarge(limit)));
     }
-    // What a client announces costs it nothing; what it sends does.
-    let expected = usize::try_from(hint.lower()).unwrap_or(AT_FIRST).min(AT_FIRST);
-    let mut all: Vec<u8> = Vec::with_capacity(expected);
-    let end = clock::now() + 10 * idle;
+    // Not larger than the limit, which is a size in memory.
+    let announced = usize::try_from(announced).unwrap_or(limit);
+    let mut all: Vec<u8> = Vec::new();
+    let mut end = None;
     loop {
-        let next = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx));
-        let late = end.min(clock::now() + idle);
-        let frame = match tokio::time::timeout_at(late, next).await {
+        let frame = match next_frame(body.as_mut(), idle, &mut end).await {
             Ok(Some(Ok(frame))) => frame,
-            Ok(Some(Err(_))) => return Err(reply::status(StatusCode::BAD_REQUEST)),
+            Ok(Some(Err(Broken))) => return Err(reply::status(StatusCode::BAD_REQUEST)),
             Ok(None) => return Ok(all.into()),
-            Err(_) => return Err(reply::status(StatusCode::REQUEST_TIMEOUT)),
+            Err(Late) => return Err(reply::status(StatusCode::REQUEST_TIMEOUT)),
         };
         let Ok(mut data) = frame.into_data() else { continue };
+        if all.len() + data.remaining() > limit {
+            return Err(reply::refusal(&Refusal::TooLarge(limit)));
+        }
+        if all.is_empty() && body.is_end_stream() {
+            // All of it at once: nothing is copied.
+            return Ok(data.copy_to_bytes(data.remaining()));
+        }
+        let length = all.len() + data.remaining();
+        if length > all.capacity() {
+            // What a client announces costs it nothing; what it sends does.
+            let room = announced.min((length * TRUST).max(AT_FIRST)).max(length);
+            all.reserve(room - all.len());
+        }
         while data.has_remaining() {
             let chunk = data.chunk();
-            if all.len() + chunk.len() > limit {
-                return Err(reply::refusal(&Refusal::TooLarge(limit)));
-            }
             all.extend_from_slice(chunk);
             let read = chunk.len();
             data.advance(read);
         }
     }
+}
+
+/// Nothing came in time.
+struct Late;
+
+/// It broke off. Why is the transport's business, and may not be what can be sent to other threads.
+struct Broken;
+
+fn poll_frame<B: HttpBody>(
+    body: Pin<&mut B>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<B::Data>, Broken>>> {
+    body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|_| Broken)))
+}
+
+/// The next piece of a body. `end` is when all of it must be there, once that is in question.
+async fn next_frame<B: HttpBody>(
+    mut body: Pin<&mut B>,
+    idle: Duration,
+    end: &mut Option<Instant>,
+) -> Result<Option<Result<Frame<B::Data>, Broken>>, Late> {
+    // Most bodies are there with their head; then no clock is asked.
+    let at_once = poll_fn(|cx| Poll::Ready(poll_frame(body.as_mut(), cx))).await;
+    if let Poll::Ready(frame) = at_once {
+        return Ok(frame);
+    }
+    let now = clock::now();
+    let late = (now + idle).min(*end.get_or_insert(now + 10 * idle));
+    let next = poll_fn(|cx| poll_frame(body.as_mut(), cx));
+    tokio::time::timeout_at(late, next).await.map_err(|_| Late)
 }

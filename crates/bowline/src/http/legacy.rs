@@ -35,8 +35,13 @@ impl HttpService {
         let principal = self.principal(parts);
         let mut lifecycle = Lifecycle::new(self.inner.core.offer);
         let sink = self.inner.core.registry.bus().attach();
-        let initialized =
-            legacy::initialize(&self.inner.core, &mut lifecycle, &sink, request.params, principal);
+        let initialized = legacy::initialize(
+            &self.inner.core,
+            &mut lifecycle,
+            &sink,
+            request.params.raw(),
+            principal,
+        );
         let (caller, mut answer) = match initialized {
             Ok(initialized) => initialized,
             // Whatever is wrong with it: there is no session, and the status says so.
@@ -117,12 +122,12 @@ impl HttpService {
         if let Err(error) = session.lock().lifecycle.handle_legacy_request(&request.method) {
             return done(Err(error), RaisedBy::Dispatch);
         }
-        if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
+        if let Some(reply) = self.turn_away(request, &caller) {
             return reply;
         }
         let served = legacy::serve(
             &request.method,
-            request.params,
+            request.params.raw(),
             &self.inner.core,
             &session.session,
             &session.sink,
@@ -133,9 +138,7 @@ impl HttpService {
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
-            id: request.id.clone(),
-            method: &request.method,
-            params: request.params,
+            asked: request,
             caller,
             outbox: &outbox,
             session: Some(&session.session),
@@ -203,7 +206,7 @@ impl HttpService {
             return reply::refusal(&refusal);
         }
         let caller = Arc::new(self.stranger(parts, revision));
-        if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
+        if let Some(reply) = self.turn_away(request, &caller) {
             return reply;
         }
         self.answer_alone(request, caller, revision, None).await
@@ -308,7 +311,7 @@ impl HttpSession {
     pub(super) fn handle_notification(
         &self,
         method: &str,
-        params: Option<&serde_json::value::RawValue>,
+        params: Option<bowline_proto::raw::Raw<'_>>,
     ) {
         let heard = self.lock().lifecycle.handle_notification(method);
         match heard {

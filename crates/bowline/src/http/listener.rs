@@ -1,9 +1,11 @@
 //! Sockets: accepting, bounding and ending connections.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,6 +19,7 @@ use super::service::HttpService;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use crate::ServeError;
+use crate::rarely::Rarely;
 use crate::server::stop_signal;
 
 /// How often idle sessions are looked for.
@@ -196,10 +199,14 @@ where
         .keep_alive_interval(limits.keep_alive)
         .keep_alive_timeout(limits.keep_alive);
     let stream = TokioIo::new(Patience::new(stream, limits.head));
-    let stopped = service.stopped();
-    let connection = builder.serve_connection(stream, service);
+    let mut stopped = Rarely::new(service.stopped());
+    // Not the service itself: its futures are in boxes, one for each request.
+    let answer = service_fn(move |request| {
+        let service = service.clone();
+        async move { Ok::<_, Infallible>(service.handle(request).await) }
+    });
+    let connection = builder.serve_connection(stream, answer);
     let mut connection = std::pin::pin!(connection);
-    let mut stopped = std::pin::pin!(stopped);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = &mut stopped, if !is_late => {

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bowline_proto::decode::decode_params;
+use bowline_proto::decode::{DecodeError, decode_params};
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Outline, RaisedBy, error_status, name_source};
 use bowline_proto::method::{Method, SubscriptionsListen};
@@ -18,7 +18,6 @@ use bowline_proto::session::Subscription;
 use bowline_proto::wire::{Id, Request};
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::value::RawValue;
 
 use super::body::Source;
 use super::reply::{self, Reply};
@@ -40,20 +39,20 @@ impl HttpService {
             let status = error_status(Era::Modern, error.code, RaisedBy::Dispatch);
             reply::error(status, Some(&request.id), error)
         };
-        let name = match read_name(&request.method, request.params) {
+        let name = match read_name(request) {
             Ok(name) => name,
-            Err(error) => return refused(&error),
+            Err(error) => return refused(&error.into()),
         };
         let outline =
             Outline { revision: revision.as_str(), method: &request.method, name: name.as_deref() };
         if let Err(mismatch) = outline.check(headers) {
             return refused(&mismatch.to_error_object());
         }
-        let caller = match self.inner.callers.caller(revision, request.params, principal) {
+        let caller = match self.inner.callers.caller(revision, &request.params, principal) {
             Ok(caller) => caller,
             Err(error) => return refused(&error),
         };
-        if let Some(reply) = self.turn_away(&request.id, &request.method, request.params, &caller) {
+        if let Some(reply) = self.turn_away(request, &caller) {
             return reply;
         }
         if request.method == SubscriptionsListen::NAME {
@@ -76,9 +75,7 @@ impl HttpService {
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
-            id: request.id.clone(),
-            method: &request.method,
-            params: request.params,
+            asked: request,
             caller,
             outbox: &outbox,
             session: None,
@@ -137,7 +134,7 @@ impl HttpService {
         principal: Option<&Principal>,
     ) -> Result<Reply, ErrorObject> {
         let params: SubscriptionsListenParams<'_> =
-            decode_params(SubscriptionsListen::NAME, request.params)?;
+            decode_params(SubscriptionsListen::NAME, request.params.raw())?;
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
             return Ok(reply::busy("subscriptions/listen: too many streams at a time"));
         };
@@ -216,13 +213,9 @@ impl Source for Listening {
 }
 
 /// What the header `Mcp-Name` must repeat, if the method has such a member and it is there.
-fn read_name<'a>(
-    method: &str,
-    params: Option<&'a RawValue>,
-) -> Result<Option<Cow<'a, str>>, ErrorObject> {
-    let Some(source) = name_source(method) else { return Ok(None) };
-    let members: bowline_proto::members::RawMembers<'a> = decode_params(method, params)?;
-    let Some(raw) = members.get(source.member) else { return Ok(None) };
-    // Of another type: whoever reads the params says so.
-    Ok(serde_json::from_str::<Cow<'a, str>>(raw.get()).ok())
+fn read_name<'a>(request: &Request<'a>) -> Result<Option<Cow<'a, str>>, DecodeError> {
+    match name_source(&request.method) {
+        Some(source) => request.params.string(&request.method, source.member),
+        None => Ok(None),
+    }
 }

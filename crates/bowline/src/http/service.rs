@@ -216,16 +216,18 @@ impl HttpService {
         message: &Message<'_>,
     ) -> Result<(Class, Option<SessionId>), Refusal> {
         let id = SessionId::find(&parts.headers)?;
-        let (kind, params) = match message {
-            Message::Request(request) => (Kind::Request(&request.method), request.params),
-            Message::Notification(told) => (Kind::Notification(&told.method), told.params),
-            Message::Response(_) | Message::Fault(_) => (Kind::Answer, None),
+        let (kind, claim) = match message {
+            Message::Request(request) => (Kind::Request(&request.method), request.params.claim()),
+            Message::Notification(told) => {
+                (Kind::Notification(&told.method), Claim::read(told.params))
+            }
+            Message::Response(_) | Message::Fault(_) => (Kind::Answer, Claim::default()),
         };
         let header = parts.headers.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str());
         let facts = Facts {
             transport: Transport::Http,
             kind,
-            claim: Claim::read(params),
+            claim,
             in_batch: false,
             header: header.map(|text| text.unwrap_or("?")),
             has_session_id: id.is_some(),

@@ -145,9 +145,7 @@ impl HttpService {
             return self.turn_away_any(&messages, caller);
         }
         match Message::parse(frame) {
-            Ok(Message::Request(request)) => {
-                self.turn_away(&request.id, &request.method, request.params, caller)
-            }
+            Ok(Message::Request(request)) => self.turn_away(&request, caller),
             _ => None,
         }
     }

@@ -49,7 +49,7 @@ impl Work {
         let call = running.call();
         // Most handlers are done at the first poll and need no timer.
         let timer =
-            deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(call.deadline)));
+            deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(call.deadline())));
         let method = call.method;
         timer
             .as_mut()

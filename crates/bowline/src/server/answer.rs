@@ -8,7 +8,7 @@ use bowline_proto::model::{
     InputRequiredResult, Meta, ReadResourceResult, ResultBody, SubscriptionsListenResult, meta_key,
 };
 use bowline_proto::revision::{Adapt, Revision, adapt_error};
-use bowline_proto::wire::{Id, encode_error, encode_response};
+use bowline_proto::wire::{Id, encode_error, encode_response, encode_response_with};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -76,7 +76,7 @@ impl Signature {
     ) -> Result<(), ErrorObject> {
         let to = To { signature: self, id, revision };
         match answer {
-            Answer::Tool(result) => to.encode(out, result),
+            Answer::Tool(result) => to.encode_as(out, result, CallToolResult::write),
             Answer::Prompt(result) => to.encode(out, result),
             Answer::Resource(result) => to.encode(out, result),
             Answer::InputRequired(result) => to.encode(out, result),
@@ -111,9 +111,22 @@ struct To<'a> {
 }
 
 impl To<'_> {
-    fn encode<R>(&self, out: &mut Vec<u8>, mut result: R) -> Result<(), ErrorObject>
+    fn encode<R>(&self, out: &mut Vec<u8>, result: R) -> Result<(), ErrorObject>
     where
         R: Adapt + ResultBody + Serialize,
+    {
+        self.encode_as(out, result, |result, out| serde_json::to_writer(out, result))
+    }
+
+    /// The same, for a result that `write` writes.
+    fn encode_as<R>(
+        &self,
+        out: &mut Vec<u8>,
+        mut result: R,
+        write: impl FnOnce(&R, &mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Result<(), ErrorObject>
+    where
+        R: Adapt + ResultBody,
     {
         result.adapt(self.revision).map_err(ErrorObject::internal_of)?;
         let has_meta = result.meta_mut().is_some();
@@ -122,7 +135,8 @@ impl To<'_> {
         {
             meta.set(meta_key::SERVER_INFO, &self.signature.info);
         }
-        encode_response(out, self.id, &result).map_err(ErrorObject::internal_of)?;
+        encode_response_with(out, self.id, |out| write(&result, out))
+            .map_err(ErrorObject::internal_of)?;
         if !has_meta {
             self.sign(out);
         }

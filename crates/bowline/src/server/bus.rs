@@ -4,13 +4,10 @@
 //! once, and nothing is ever dropped. Publishing never waits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
-#[cfg(feature = "http")]
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bowline_proto::session::{Subscription, Topic};
 use bowline_proto::wire::Id;
-use tokio::sync::Notify;
 
 /// Where changes are published.
 #[derive(Default)]
@@ -52,7 +49,6 @@ impl Bus {
 #[derive(Default)]
 pub(crate) struct Sink {
     listeners: Mutex<Vec<Listener>>,
-    changed: Notify,
     /// Whoever polls for changes.
     reader: Mutex<Option<Waker>>,
 }
@@ -133,10 +129,12 @@ impl Sink {
     }
 
     /// The next change to tell, or waits for one.
-    #[cfg(feature = "http")]
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Change> {
         // Before looking, so that no change can slip in between.
-        *lock(&self.reader) = Some(cx.waker().clone());
+        match &mut *lock(&self.reader) {
+            Some(reader) => reader.clone_from(cx.waker()),
+            reader => *reader = Some(cx.waker().clone()),
+        }
         match self.poll_change() {
             Some(change) => Poll::Ready(change),
             None => Poll::Pending,
@@ -144,25 +142,19 @@ impl Sink {
     }
 
     /// Makes sure that somebody looks for something to tell.
-    pub(crate) fn remind(&self) {
-        self.changed.notify_one();
+    fn remind(&self) {
         if let Some(reader) = lock(&self.reader).take() {
             reader.wake();
         }
     }
 
     /// The next change to tell.
-    pub(crate) fn poll_change(&self) -> Option<Change> {
+    fn poll_change(&self) -> Option<Change> {
         let mut listeners = lock(&self.listeners);
         listeners.iter_mut().find_map(|listener| {
             let topic = listener.subscription.poll_change()?;
             Some(Change { listen: listener.id.clone(), topic })
         })
-    }
-
-    /// Waits until there may be something to tell.
-    pub(crate) async fn changed(&self) {
-        self.changed.notified().await;
     }
 }
 

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{LoggingMessage, Notice, Progress};
@@ -21,9 +22,11 @@ use super::caller::Caller;
 use super::core::Core;
 use super::handler::BoxFuture;
 use super::nest::Nest;
+use super::output::ToolOutcome;
 use super::registry::Registry;
 use super::rounds::Rounds;
 use super::session::Session;
+use super::tool;
 use crate::clock;
 use crate::outbox::Outbox;
 
@@ -40,10 +43,12 @@ pub(crate) struct Call {
     /// The legacy session, which can ask the client. `None` in the modern era.
     pub(crate) session: Option<Arc<Session>>,
     /// Questions and answers of the modern era. `None` in the legacy one.
-    pub(crate) rounds: Option<Rounds>,
+    pub(crate) rounds: Option<Box<Rounds>>,
     /// From which level on a modern request wants log messages.
     pub(crate) log_level: Option<LoggingLevel>,
-    pub(crate) deadline: Instant,
+    started: Instant,
+    /// How long it may take.
+    timeout: Duration,
     /// Which trace the request belongs to, as W3C trace context writes it.
     pub(crate) traceparent: Option<String>,
     progress: Mutex<Reported>,
@@ -62,11 +67,11 @@ pub(crate) struct CallParts {
     pub(crate) method: &'static str,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) session: Option<Arc<Session>>,
-    pub(crate) rounds: Option<Rounds>,
+    pub(crate) rounds: Option<Box<Rounds>>,
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
     pub(crate) traceparent: Option<String>,
-    pub(crate) deadline: Instant,
+    pub(crate) timeout: Duration,
     pub(crate) nest: Nest,
 }
 
@@ -76,7 +81,7 @@ struct Reported {
     last: Option<f64>,
     /// How many more may be sent now; refilled over time.
     credit: f64,
-    refilled: Instant,
+    refilled: Option<Instant>,
     /// The newest report that was left out to keep to the rate.
     left_out: Option<ProgressParams>,
 }
@@ -88,7 +93,7 @@ impl Call {
             token: parts.progress_token,
             last: None,
             credit,
-            refilled: clock::now(),
+            refilled: None,
             left_out: None,
         };
         Self {
@@ -101,7 +106,8 @@ impl Call {
             session: parts.session,
             rounds: parts.rounds,
             log_level: parts.log_level,
-            deadline: parts.deadline,
+            started: clock::now(),
+            timeout: parts.timeout,
             traceparent: parts.traceparent,
             progress: Mutex::new(progress),
             is_cancelled: AtomicBool::new(false),
@@ -109,6 +115,11 @@ impl Call {
             cancelled: Notify::new(),
             released: Notify::new(),
         }
+    }
+
+    /// When it must be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.started + self.timeout
     }
 
     /// Tells the handler that nobody waits for it any more.
@@ -146,9 +157,10 @@ impl Call {
         reported.last = Some(progress);
         let params = ProgressParams { progress_token: token, progress, total, message, meta: None };
         let now = clock::now();
-        let earned = now.duration_since(reported.refilled).as_secs_f64() * rate;
-        reported.credit = (reported.credit + earned).min(rate);
-        reported.refilled = now;
+        if let Some(refilled) = reported.refilled.replace(now) {
+            let earned = now.duration_since(refilled).as_secs_f64() * rate;
+            reported.credit = (reported.credit + earned).min(rate);
+        }
         reported.left_out = if reported.credit >= 1.0 && self.send_progress(&params) {
             reported.credit -= 1.0;
             None
@@ -229,13 +241,40 @@ tokio::task_local! {
 /// only a repetition of the request can bring.
 pub(crate) struct Running {
     /// `None` once it is over.
-    future: Option<BoxFuture<Outcome>>,
+    handler: Option<Handling>,
     call: Arc<Call>,
     span: tracing::Span,
 }
 
+/// What a request is handled by.
+pub(crate) enum Handling {
+    /// A tool, whose answer is checked against its output schema.
+    Tool(Arc<tool::Entry>, BoxFuture<ToolOutcome>),
+    /// Anything else.
+    Other(BoxFuture<Outcome>),
+}
+
+impl Handling {
+    /// As one future.
+    pub(crate) fn into_future(self) -> BoxFuture<Outcome> {
+        match self {
+            Self::Tool(tool, future) => Box::pin(async move { tool.finish(future.await) }),
+            Self::Other(future) => future,
+        }
+    }
+
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Outcome> {
+        match self {
+            Self::Tool(tool, future) => {
+                future.as_mut().poll(cx).map(|outcome| tool.finish(outcome))
+            }
+            Self::Other(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
 impl Running {
-    pub(crate) fn new(call: Arc<Call>, future: BoxFuture<Outcome>) -> Self {
+    pub(crate) fn new(call: Arc<Call>, handler: Handling) -> Self {
         let span = tracing::debug_span!(
             "request",
             method = call.method,
@@ -246,7 +285,7 @@ impl Running {
         if let Some(trace) = &call.traceparent {
             span.record("traceparent", trace.as_str());
         }
-        Self { future: Some(future), call, span }
+        Self { handler: Some(handler), call, span }
     }
 
     pub(crate) fn call(&self) -> &Arc<Call> {
@@ -268,9 +307,9 @@ impl Future for Running {
         let this = self.get_mut();
         let _entered = this.span.enter();
         let call = &this.call;
-        let future = &mut this.future;
+        let handler = &mut this.handler;
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            CURRENT.sync_scope(Arc::clone(call), || poll_handler(future, call, cx))
+            CURRENT.sync_scope(Arc::clone(call), || poll_handler(handler, call, cx))
         }));
         let outcome = match polled {
             Ok(Poll::Ready(outcome)) => outcome,
@@ -284,15 +323,15 @@ impl Future for Running {
 
 /// Polls a handler, and drops it once it is over: what it drops may panic, too.
 fn poll_handler(
-    handler: &mut Option<BoxFuture<Outcome>>,
+    handler: &mut Option<Handling>,
     call: &Call,
     cx: &mut TaskContext<'_>,
 ) -> Poll<Outcome> {
-    let Some(future) = handler else { return Poll::Pending };
+    let Some(running) = handler else { return Poll::Pending };
     if let Some(rounds) = &call.rounds {
         rounds.watch(cx.waker());
     }
-    let outcome = match future.as_mut().poll(cx) {
+    let outcome = match running.poll(cx) {
         Poll::Ready(outcome) => outcome,
         Poll::Pending => match call.rounds.as_ref().and_then(|rounds| rounds.cut(call)) {
             Some(cut) => cut.map(Answer::InputRequired),

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bowline_proto::decode::decode;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::model::{ClientCapabilities, Implementation};
+use bowline_proto::params::Params;
 use bowline_proto::revision::{Era, Revision};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::principal::Principal;
 
@@ -63,10 +62,10 @@ impl Callers {
     pub(crate) fn caller(
         &self,
         revision: Revision,
-        params: Option<&RawValue>,
+        params: &Params<'_>,
         principal: Option<Principal>,
     ) -> Result<Arc<Caller>, ErrorObject> {
-        let described = sender(params).described();
+        let described = params.sender();
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = last.as_ref()
             && known.caller.revision == revision
@@ -87,33 +86,4 @@ impl Callers {
         *last = Some(Known { described, caller: Arc::clone(&caller) });
         Ok(caller)
     }
-}
-
-/// The part of modern params that tells who sends them.
-#[derive(Deserialize, Default)]
-struct Sender<'a> {
-    #[serde(borrow, rename = "_meta", default)]
-    meta: SenderMeta<'a>,
-}
-
-#[derive(Deserialize, Default)]
-struct SenderMeta<'a> {
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities", default)]
-    capabilities: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo", default)]
-    info: Option<&'a RawValue>,
-}
-
-impl<'a> SenderMeta<'a> {
-    fn described(&self) -> [Option<&'a str>; 2] {
-        [self.capabilities.map(RawValue::get), self.info.map(RawValue::get)]
-    }
-}
-
-fn sender(params: Option<&RawValue>) -> SenderMeta<'_> {
-    // Whoever reads the params as their type says what is wrong with them.
-    params
-        .and_then(|params| serde_json::from_str::<Sender<'_>>(params.get()).ok())
-        .unwrap_or_default()
-        .meta
 }

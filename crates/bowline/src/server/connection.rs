@@ -14,14 +14,16 @@ mod outward;
 mod parked;
 
 use std::collections::HashMap;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Inbound, Lifecycle, SameId, Ticket};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinSet, coop};
 
 use self::batch::Batches;
 use self::parked::Parked;
@@ -34,6 +36,7 @@ use super::principal::Principal;
 use super::session::Session;
 use crate::clock;
 use crate::outbox::Outbox;
+use crate::rarely::Rarely;
 use crate::stream::{Input, Output};
 
 /// One client on a byte stream.
@@ -55,6 +58,16 @@ pub(crate) struct Connection {
     callers: Callers,
     /// Who is at the other end, where the transport knows.
     principal: Option<Principal>,
+}
+
+/// How serving came to its end.
+enum End {
+    /// We were told to stop.
+    Stopped,
+    /// The client reads no more.
+    Unread,
+    /// The client says no more, or cannot be heard.
+    Read(io::Result<()>),
 }
 
 /// Whether requests that come in are served.
@@ -124,37 +137,67 @@ impl Connection {
     {
         let mut input = Input::new(reader, self.core.limits.line_length);
         let mut output = Output::new(writer);
-        let mut stop = std::pin::pin!(stop);
-        let mut is_stopped = false;
-        let ended = loop {
-            self.take_in(&mut input).await;
-            output.refill(&self.outbox);
-            tokio::select! {
-                biased;
-                // First, or a client that always has something to say is served for ever.
-                () = &mut stop => {
-                    is_stopped = true;
-                    break Ok(());
-                }
-                written = output.write(), if output.has_work() => {
-                    if written.is_err() {
-                        break Ok(());
-                    }
-                }
-                Some(joined) = self.tasks.join_next_with_id() => self.finish_task(joined),
-                () = self.outbox.filled(), if !output.has_work() => {}
-                () = self.sink.changed(), if self.outbox.has_room() => self.tell_changes(),
-                read = input.read(), if input.is_empty() && self.can_take_in() => {
-                    if read.is_err() || !input.is_open() {
-                        break read;
-                    }
-                }
-            }
+        let mut stop = Rarely::new(stop);
+        let end = poll_fn(|cx| self.poll(cx, &mut input, &mut output, &mut stop)).await;
+        let (is_stopped, ended) = match end {
+            End::Stopped => (true, Ok(())),
+            End::Unread => (false, Ok(())),
+            End::Read(ended) => (false, ended),
         };
         // Who closes its side and then tells us to stop has lost patience.
         let hurry = async { if is_stopped { pending().await } else { stop.await } };
         self.end(&mut input, output, hurry).await;
         ended
+    }
+
+    /// Goes on until nothing is left to do for now.
+    fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: &mut Input<R>,
+        output: &mut Output<W>,
+        stop: &mut Rarely<impl Future<Output = ()>>,
+    ) -> Poll<End>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.outbox.stay_awake();
+        loop {
+            // A client that always has something to say must not keep others from their turn.
+            ready!(coop::poll_proceed(cx)).made_progress();
+            // First, or such a client is served for ever.
+            if Pin::new(&mut *stop).poll(cx).is_ready() {
+                return Poll::Ready(End::Stopped);
+            }
+            let mut is_moving = false;
+            if input.is_empty()
+                && self.can_take_in()
+                && let Poll::Ready(read) = input.poll_read(cx)
+            {
+                if read.is_err() || !input.is_open() {
+                    return Poll::Ready(End::Read(read));
+                }
+                is_moving = true;
+            }
+            self.take_in(cx, input);
+            while let Poll::Ready(Some(joined)) = self.tasks.poll_join_next_with_id(cx) {
+                self.finish_task(joined);
+                is_moving = true;
+            }
+            is_moving |= self.poll_changes(cx);
+            while output.refill(&self.outbox) {
+                match output.poll_write(cx) {
+                    Poll::Ready(Ok(())) => is_moving = true,
+                    Poll::Ready(Err(_)) => return Poll::Ready(End::Unread),
+                    Poll::Pending => break,
+                }
+            }
+            // What is being written is followed by a look at what came in the meantime.
+            if !is_moving && (output.has_work() || self.outbox.poll_filled(cx).is_pending()) {
+                return Poll::Pending;
+            }
+        }
     }
 
     /// Whether every place of a request that is worked on is taken.
@@ -168,14 +211,14 @@ impl Connection {
     }
 
     /// Takes in what waits for a place and what was read, as far as there is room.
-    async fn take_in<R: AsyncRead + Unpin>(&mut self, input: &mut Input<R>) {
+    fn take_in<R: AsyncRead + Unpin>(&mut self, cx: &mut Context<'_>, input: &mut Input<R>) {
         while !self.is_full() && self.outbox.has_room() {
             let Some(parked) = self.parked.pop() else { break };
-            self.handle_parked(&parked).await;
+            self.handle_parked(cx, &parked);
         }
         while !input.is_empty() && self.can_take_in() {
             match input.next_frame() {
-                Some(Ok(frame)) => self.handle_frame(frame).await,
+                Some(Ok(frame)) => self.handle_frame(cx, frame),
                 Some(Err(error)) => self.handle_too_long(&error),
                 None => {}
             }
@@ -202,7 +245,7 @@ impl Connection {
         self.end_listens();
         let mut hurry = std::pin::pin!(hurry);
         loop {
-            self.take_in(input).await;
+            with_task(|cx| self.take_in(cx, input)).await;
             if input.is_empty() {
                 self.intake = Intake::Closed;
             }
@@ -244,7 +287,16 @@ impl Connection {
     /// The stream has ended: its last line may lack its end.
     async fn take_in_last<R: AsyncRead + Unpin>(&mut self, input: &mut Input<R>) {
         if let Some(frame) = input.last_frame() {
-            self.handle_frame(&frame).await;
+            with_task(|cx| self.handle_frame(cx, &frame)).await;
         }
     }
+}
+
+/// Does something on behalf of the task that runs.
+async fn with_task(mut work: impl FnMut(&mut Context<'_>)) {
+    poll_fn(|cx| {
+        work(cx);
+        Poll::Ready(())
+    })
+    .await;
 }

@@ -64,7 +64,7 @@ impl Context {
 
     /// When the handler will be dropped, done or not.
     pub fn deadline(&self) -> Instant {
-        self.call.deadline
+        self.call.deadline()
     }
 
     /// Who is calling.

@@ -4,6 +4,7 @@ mod completion;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
@@ -16,36 +17,31 @@ use bowline_proto::model::{
     CallToolParams, CallToolResult, EmptyParams, GetPromptParams, PaginatedParams,
     ReadResourceParams, RequestMeta,
 };
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
-use bowline_proto::wire::Id;
-use serde_json::value::RawValue;
-use tokio::time::Instant;
+
+use bowline_proto::wire;
 
 use super::answer::{Answer, Outcome};
-use super::call::{Call, CallParts, Running, panicked};
+use super::call::{Call, CallParts, Handling, Running, panicked};
 use super::caller::Caller;
 use super::context::Context;
 use super::core::Core;
 use super::error::resource_not_found;
-use super::handler::BoxFuture;
 use super::middleware::{Incoming, Next};
 use super::nest::Nest;
 use super::registry::{IsThere, ListKind, Tables};
 use super::resource;
 use super::rounds::{Rounds, Subject};
 use super::session::Session;
-use super::tool;
-use crate::clock;
 use crate::outbox::Outbox;
 use crate::uri_template::Match;
 
 /// A request whose caller and era are known.
-#[derive(Clone)]
 pub(crate) struct Request<'a> {
     pub(crate) core: &'a Arc<Core>,
-    pub(crate) id: Id,
-    pub(crate) method: &'a str,
-    pub(crate) params: Option<&'a RawValue>,
+    /// As it came.
+    pub(crate) asked: &'a wire::Request<'a>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) outbox: &'a Arc<Outbox>,
     /// `None` in the modern era.
@@ -67,24 +63,24 @@ pub(crate) enum Started {
 /// future, the reading of its arguments, the rules for whom something is there.
 pub(crate) fn start(request: &Request<'_>) -> Started {
     let started = catch_unwind(AssertUnwindSafe(|| try_start(request)));
-    match started.unwrap_or_else(|panic| Err(panicked(request.method, panic.as_ref()))) {
+    match started.unwrap_or_else(|panic| Err(panicked(&request.asked.method, panic.as_ref()))) {
         Ok(started) => started,
         Err(error) => Started::Done(Err(error)),
     }
 }
 
 fn try_start(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let missing = || ErrorObject::method_not_found(request.method);
-    let row = find(request.method, request.caller.revision).ok_or_else(missing)?;
+    let missing = || ErrorObject::method_not_found(&request.asked.method);
+    let row = find(&request.asked.method, request.caller.revision).ok_or_else(missing)?;
     match row.name {
         CallTool::NAME => start_tool(request),
         GetPrompt::NAME => start_prompt(request),
         ReadResource::NAME => start_resource(request),
         Complete::NAME => completion::start(request),
         Discover::NAME => {
-            let params: EmptyParams<'_> = decode_params(Discover::NAME, request.params)?;
+            let params: EmptyParams<'_> = decode_params(Discover::NAME, request.params())?;
             let discovered = Answer::Discover(Box::new(request.core.discover_result()));
-            Ok(request.answer(Discover::NAME, None, &params.meta, discovered))
+            Ok(request.answer(Discover::NAME, None, &params.meta, Ok(discovered)))
         }
         Ping::NAME => Ok(Started::Done(Ok(Answer::Empty))),
         name => match ListKind::of(name) {
@@ -95,6 +91,10 @@ fn try_start(request: &Request<'_>) -> Result<Started, ErrorObject> {
 }
 
 impl Request<'_> {
+    fn params(&self) -> Option<Raw<'_>> {
+        self.asked.params.raw()
+    }
+
     fn revision(&self) -> Revision {
         self.caller.revision
     }
@@ -105,28 +105,24 @@ impl Request<'_> {
         method: &'static str,
         name: Option<String>,
         meta: &RequestMeta<'_>,
-        answer: Answer,
+        answer: Outcome,
     ) -> Started {
         if self.core.middleware.is_empty() {
-            return Started::Done(Ok(answer));
+            return Started::Done(answer);
         }
         let context = self.context(method, meta, self.work(None, &Nest::default()));
-        self.run(context, name, Box::pin(async move { Ok(answer) }))
-    }
-
-    fn deadline(&self, own: Option<std::time::Duration>) -> Instant {
-        clock::now() + own.unwrap_or(self.core.limits.deadline)
+        self.run(context, name, Handling::Other(Box::pin(std::future::ready(answer))))
     }
 
     /// What a handler without a time of its own needs.
-    fn work(&self, rounds: Option<Rounds>, nest: &Nest) -> Work {
-        Work { rounds, deadline: self.deadline(None), nest: nest.clone() }
+    fn work(&self, rounds: Option<Box<Rounds>>, nest: &Nest) -> Work {
+        Work { rounds, timeout: self.core.limits.deadline, nest: nest.clone() }
     }
 
     fn context(&self, method: &'static str, meta: &RequestMeta<'_>, work: Work) -> Context {
         let parts = CallParts {
             caller: Arc::clone(&self.caller),
-            id: self.id.clone(),
+            id: self.asked.id.clone(),
             method,
             outbox: Arc::clone(self.outbox),
             session: self.session.cloned(),
@@ -134,21 +130,22 @@ impl Request<'_> {
             log_level: meta.log_level,
             progress_token: meta.progress_token.clone(),
             traceparent: meta.traceparent(),
-            deadline: work.deadline,
+            timeout: work.timeout,
             nest: work.nest,
         };
         Context { call: Arc::new(Call::new(Arc::clone(self.core), parts)) }
     }
 
     /// The handler, with the middleware around it.
-    fn run(&self, context: Context, name: Option<String>, handler: BoxFuture<Outcome>) -> Started {
+    fn run(&self, context: Context, name: Option<String>, handler: Handling) -> Started {
         let call = Arc::clone(&context.call);
         if self.core.middleware.is_empty() {
             return Started::Running(Running::new(call, handler));
         }
-        let next = Next { middleware: Arc::clone(&self.core.middleware), at: 0, handler };
+        let middleware = Arc::clone(&self.core.middleware);
+        let next = Next { middleware, at: 0, handler: handler.into_future() };
         let incoming = Incoming { method: call.method, name, context };
-        Started::Running(Running::new(call, Box::pin(next.run(incoming))))
+        Started::Running(Running::new(call, Handling::Other(Box::pin(next.run(incoming)))))
     }
 
     /// The questions and answers so far, for modern callers who can be asked anything at all.
@@ -156,9 +153,9 @@ impl Request<'_> {
         &self,
         method: &'static str,
         name: &str,
-        arguments: Option<&RawValue>,
+        arguments: Option<Raw<'_>>,
         asked: Asked<'_>,
-    ) -> Result<Option<Rounds>, ErrorObject> {
+    ) -> Result<Option<Box<Rounds>>, ErrorObject> {
         let client = &self.caller.capabilities;
         let can_be_asked =
             client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some();
@@ -173,14 +170,15 @@ impl Request<'_> {
             name: name.to_owned(),
             arguments: arguments.map(Json::copy_of),
         };
-        Rounds::new(self.core, subject, asked.responses, asked.state).map(Some)
+        let rounds = Rounds::new(self.core, subject, asked.responses, asked.state)?;
+        Ok(Some(Box::new(rounds)))
     }
 }
 
 /// What a handler needs besides its request.
 struct Work {
-    rounds: Option<Rounds>,
-    deadline: Instant,
+    rounds: Option<Box<Rounds>>,
+    timeout: Duration,
     nest: Nest,
 }
 
@@ -192,7 +190,7 @@ struct Asked<'a> {
 }
 
 fn start_tool(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let params: CallToolParams<'_> = decode_params(CallTool::NAME, request.params)?;
+    let params = request.asked.params.call_tool()?;
     if params.arguments.is_some_and(|arguments| !arguments.get().starts_with('{')) {
         return Err(ErrorObject::invalid_params("tools/call: params.arguments must be an object"));
     }
@@ -212,17 +210,20 @@ fn start_tool(request: &Request<'_>) -> Result<Started, ErrorObject> {
         state: params.request_state.as_deref(),
     };
     let rounds = request.rounds(CallTool::NAME, &params.name, params.arguments, asked)?;
-    let deadline = request.deadline(tool.timeout);
-    let work = Work { rounds, deadline, nest: tool.nest.clone() };
+    let timeout = tool.timeout.unwrap_or(request.core.limits.deadline);
+    let work = Work { rounds, timeout, nest: tool.nest.clone() };
     let context = request.context(CallTool::NAME, &params.meta, work);
-    let handler: BoxFuture<Outcome> = match tool.start(context.clone(), params.arguments) {
-        Ok(future) => Box::pin(async move { finish_tool(&tool, future.await) }),
-        Err(reason) => {
-            Box::pin(std::future::ready(bad_arguments(request.revision(), &params.name, &reason)))
-        }
+    let name = |params: CallToolParams<'_>| {
+        (!request.core.middleware.is_empty()).then(|| params.name.into_owned())
     };
-    let name = (!request.core.middleware.is_empty()).then(|| params.name.into_owned());
-    Ok(request.run(context, name, handler))
+    match tool.start(context.clone(), params.arguments) {
+        Ok(future) => Ok(request.run(context, name(params), Handling::Tool(tool, future))),
+        Err(reason) => {
+            let outcome = bad_arguments(request.revision(), &params.name, &reason);
+            let handler = Handling::Other(Box::pin(std::future::ready(outcome)));
+            Ok(request.run(context, name(params), handler))
+        }
+    }
 }
 
 /// An unknown tool is an error of the protocol in every revision.
@@ -240,22 +241,8 @@ fn bad_arguments(revision: Revision, tool: &str, reason: &str) -> Outcome {
     Ok(Answer::Tool(CallToolResult::failure(message)))
 }
 
-fn finish_tool(tool: &tool::Entry, outcome: super::output::ToolOutcome) -> Outcome {
-    let result = outcome.map_err(super::error::HandlerError::into_error_object)?;
-    if result.is_error != Some(true)
-        && let Err(reason) = tool.check_output(result.structured_content.as_ref())
-    {
-        let name = &tool.definition.name;
-        tracing::error!(tool = %name, %reason, "a tool's answer does not match its output schema");
-        let message =
-            format!("tools/call: the answer of {name:?} does not match its output schema");
-        return Err(ErrorObject::internal(message));
-    }
-    Ok(Answer::Tool(result))
-}
-
 fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let params: GetPromptParams<'_> = decode_params(GetPrompt::NAME, request.params)?;
+    let params: GetPromptParams<'_> = decode_params(GetPrompt::NAME, request.params())?;
     let tables = request.core.registry.tables();
     if !tables.offered.prompts {
         return Err(ErrorObject::method_not_found(GetPrompt::NAME));
@@ -265,12 +252,17 @@ fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
         ErrorObject::invalid_params(format!("prompts/get: no prompt is called {:?}", params.name))
     })?;
     let texts: Vec<_> = params.arguments.into_iter().flatten().collect();
-    let arguments = serde_json::value::to_raw_value(&texts).ok();
+    let arguments = Json::new(&texts).ok();
     let asked = Asked {
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
     };
-    let rounds = request.rounds(GetPrompt::NAME, &params.name, arguments.as_deref(), asked)?;
+    let rounds = request.rounds(
+        GetPrompt::NAME,
+        &params.name,
+        arguments.as_ref().map(Json::as_raw),
+        asked,
+    )?;
     let work = request.work(rounds, &prompt.nest);
     let context = request.context(GetPrompt::NAME, &params.meta, work);
     let future = prompt.get.start(context.clone(), texts).map_err(|reason| {
@@ -285,11 +277,11 @@ fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
         result.description = result.description.or(description);
         Ok(Answer::Prompt(result))
     });
-    Ok(request.run(context, Some(params.name), handler))
+    Ok(request.run(context, Some(params.name), Handling::Other(handler)))
 }
 
 fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let params: ReadResourceParams<'_> = decode_params(ReadResource::NAME, request.params)?;
+    let params: ReadResourceParams<'_> = decode_params(ReadResource::NAME, request.params())?;
     let tables = request.core.registry.tables();
     if !tables.offered.resources {
         return Err(ErrorObject::method_not_found(ReadResource::NAME));
@@ -314,7 +306,7 @@ fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
         }
         Ok(Answer::Resource(result))
     });
-    Ok(request.run(context, Some(params.uri), handler))
+    Ok(request.run(context, Some(params.uri), Handling::Other(handler)))
 }
 
 /// The names and values of the parts of a URI.
@@ -349,7 +341,7 @@ pub(crate) fn find_resource(
 
 fn start_list(request: &Request<'_>, kind: ListKind) -> Result<Started, ErrorObject> {
     let method = kind.method();
-    let params: PaginatedParams<'_> = decode_params(method, request.params)?;
+    let params: PaginatedParams<'_> = decode_params(method, request.params())?;
     let tables = request.core.registry.tables();
     let is_offered = match kind {
         ListKind::Tools => tables.offered.tools,
@@ -361,5 +353,5 @@ fn start_list(request: &Request<'_>, kind: ListKind) -> Result<Started, ErrorObj
         return Err(ErrorObject::method_not_found(method));
     }
     let page = tables.list(kind, &request.caller, params.cursor.as_deref())?;
-    Ok(request.answer(method, None, &params.meta, Answer::List(page)))
+    Ok(request.answer(method, None, &params.meta, Ok(Answer::List(page))))
 }

@@ -4,8 +4,8 @@ use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Initialize, Method, SetLevel, Subscribe, Unsubscribe};
 use bowline_proto::model::{InitializeParams, SetLevelParams, SubscribeParams};
+use bowline_proto::raw::Raw;
 use bowline_proto::session::{Lifecycle, Subscription, SubscriptionLimits};
-use serde_json::value::RawValue;
 
 use super::answer::{Answer, Outcome};
 use super::bus::Sink;
@@ -18,7 +18,7 @@ use super::session::Session;
 /// Serves a request that changes the session; `None` for every other request.
 pub(crate) fn serve(
     method: &str,
-    params: Option<&RawValue>,
+    params: Option<Raw<'_>>,
     core: &Core,
     session: &Session,
     sink: &Sink,
@@ -32,12 +32,7 @@ pub(crate) fn serve(
     }
 }
 
-fn change_subscription(
-    method: &str,
-    params: Option<&RawValue>,
-    core: &Core,
-    sink: &Sink,
-) -> Outcome {
+fn change_subscription(method: &str, params: Option<Raw<'_>>, core: &Core, sink: &Sink) -> Outcome {
     if !listen::promised(core).resource {
         return Err(ErrorObject::method_not_found(method));
     }
@@ -55,7 +50,7 @@ fn change_subscription(
     Ok(Answer::Empty)
 }
 
-fn set_level(params: Option<&RawValue>, session: &Session) -> Outcome {
+fn set_level(params: Option<Raw<'_>>, session: &Session) -> Outcome {
     let params: SetLevelParams<'_> = decode_params(SetLevel::NAME, params)?;
     session.set_log_level(params.level);
     Ok(Answer::Empty)
@@ -69,7 +64,7 @@ pub(crate) fn initialize(
     core: &Core,
     lifecycle: &mut Lifecycle,
     sink: &Sink,
-    params: Option<&RawValue>,
+    params: Option<Raw<'_>>,
     principal: Option<Principal>,
 ) -> Result<(Caller, Answer), ErrorObject> {
     let params: InitializeParams<'_> = decode_params(Initialize::NAME, params)?;

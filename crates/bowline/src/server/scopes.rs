@@ -43,8 +43,8 @@ mod needed {
         CallTool, Complete, GetPrompt, Method, ReadResource, Subscribe, SubscriptionsListen,
     };
     use bowline_proto::model::{CompleteParams, Reference, SubscriptionsListenParams};
+    use bowline_proto::raw::Raw;
     use serde::Deserialize;
-    use serde_json::value::RawValue;
 
     use super::Scopes;
     use crate::server::caller::Caller;
@@ -59,7 +59,7 @@ mod needed {
     pub(crate) fn missing(
         core: &Core,
         method: &str,
-        params: Option<&RawValue>,
+        params: Option<Raw<'_>>,
         caller: &Caller,
     ) -> Option<Vec<String>> {
         let tables = core.registry.tables();

@@ -7,19 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_proto::decode::decode;
+use bowline_proto::error::ErrorObject;
 #[cfg(feature = "http")]
 use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
 use bowline_proto::model::{self, Icon, ToolAnnotations};
+use bowline_proto::raw::Raw;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use self::check::Check;
+use super::answer::{Answer, Outcome};
 use super::caller::Caller;
 use super::context::Context;
-use super::error::BuildError;
+use super::error::{BuildError, HandlerError};
 use super::handler::{BoxFuture, Handler};
 use super::nest::Nest;
 use super::output::{ToolOutcome, ToolOutput};
@@ -287,9 +289,9 @@ impl Entry {
     pub(crate) fn start(
         &self,
         context: Context,
-        arguments: Option<&RawValue>,
+        arguments: Option<Raw<'_>>,
     ) -> Result<BoxFuture<ToolOutcome>, String> {
-        let text = arguments.map_or("{}", RawValue::get);
+        let text = arguments.map_or("{}", Raw::get);
         if self.input.is_needed {
             self.input.check("arguments", text)?;
         }
@@ -299,8 +301,23 @@ impl Entry {
         })
     }
 
+    /// What a call comes to: the handler's answer, if it keeps to the output schema.
+    pub(crate) fn finish(&self, outcome: ToolOutcome) -> Outcome {
+        let result = outcome.map_err(HandlerError::into_error_object)?;
+        if result.is_error != Some(true)
+            && let Err(reason) = self.check_output(result.structured_content.as_ref())
+        {
+            let name = &self.definition.name;
+            tracing::error!(tool = %name, %reason, "a tool's answer does not match its output schema");
+            let message =
+                format!("tools/call: the answer of {name:?} does not match its output schema");
+            return Err(ErrorObject::internal(message));
+        }
+        Ok(Answer::Tool(result))
+    }
+
     /// Checks structured content against the output schema.
-    pub(crate) fn check_output(&self, content: Option<&Json>) -> Result<(), String> {
+    fn check_output(&self, content: Option<&Json>) -> Result<(), String> {
         let Some(check) = &self.output else { return Ok(()) };
         match content {
             Some(content) if check.is_needed => check.check("structuredContent", content.as_str()),

@@ -75,5 +75,5 @@ impl Answers {
 }
 
 fn params<T: serde::de::DeserializeOwned>(request: &Request<'_>) -> Result<T, ErrorObject> {
-    Ok(bowline_proto::decode::decode_params(&request.method, request.params)?)
+    Ok(bowline_proto::decode::decode_params(&request.method, request.params.raw())?)
 }

@@ -21,8 +21,8 @@ fn mirror() -> ParamHeaders {
     .unwrap()
 }
 
-fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(text.to_owned()).unwrap()
+fn raw(text: &str) -> Raw<'_> {
+    Raw::parse(text).unwrap()
 }
 
 fn map(lines: &[(&str, &str)]) -> HeaderMap {
@@ -38,10 +38,10 @@ fn map(lines: &[(&str, &str)]) -> HeaderMap {
 fn headers_of_a_call() {
     fn check(arguments: &str, expected: &[(&str, &str)]) {
         let arguments = raw(arguments);
-        let encoded = mirror().encode(Some(&arguments)).unwrap();
+        let encoded = mirror().encode(Some(arguments)).unwrap();
         let encoded: HeaderMap = encoded.into_iter().collect();
-        assert_eq!(encoded, map(expected), "{arguments}");
-        mirror().check(&encoded, Some(&arguments)).unwrap();
+        assert_eq!(encoded, map(expected), "{arguments:?}");
+        mirror().check(&encoded, Some(arguments)).unwrap();
     }
     check("{}", &[]);
     check(r#"{"query":"SELECT 1"}"#, &[]);
@@ -79,7 +79,7 @@ fn headers_of_a_call() {
 
 /// `error` is the message's beginning, or nothing.
 fn check(arguments: &str, lines: &[(&str, &str)], error: &str) {
-    let outcome = mirror().check(&map(lines), Some(&raw(arguments)));
+    let outcome = mirror().check(&map(lines), Some(raw(arguments)));
     let found = outcome.err().map(|error| error.to_error_object().message);
     let found = found.unwrap_or_default();
     assert_eq!(found.is_empty(), error.is_empty(), "{arguments} {lines:?}: {found}");
@@ -149,12 +149,12 @@ fn arguments_that_nobody_can_tell() {
         r#"{"filter":{"tenant":"a","tenant":null}}"#,
         r#"{"region":"\ud800"}"#,
     ] {
-        assert!(mirror().encode(Some(&raw(arguments))).is_err(), "{arguments}");
+        assert!(mirror().encode(Some(raw(arguments))).is_err(), "{arguments:?}");
         let headers = map(&[("region", "a")]);
-        let error = mirror().check(&headers, Some(&raw(arguments))).unwrap_err();
+        let error = mirror().check(&headers, Some(raw(arguments))).unwrap_err();
         assert!(matches!(error.problem, HeaderProblem::Unclear(_)), "{error}");
     }
-    let twice = mirror().encode(Some(&raw(r#"{"region":1,"region":2}"#)));
+    let twice = mirror().encode(Some(raw(r#"{"region":1,"region":2}"#)));
     let message = twice.unwrap_err().to_string();
     assert!(message.starts_with("arguments: \"region\" is there twice"), "{message}");
 }
@@ -226,24 +226,25 @@ proptest! {
         let (schema, arguments) = build(&properties, &mut count);
         let mirror = ParamHeaders::parse(&schema).unwrap();
         prop_assert_eq!(mirror.headers.len(), count);
-        let arguments = raw(&arguments.to_string());
-        let encoded = mirror.encode(Some(&arguments)).unwrap();
+        let arguments = arguments.to_string();
+        let arguments = raw(&arguments);
+        let encoded = mirror.encode(Some(arguments)).unwrap();
         let headers: HeaderMap = encoded.iter().cloned().collect();
         prop_assert_eq!(headers.len(), encoded.len());
-        mirror.check(&headers, Some(&arguments)).unwrap();
+        mirror.check(&headers, Some(arguments)).unwrap();
 
         // And only these headers will do.
         for (name, value) in encoded {
             let mut fewer = headers.clone();
             fewer.remove(&name);
-            prop_assert!(mirror.check(&fewer, Some(&arguments)).is_err());
+            prop_assert!(mirror.check(&fewer, Some(arguments)).is_err());
             let mut other = headers.clone();
             let text = format!("{}x", decode_value(&value).unwrap());
             other.insert(&name, encode_value(&text));
-            prop_assert!(mirror.check(&other, Some(&arguments)).is_err());
+            prop_assert!(mirror.check(&other, Some(arguments)).is_err());
             let mut more = headers.clone();
             more.append(&name, value);
-            prop_assert!(mirror.check(&more, Some(&arguments)).is_err());
+            prop_assert!(mirror.check(&more, Some(arguments)).is_err());
             prop_assert!(mirror.check(&headers, None).is_err());
         }
     }

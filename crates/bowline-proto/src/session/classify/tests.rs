@@ -29,7 +29,7 @@ fn http<'a>(kind: Kind<'a>, claim: Option<&'a str>, header: Option<&'a str>) -> 
         transport: Transport::Http,
         claim: claim.map(Claim::of).unwrap_or_default(),
         header,
-        ..Facts::on_stream(kind, None)
+        ..Facts::on_stream(kind, &Params::default())
     }
 }
 

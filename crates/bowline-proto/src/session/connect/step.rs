@@ -38,7 +38,8 @@ pub enum Action {
     Discover {
         /// What the request claims.
         revision: Revision,
-        /// Its own deadline. On HTTP there is none beyond the usual: a timeout proves nothing.
+        /// Its own deadline. On HTTP, and where the legacy era would not do, there is none beyond
+        /// the usual: a timeout proves nothing.
         timeout: Option<Duration>,
     },
     /// Send `initialize` asking for this revision.

@@ -97,7 +97,7 @@ fn check_known(
 
 const ALL: Revisions = Revisions::ALL;
 const PROBE: &str = "discover 2026-07-28!";
-const PROBE_HTTP: &str = "discover 2026-07-28";
+const PROBE_UNBOUNDED: &str = "discover 2026-07-28";
 const SHAKE: &str = "initialize 2025-11-25";
 const MODERN: &str = "done 2026-07-28";
 const LEGACY: &str = "done 2025-11-25";
@@ -105,8 +105,9 @@ const LEGACY: &str = "done 2025-11-25";
 #[test]
 fn a_modern_server_is_found_by_asking() {
     check(Stream, ALL, &["d:2026-07-28"], &[PROBE, MODERN]);
-    check(Http, ALL, &["d:2099-01-01 2026-07-28 2025-11-25"], &[PROBE_HTTP, MODERN]);
-    check(Stream, Revisions::MODERN, &["d:2026-07-28"], &[PROBE, MODERN]);
+    check(Http, ALL, &["d:2099-01-01 2026-07-28 2025-11-25"], &[PROBE_UNBOUNDED, MODERN]);
+    // There is nothing to fall back to, so that a slow start is no reason to give up.
+    check(Stream, Revisions::MODERN, &["d:2026-07-28"], &[PROBE_UNBOUNDED, MODERN]);
     check(Stream, ALL, &["d:2025-06-18"], &[PROBE, "initialize 2025-06-18"]);
     check(Stream, ALL, &["d:2099-01-01"], &[PROBE, "disjoint 2099-01-01"]);
     check(Stream, ALL, &["d:", "i:2025-11-25"], &[PROBE, SHAKE, LEGACY]);
@@ -134,12 +135,17 @@ fn a_late_answer_to_the_question_changes_nothing() {
 #[test]
 fn an_unsupported_version_is_an_answer_of_the_modern_era() {
     let refused = "dn:400 -32022 2025-11-25 2025-06-18";
-    check(Http, ALL, &[refused], &[PROBE_HTTP, SHAKE]);
-    check(Http, ALL, &["dn:400 -32022 2024-11-05"], &[PROBE_HTTP, "initialize 2024-11-05"]);
-    check(Http, ALL, &["dn:400 -32022 2099-01-01"], &[PROBE_HTTP, "disjoint 2099-01-01"]);
+    check(Http, ALL, &[refused], &[PROBE_UNBOUNDED, SHAKE]);
+    check(Http, ALL, &["dn:400 -32022 2024-11-05"], &[PROBE_UNBOUNDED, "initialize 2024-11-05"]);
+    check(Http, ALL, &["dn:400 -32022 2099-01-01"], &[PROBE_UNBOUNDED, "disjoint 2099-01-01"]);
     let contradicted = [PROBE, PROBE, "failed: Contradicted"];
     check(Stream, ALL, &["dn:-32022 2026-07-28"; 2], &contradicted);
-    check(Http, Revisions::MODERN, &[refused], &[PROBE_HTTP, "disjoint 2025-11-25 2025-06-18"]);
+    check(
+        Http,
+        Revisions::MODERN,
+        &[refused],
+        &[PROBE_UNBOUNDED, "disjoint 2025-11-25 2025-06-18"],
+    );
     for code in ["-32020", "-32021"] {
         let mut connect = Connect::new(Http, ALL);
         connect.open(None);
@@ -151,37 +157,37 @@ fn an_unsupported_version_is_an_answer_of_the_modern_era() {
 #[test]
 fn over_http_only_some_refusals_mean_legacy() {
     for answer in ["dn:400", "dn:404", "dn:405", "dn:400 -32600", "dn:406", "d?", "dn:200 -32000"] {
-        check(Http, ALL, &[answer, "i:2025-11-25"], &[PROBE_HTTP, SHAKE, LEGACY]);
+        check(Http, ALL, &[answer, "i:2025-11-25"], &[PROBE_UNBOUNDED, SHAKE, LEGACY]);
     }
     for status in [301, 401, 403, 407, 408, 429, 500, 502, 503] {
         let blocked = format!("blocked: HTTP {status}");
-        check(Http, ALL, &[&format!("dn:{status}")], &[PROBE_HTTP, &blocked]);
-        let late = [PROBE_HTTP, SHAKE, &blocked];
+        check(Http, ALL, &[&format!("dn:{status}")], &[PROBE_UNBOUNDED, &blocked]);
+        let late = [PROBE_UNBOUNDED, SHAKE, &blocked];
         check(Http, ALL, &["dn:404", &format!("in:{status}")], &late);
     }
-    check(Http, ALL, &["d0"], &[PROBE_HTTP, "failed: TimedOut"]);
+    check(Http, ALL, &["d0"], &[PROBE_UNBOUNDED, "failed: TimedOut"]);
     let unreachable = "failed: Unreachable(\"dns\")";
-    check(Http, ALL, &["net"], &[PROBE_HTTP, unreachable]);
-    check(Http, ALL, &["exit"], &[PROBE_HTTP, "failed: Exited"]);
+    check(Http, ALL, &["net"], &[PROBE_UNBOUNDED, unreachable]);
+    check(Http, ALL, &["exit"], &[PROBE_UNBOUNDED, "failed: Exited"]);
 }
 
 #[test]
 fn the_oldest_http_servers_are_found_by_get() {
-    let way = [PROBE_HTTP, SHAKE, "get", SHAKE, "done 2024-11-05"];
+    let way = [PROBE_UNBOUNDED, SHAKE, "get", SHAKE, "done 2024-11-05"];
     for status in [400, 404, 405] {
         let (probe, shake) = (format!("dn:{status}"), format!("in:{status}"));
         check(Http, ALL, &[&probe, &shake, "endpoint", "i:2024-11-05"], &way);
     }
     let refused = "refused: HTTP 404";
     for failure in ["gn:404", "g?", "g0"] {
-        check(Http, ALL, &["dn:404", "in:404", failure], &[PROBE_HTTP, SHAKE, "get", refused]);
+        check(Http, ALL, &["dn:404", "in:404", failure], &[PROBE_UNBOUNDED, SHAKE, "get", refused]);
     }
-    let blocked = [PROBE_HTTP, SHAKE, "get", "blocked: HTTP 401"];
+    let blocked = [PROBE_UNBOUNDED, SHAKE, "get", "blocked: HTTP 401"];
     check(Http, ALL, &["dn:404", "in:404", "gn:401"], &blocked);
     // Whoever answers in JSON-RPC that there is no such method is not HTTP+SSE.
-    check(Http, ALL, &["dn:404 -32601", "in:404"], &[PROBE_HTTP, SHAKE, refused]);
+    check(Http, ALL, &["dn:404 -32601", "in:404"], &[PROBE_UNBOUNDED, SHAKE, refused]);
     let unknown = "refused: HTTP 404, no (code -32601)";
-    check(Http, ALL, &["dn:404", "in:404 -32601"], &[PROBE_HTTP, SHAKE, unknown]);
+    check(Http, ALL, &["dn:404", "in:404 -32601"], &[PROBE_UNBOUNDED, SHAKE, unknown]);
     let only_sse = [SHAKE, "get", SHAKE, LEGACY];
     check(Http, Revisions::LEGACY, &["in:405", "endpoint", "i:2025-11-25"], &only_sse);
 }
@@ -227,33 +233,33 @@ fn what_is_known_saves_the_question_and_is_looked_at_once_if_wrong() {
     let modern = Some(Revision::V2026_07_28);
     let legacy = Some(Revision::V2025_06_18);
     check_known(Http, ALL, modern, &[], &[MODERN]);
-    check_known(Http, ALL, modern, &["but", "dn:404"], &[MODERN, PROBE_HTTP, SHAKE]);
-    let twice = [MODERN, PROBE_HTTP, MODERN, "failed: Contradicted"];
+    check_known(Http, ALL, modern, &["but", "dn:404"], &[MODERN, PROBE_UNBOUNDED, SHAKE]);
+    let twice = [MODERN, PROBE_UNBOUNDED, MODERN, "failed: Contradicted"];
     check_known(Http, ALL, modern, &["but", "d:2026-07-28", "but"], &twice);
     check_known(Stream, ALL, legacy, &["i:2025-11-25"], &[SHAKE, LEGACY]);
     for refusal in ["in:404 -32601", "in:400 -32022 2026-07-28", "in:400"] {
-        let way = [SHAKE, PROBE_HTTP, MODERN];
+        let way = [SHAKE, PROBE_UNBOUNDED, MODERN];
         check_known(Http, ALL, legacy, &[refusal, "d:2026-07-28"], &way);
     }
     // The oldest transport was fallen back to last time, and is again.
-    let way = [SHAKE, PROBE_HTTP, "get", SHAKE, "done 2024-11-05"];
+    let way = [SHAKE, PROBE_UNBOUNDED, "get", SHAKE, "done 2024-11-05"];
     check_known(Http, ALL, legacy, &["in:404", "dn:404", "endpoint", "i:2024-11-05"], &way);
-    let way = [SHAKE, PROBE_HTTP, "refused: HTTP 404"];
+    let way = [SHAKE, PROBE_UNBOUNDED, "refused: HTTP 404"];
     check_known(Http, ALL, legacy, &["in:404", "dn:404 -32601"], &way);
     // What is not enabled is not known.
     check_known(Http, Revisions::LEGACY, modern, &[], &[SHAKE]);
-    check_known(Http, Revisions::MODERN, legacy, &[], &[PROBE_HTTP]);
+    check_known(Http, Revisions::MODERN, legacy, &[], &[PROBE_UNBOUNDED]);
 }
 
 #[test]
 fn modern_only_never_shakes_hands() {
     let modern = Preference::ModernOnly.narrow(ALL);
     let refused = "refused: no (code -32601)";
-    check(Stream, modern, &["dn:-32601"], &[PROBE, refused]);
-    check(Stream, modern, &["d0"], &[PROBE, "failed: TimedOut"]);
-    check(Stream, modern, &["d?"], &[PROBE, "failed: Malformed"]);
-    check(Stream, modern, &["exit"], &[PROBE, "failed: Exited"]);
-    check(Stream, modern, &["d:2025-11-25"], &[PROBE, "disjoint 2025-11-25"]);
+    check(Stream, modern, &["dn:-32601"], &[PROBE_UNBOUNDED, refused]);
+    check(Stream, modern, &["d0"], &[PROBE_UNBOUNDED, "failed: TimedOut"]);
+    check(Stream, modern, &["d?"], &[PROBE_UNBOUNDED, "failed: Malformed"]);
+    check(Stream, modern, &["exit"], &[PROBE_UNBOUNDED, "failed: Exited"]);
+    check(Stream, modern, &["d:2025-11-25"], &[PROBE_UNBOUNDED, "disjoint 2025-11-25"]);
     assert_eq!(Preference::LegacyOnly.narrow(ALL), Revisions::LEGACY);
     assert_eq!(Preference::Auto.narrow(ALL), ALL);
 }

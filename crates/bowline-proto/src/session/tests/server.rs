@@ -10,8 +10,8 @@ use super::random::Random;
 use crate::error::{ErrorCode, ErrorObject};
 use crate::revision::{Offer, Revision};
 use crate::session::{
-    Admission, Answer, Calls, Claim, Class, Facts, Heard, Inbound, Kind, Lifecycle, Phase, Rules,
-    SameId, Sessions, Ticket, Timeout, Transport, classify,
+    Admission, Answer, Calls, Class, Facts, Heard, Inbound, Kind, Lifecycle, Phase, Rules, SameId,
+    Sessions, Ticket, Timeout, Transport, classify,
 };
 use crate::wire::{self, Id, Message, Notification, Request};
 
@@ -138,13 +138,13 @@ impl Server {
         request: &Request<'_>,
     ) -> Result<Admission, (u16, ErrorObject)> {
         if self.transport == Transport::Stream {
-            let admission = self.lifecycle.handle_request(&request.method, request.params);
+            let admission = self.lifecycle.handle_request(&request.method, &request.params);
             return admission.map_err(|error| (200, error));
         }
         let facts = Facts {
             transport: Transport::Http,
             kind: Kind::Request(&request.method),
-            claim: Claim::read(request.params),
+            claim: request.params.claim(),
             in_batch: false,
             header: packet.header.map(Revision::as_str),
             has_session_id: packet.has_session_id,
@@ -169,7 +169,8 @@ impl Server {
         request: &Request<'_>,
     ) -> Result<(Option<Revision>, serde_json::Value), (u16, ErrorObject)> {
         let params: serde_json::Value =
-            serde_json::from_str(request.params.expect("initialize has params").get()).unwrap();
+            serde_json::from_str(request.params.raw().expect("initialize has params").get())
+                .unwrap();
         let requested = params["protocolVersion"].as_str().unwrap();
         let revision = self.lifecycle.handle_initialize(requested);
         let revision = revision.map_err(|error| (400, error))?;

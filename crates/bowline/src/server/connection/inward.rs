@@ -1,19 +1,18 @@
 //! What comes in: frames to messages, messages to handlers.
 
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context as TaskContext, Poll};
 
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::line::LineTooLong;
 use bowline_proto::method::{Cancelled, Method, Notice, Ping, SubscriptionsListen};
 use bowline_proto::model::{CancelledParams, SubscriptionsListenParams};
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Admission, BeginError, Heard, Subscription};
 use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, parse_batch};
-use serde_json::value::RawValue;
 
 use super::parked::ParkedRequest;
 use super::{Connection, Intake, Reply, Work, Working};
@@ -25,12 +24,12 @@ use crate::server::{legacy, listen};
 
 impl Connection {
     /// Takes in one frame.
-    pub(super) async fn handle_frame(&mut self, frame: &[u8]) {
+    pub(super) fn handle_frame(&mut self, cx: &mut TaskContext<'_>, frame: &[u8]) {
         if frame.trim_ascii_start().first() == Some(&b'[') {
-            return self.handle_batch(frame).await;
+            return self.handle_batch(cx, frame);
         }
         match Message::parse(frame) {
-            Ok(message) => self.handle_message(message, None).await,
+            Ok(message) => self.handle_message(cx, message, None),
             Err(error) => self.refuse_frame(&error),
         }
     }
@@ -40,22 +39,27 @@ impl Connection {
     }
 
     /// Takes in a request that has waited for a place.
-    pub(super) async fn handle_parked(&mut self, parked: &ParkedRequest) {
+    pub(super) fn handle_parked(&mut self, cx: &mut TaskContext<'_>, parked: &ParkedRequest) {
         if let Ok(Message::Request(request)) = Message::parse(&parked.frame) {
-            self.handle_request(request, parked.batch).await;
+            self.handle_request(cx, &request, parked.batch);
         }
     }
 
-    async fn handle_message(&mut self, message: Message<'_>, batch: Option<u64>) {
+    fn handle_message(
+        &mut self,
+        cx: &mut TaskContext<'_>,
+        message: Message<'_>,
+        batch: Option<u64>,
+    ) {
         match message {
-            Message::Request(request) => self.admit_request(request, batch).await,
+            Message::Request(request) => self.admit_request(cx, request, batch),
             Message::Notification(notification) => self.handle_notification(&notification),
             Message::Response(response) => self.session.handle_response(response),
             Message::Fault(error) => tracing::warn!(%error, "the client could not read something"),
         }
     }
 
-    async fn handle_batch(&mut self, frame: &[u8]) {
+    fn handle_batch(&mut self, cx: &mut TaskContext<'_>, frame: &[u8]) {
         if let Err(error) = self.lifecycle.handle_batch() {
             return self.fault(&error);
         }
@@ -64,7 +68,7 @@ impl Connection {
                 let asks = |message: &&Message<'_>| matches!(message, Message::Request(_));
                 let batch = self.batches.open(messages.iter().filter(asks).count());
                 for message in messages {
-                    self.handle_message(message, Some(batch)).await;
+                    self.handle_message(cx, message, Some(batch));
                 }
             }
             Err(BatchError::Whole(error)) => self.refuse_frame(&error),
@@ -73,7 +77,12 @@ impl Connection {
     }
 
     /// Serves a request that just came in, or refuses it, or lets it wait for a place.
-    async fn admit_request(&mut self, request: wire::Request<'_>, batch: Option<u64>) {
+    fn admit_request(
+        &mut self,
+        cx: &mut TaskContext<'_>,
+        request: wire::Request<'_>,
+        batch: Option<u64>,
+    ) {
         let method: &str = &request.method;
         let refusal = if self.inbound.contains(&request.id) || self.parked.contains(&request.id) {
             let id = &request.id;
@@ -84,20 +93,25 @@ impl Connection {
         } else if self.is_full() && method != Ping::NAME {
             return self.parked.push(request, batch);
         } else {
-            return self.handle_request(request, batch).await;
+            return self.handle_request(cx, &request, batch);
         };
         let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
         self.answer(&request.id, Reply { revision, batch }, Err(refusal));
     }
 
-    async fn handle_request(&mut self, request: wire::Request<'_>, batch: Option<u64>) {
+    fn handle_request(
+        &mut self,
+        cx: &mut TaskContext<'_>,
+        request: &wire::Request<'_>,
+        batch: Option<u64>,
+    ) {
         let method: &str = &request.method;
         let reply = |revision| Reply { revision, batch };
-        match self.lifecycle.handle_request(method, request.params) {
+        match self.lifecycle.handle_request(method, &request.params) {
             // As it is, whatever the sender seems to speak: it may be finding out what we do.
             Err(error) => self.answer(&request.id, reply(Revision::LATEST), Err(error)),
             Ok(Admission::Initialize) => {
-                let outcome = self.initialize(request.params);
+                let outcome = self.initialize(request.params.raw());
                 let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST);
                 self.answer(&request.id, reply(revision), outcome);
             }
@@ -106,7 +120,7 @@ impl Connection {
                     Some(caller) => Arc::clone(caller),
                     None => Arc::new(Caller::unknown(revision)),
                 };
-                self.serve(request, caller, reply(revision)).await;
+                self.serve(cx, request, caller, reply(revision));
             }
             Ok(Admission::Modern(revision)) if batch.is_some() => {
                 let message = format!("{method}: {revision} has no batches");
@@ -114,15 +128,15 @@ impl Connection {
                 self.answer(&request.id, reply(revision), refused);
             }
             Ok(Admission::Modern(revision)) => {
-                match self.callers.caller(revision, request.params, self.principal.clone()) {
-                    Ok(caller) => self.serve(request, caller, reply(revision)).await,
+                match self.callers.caller(revision, &request.params, self.principal.clone()) {
+                    Ok(caller) => self.serve(cx, request, caller, reply(revision)),
                     Err(error) => self.answer(&request.id, reply(revision), Err(error)),
                 }
             }
         }
     }
 
-    fn initialize(&mut self, params: Option<&RawValue>) -> Outcome {
+    fn initialize(&mut self, params: Option<Raw<'_>>) -> Outcome {
         let principal = self.principal.clone();
         let (caller, answer) =
             legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal)?;
@@ -131,27 +145,29 @@ impl Connection {
     }
 
     /// Serves a request: in place if its handler is ready at once, in a task if not.
-    async fn serve(&mut self, request: wire::Request<'_>, caller: Arc<Caller>, reply: Reply) {
+    fn serve(
+        &mut self,
+        cx: &mut TaskContext<'_>,
+        request: &wire::Request<'_>,
+        caller: Arc<Caller>,
+        reply: Reply,
+    ) {
         let method: &str = &request.method;
         if !reply.revision.is_modern()
             && let Some(outcome) =
-                legacy::serve(method, request.params, &self.core, &self.session, &self.sink)
+                legacy::serve(method, request.params.raw(), &self.core, &self.session, &self.sink)
         {
             return self.answer(&request.id, reply, outcome);
         }
         let outcome = match method {
-            SubscriptionsListen::NAME if reply.revision.is_modern() => {
-                match self.listen(&request) {
-                    Ok(()) => return,
-                    Err(error) => Err(error),
-                }
-            }
+            SubscriptionsListen::NAME if reply.revision.is_modern() => match self.listen(request) {
+                Ok(()) => return,
+                Err(error) => Err(error),
+            },
             _ => {
                 let started = dispatch::start(&dispatch::Request {
                     core: &self.core,
-                    id: request.id.clone(),
-                    method,
-                    params: request.params,
+                    asked: request,
                     session: (!reply.revision.is_modern()).then_some(&self.session),
                     caller,
                     outbox: &self.outbox,
@@ -161,7 +177,7 @@ impl Connection {
                 match started {
                     Started::Done(outcome) => outcome,
                     Started::Running(running) => {
-                        return self.run_handler(request.id, running, reply).await;
+                        return self.run_handler(cx, running, reply);
                     }
                 }
             }
@@ -169,22 +185,22 @@ impl Connection {
         self.answer(&request.id, reply, outcome);
     }
 
-    async fn run_handler(&mut self, id: Id, mut running: Running, reply: Reply) {
-        let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut running).poll(cx))).await;
-        if let Poll::Ready(outcome) = polled {
-            return self.answer(&id, reply, outcome);
+    fn run_handler(&mut self, cx: &mut TaskContext<'_>, mut running: Running, reply: Reply) {
+        if let Poll::Ready(outcome) = Pin::new(&mut running).poll(cx) {
+            return self.answer(&running.call().id, reply, outcome);
         }
         let call = Arc::clone(running.call());
         let method = call.method;
         let late = Arc::clone(&call);
         let abort = self.tasks.spawn(async move {
-            tokio::time::timeout_at(late.deadline, running).await.unwrap_or_else(|_| {
+            tokio::time::timeout_at(late.deadline(), running).await.unwrap_or_else(|_| {
                 late.finish();
                 Err(ErrorObject::internal(format!("{method}: took too long")))
             })
         });
         let task = abort.id();
-        match self.inbound.begin(id, method, Work::Task { abort: abort.clone(), call }) {
+        match self.inbound.begin(call.id.clone(), method, Work::Task { abort: abort.clone(), call })
+        {
             Ok(ticket) => {
                 self.working.insert(task, Working { ticket, reply });
             }
@@ -229,7 +245,7 @@ impl Connection {
 
     fn listen(&mut self, request: &wire::Request<'_>) -> Result<(), ErrorObject> {
         let params: SubscriptionsListenParams<'_> =
-            decode_params(SubscriptionsListen::NAME, request.params)?;
+            decode_params(SubscriptionsListen::NAME, request.params.raw())?;
         let limit = self.core.limits.listens;
         if self.sink.listens() >= limit {
             let message = format!("subscriptions/listen: more than {limit} streams at a time");

@@ -1,5 +1,7 @@
 //! What goes out: answers, refusals, notifications.
 
+use std::task::{Context, Poll};
+
 use bowline_proto::error::ErrorObject;
 use bowline_proto::revision::Revision;
 use bowline_proto::wire::{Id, ParseError, encode_error, encode_fault};
@@ -95,13 +97,17 @@ impl Connection {
         }
     }
 
-    /// Tells what changed to whoever listens. What finds no room adds up where it is.
-    pub(super) fn tell_changes(&self) {
-        while self.outbox.has_room() {
-            let Some(change) = self.sink.poll_change() else { return };
+    /// Tells what changed to whoever listens. What finds no room adds up where it is. Says whether
+    /// there was something to tell.
+    pub(super) fn poll_changes(&self, cx: &mut Context<'_>) -> bool {
+        let mut has_told = false;
+        while self.outbox.has_room()
+            && let Poll::Ready(change) = self.sink.poll_next(cx)
+        {
             self.notify(&listen::change(&change));
+            has_told = true;
         }
-        self.sink.remind();
+        has_told
     }
 
     pub(super) fn notify(&self, told: &Told) {

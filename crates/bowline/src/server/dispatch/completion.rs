@@ -5,6 +5,7 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Complete, Method};
 use bowline_proto::model::{CompleteParams, CompleteResult, Completion, Reference};
 
+use super::super::call::Handling;
 use super::{Request, Started};
 use crate::server::answer::Answer;
 use crate::server::complete::Completing;
@@ -16,7 +17,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
     if !tables.completes() {
         return Err(ErrorObject::method_not_found(Complete::NAME));
     }
-    let params: CompleteParams<'_> = decode_params(Complete::NAME, request.params)?;
+    let params: CompleteParams<'_> = decode_params(Complete::NAME, request.params())?;
     let refused =
         |message: String| ErrorObject::invalid_params(format!("{}: {message}", Complete::NAME));
     let (name, completers, known, nest) = match &params.reference {
@@ -56,5 +57,5 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
         let completion = Completion { values, ..Completion::default() };
         Ok(Answer::Completion(CompleteResult { completion, ..CompleteResult::default() }))
     });
-    Ok(request.run(context, Some(name), handler))
+    Ok(request.run(context, Some(name), Handling::Other(handler)))
 }

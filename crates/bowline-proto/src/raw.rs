@@ -1,0 +1,164 @@
+//! JSON text that is not read yet, and a quick walk over its outermost parts.
+//!
+//! Who serves a call looks at a dozen members of its envelope, its parameters and their `_meta`,
+//! and hands the rest on. `serde_json` reads every byte of the rest to find its end, on every
+//! level again. The walk here checks the same grammar, but jumps from one end of a string to the
+//! other, and gives out slices.
+//!
+//! It only knows plain text: names without escapes, each name once, not too deep. Whatever is not
+//! plain is odd, which says nothing about what it is: `serde_json` reads it then, and has the
+//! last word. So the two can differ in speed and in nothing else.
+
+mod cursor;
+mod stop;
+mod write;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+pub(crate) use self::cursor::Cursor;
+pub(crate) use self::write::write_string;
+use crate::wire::MAX_DEPTH;
+
+/// One JSON value as text, borrowed from the frame it came in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// Reads one value out of text that holds nothing else.
+    ///
+    /// # Errors
+    /// When it is not JSON.
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The text, without anything around it.
+    pub const fn get(self) -> &'a str {
+        self.0
+    }
+
+    /// Whether it is an object.
+    pub fn is_object(self) -> bool {
+        self.0.starts_with('{')
+    }
+
+    /// The text of a string without escapes.
+    pub(crate) fn plain_string(self) -> Result<&'a str, Odd> {
+        let inner = self.0.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(Odd)?;
+        // A backslash is all that can be in the way, in text that is known to be JSON.
+        if stop::find_stop(inner.as_bytes()).is_some() { Err(Odd) } else { Ok(inner) }
+    }
+
+    /// Walks over the members of an object; `walk` must go to the end.
+    pub(crate) fn walk<T>(
+        self,
+        walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<T, Odd>,
+    ) -> Result<T, Odd> {
+        let mut cursor = Cursor::new(self.0);
+        walk(&mut Walk::new(&mut cursor)?)
+    }
+}
+
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl<'a> From<&'a RawValue> for Raw<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self(raw.get())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// Not plain: for `serde_json` to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Odd;
+
+/// The members of an object, one after the other: a name, and what becomes of its value.
+#[derive(Debug)]
+pub(crate) struct Walk<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    /// How much deeper a value may go.
+    levels: usize,
+    is_first: bool,
+}
+
+impl<'c, 'a> Walk<'c, 'a> {
+    /// Begins with the object that comes next.
+    pub(crate) fn new(cursor: &'c mut Cursor<'a>) -> Result<Self, Odd> {
+        cursor.skip_space();
+        cursor.expect(b'{')?;
+        Ok(Self { cursor, levels: MAX_DEPTH - 1, is_first: true })
+    }
+
+    /// The name of the next member, if there is one.
+    pub(crate) fn next(&mut self) -> Result<Option<&'a str>, Odd> {
+        let cursor = &mut *self.cursor;
+        cursor.skip_space();
+        if cursor.peek() == Some(b'}') {
+            cursor.expect(b'}')?;
+            return Ok(None);
+        }
+        if !std::mem::take(&mut self.is_first) {
+            cursor.expect(b',')?;
+            cursor.skip_space();
+        }
+        let key = cursor.plain_string()?;
+        cursor.skip_space();
+        cursor.expect(b':')?;
+        cursor.skip_space();
+        Ok(Some(key))
+    }
+
+    /// Moves over the value of the member.
+    pub(crate) fn value(&mut self) -> Result<Raw<'a>, Odd> {
+        self.cursor.value(self.levels).map(Raw)
+    }
+
+    /// Walks over the value of the member, which is an object. Gives its text along with whatever
+    /// `walk` finds; that must go to the end.
+    pub(crate) fn object<T>(
+        &mut self,
+        walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<T, Odd>,
+    ) -> Result<(Raw<'a>, T), Odd> {
+        let start = self.cursor.place();
+        let levels = self.levels.checked_sub(1).ok_or(Odd)?;
+        self.cursor.expect(b'{')?;
+        let found = walk(&mut Walk { cursor: self.cursor, levels, is_first: true })?;
+        Ok((Raw(self.cursor.since(start)), found))
+    }
+}
+
+/// Fills a slot with a value that must come once.
+pub(crate) fn fill<T>(slot: &mut Option<T>, value: T) -> Result<(), Odd> {
+    match slot.replace(value) {
+        Some(_) => Err(Odd),
+        None => Ok(()),
+    }
+}
+
+/// A string, borrowed.
+pub(crate) fn text(raw: Raw<'_>) -> Result<Cow<'_, str>, Odd> {
+    raw.plain_string().map(Cow::Borrowed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! A place in JSON text, which moves over one value after the other.
+
+use super::Odd;
+use super::stop::find_stop;
+
+/// A place in JSON text.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Moves over one byte, which must be this one.
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Odd> {
+        if self.peek() != Some(byte) {
+            return Err(Odd);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Whether nothing but space follows.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        self.skip_space();
+        self.at == self.text.len()
+    }
+
+    /// Moves over a string without escapes, and gives what is between its quotes.
+    pub(super) fn plain_string(&mut self) -> Result<&'a str, Odd> {
+        self.expect(b'"')?;
+        let start = self.at;
+        match self.find_stop()? {
+            b'"' => Ok(&self.text[start..self.at - 1]),
+            _ => Err(Odd),
+        }
+    }
+
+    /// Moves over any value, which may go this deep, and gives its text.
+    pub(super) fn value(&mut self, levels: usize) -> Result<&'a str, Odd> {
+        let start = self.at;
+        self.skip_value(levels)?;
+        Ok(&self.text[start..self.at])
+    }
+
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// What was moved over since.
+    pub(super) fn since(&self, place: usize) -> &'a str {
+        &self.text[place..self.at]
+    }
+
+    /// `levels` is how much deeper it may go.
+    fn skip_value(&mut self, levels: usize) -> Result<(), Odd> {
+        match self.peek().ok_or(Odd)? {
+            b'"' => self.skip_string(),
+            b'{' => self.skip_object(levels.checked_sub(1).ok_or(Odd)?),
+            b'[' => self.skip_array(levels.checked_sub(1).ok_or(Odd)?),
+            b'-' | b'0'..=b'9' => self.skip_number(),
+            b't' => self.skip_word("true"),
+            b'f' => self.skip_word("false"),
+            b'n' => self.skip_word("null"),
+            _ => Err(Odd),
+        }
+    }
+
+    fn skip_object(&mut self, levels: usize) -> Result<(), Odd> {
+        self.at += 1;
+        self.skip_space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.skip_string()?;
+            self.skip_space();
+            self.expect(b':')?;
+            self.skip_space();
+            self.skip_value(levels)?;
+            if !self.is_next(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_array(&mut self, levels: usize) -> Result<(), Odd> {
+        self.at += 1;
+        self.skip_space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.skip_value(levels)?;
+            if !self.is_next(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Moves to the next item, or over the end.
+    fn is_next(&mut self, end: u8) -> Result<bool, Odd> {
+        self.skip_space();
+        let is_next = match self.peek() {
+            Some(b',') => true,
+            Some(byte) if byte == end => false,
+            _ => return Err(Odd),
+        };
+        self.at += 1;
+        if is_next {
+            self.skip_space();
+        }
+        Ok(is_next)
+    }
+
+    fn skip_word(&mut self, word: &str) -> Result<(), Odd> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(Odd);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn skip_number(&mut self) -> Result<(), Odd> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.skip_digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.skip_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.skip_digits()?;
+        }
+        Ok(())
+    }
+
+    /// At least one.
+    fn skip_digits(&mut self) -> Result<(), Odd> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(Odd) } else { Ok(()) }
+    }
+
+    fn skip_string(&mut self) -> Result<(), Odd> {
+        self.expect(b'"')?;
+        while self.find_stop()? == b'\\' {
+            match self.peek().ok_or(Odd)? {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+                b'u' => {
+                    let digits = self.text.as_bytes().get(self.at + 1..self.at + 5).ok_or(Odd)?;
+                    if !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return Err(Odd);
+                    }
+                    self.at += 5;
+                }
+                _ => return Err(Odd),
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves over the next quote or backslash of a string, and says which it was.
+    fn find_stop(&mut self) -> Result<u8, Odd> {
+        let rest = self.text.as_bytes().get(self.at..).ok_or(Odd)?;
+        let place = find_stop(rest).ok_or(Odd)?;
+        self.at += place + 1;
+        // A control character must not be in a string.
+        Some(rest[place]).filter(|stop| *stop >= 0x20).ok_or(Odd)
+    }
+}
