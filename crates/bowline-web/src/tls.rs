@@ -1,6 +1,6 @@
 //! TLS: whom to believe.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -11,9 +11,19 @@ use crate::WebError;
 use crate::error::Cause;
 use crate::stream::Io;
 
-/// Makes connections secret, to hosts that show a certificate.
+/// Makes connections secret, to hosts that show a certificate. Who never asks for that does not
+/// wait for the system's certificates to be read.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub(crate) struct Tls(Arc<Trust>);
+
+/// Whom to believe, and what was made of it when it was first needed.
+struct Trust {
+    given: RootCertStore,
+    with_system_roots: bool,
+    connectors: OnceLock<Connectors>,
+}
+
+struct Connectors {
     /// Offers HTTP/2 and HTTP/1.1.
     any: TlsConnector,
     /// Offers HTTP/1.1 alone: what is said to a proxy.
@@ -28,16 +38,39 @@ pub(crate) struct Secret {
 
 impl Tls {
     pub(crate) fn new(pems: &[Vec<u8>], with_system_roots: bool) -> Result<Self, WebError> {
-        let mut roots = match with_system_roots {
+        let mut given = RootCertStore::empty();
+        for pem in pems {
+            add_pem(&mut given, pem)?;
+        }
+        Ok(Self(Arc::new(Trust { given, with_system_roots, connectors: OnceLock::new() })))
+    }
+
+    /// The handshake with the host that answers the request.
+    pub(crate) async fn with_host(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+        handshake(&self.0.connectors()?.any, host, io).await
+    }
+
+    /// The handshake with a proxy.
+    pub(crate) async fn with_proxy(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+        handshake(&self.0.connectors()?.plain, host, io).await
+    }
+}
+
+impl Trust {
+    fn connectors(&self) -> Result<&Connectors, Cause> {
+        if let Some(made) = self.connectors.get() {
+            return Ok(made);
+        }
+        let mut roots = match self.with_system_roots {
             true => system_roots(),
             false => Arc::new(RootCertStore::empty()),
         };
-        for pem in pems {
-            add_pem(Arc::make_mut(&mut roots), pem)?;
+        if !self.given.is_empty() {
+            Arc::make_mut(&mut roots).extend(self.given.roots.iter().cloned());
         }
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|error| bad("TLS is not available", Some(Arc::new(error))))?
+            .map_err(|error| Arc::new(error) as Cause)?
             .with_root_certificates(roots)
             .with_no_client_auth();
         let with = |protocols: &[&[u8]]| {
@@ -45,17 +78,8 @@ impl Tls {
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
             TlsConnector::from(Arc::new(config))
         };
-        Ok(Self { any: with(&[b"h2", b"http/1.1"]), plain: with(&[b"http/1.1"]) })
-    }
-
-    /// The handshake with the host that answers the request.
-    pub(crate) async fn with_host(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
-        handshake(&self.any, host, io).await
-    }
-
-    /// The handshake with a proxy.
-    pub(crate) async fn with_proxy(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
-        handshake(&self.plain, host, io).await
+        let made = Connectors { any: with(&[b"h2", b"http/1.1"]), plain: with(&[b"http/1.1"]) };
+        Ok(self.connectors.get_or_init(|| made))
     }
 }
 

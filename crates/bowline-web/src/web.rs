@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::PROXY_AUTHORIZATION;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
@@ -117,6 +117,16 @@ impl Web {
         tokio::time::timeout(total, collected).await.unwrap_or(Err(late))
     }
 
+    /// The proxy that a request to this URL goes through, without its user; `None` when it goes
+    /// straight.
+    #[must_use]
+    pub fn proxy_for(&self, uri: &Uri) -> Option<String> {
+        let target = Target::parse(uri).ok()?;
+        let proxy = self.connector.route.proxy_for(uri, &target)?;
+        let authority = proxy.uri().authority()?.as_str();
+        Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
+    }
+
     /// The same TLS, proxy and limits, another reach, and connections of its own.
     #[must_use]
     pub fn with_reach(&self, reach: Reach) -> Self {
@@ -168,7 +178,7 @@ impl WebBuilder {
         self
     }
 
-    /// The client. Reads the system's certificates.
+    /// The client. The system's certificates are read when they are first needed.
     ///
     /// # Errors
     /// [`WebError::Settings`] when certificates or the proxy's URL cannot be used.

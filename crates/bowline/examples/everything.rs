@@ -37,7 +37,7 @@ async fn main() -> Result<(), ServeError> {
     }
 }
 
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let server = Server::new("everything", "1.0.0")
         .title("Everything")
         .instructions("Try every tool once.")

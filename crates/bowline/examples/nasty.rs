@@ -1,11 +1,14 @@
 //! A server that does what servers must not do, for the tests of the client.
 //!
 //! `nasty <manner> [mark]` speaks on its standard streams. The manner says how it behaves until it
-//! is asked for tools; what a tool does wrong is its name. The mark does nothing: it tells one
+//! is asked for tools, `nasty/manners.rs` what it does wrong on the way there; what a tool does
+//! wrong is its name. The mark does nothing: it tells one
 //! test's processes from those of another in a list of processes.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
+#[path = "nasty/manners.rs"]
+mod manners;
 #[path = "nasty/tools.rs"]
 mod tools;
 
@@ -31,7 +34,7 @@ fn main() {
         // Ignores everything that can be ignored.
         "deaf" | "stubborn" => ignore_term(),
         "banner" => say_line("Starting up! {not json} [1, 2"),
-        _ => {}
+        _ => manners::begin(&manner, &mark),
     }
     let mut speaker = Speaker { manner, mark, late: None };
     while let Some(message) = hear() {
@@ -94,11 +97,15 @@ impl Speaker {
     fn hear(&mut self, message: &Value) {
         let id = &message["id"];
         let Some(method) = message["method"].as_str() else { return };
+        if manners::misbehave(&self.manner, method, id) {
+            return;
+        }
         match method {
             "server/discover" => self.discover(id),
             "initialize" => self.initialize(id),
             "ping" => answer(id, &json!({})),
             "tools/list" => answer(id, &json!({ "tools": [tool("echo")] })),
+            "resources/list" if self.manner != "lacks" => answer(id, &json!({ "resources": [] })),
             "resources/subscribe" => answer(id, &json!({ "_meta": { "a": 1 } })),
             "subscriptions/listen" => acknowledge(message),
             "tools/call" => tools::call(id, &message["params"], &self.mark),
@@ -191,7 +198,16 @@ fn refuse(id: &Value, code: i64, why: &str) {
 }
 
 fn say(message: &Value) {
-    say_line(&message.to_string());
+    match manners::written(message) {
+        Some(bytes) => say_bytes(&bytes),
+        None => say_line(&message.to_string()),
+    }
+}
+
+fn say_bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(bytes);
+    let _ = out.flush();
 }
 
 fn say_line(line: &str) {

@@ -45,6 +45,7 @@ mod changes;
 mod child;
 mod connection;
 mod error;
+mod exchange;
 mod handlers;
 mod handshake;
 #[cfg(feature = "client-http")]
@@ -55,7 +56,9 @@ mod list;
 mod methods;
 mod notification;
 mod outgoing;
+mod raw;
 mod restart;
+mod rounds;
 mod shared;
 mod state;
 mod supervise;
@@ -65,8 +68,10 @@ mod tools;
 mod trace;
 mod trouble;
 mod verdicts;
+mod wire;
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -83,6 +88,7 @@ pub use self::handlers::{FormAnswer, UrlAnswer};
 pub use self::limits::{ClientLimits, Timeouts};
 pub use self::list::{Items, List, Listing};
 pub use self::notification::{Fault, Heard, Notification, Notifications};
+pub use self::raw::JsonCall;
 pub use self::restart::Restart;
 use self::shared::{Shared, lock};
 pub use self::state::{Peer, PendingCall, Phase, State, StateWatch, WaitError};
@@ -90,6 +96,7 @@ pub use self::target::Target;
 pub use self::tools::ToolCall;
 pub use self::trace::TraceContext;
 pub use self::verdicts::Verdicts;
+pub use self::wire::{Direction, WireHeader, WireHttp, WireMessage};
 
 /// A connection to an MCP server. Cheap to clone; the last clone that is dropped ends it.
 #[derive(Clone)]
@@ -144,6 +151,12 @@ impl Client {
     /// The calls that wait for their answers, oldest first.
     pub fn pending(&self) -> Vec<PendingCall> {
         self.shared.pending()
+    }
+
+    /// The id of the server's process, while there is one.
+    pub fn process_id(&self) -> Option<u32> {
+        let id = self.shared.process.load(Ordering::Relaxed);
+        (id != 0).then_some(id)
     }
 
     /// What the server says without being asked, from now on and in order.

@@ -63,6 +63,17 @@ impl ResourceMetadata {
         parse(document)
     }
 
+    /// Where the metadata of a server may be, if the server does not say so itself. Nothing for
+    /// what is no URL.
+    pub fn addresses(server: &str) -> Vec<String> {
+        Url::parse(server).map(|url| resource_addresses(&url)).unwrap_or_default()
+    }
+
+    /// Whether a client at this URL may take the metadata for its server's.
+    pub fn covers(&self, server: &str) -> bool {
+        Url::parse(server).is_ok_and(|url| self.is_for(&url))
+    }
+
     /// Whether the resource is this address, or something above it at the same place.
     ///
     /// Above is allowed because one resource may have many endpoints; its path must end where a
@@ -94,6 +105,16 @@ impl ServerMetadata {
     /// When it is no JSON object, or `issuer` is missing, or a member has another type.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
         parse(document)
+    }
+
+    /// Where the metadata of an issuer may be. Nothing for what is no URL.
+    pub fn addresses(issuer: &str) -> Vec<String> {
+        Url::parse(issuer).map(|url| server_addresses(&url)).unwrap_or_default()
+    }
+
+    /// Whether it says that it checks PKCE with S256.
+    pub fn checks_s256(&self) -> bool {
+        self.has_s256()
     }
 
     /// What 2025-03-26 assumes of a server that has no metadata at all.

@@ -21,6 +21,7 @@ use super::supervise::{Once, Source, Supervisor};
 use super::target::{Place, Target};
 use super::trace::{self, TraceContext};
 use super::verdicts::Verdicts;
+use super::wire::WireMessage;
 use super::{Client, Handle};
 use crate::server::serve_core;
 
@@ -61,6 +62,7 @@ impl ClientBuilder {
             on_notification: None,
             on_fault: None,
             on_stderr: None,
+            on_wire: None,
         };
         Self { profile, handlers: Handlers::default() }
     }
@@ -196,6 +198,13 @@ impl ClientBuilder {
     /// Is told of every line that a child writes to its standard error. Must be quick.
     pub fn on_stderr(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.profile.on_stderr = Some(Arc::new(hear));
+        self
+    }
+
+    /// Is told of every message as it is sent or received, to the letter, before it is read. Must
+    /// be quick.
+    pub fn on_wire(mut self, hear: impl Fn(&WireMessage<'_>) + Send + Sync + 'static) -> Self {
+        self.profile.on_wire = Some(Arc::new(hear));
         self
     }
 

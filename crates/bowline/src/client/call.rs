@@ -20,10 +20,11 @@ use tokio::sync::mpsc;
 
 use super::Client;
 use super::error::CallError;
+use super::exchange::Sending;
 use super::notification::Boxed;
 use super::outgoing::{Outgoing, Round};
-use super::restart::Backoff;
-use super::shared::{Hears, Live, Sending, Shared, guarded};
+use super::rounds::Rounds;
+use super::shared::{Hears, Live, Shared, guarded};
 
 /// What one call does otherwise than the client's other calls.
 #[derive(Default, Clone)]
@@ -47,7 +48,7 @@ impl CallOptions {
     }
 
     /// How long to wait for a connection.
-    fn patience(&self, shared: &Shared) -> Duration {
+    pub(super) fn patience(&self, shared: &Shared) -> Duration {
         let own = self.idle.into_iter().chain(self.total).min();
         own.unwrap_or(Duration::MAX).min(shared.profile.timeouts.connect)
     }
@@ -143,29 +144,30 @@ where
     type IntoFuture = Boxed<'p, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { client, params, options, on_progress } = self;
+        let Self { client, params, mut options, on_progress } = self;
         let build = building::<M>(params);
-        Box::pin(async move { client.shared.call_heard::<M>(build, options, on_progress).await })
+        Box::pin(
+            async move { client.shared.call_heard::<M>(build, &mut options, on_progress).await },
+        )
     }
 }
 
-/// Encodes a call, once it is known what is spoken.
-pub(super) type Build<'p> = Box<dyn FnOnce(Revision) -> Result<Outgoing, CallError> + Send + 'p>;
-
-/// How to encode a call with these parameters.
-pub(super) fn building<'p, M: Method>(params: M::Params<'p>) -> Build<'p>
+/// How to encode a call with these parameters, once it is known what is spoken.
+pub(super) fn building<'p, M: Method>(
+    params: M::Params<'p>,
+) -> impl FnOnce(Revision) -> Result<Outgoing, CallError> + Send + 'p
 where
     M::Params<'p>: RequestParams<'p> + Send + 'p,
 {
-    Box::new(move |revision| Outgoing::typed::<M>(params, revision))
+    move |revision| Outgoing::typed::<M>(params, revision)
 }
 
 impl Shared {
     /// Makes a call, and tells how far it is.
     pub(super) async fn call_heard<M: Method>(
         self: &Arc<Self>,
-        build: Build<'_>,
-        mut options: CallOptions,
+        build: impl FnOnce(Revision) -> Result<Outgoing, CallError>,
+        options: &mut CallOptions,
         on_progress: Option<OnProgress>,
     ) -> Result<M::Result, CallError> {
         match on_progress {
@@ -173,60 +175,39 @@ impl Shared {
             Some(hear) => {
                 let (sink, stream) = ProgressStream::new(self);
                 options.progress = Some(sink);
-                heard(hear, stream, self.call::<M>(build, options)).await
+                Box::pin(heard(hear, stream, self.call::<M>(build, options))).await
             }
         }
     }
 
     /// Makes a call, and answers what the server asks until there is a result.
+    ///
+    /// Here and below, what seldom happens is on the heap, so that a call that waits is small.
     pub(super) async fn call<M: Method>(
         self: &Arc<Self>,
-        build: Build<'_>,
-        options: CallOptions,
+        build: impl FnOnce(Revision) -> Result<Outgoing, CallError>,
+        options: &CallOptions,
     ) -> Result<M::Result, CallError> {
-        let (live, outgoing) = self.prepare::<M>(build, &options).await?;
+        let (live, outgoing) = self.prepare::<M>(build, options).await?;
         let mut round = Round::default();
-        let (mut rounds, mut waits) = (0, Backoff::new());
+        let mut rounds = Rounds::new();
         loop {
-            let result = self.send(&live, &outgoing, &round, &options).await?;
-            match decode_outcome::<M>(live.peer.revision, result.as_raw())? {
+            let result = self.send(&live, &outgoing, &round, options).await?;
+            let asked = match decode_outcome::<M>(live.peer.revision, result.as_raw())? {
                 Outcome::Complete(result) => return Ok(result),
-                Outcome::InputRequired(asked) => {
-                    rounds += 1;
-                    self.check_rounds::<M>(rounds, waits.failures())?;
-                    if asked.input_requests.is_none() {
-                        tokio::time::sleep(waits.next()).await;
-                    }
-                    round = self.answer(M::NAME, &live, asked).await?;
-                }
+                Outcome::InputRequired(asked) => Box::new(asked),
                 Outcome::Task(_) => {
                     let problem = "result is a task, which was not asked for";
                     return Err(DecodeError::new(M::NAME, problem).into());
                 }
-            }
+            };
+            drop(result);
+            round = Box::pin(rounds.next(self, M::NAME, &live, *asked)).await?;
         }
-    }
-
-    fn check_rounds<M: Method>(&self, rounds: u32, waits: u32) -> Result<(), CallError> {
-        let limits = &self.profile.limits;
-        let exceeded = |what, limit: u32| {
-            let method = M::NAME.to_owned();
-            Err(CallError::LimitExceeded { method, what, limit: limit.into() })
-        };
-        if rounds - waits > limits.rounds {
-            return exceeded(
-                "how often the server asks back (ClientLimits::rounds)",
-                limits.rounds,
-            );
-        }
-        if waits >= limits.waits && rounds > limits.waits {
-            return exceeded("how often the server says again (ClientLimits::waits)", limits.waits);
-        }
-        Ok(())
     }
 
     /// Answers the questions of one round, one after another: a person can only read one.
-    async fn answer(
+    pub(super) async fn answer(
         &self,
         method: &str,
         live: &Live,
@@ -251,7 +232,7 @@ impl Shared {
     /// Waits for a connection, and checks that the server can answer.
     async fn prepare<M: Method>(
         &self,
-        build: Build<'_>,
+        build: impl FnOnce(Revision) -> Result<Outgoing, CallError>,
         options: &CallOptions,
     ) -> Result<(Live, Outgoing), CallError> {
         let live = self.ready_within(M::NAME, options.patience(self)).await?;
@@ -267,7 +248,7 @@ impl Shared {
     ) -> Result<(), CallError> {
         let params = SetLevelParams { level, meta: RequestMeta::default() };
         let build = building::<SetLevel>(params);
-        self.call::<SetLevel>(build, CallOptions::default()).await.map(drop)
+        self.call::<SetLevel>(build, &CallOptions::default()).await.map(drop)
     }
 
     /// Any call at all, as it is.
@@ -283,7 +264,7 @@ impl Shared {
     }
 
     /// Sends a call once, or finds its result in the cache.
-    async fn send(
+    pub(super) async fn send(
         self: &Arc<Self>,
         live: &Live,
         outgoing: &Outgoing,
@@ -304,7 +285,7 @@ impl Shared {
             is_cancellable: true,
         };
         let asked = self.cache.epoch();
-        let result = self.exchange(&live.link, sending).await;
+        let result = self.exchange(&live.link, &sending).await;
         let result = result.map_err(|trouble| trouble.into_call_error(&outgoing.method))?;
         self.cache.keep(outgoing, &result, asked);
         Ok(result)
@@ -353,7 +334,7 @@ impl Stream for ProgressStream {
 }
 
 /// Waits for a call and passes its progress on; all of it before the answer.
-async fn heard<T>(
+pub(super) async fn heard<T>(
     mut hear: OnProgress,
     mut progress: ProgressStream,
     call: impl Future<Output = T>,

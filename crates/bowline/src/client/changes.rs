@@ -28,9 +28,10 @@ pub use self::wanted::Wanted;
 use super::Client;
 use super::call::{CallOptions, building};
 use super::error::CallError;
+use super::exchange::Sending;
 use super::outgoing::{Outgoing, Round};
 use super::restart::Backoff;
-use super::shared::{Hears, Live, Sending, Shared};
+use super::shared::{Hears, Live, Shared};
 use super::state::Phase;
 
 /// Something changed on the server. What it is now must be asked for.
@@ -132,7 +133,7 @@ impl Drop for Changes {
             for uri in uris.into_iter().filter(|uri| !shared.feeds.wants(uri)) {
                 let params = SubscribeParams { uri, meta: RequestMeta::default() };
                 let _ = shared
-                    .call::<Unsubscribe>(building::<Unsubscribe>(params), CallOptions::default())
+                    .call::<Unsubscribe>(building::<Unsubscribe>(params), &CallOptions::default())
                     .await;
             }
         });
@@ -193,7 +194,7 @@ async fn listen_once(shared: &Arc<Shared>, live: &Live, feed: &Arc<Feed>) -> Res
         hears: Hears::Changes(Arc::clone(feed)),
         is_cancellable: true,
     };
-    let mut exchange = std::pin::pin!(shared.exchange(&live.link, sending));
+    let mut exchange = std::pin::pin!(shared.exchange(&live.link, &sending));
     let patience = shared.profile.timeouts.idle;
     let unacknowledged = async {
         if tokio::time::timeout(patience, feed.told()).await.is_ok() {
@@ -219,7 +220,7 @@ async fn subscribe_once(shared: &Arc<Shared>, live: &Live, feed: &Feed) -> Resul
     let can_subscribe = resources.is_some_and(|it| it.subscribe == Some(true));
     for uri in feed.uris().iter().filter(|_| can_subscribe) {
         let params = SubscribeParams { uri: uri.clone(), meta: RequestMeta::default() };
-        shared.call::<Subscribe>(building::<Subscribe>(params), CallOptions::default()).await?;
+        shared.call::<Subscribe>(building::<Subscribe>(params), &CallOptions::default()).await?;
     }
     feed.opened();
     let mut state = shared.state.subscribe();

@@ -174,6 +174,11 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// Its id, until it has been waited for.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Waits until the process itself has ended; its descendants may live on.
     ///
     /// # Cancel safety

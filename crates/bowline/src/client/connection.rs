@@ -10,6 +10,7 @@ use super::error::CloseReason;
 use super::incoming::Route;
 use super::notification::{Fault, start_of};
 use super::shared::{Shared, lock};
+use super::wire::tell_lines;
 use crate::clock;
 use crate::outbox::Outbox;
 use crate::stream::{Input, Output};
@@ -38,7 +39,10 @@ pub(super) async fn drive(
     let mut last_words = None;
     loop {
         take_in(&shared, &mut input, &route);
-        let has_work = output.as_mut().is_some_and(|output| output.refill(&outbox));
+        let hook = shared.profile.on_wire.as_ref();
+        let has_work = output
+            .as_mut()
+            .is_some_and(|output| output.refill_shown(&outbox, |lines| tell_lines(hook, lines)));
         if !has_work && outbox.is_closed() {
             end(&mut output).await;
         }

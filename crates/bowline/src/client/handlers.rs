@@ -16,12 +16,12 @@ use bowline_proto::model::{
     ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCapability, InputRequest,
     ListRootsResult, Root, RootsCapability, SamplingCapability, Settings,
 };
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Adapt, Revision};
 use bowline_schema::Schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// What a handler gives back, in time.
 type Answering<R> = Pin<Box<dyn Future<Output = Result<R, ErrorObject>> + Send>>;
@@ -114,7 +114,7 @@ impl Handlers {
         &self,
         revision: Revision,
         method: &str,
-        params: Option<&RawValue>,
+        params: Option<Raw<'_>>,
     ) -> Result<Json, ErrorObject> {
         match method {
             Ping::NAME => Ok(Json::empty_object()),
@@ -228,7 +228,7 @@ fn undeclared(capability: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message)
 }
 
-fn read<M: Method, P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
+fn read<M: Method, P: DeserializeOwned>(params: Option<Raw<'_>>) -> Result<P, ErrorObject> {
     Ok(decode_params(M::NAME, params)?)
 }
 

@@ -13,8 +13,9 @@ use bowline_proto::revision::{Adapt, Revision};
 use bowline_proto::session::{Action, Connect, ConnectError, Event, Question, Timeout};
 use bowline_proto::wire::encode_notification;
 
+use super::exchange::Sending;
 use super::outgoing::{Claim, Outgoing, Round};
-use super::shared::{Hears, Link, Live, Sending, Shared};
+use super::shared::{Hears, Link, Live, Shared};
 use super::state::Peer;
 use super::trouble::Trouble;
 
@@ -151,7 +152,7 @@ impl<'a> Search<'a> {
             // A handshake must not be cancelled, and an old server would not know what was.
             is_cancellable: false,
         };
-        self.shared.exchange(self.link, sending).await
+        self.shared.exchange(self.link, &sending).await
     }
 
     /// How long a server that was modern last time may take to say what it can do. On a stream one

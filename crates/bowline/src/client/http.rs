@@ -27,6 +27,7 @@ use super::handshake::{Search, Stop};
 use super::shared::{Link, Shared};
 use super::state::Phase;
 use super::supervise::{asked_to_close, finish};
+use super::wire::HttpWire;
 
 /// A URL, and how to talk to it.
 ///
@@ -123,6 +124,7 @@ pub(super) struct HttpLink {
     renewing: tokio::sync::Mutex<()>,
     /// Whether a task tries to open a new session until it succeeds.
     is_retrying: AtomicBool,
+    wire: HttpWire,
 }
 
 impl HttpLink {
@@ -151,6 +153,7 @@ impl HttpLink {
             session: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             is_retrying: AtomicBool::new(false),
+            wire: HttpWire::new(shared.profile.on_wire.clone()),
         }))
     }
 

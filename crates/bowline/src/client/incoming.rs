@@ -15,10 +15,10 @@ use bowline_proto::model::{
     CancelledParams, Meta, ProgressParams, ResourceUpdatedParams, SubscriptionFilter,
     SubscriptionsAcknowledgedParams,
 };
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Answer, BeginError};
 use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, Request, Response};
-use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::changes::Change;
@@ -27,6 +27,7 @@ use super::http::HttpLink;
 use super::notification::{Fault, Notification, start_of};
 use super::outgoing::answered;
 use super::shared::{Hears, Shared, guarded, lock, malformed, refused};
+use super::wire::{self as tap, Direction};
 use crate::clock;
 use crate::outbox::Outbox;
 
@@ -41,6 +42,7 @@ pub(super) enum Route {
 impl Shared {
     /// Takes in one frame.
     pub(super) fn handle_frame(self: &Arc<Self>, frame: &[u8], route: &Route) {
+        tap::tell(self.profile.on_wire.as_ref(), Direction::Received, frame);
         match Message::parse(frame) {
             Ok(message) => self.handle_message(message, route),
             // Only 2025-03-26 has batches, but then from servers too.
@@ -116,7 +118,7 @@ impl Shared {
         self.live().map_or(Revision::LATEST_LEGACY, |live| live.peer.revision)
     }
 
-    pub(super) fn handle_notification(&self, method: &str, params: Option<&RawValue>) {
+    pub(super) fn handle_notification(&self, method: &str, params: Option<Raw<'_>>) {
         match method {
             Progress::NAME => self.handle_progress(params),
             Cancelled::NAME => self.handle_cancelled(params),
@@ -135,7 +137,7 @@ impl Shared {
     }
 
     /// Tells the application, in order.
-    fn tell(&self, method: &str, params: Option<&RawValue>) {
+    fn tell(&self, method: &str, params: Option<Raw<'_>>) {
         let hook = self.profile.on_notification.as_ref();
         if hook.is_none() && self.notifications.receiver_count() == 0 {
             return;
@@ -149,7 +151,7 @@ impl Shared {
         let _ = self.notifications.send(notification);
     }
 
-    fn handle_progress(&self, params: Option<&RawValue>) {
+    fn handle_progress(&self, params: Option<Raw<'_>>) {
         let Some(progress) = read::<ProgressParams>(params) else { return };
         let mut calls = lock(&self.calls);
         let id = &progress.progress_token.0;
@@ -161,7 +163,7 @@ impl Shared {
         }
     }
 
-    fn handle_cancelled(&self, params: Option<&RawValue>) {
+    fn handle_cancelled(&self, params: Option<Raw<'_>>) {
         let Some(CancelledParams { request_id: Some(id), .. }) = read(params) else { return };
         if let Some(task) = lock(&self.inbound).cancel(&id) {
             task.abort();
@@ -179,7 +181,7 @@ impl Shared {
         self.feeds.tell(change);
     }
 
-    fn handle_acknowledged(&self, params: Option<&RawValue>) {
+    fn handle_acknowledged(&self, params: Option<Raw<'_>>) {
         let Some(acknowledged) = read::<SubscriptionsAcknowledgedParams>(params) else { return };
         let honoured: SubscriptionFilter = acknowledged.notifications;
         let id = acknowledged.meta.as_ref().and_then(Meta::subscription_id);
@@ -202,7 +204,7 @@ impl Shared {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return self.refuse(route, &id, &method, busy());
         };
-        let params = params.map(Json::copy_of);
+        let params = params.raw().map(Json::copy_of);
         // The task must not end before its place is taken.
         let (begin, begun) = oneshot::channel();
         let (shared, reply, asked) = (Arc::clone(self), route.clone(), id.clone());
@@ -284,7 +286,7 @@ impl Route {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Option<T> {
-    let read = serde_json::from_str(params.map_or("{}", RawValue::get));
+fn read<T: serde::de::DeserializeOwned>(params: Option<Raw<'_>>) -> Option<T> {
+    let read = serde_json::from_str(params.map_or("{}", Raw::get));
     read.inspect_err(|error| tracing::warn!(%error, "a notification that cannot be read")).ok()
 }

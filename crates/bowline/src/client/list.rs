@@ -165,7 +165,7 @@ impl<M: Listing> Items<M> {
         let options = self.options.clone();
         Box::pin(async move {
             let params = PaginatedParams { cursor, meta: RequestMeta::default() };
-            client.shared.call::<M>(building::<M>(params), options).await
+            client.shared.call::<M>(building::<M>(params), &options).await
         })
     }
 

@@ -49,13 +49,7 @@ impl Client {
     ///
     /// If the tool has been listed and has an output schema, the result is checked against it.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> ToolCall {
-        let arguments = Json::new(&arguments).map_err(|error| format!("arguments: {error}"));
-        let arguments = arguments.and_then(|json| match json.is_object() {
-            true => Ok(json),
-            false if json.as_str() == "null" => Ok(Json::empty_object()),
-            false => Err("arguments must be an object".to_owned()),
-        });
-        ToolCall::new(self, name.into(), arguments)
+        ToolCall::new(self, name.into(), &arguments)
     }
 
     /// All tools.

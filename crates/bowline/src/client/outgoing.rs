@@ -13,11 +13,15 @@ use bowline_proto::method::Method;
 use bowline_proto::model::{
     ClientCapabilities, Implementation, LoggingLevel, RequestParams, meta_key,
 };
+#[cfg(feature = "client-http")]
+use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Adapt, Revision};
 use bowline_proto::wire::{
     Id, encode_error, encode_notification, encode_request, encode_request_with, encode_response,
 };
 use serde::Serialize;
+#[cfg(feature = "client-http")]
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 use super::error::CallError;
 use super::trace::TraceContext;
@@ -45,6 +49,8 @@ pub(super) struct Claim {
     revision: Revision,
     /// Members of `_meta`, in the modern era.
     fixed: Vec<(&'static str, String)>,
+    /// The same as text, with commas between them.
+    text: String,
 }
 
 /// What one request says beside its parameters.
@@ -63,7 +69,7 @@ impl Claim {
         capabilities: &ClientCapabilities,
     ) -> Self {
         if !revision.is_modern() {
-            return Self { revision, fixed: Vec::new() };
+            return Self { revision, fixed: Vec::new(), text: String::new() };
         }
         let (mut info, mut capabilities) = (info.clone(), capabilities.clone());
         // Neither can be unsupported: what a revision lacks is dropped.
@@ -74,7 +80,9 @@ impl Claim {
             (meta_key::CLIENT_INFO, text(&info)),
             (meta_key::CLIENT_CAPABILITIES, text(&capabilities)),
         ];
-        Self { revision, fixed }
+        let members = fixed.iter().map(|(key, value)| format!("{}:{value}", text(key)));
+        let text = members.collect::<Vec<_>>().join(",");
+        Self { revision, fixed, text }
     }
 
     /// What requests are written in.
@@ -110,6 +118,12 @@ impl Outgoing {
         Ok(Self { method: Cow::Borrowed(M::NAME), params, meta })
     }
 
+    /// A call whose parameters have been written: an object without `_meta`, that has the same
+    /// form in every revision.
+    pub(super) fn written(method: &'static str, params: String) -> Self {
+        Self { method: Cow::Borrowed(method), params, meta: Vec::new() }
+    }
+
     /// A call that only its sender knows.
     pub(super) fn raw(method: &str, params: &Json) -> Result<Self, CallError> {
         let unsendable = |problem: String| CallError::unsendable(method, problem);
@@ -123,7 +137,7 @@ impl Outgoing {
                 "_meta" => meta = split_meta(value.get()).map_err(unsendable)?,
                 _ => {
                     let comma = if object.len() == 1 { "" } else { "," };
-                    object.push_str(&format!("{comma}{}:{value}", text(key)));
+                    object.push_str(&format!("{comma}{}:{}", text(key), value.get()));
                 }
             }
         }
@@ -138,10 +152,11 @@ impl Outgoing {
         &self.params[1..self.params.len() - 1]
     }
 
-    /// The parameters but `_meta`, not read yet.
+    /// One of the parameters, not read yet; never `_meta`.
     #[cfg(feature = "client-http")]
-    pub(super) fn params(&self) -> RawMembers<'_> {
-        serde_json::from_str(&self.params).unwrap_or_default()
+    pub(super) fn param(&self, name: &str) -> Option<Raw<'_>> {
+        let mut reader = serde_json::Deserializer::from_str(&self.params);
+        reader.deserialize_map(Find(name)).ok().flatten()
     }
 
     /// Appends the request, without a line break in or after it.
@@ -177,8 +192,12 @@ impl Outgoing {
         for (key, value) in &self.meta {
             meta.key(key).extend_from_slice(value.as_bytes());
         }
-        for (key, value) in beside.claim.fixed.iter().filter(|(key, _)| is_ours(key)) {
-            meta.key(key).extend_from_slice(value.as_bytes());
+        match self.meta.is_empty() {
+            true => meta.members(&beside.claim.text),
+            false => {
+                let fixed = beside.claim.fixed.iter().filter(|(key, _)| is_ours(key));
+                fixed.for_each(|(key, value)| meta.key(key).extend_from_slice(value.as_bytes()));
+            }
         }
         if let Some(level) = beside.log_level.filter(|_| is_ours(meta_key::LOG_LEVEL)) {
             meta.member(meta_key::LOG_LEVEL, &level);
@@ -263,6 +282,33 @@ fn split_meta(object: &str) -> Result<Vec<(String, String)>, String> {
     Ok(members.iter().map(|(key, value)| (key.to_owned(), value.get().to_owned())).collect())
 }
 
+/// Finds one member of an object.
+#[cfg(feature = "client-http")]
+struct Find<'n>(&'n str);
+
+#[cfg(feature = "client-http")]
+impl<'de> Visitor<'de> for Find<'_> {
+    type Value = Option<Raw<'de>>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        #[derive(serde::Deserialize)]
+        struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+        let mut found = None;
+        while let Some(Key(key)) = members.next_key()? {
+            match key == self.0 {
+                true => found = Some(members.next_value()?),
+                false => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
 /// A notification that takes back a request.
 pub(super) fn cancelled(out: &mut Vec<u8>, id: &Id, reason: &str) {
     let params = serde_json::json!({ "requestId": id, "reason": reason });
@@ -316,6 +362,18 @@ mod tests {
             "progressToken": 7
         });
         assert_eq!(sent["params"], json!({ "_meta": meta }));
+    }
+
+    #[cfg(feature = "client-http")]
+    #[test]
+    fn a_parameter_is_found_by_its_name() {
+        let params = json!({ "name": "a\"b", "x": { "name": 1 }, "\n": [], "_meta": { "y": 2 } });
+        let call = Outgoing::raw("x/y", &params.into()).unwrap();
+        let found = |name| call.param(name).map(Raw::get);
+        assert_eq!(found("name"), Some(r#""a\"b""#));
+        assert_eq!(found("x"), Some(r#"{"name":1}"#));
+        assert_eq!(found("\n"), Some("[]"));
+        assert_eq!(found("y"), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Default for Restart {
 }
 
 /// How long to wait before the next attempt: longer each time, and never the same for two clients.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Backoff {
     failures: u32,
 }
@@ -36,7 +36,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 impl Backoff {
     pub(super) fn new() -> Self {
-        Self { failures: 0 }
+        Self::default()
     }
 
     /// How many attempts failed in a row.

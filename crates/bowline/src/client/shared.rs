@@ -1,7 +1,7 @@
 //! What all parts of one client share: who waits for what, what is known of the server, where the
 //! connection stands.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +9,7 @@ use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::model::{Implementation, LoggingLevel, ProgressParams};
-use bowline_proto::session::{Calls, Inbound, Preference, Rejection, SameId, Timeout};
-use bowline_proto::wire::Id;
+use bowline_proto::session::{Calls, Inbound, Preference, Rejection, SameId};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
@@ -22,7 +21,7 @@ use super::handlers::Handlers;
 use super::http::HttpLink;
 use super::limits::{ClientLimits, Timeouts};
 use super::notification::{Fault, Notification, OnFault, OnNotification, OnStderr};
-use super::outgoing::{Beside, Claim, Outgoing, Round, cancelled};
+use super::outgoing::{Claim, cancelled};
 use super::restart::Restart;
 use super::state::{Peer, PendingCall, Phase, State};
 use super::tasks::Tasks;
@@ -30,6 +29,7 @@ use super::tools::ToolBook;
 use super::trace::TraceContext;
 use super::trouble::Trouble;
 use super::verdicts::Verdicts;
+use super::wire::OnWire;
 use crate::clock;
 use crate::outbox::Outbox;
 
@@ -46,6 +46,7 @@ pub(super) struct Profile {
     pub(super) on_notification: Option<OnNotification>,
     pub(super) on_fault: Option<OnFault>,
     pub(super) on_stderr: Option<OnStderr>,
+    pub(super) on_wire: Option<OnWire>,
 }
 
 /// What all parts of one client share.
@@ -66,6 +67,8 @@ pub(super) struct Shared {
     pub(super) tools: ToolBook,
     /// From which level on log messages are wanted; an index, or one past the last for none.
     log_level: AtomicU8,
+    /// The id of the process, or 0.
+    pub(super) process: AtomicU32,
 }
 
 /// A connection that calls can be made on.
@@ -113,16 +116,6 @@ pub(super) enum Hears {
     Changes(Arc<Feed>),
 }
 
-/// How one request is sent.
-pub(super) struct Sending<'a> {
-    pub(super) outgoing: &'a Outgoing,
-    pub(super) round: &'a Round,
-    pub(super) claim: &'a Claim,
-    pub(super) timeout: Timeout,
-    pub(super) hears: Hears,
-    pub(super) is_cancellable: bool,
-}
-
 impl Shared {
     pub(super) fn new(profile: Profile, handlers: Handlers) -> Arc<Self> {
         let limits = &profile.limits;
@@ -139,6 +132,7 @@ impl Shared {
             cache: Cache::new(limits, profile.has_cache),
             tools: ToolBook::new(limits.tools),
             log_level: AtomicU8::new(NO_LEVEL),
+            process: AtomicU32::new(0),
             handlers,
             profile,
         })
@@ -195,9 +189,13 @@ impl Shared {
         method: &str,
         patience: Duration,
     ) -> Result<Live, CallError> {
-        if let Some(live) = self.live() {
-            return Ok(live);
+        match self.live() {
+            Some(live) => Ok(live),
+            None => Box::pin(self.wait_until_ready(method, patience)).await,
         }
+    }
+
+    async fn wait_until_ready(&self, method: &str, patience: Duration) -> Result<Live, CallError> {
         let mut state = self.state.subscribe();
         let settled = |state: &State| matches!(state.phase, Phase::Ready | Phase::Closed);
         loop {
@@ -215,76 +213,6 @@ impl Shared {
             // It went down again between the two looks.
             tokio::task::yield_now().await;
         }
-    }
-
-    /// Sends one request and waits for its answer.
-    ///
-    /// # Cancel safety
-    /// Dropped before anything was sent, nothing happened. Dropped later, the server is told.
-    pub(super) async fn exchange(
-        self: &Arc<Self>,
-        link: &Link,
-        sending: Sending<'_>,
-    ) -> Result<Json, Trouble> {
-        match link {
-            Link::Stream(outbox) => self.exchange_on_stream(outbox, sending).await,
-            #[cfg(feature = "client-http")]
-            Link::Http(http) => http.exchange(self, sending).await,
-        }
-    }
-
-    async fn exchange_on_stream(
-        self: &Arc<Self>,
-        outbox: &Arc<Outbox>,
-        sending: Sending<'_>,
-    ) -> Result<Json, Trouble> {
-        let idle = sending.timeout.idle.or(sending.timeout.total);
-        self.room(outbox, idle).await?;
-        let (answer, answered) = oneshot::channel();
-        let Sending { is_cancellable, timeout, .. } = sending;
-        let waiter = Waiter { answer, hears: sending.hears.clone(), is_cancellable };
-        let method = sending.outgoing.method.clone();
-        let id = lock(&self.calls).open(clock::now().into_std(), method, timeout, waiter);
-        // From here on the call is known, and whoever drops it takes it back.
-        let waiting = Waiting { shared: self, outbox, id: &id };
-        let trace = (self.profile.trace)();
-        let beside = self.beside(&sending, trace.as_ref());
-        let pushed = outbox.push(|out| sending.outgoing.encode(out, &id, sending.round, &beside));
-        if pushed.is_err() {
-            lock(&self.calls).abandon(&id);
-            return Err(Trouble::Closed(self.reason()));
-        }
-        let answer = answered.await.unwrap_or_else(|_| Err(Trouble::Closed(self.reason())));
-        drop(waiting);
-        answer
-    }
-
-    /// What a request says beside its parameters.
-    pub(super) fn beside<'a>(
-        &self,
-        sending: &Sending<'a>,
-        trace: Option<&'a TraceContext>,
-    ) -> Beside<'a> {
-        Beside {
-            claim: sending.claim,
-            log_level: self.log_level().filter(|_| sending.claim.is_modern()),
-            wants_progress: matches!(sending.hears, Hears::Progress(_)),
-            trace,
-        }
-    }
-
-    /// Waits for room to write, which a server that does not read never makes.
-    async fn room(&self, outbox: &Outbox, idle: Option<Duration>) -> Result<(), Trouble> {
-        if outbox.has_room() {
-            return Ok(());
-        }
-        let room = match idle {
-            Some(idle) => tokio::time::timeout(idle, outbox.room())
-                .await
-                .map_err(|_| Trouble::TimedOut(idle))?,
-            None => outbox.room().await,
-        };
-        room.map_err(|_| Trouble::Closed(self.reason()))
     }
 
     /// Why the connection is not there.
@@ -354,23 +282,6 @@ const NO_LEVEL: u8 = u8::MAX;
 
 /// Every place may be a task.
 const MOST_PLACES: usize = 1 << 20;
-
-/// A call that has been sent. Dropped while it still waits, it is taken back.
-struct Waiting<'a> {
-    shared: &'a Shared,
-    outbox: &'a Outbox,
-    id: &'a Id,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        let Some(waiter) = lock(&self.shared.calls).abandon(self.id) else { return };
-        if waiter.is_cancellable {
-            let write = |out: &mut Vec<u8>| cancelled(out, self.id, "the caller gave up");
-            let _ = self.outbox.push(write);
-        }
-    }
-}
 
 /// An error of the server, as an exchange on a stream has it.
 pub(super) fn refused(error: ErrorObject) -> Trouble {

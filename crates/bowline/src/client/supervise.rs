@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bowline_proto::revision::Revisions;
@@ -186,6 +187,7 @@ impl Supervisor {
             Source::Command(command) => {
                 let (process, reader, writer) =
                     command.spawn(&profile.limits, profile.on_stderr.clone())?;
+                self.shared.process.store(process.id().unwrap_or(0), Ordering::Relaxed);
                 (reader, writer, Some(process), None)
             }
             Source::Once(once) => {
@@ -276,6 +278,7 @@ impl Running {
     /// Ends it in good order. Says how the process ended, if there was one.
     async fn end(&mut self, shared: &Shared) -> Option<Arc<Exit>> {
         self.outbox.close();
+        shared.process.store(0, Ordering::Relaxed);
         let limits = &shared.profile.limits;
         let driver = self.driver.take();
         let drive = async {

@@ -7,16 +7,17 @@ use std::sync::{Arc, Mutex};
 
 #[cfg(feature = "client-http")]
 use bowline_proto::http::ParamHeaders;
-use bowline_proto::json::Json;
-use bowline_proto::method::CallTool;
-use bowline_proto::model::{CallToolParams, CallToolResult, ContentBlock, Tool};
+use bowline_proto::method::{CallTool, Method as _};
+use bowline_proto::model::{CallToolResult, ContentBlock, Tool};
 use bowline_schema::Schema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use super::call::{CallOptions, OnProgress, building, settings};
+use super::call::{CallOptions, OnProgress, settings};
 use super::error::CallError;
 use super::notification::Boxed;
+use super::outgoing::Outgoing;
 use super::shared::lock;
 
 /// What is known of the tools that were listed.
@@ -94,15 +95,17 @@ fn read(tool: &Tool, needs_headers: bool) -> Result<Known, String> {
 pub struct ToolCall {
     client: Client,
     name: String,
-    arguments: Result<Json, String>,
+    /// `params` as text, or what is wrong with the arguments.
+    params: Result<String, String>,
     options: CallOptions,
     on_progress: Option<OnProgress>,
 }
 
 impl ToolCall {
-    pub(super) fn new(client: &Client, name: String, arguments: Result<Json, String>) -> Self {
+    pub(super) fn new(client: &Client, name: String, arguments: &impl Serialize) -> Self {
+        let params = write(&name, arguments);
         let options = CallOptions::default();
-        Self { client: client.clone(), name, arguments, options, on_progress: None }
+        Self { client: client.clone(), name, params, options, on_progress: None }
     }
 
     settings!();
@@ -112,11 +115,14 @@ impl ToolCall {
     /// # Errors
     /// As a call; and when the tool fails, or its content is missing or of another type.
     pub async fn structured<T: DeserializeOwned>(self) -> Result<T, CallError> {
-        let tool = self.name.clone();
-        let result = self.succeed().await?;
-        let invalid = |problem: String| CallError::InvalidOutput { tool: tool.clone(), problem };
-        let content = result.structured_content.ok_or_else(|| invalid("is missing".to_owned()))?;
-        content.parse().map_err(|error| invalid(error.to_string()))
+        self.finish(|tool, result| {
+            let (tool, result) = success(tool, result)?;
+            let invalid = |problem| CallError::InvalidOutput { tool: tool.clone(), problem };
+            let content = result.structured_content;
+            let content = content.ok_or_else(|| invalid("is missing".to_owned()))?;
+            content.parse().map_err(|error| invalid(error.to_string()))
+        })
+        .await
     }
 
     /// The text of the answer, all blocks of it.
@@ -124,16 +130,27 @@ impl ToolCall {
     /// # Errors
     /// As a call; and when the tool fails.
     pub async fn text(self) -> Result<String, CallError> {
-        let result = self.succeed().await?;
-        Ok(text_of(&result))
+        self.finish(|tool, result| success(tool, result).map(|(_, result)| text_of(result))).await
     }
 
-    async fn succeed(self) -> Result<CallToolResult, CallError> {
-        let tool = self.name.clone();
-        let result = self.await?;
-        match result.is_error {
-            Some(true) => Err(CallError::ToolFailed { tool, message: text_of(&result) }),
-            _ => Ok(result),
+    /// Makes the call, and something of its answer.
+    #[expect(clippy::manual_async_fn, reason = "its future has room for the arguments twice")]
+    fn finish<T>(
+        mut self,
+        finish: impl FnOnce(String, CallToolResult) -> Result<T, CallError>,
+    ) -> impl Future<Output = Result<T, CallError>> {
+        async move {
+            let params = std::mem::replace(&mut self.params, Ok(String::new()));
+            let params =
+                params.map_err(|problem| CallError::unsendable(CallTool::NAME, problem))?;
+            let build = |_| Ok(Outgoing::written(CallTool::NAME, params));
+            let (shared, hear) = (&self.client.shared, self.on_progress.take());
+            let result = shared.call_heard::<CallTool>(build, &mut self.options, hear).await?;
+            let result = match shared.tools.find(&self.name) {
+                Some(known) => known.check(&self.name, result)?,
+                None => result,
+            };
+            finish(self.name, result)
         }
     }
 }
@@ -143,25 +160,37 @@ impl IntoFuture for ToolCall {
     type IntoFuture = Boxed<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { client, name, arguments, options, on_progress } = self;
-            let arguments =
-                arguments.map_err(|problem| CallError::unsendable("tools/call", problem))?;
-            let params = CallToolParams {
-                name: name.as_str().into(),
-                arguments: Some(arguments.as_raw()),
-                ..CallToolParams::default()
-            };
-            let result = client
-                .shared
-                .call_heard::<CallTool>(building::<CallTool>(params), options, on_progress)
-                .await?;
-            match client.shared.tools.find(&name) {
-                Some(known) => known.check(&name, result),
-                None => Ok(result),
-            }
-        })
+        Box::pin(self.finish(|_, result| Ok(result)))
     }
+}
+
+/// An answer, if the tool did not fail.
+fn success(tool: String, result: CallToolResult) -> Result<(String, CallToolResult), CallError> {
+    match result.is_error {
+        Some(true) => Err(CallError::ToolFailed { tool, message: text_of(result) }),
+        _ => Ok((tool, result)),
+    }
+}
+
+/// Writes the parameters of a call, straight from the caller's type.
+fn write(name: &str, arguments: &impl Serialize) -> Result<String, String> {
+    const ROOM: usize = 128;
+    let mut out = Vec::with_capacity(ROOM + name.len());
+    out.extend_from_slice(br#"{"name":"#);
+    serde_json::to_writer(&mut out, name).map_err(|error| format!("name: {error}"))?;
+    out.extend_from_slice(br#","arguments":"#);
+    let start = out.len();
+    serde_json::to_writer(&mut out, arguments).map_err(|error| format!("arguments: {error}"))?;
+    match &out[start..] {
+        [b'{', ..] => {}
+        b"null" => {
+            out.truncate(start);
+            out.extend_from_slice(b"{}");
+        }
+        _ => return Err("arguments must be an object".to_owned()),
+    }
+    out.push(b'}');
+    String::from_utf8(out).map_err(|error| format!("arguments: {error}"))
 }
 
 impl Known {
@@ -181,7 +210,16 @@ impl Known {
     }
 }
 
-fn text_of(result: &CallToolResult) -> String {
-    let texts: Vec<&str> = result.content.iter().filter_map(ContentBlock::as_text).collect();
-    texts.join("\n")
+/// All text, block by block. One alone, as nearly always, is not copied.
+fn text_of(result: CallToolResult) -> String {
+    let mut texts = result.content.into_iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text),
+        _ => None,
+    });
+    let mut all = texts.next().unwrap_or_default();
+    for text in texts {
+        all.push('\n');
+        all += &text;
+    }
+    all
 }

@@ -23,6 +23,7 @@ mod nasty;
 mod rows;
 #[cfg(target_os = "linux")]
 mod state;
+mod watched;
 #[cfg(target_os = "linux")]
 mod web;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! One call over HTTP: a POST, and wherever its answer comes from.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use bowline_proto::revision::Revision;
 use bowline_proto::session::Rejection;
 use bowline_proto::wire::Id;
 use bowline_web::Body;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -23,10 +24,11 @@ use super::events::{Events, Stopped, too_long};
 use super::request::{read, refusal, unreachable};
 use super::session::Carrier;
 use crate::client::call::{CallOptions, building};
+use crate::client::exchange::Sending;
 use crate::client::incoming::Route;
 use crate::client::notification::start_of;
 use crate::client::outgoing::{answered, cancelled};
-use crate::client::shared::{Sending, Shared, Waiter, lock, malformed};
+use crate::client::shared::{Shared, Waiter, lock, malformed};
 use crate::client::trouble::Trouble;
 use crate::clock;
 
@@ -53,10 +55,10 @@ impl HttpLink {
     pub(in crate::client) async fn exchange(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
-        sending: Sending<'_>,
+        sending: &Sending<'_>,
     ) -> Result<Json, Trouble> {
         let (mut was_renewed, mut was_relisted) = (false, false);
-        let patience = Patience::new(&sending);
+        let patience = Patience::new(sending);
         loop {
             let (seen, is_lost) = {
                 let session = lock(&self.session);
@@ -66,7 +68,7 @@ impl HttpLink {
                 patience.wait(self.renew(shared, seen)).await??;
                 continue;
             }
-            match self.exchange_once(shared, &sending).await {
+            match self.exchange_once(shared, sending).await {
                 Ok(Some(result)) => return Ok(result),
                 Ok(None) if !was_renewed && sending.is_cancellable => {
                     was_renewed = true;
@@ -114,7 +116,7 @@ impl HttpLink {
             id: id.clone(),
             is_legacy: !sending.claim.is_modern(),
             is_in_session: headers.contains_key(MCP_SESSION_ID),
-            method: method.clone().into_owned(),
+            method: method.clone(),
         };
         let mut post = Box::pin(exchange.run(headers, body.into()));
         let mut is_posted = false;
@@ -212,7 +214,7 @@ async fn relist(shared: &Arc<Shared>) {
     for _ in 0..shared.profile.limits.list_pages {
         let params = PaginatedParams { cursor: cursor.take(), ..PaginatedParams::default() };
         let build = building::<ListTools>(params);
-        let Ok(page) = shared.call::<ListTools>(build, options.clone()).await else { return };
+        let Ok(page) = shared.call::<ListTools>(build, &options).await else { return };
         for tool in &page.tools {
             shared.tools.learn(tool, true);
         }
@@ -267,7 +269,7 @@ struct Exchange {
     is_legacy: bool,
     /// Whether it was sent in a session, which another call may have found gone since.
     is_in_session: bool,
-    method: String,
+    method: Cow<'static, str>,
 }
 
 impl Exchange {
@@ -313,14 +315,23 @@ impl Exchange {
     async fn read_json(&self, response: Response<Body>) -> Result<Posted, Trouble> {
         let limit = self.shared.profile.limits.message_length;
         let mut body = response.into_body();
-        let mut all = Vec::new();
+        // One that comes in one piece, as short ones do, is not copied.
+        let mut first = Bytes::new();
+        let mut whole = BytesMut::new();
         while let Some(chunk) = body.chunk().await {
             let chunk = chunk.map_err(|error| unreachable(&error))?;
-            if all.len() + chunk.len() > limit {
+            if first.len() + whole.len() + chunk.len() > limit {
                 return Err(too_long(limit));
             }
-            all.extend_from_slice(&chunk);
+            match first.is_empty() && whole.is_empty() {
+                true => first = chunk,
+                false => {
+                    whole.extend_from_slice(&std::mem::take(&mut first));
+                    whole.extend_from_slice(&chunk);
+                }
+            }
         }
+        let all = if whole.is_empty() { first } else { whole.freeze() };
         self.shared.handle_frame(&all, &Route::Http(Arc::clone(&self.link)));
         match self.is_waiting() {
             true => Err(malformed(

@@ -11,8 +11,10 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 
 use super::HttpLink;
 use crate::client::error::{CallError, causes};
-use crate::client::shared::{Sending, Shared, lock};
+use crate::client::exchange::Sending;
+use crate::client::shared::{Shared, lock};
 use crate::client::trouble::Trouble;
+use crate::client::wire::HttpWire;
 
 /// How often one request is sent on, or sent again because of authorization.
 const MOST_TRIES: u32 = 8;
@@ -45,9 +47,8 @@ impl HttpLink {
         }
         let outgoing = sending.outgoing;
         let unsendable = |problem: String| CallError::unsendable(&outgoing.method, problem);
-        let params = outgoing.params();
         let name: Option<String> = name_source(&outgoing.method)
-            .and_then(|source| serde_json::from_str(params.get(source.member)?.get()).ok());
+            .and_then(|source| serde_json::from_str(outgoing.param(source.member)?.get()).ok());
         let mut headers = self.headers.clone();
         let revision = sending.claim.revision();
         let outline = Outline {
@@ -60,7 +61,7 @@ impl HttpLink {
             && let Some(known) = name.and_then(|name| shared.tools.find(&name))
             && !known.headers.is_empty()
         {
-            let repeated = known.headers.encode(params.get("arguments"));
+            let repeated = known.headers.encode(outgoing.param("arguments"));
             headers.extend(repeated.map_err(|error| unsendable(error.to_string()))?);
         }
         Ok(headers)
@@ -120,7 +121,7 @@ impl HttpLink {
     /// Sends a request as it is, with proof of who we are. Says whether to send it again.
     async fn send_once(&self, request: Request<Bytes>) -> Result<(Response<Body>, bool), Trouble> {
         let Some(authorize) = &self.authorize else {
-            return Ok((self.web.send(request).await.map_err(|error| unreachable(&error))?, false));
+            return Ok((self.send_told(request).await?, false));
         };
         let refused = |error: bowline_web::AuthorizeError, status: u16| Trouble::Unauthorized {
             status,
@@ -130,12 +131,21 @@ impl HttpLink {
         let proof = authorize.headers(&parts).await.map_err(|error| refused(error, 401))?;
         parts.headers.extend(proof);
         let sent = parts.clone();
-        let response = self.web.send(Request::from_parts(parts, body)).await;
-        let response = response.map_err(|error| unreachable(&error))?;
+        let response = self.send_told(Request::from_parts(parts, body)).await?;
         let status = response.status();
         let next = authorize.handle_answer(&sent, status, response.headers()).await;
         let next = next.map_err(|error| refused(error, status.as_u16()))?;
         Ok((response, next == Next::SendAgain))
+    }
+
+    /// Sends a request as it is, and tells whoever watches the wire.
+    async fn send_told(&self, request: Request<Bytes>) -> Result<Response<Body>, Trouble> {
+        let (parts, body) = request.into_parts();
+        let asked = self.wire.request(&parts, &body);
+        let response = self.web.send(Request::from_parts(parts, body)).await;
+        let mut response = response.map_err(|error| unreachable(&error))?;
+        self.wire.response(asked, &mut response);
+        Ok(response)
     }
 
     /// Where an answer sends us on to: the same server or nowhere.
@@ -210,7 +220,9 @@ pub(super) async fn refusal(response: Response<Body>) -> Trouble {
         .headers()
         .get(header::WWW_AUTHENTICATE)
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let tell = HttpWire::body_of(&response);
     let body = read(response.into_body(), ERROR_BODY).await.unwrap_or_default();
+    tell(&body);
     let error = read_error(&body);
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && !is_ours(&error) {
         let told = error.map(|error| error.message).or(challenge);

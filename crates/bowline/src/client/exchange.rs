@@ -1,0 +1,127 @@
+//! One request and its answer: on a byte stream here, over HTTP in `http::exchange`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_proto::json::Json;
+use bowline_proto::session::Timeout;
+use bowline_proto::wire::Id;
+use tokio::sync::oneshot;
+
+use super::outgoing::{Beside, Claim, Outgoing, Round, cancelled};
+use super::shared::{Hears, Link, Shared, Waiter, lock};
+use super::trace::TraceContext;
+use super::trouble::Trouble;
+use crate::clock;
+use crate::outbox::Outbox;
+
+/// How one request is sent.
+pub(super) struct Sending<'a> {
+    pub(super) outgoing: &'a Outgoing,
+    pub(super) round: &'a Round,
+    pub(super) claim: &'a Claim,
+    pub(super) timeout: Timeout,
+    pub(super) hears: Hears,
+    pub(super) is_cancellable: bool,
+}
+
+impl Shared {
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Cancel safety
+    /// Dropped before anything was sent, nothing happened. Dropped later, the server is told.
+    pub(super) async fn exchange(
+        self: &Arc<Self>,
+        link: &Link,
+        sending: &Sending<'_>,
+    ) -> Result<Json, Trouble> {
+        match link {
+            Link::Stream(outbox) => self.exchange_on_stream(outbox, sending).await,
+            // On the heap, because it is many times as large as that on a stream.
+            #[cfg(feature = "client-http")]
+            Link::Http(http) => Box::pin(http.exchange(self, sending)).await,
+        }
+    }
+
+    async fn exchange_on_stream(
+        self: &Arc<Self>,
+        outbox: &Outbox,
+        sending: &Sending<'_>,
+    ) -> Result<Json, Trouble> {
+        if !outbox.has_room() {
+            let idle = sending.timeout.idle.or(sending.timeout.total);
+            Box::pin(self.room(outbox, idle)).await?;
+        }
+        let (answer, answered) = oneshot::channel();
+        let Sending { is_cancellable, timeout, .. } = *sending;
+        let waiter = Waiter { answer, hears: sending.hears.clone(), is_cancellable };
+        let method = sending.outgoing.method.clone();
+        let id = lock(&self.calls).open(clock::now().into_std(), method, timeout, waiter);
+        // From here on the call is known, and whoever drops it takes it back.
+        let waiting = Waiting { shared: self, outbox, id };
+        if !self.push(&waiting.id, outbox, sending) {
+            lock(&self.calls).abandon(&waiting.id);
+            return Err(Trouble::Closed(self.reason()));
+        }
+        let answer = answered.await;
+        // Whoever answered, or dropped the waiter, has taken it out.
+        waiting.end();
+        answer.unwrap_or_else(|_| Err(Trouble::Closed(self.reason())))
+    }
+
+    /// Hands a request to the writer. Says whether there is one.
+    fn push(&self, id: &Id, outbox: &Outbox, sending: &Sending<'_>) -> bool {
+        let trace = (self.profile.trace)();
+        let beside = self.beside(sending, trace.as_ref());
+        outbox.push(|out| sending.outgoing.encode(out, id, sending.round, &beside)).is_ok()
+    }
+
+    /// What a request says beside its parameters.
+    pub(super) fn beside<'a>(
+        &self,
+        sending: &Sending<'a>,
+        trace: Option<&'a TraceContext>,
+    ) -> Beside<'a> {
+        Beside {
+            claim: sending.claim,
+            log_level: self.log_level().filter(|_| sending.claim.is_modern()),
+            wants_progress: matches!(sending.hears, Hears::Progress(_)),
+            trace,
+        }
+    }
+
+    /// Waits for room to write, which a server that does not read never makes.
+    async fn room(&self, outbox: &Outbox, idle: Option<Duration>) -> Result<(), Trouble> {
+        let room = match idle {
+            Some(idle) => tokio::time::timeout(idle, outbox.room())
+                .await
+                .map_err(|_| Trouble::TimedOut(idle))?,
+            None => outbox.room().await,
+        };
+        room.map_err(|_| Trouble::Closed(self.reason()))
+    }
+}
+
+/// A call that has been sent. Dropped while it still waits, it is taken back.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    outbox: &'a Outbox,
+    id: Id,
+}
+
+impl Waiting<'_> {
+    /// It does not wait any more. The id is a number, so nothing is lost.
+    fn end(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(waiter) = lock(&self.shared.calls).abandon(&self.id) else { return };
+        if waiter.is_cancellable {
+            let write = |out: &mut Vec<u8>| cancelled(out, &self.id, "the caller gave up");
+            let _ = self.outbox.push(write);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Calls that are repeated because the server asks something first.
+
+use bowline_proto::model::InputRequiredResult;
+
+use super::error::CallError;
+use super::outgoing::Round;
+use super::restart::Backoff;
+use super::shared::{Live, Shared};
+
+/// How often a call was repeated because the server asked, or wanted time.
+pub(super) struct Rounds {
+    rounds: u32,
+    waits: Backoff,
+}
+
+impl Rounds {
+    pub(super) fn new() -> Self {
+        Self { rounds: 0, waits: Backoff::new() }
+    }
+
+    /// What the server asks for, or the time it wants; then the call can be sent again.
+    pub(super) async fn next(
+        &mut self,
+        shared: &Shared,
+        method: &str,
+        live: &Live,
+        asked: InputRequiredResult,
+    ) -> Result<Round, CallError> {
+        self.rounds += 1;
+        self.check(shared, method)?;
+        if asked.input_requests.is_none() {
+            tokio::time::sleep(self.waits.next()).await;
+        }
+        shared.answer(method, live, asked).await
+    }
+
+    fn check(&self, shared: &Shared, method: &str) -> Result<(), CallError> {
+        let limits = &shared.profile.limits;
+        let exceeded = |what, limit: u32| {
+            let method = method.to_owned();
+            Err(CallError::LimitExceeded { method, what, limit: limit.into() })
+        };
+        let (rounds, waits) = (self.rounds, self.waits.failures());
+        if rounds - waits > limits.rounds {
+            return exceeded(
+                "how often the server asks back (ClientLimits::rounds)",
+                limits.rounds,
+            );
+        }
+        if waits >= limits.waits && rounds > limits.waits {
+            return exceeded("how often the server says again (ClientLimits::waits)", limits.waits);
+        }
+        Ok(())
+    }
+}
