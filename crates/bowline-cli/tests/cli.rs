@@ -1,5 +1,18 @@
 //! The program as a person or a client meets it.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+#[path = "cli/check.rs"]
+mod check;
+#[path = "cli/fixture.rs"]
+mod fixture;
+#[path = "cli/login.rs"]
+mod login;
+#[path = "cli/manners.rs"]
+mod manners;
+#[path = "cli/transcripts.rs"]
+mod transcripts;
+
 use std::path::Path;
 
 use bowline_serve::long_version;
@@ -9,14 +22,21 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline");
 
 #[test]
 fn help_and_version_are_answers() {
-    for (arguments, file) in [
-        (&[][..], "testdata/help.txt"),
-        (&["--help"], "testdata/help.txt"),
-        (&["serve", "--help"], "testdata/help-serve.txt"),
-    ] {
+    for (arguments, file) in
+        [(&[][..], "help.txt"), (&["-h"], "help.txt"), (&["--help"], "help-long.txt")]
+    {
         let said = run(PROGRAM, arguments, "");
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-        golden(Path::new(file), &said.out);
+        golden(&Path::new("testdata").join(file), &said.out);
+        let commands = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let commands = commands.take_while(|line| !line.is_empty());
+        let names = commands.filter(|line| !line.starts_with("   "));
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        for name in names.filter(|name| *name != "help") {
+            let said = run(PROGRAM, &[name, "--help"], "");
+            assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{name}");
+            golden(Path::new(&format!("testdata/help-{name}.txt")), &said.out);
+        }
     }
     let said = run(PROGRAM, &["--version"], "");
     assert_eq!(said.out, format!("bowline {}\n", long_version()));
@@ -32,7 +52,7 @@ fn wrong_use_says_what_is_wrong() {
         (&["serve", "counter", "--log-level", "loud"], "[possible values: off, error"),
     ] {
         let said = run(PROGRAM, arguments, "");
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{arguments:?}");
         assert!(said.err.contains(problem), "{}", said.err);
     }
 }

@@ -12,7 +12,7 @@ use crate::long_version;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// Checks a server's help, version, exit codes and ends. `command` is what comes before its
-/// arguments; `help` is the file that holds its help.
+/// arguments, none if it is a program of its own; `help` is the file that holds its help.
 pub fn check_manners(program: &str, command: &[&str], help: &Path) {
     let with = |more: &[&'static str]| -> Vec<String> {
         command.iter().chain(more).map(|it| (*it).to_owned()).collect()
@@ -26,6 +26,9 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
         Process::start(program, &all.iter().map(String::as_str).collect::<Vec<_>>())
     };
 
+    // `bowline` has other exit codes than a program that serves and does nothing else.
+    let misused = Some(if command.is_empty() { 2 } else { 1 });
+
     let said = ran(&["--help"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     golden(help, &said.out);
@@ -37,11 +40,11 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
     }
 
     let said = ran(&["--dance"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""));
+    assert_eq!((said.code, said.out.as_str()), (misused, ""));
     assert!(said.err.contains("unexpected argument '--dance'"), "{}", said.err);
 
     let said = ran(&["--http", "nowhere"]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert_eq!(said.code, misused, "{}", said.err);
 
     // Piped, it serves until its input ends.
     let mut process = started(&[]);
@@ -63,7 +66,7 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
     check_taken_address(program, command);
 
     let said = Process::start_with(program, command, &[("RUST_LOG", "=loud=")]).close();
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""));
+    assert_eq!((said.code, said.out.as_str()), (misused, ""));
     assert!(said.err.contains("RUST_LOG is \"=loud=\""), "{}", said.err);
 }
 

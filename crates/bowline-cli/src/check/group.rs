@@ -1,0 +1,36 @@
+//! The checks, by what they look at. The order is that of the report; what only watches what the
+//! others caused comes last.
+
+mod completion;
+mod http;
+mod http_modern;
+mod jsonrpc;
+mod lifecycle;
+mod lint;
+mod modern;
+mod prompts;
+mod resources;
+mod schema;
+mod stdio;
+mod tools;
+mod utilities;
+mod watch;
+
+use super::table::Check;
+
+/// All groups.
+pub(super) const ALL: &[&[Check]] = &[
+    lifecycle::CHECKS,
+    jsonrpc::CHECKS,
+    modern::CHECKS,
+    tools::CHECKS,
+    schema::CHECKS,
+    resources::CHECKS,
+    prompts::CHECKS,
+    completion::CHECKS,
+    utilities::CHECKS,
+    http::CHECKS,
+    http_modern::CHECKS,
+    stdio::CHECKS,
+    watch::CHECKS,
+];

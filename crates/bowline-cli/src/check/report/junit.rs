@@ -1,0 +1,116 @@
+//! The report for build servers: JUnit's XML, a suite for each revision.
+//!
+//! Only what decides the exit status is a failure there; other problems are in `system-out`.
+
+use std::fmt::Write;
+
+use bowline::Revision;
+
+use super::{Finding, Report, Verdict};
+
+impl Report {
+    /// As JUnit's XML.
+    pub(in crate::check) fn to_junit(&self) -> String {
+        let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let failures = self.findings.iter().filter(|finding| self.counts(finding)).count();
+        let _ = writeln!(
+            text,
+            "<testsuites name=\"bowline check\" tests=\"{}\" failures=\"{failures}\" errors=\"0\">",
+            self.findings.len()
+        );
+        for revision in &self.revisions {
+            self.suite(&mut text, *revision);
+        }
+        text.push_str("</testsuites>\n");
+        text
+    }
+
+    fn suite(&self, text: &mut String, revision: Revision) {
+        let of_it = || self.findings.iter().filter(move |finding| finding.revision == revision);
+        let failures = of_it().filter(|finding| self.counts(finding)).count();
+        let skipped = of_it().filter(|finding| finding.verdict == Verdict::Skipped).count();
+        let name = escape(&format!("{} {} {revision}", self.target, self.transport.as_str()));
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">",
+            of_it().count()
+        );
+        for finding in of_it() {
+            self.case(text, finding);
+        }
+        text.push_str("  </testsuite>\n");
+    }
+
+    fn case(&self, text: &mut String, finding: &Finding) {
+        let Finding { check, revision, verdict, said, .. } = finding;
+        let name = escape(&format!("{}: {}", check.id, check.says));
+        let _ = write!(
+            text,
+            "    <testcase classname=\"{revision}.{}\" name=\"{name}\"",
+            check.group()
+        );
+        let told = escape(&said.join("; "));
+        let _ = match verdict {
+            Verdict::Passed => writeln!(text, "/>"),
+            Verdict::Skipped => writeln!(text, "><skipped message=\"{told}\"/></testcase>"),
+            Verdict::Failed | Verdict::Warned => {
+                let body = escape(&body(finding));
+                match self.counts(finding) {
+                    true => writeln!(
+                        text,
+                        "><failure type=\"{}\" message=\"{told}\">{body}</failure></testcase>",
+                        check.severity
+                    ),
+                    false => writeln!(text, "><system-out>{body}</system-out></testcase>"),
+                }
+            }
+        };
+    }
+}
+
+fn body(finding: &Finding) -> String {
+    let Finding { check, revision, said, evidence, .. } = finding;
+    let mut body = format!("{} ({})\n", check.id, check.severity);
+    for problem in said {
+        let _ = writeln!(body, "found: {problem}");
+    }
+    for exchange in evidence.iter().rev().take(2).rev() {
+        let _ = writeln!(body, "sent: {}", exchange.sent);
+        for received in &exchange.received {
+            let _ = writeln!(body, "got: {received}");
+        }
+    }
+    let _ = write!(body, "do: {}\nsee: {revision}/{}", check.remedy, check.page_of(*revision));
+    body
+}
+
+/// Text for XML 1.0, which has no place for most control characters.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(character),
+            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
+            _ if character.is_control() => escaped.push('\u{FFFD}'),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_server_says_breaks_the_file() {
+        assert_eq!(
+            escape("<a b=\"c\">&\u{1b}[2J\u{0}"),
+            "&lt;a b=&quot;c&quot;&gt;&amp;\u{FFFD}[2J\u{FFFD}"
+        );
+    }
+}

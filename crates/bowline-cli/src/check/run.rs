@@ -1,0 +1,118 @@
+//! Runs the checks, one after the other, each within its time; a server that dies is started again
+//! for the next.
+
+use std::time::Duration;
+
+use bowline::Revision;
+use tokio::time::timeout;
+
+use super::probe::{Probe, Settings, Trouble};
+use super::report::{Finding, Verdict};
+use super::table::{Check, Severity};
+use super::wire::Lost;
+
+/// How many exchanges' time a check may take in all.
+const EXCHANGES: u32 = 8;
+/// After this many connections in a row that could not be opened, the rest is skipped.
+const FAILURES: usize = 2;
+
+/// Which checks are wanted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Choice {
+    /// Ids and groups; none means all.
+    pub(super) only: Vec<String>,
+    pub(super) skip: Vec<String>,
+}
+
+impl Choice {
+    /// Whether a check is wanted.
+    pub(super) fn wants(&self, check: &Check) -> bool {
+        let is_named = |words: &[String]| words.iter().any(|word| check.is_named(word));
+        (self.only.is_empty() || is_named(&self.only)) && !is_named(&self.skip)
+    }
+
+    /// A word that names neither a check nor a group.
+    pub(super) fn unknown(&self) -> Option<&str> {
+        let is_known = |word: &&String| super::table::all().any(|check| check.is_named(word));
+        self.only.iter().chain(&self.skip).find(|word| !is_known(word)).map(String::as_str)
+    }
+}
+
+/// Runs every wanted check that applies, in these of the revisions that the server speaks.
+pub(super) async fn run(
+    settings: &Settings,
+    choice: &Choice,
+    (revisions, spoken): (&[Revision], &[Revision]),
+    mut told: impl FnMut(&Finding),
+) -> Vec<Finding> {
+    let transport = settings.transport();
+    let mut findings = Vec::new();
+    let mut failures = Failures::default();
+    for &revision in revisions {
+        let mut probe = Probe::new(settings, revision, spoken);
+        for check in super::table::all() {
+            if choice.wants(check) && check.applies(revision, transport) {
+                let finding = run_one(check, &mut probe, &mut failures).await;
+                told(&finding);
+                findings.push(finding);
+            }
+        }
+        probe.hang_up().await;
+    }
+    findings
+}
+
+/// Connections in a row that could not be opened, and the last check before them.
+#[derive(Default)]
+struct Failures {
+    count: usize,
+    last: Option<&'static str>,
+}
+
+impl Failures {
+    /// What to say of a server that was lost: with the check that may have killed it.
+    fn note(&mut self, lost: &Lost) -> String {
+        if !matches!(lost, Lost::Unreachable(_)) {
+            return lost.to_string();
+        }
+        self.count += 1;
+        match self.last {
+            Some(last) => format!("{lost}; the last check that it answered was {last}"),
+            None => lost.to_string(),
+        }
+    }
+}
+
+async fn run_one(check: &'static Check, probe: &mut Probe, failures: &mut Failures) -> Finding {
+    probe.evidence.clear();
+    let revision = probe.revision;
+    let finding = |verdict, said| Finding { check, revision, verdict, said, evidence: Vec::new() };
+    if failures.count >= FAILURES {
+        let why = "the server cannot be reached any more".to_owned();
+        return finding(Verdict::Skipped, vec![why]);
+    }
+    let most = probe.settings.timeout.saturating_mul(EXCHANGES);
+    let outcome = match timeout(most, (check.run)(probe)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Trouble::Lost(Lost::Silent(most))),
+    };
+    let bad = if check.severity == Severity::Must { Verdict::Failed } else { Verdict::Warned };
+    let mut finding = match outcome {
+        Ok(note) => finding(Verdict::Passed, note.into_iter().collect()),
+        Err(Trouble::Skipped(why)) => finding(Verdict::Skipped, vec![why]),
+        Err(Trouble::Broken(problems)) => finding(bad, problems),
+        Err(Trouble::Lost(lost)) => {
+            probe.drop_link();
+            finding(bad, vec![failures.note(&lost)])
+        }
+    };
+    if !matches!(finding.verdict, Verdict::Failed | Verdict::Warned) {
+        *failures = Failures { count: 0, last: Some(check.id) };
+    }
+    probe.collect();
+    finding.evidence = std::mem::take(&mut probe.evidence);
+    finding
+}
+
+/// The default for each exchange: 10 s.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);

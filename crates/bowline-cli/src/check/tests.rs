@@ -1,0 +1,145 @@
+//! Each check passes on good servers and fails on one that breaks just that: good servers whose
+//! messages are changed on the way, one fault a row.
+
+#[allow(dead_code, unexpected_cfgs, reason = "an example has a main, and features of its crate")]
+#[path = "../../../bowline/examples/everything.rs"]
+mod everything;
+mod faults;
+mod http_faults;
+mod reports;
+mod rewrite;
+#[allow(dead_code, reason = "not every server of the example is checked")]
+#[path = "../../../bowline/examples/features/servers.rs"]
+mod servers;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bowline::{Revision, Server, Tool};
+use bowline_web::{Proxy, Web};
+use http::HeaderMap;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use self::rewrite::Rewrite;
+use super::probe::Settings;
+use super::report::{Finding, Verdict};
+use super::run::{Choice, run};
+use super::table::{Severity, all};
+use super::wire::{Door, Post};
+
+/// A server that has something for every check.
+fn good() -> Server {
+    everything::server()
+        .with(Tool::new("now", || async { "now" }).description("Says now").read_only())
+}
+
+fn settings(door: Door) -> Settings {
+    let calls = vec![
+        ("structured".to_owned(), json!({"a": 1, "b": 2})),
+        ("slow".to_owned(), json!({"steps": 3, "ms": 1})),
+    ];
+    Settings { door, timeout: Duration::from_secs(20), calls, samples: 20, is_local: true }
+}
+
+/// A server over HTTP, until this is dropped.
+struct Running {
+    task: JoinHandle<()>,
+    post: Box<Post>,
+}
+
+impl Running {
+    async fn start(server: Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let serving = server.http().serve_until(listener, std::future::pending());
+        let task = tokio::spawn(async move { serving.await.unwrap() });
+        Self { task, post: post(&url) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn post(url: &str) -> Box<Post> {
+    let web = Web::builder().proxy(Proxy::None).build().unwrap();
+    Box::new(Post::new(web, url.parse().unwrap(), HeaderMap::new()))
+}
+
+/// Runs one check, or all of them.
+async fn check(settings: &Settings, only: &str, revisions: &[Revision]) -> Vec<Finding> {
+    let only = Some(only).filter(|it| !it.is_empty()).map(ToOwned::to_owned);
+    let choice = Choice { only: only.into_iter().collect(), skip: Vec::new() };
+    run(settings, &choice, (revisions, revisions), |_| {}).await
+}
+
+fn problems(findings: &[Finding]) -> Vec<String> {
+    let is_bad = |it: &&Finding| it.verdict.is_problem() && it.check.severity <= Severity::Should;
+    let tell =
+        |it: &Finding| format!("{} {}: {:?} {:?}", it.revision, it.check.id, it.said, it.evidence);
+    findings.iter().filter(is_bad).map(tell).collect()
+}
+
+#[tokio::test]
+async fn our_servers_break_nothing_in_any_revision_on_any_transport() {
+    let names = ["features", "empty", "pages", "counter"];
+    for name in names {
+        let make = move || servers::server(name).unwrap();
+        let pipe = settings(Rewrite::none(make).door());
+        assert_eq!(problems(&check(&pipe, "", &Revision::ALL).await), [""; 0], "{name}");
+        let running = Running::start(make()).await;
+        let http = settings(Door::Address(running.post.clone()));
+        assert_eq!(problems(&check(&http, "", &Revision::ALL).await), [""; 0], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_check_can_be_passed() {
+    let pipe = settings(Rewrite::none(good).door());
+    let mut findings = check(&pipe, "", &Revision::ALL).await;
+    let running = Running::start(good()).await;
+    let http = settings(Door::Address(running.post.clone()));
+    findings.extend(check(&http, "", &Revision::ALL).await);
+    // Some are about servers without the legacy era.
+    let modern = good().revisions(Revision::LATEST.into());
+    let running = Running::start(modern).await;
+    let http = settings(Door::Address(running.post.clone()));
+    findings.extend(check(&http, "", &[Revision::LATEST]).await);
+    assert_eq!(problems(&findings), [""; 0]);
+    let passed = findings.iter().filter(|it| it.verdict == Verdict::Passed);
+    let passed: BTreeSet<&str> = passed.map(|it| it.check.id).collect();
+    // What our schemas do, deliberately or not.
+    let accepted = ["schema.properties", "schema.formats"];
+    let missing: Vec<&str> =
+        all().map(|it| it.id).filter(|id| !passed.contains(id) && !accepted.contains(id)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[tokio::test]
+async fn every_check_has_a_fault_that_it_finds() {
+    let known: BTreeSet<&str> = faults::ROWS
+        .iter()
+        .map(|row| row.id)
+        .chain(http_faults::ROWS.iter().map(|row| row.id))
+        .chain(faults::BY_PROGRAM)
+        .chain(http_faults::BY_SOCKET)
+        .collect();
+    let missing: Vec<&str> = all().map(|it| it.id).filter(|id| !known.contains(id)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+/// What is wrong with the findings of a check that has a fault to find.
+fn not_found(id: &str, findings: &[Finding]) -> Option<String> {
+    let [finding] = findings else { return Some(format!("{id}: {} findings", findings.len())) };
+    let wanted = match finding.check.severity {
+        Severity::Must => Verdict::Failed,
+        _ => Verdict::Warned,
+    };
+    let is_found = finding.verdict == wanted && !finding.said.is_empty();
+    let Finding { verdict, said, evidence, .. } = finding;
+    (!is_found).then(|| format!("{id}: {verdict:?} {said:?} {evidence:?}"))
+}

@@ -1,0 +1,50 @@
+//! `bowline completions` and `bowline man`: what a shell and a reader of manuals want.
+
+use std::path::PathBuf;
+
+use bowline_serve::tell;
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+
+/// Print completions for a shell
+///
+/// For instance: bowline completions bash > ~/.local/share/bash-completion/completions/bowline
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self, mut program: clap::Command) {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut program, "bowline", &mut script);
+        tell(&String::from_utf8_lossy(&script));
+    }
+}
+
+/// Print the manual page, or write one for every command
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Write a page for every command into this folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl Man {
+    pub(crate) fn run(self, program: clap::Command) -> Result<(), Failure> {
+        let wrong = |what: &str, error: std::io::Error| Failure::usage(format!("{what}: {error}"));
+        let Some(dir) = self.dir else {
+            let mut page = Vec::new();
+            let rendered = clap_mangen::Man::new(program).render(&mut page);
+            rendered.map_err(|error| wrong("the manual page", error))?;
+            tell(&String::from_utf8_lossy(&page));
+            return Ok(());
+        };
+        let what = format!("--dir {}", dir.display());
+        std::fs::create_dir_all(&dir).map_err(|error| wrong(&what, error))?;
+        clap_mangen::generate_to(program, &dir).map_err(|error| wrong(&what, error))
+    }
+}

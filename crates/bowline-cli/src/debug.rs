@@ -1,0 +1,88 @@
+//! `bowline debug`: a conversation with a server, typed at a prompt or sent through a pipe.
+
+mod collect;
+mod complete;
+mod dialog;
+mod editor;
+mod event;
+mod field;
+mod form;
+mod history;
+mod interactive;
+mod journal;
+mod keys;
+mod link;
+mod loose;
+mod paint;
+mod pipe;
+mod question;
+mod show;
+mod statement;
+mod talk;
+mod terminal;
+mod words;
+
+use std::io::IsTerminal;
+
+use clap::Args;
+use tokio::sync::mpsc;
+
+use self::event::{Event, MOST_WAITING, Teller};
+use self::interactive::Interactive;
+use self::link::Link;
+use self::pipe::Pipe;
+use self::question::Policy;
+use self::talk::Talk;
+use crate::failure::Failure;
+use crate::screen::OutputArgs;
+use crate::session::Settings;
+use crate::target::TargetArgs;
+
+/// Talk to a server at a prompt, or through a pipe
+///
+/// In a terminal: `help` shows what can be typed. Otherwise every line of standard input is a
+/// request, as JSON-RPC or as one would type it; answers go to standard output, one a line, and the
+/// exit code is that of the first failure.
+#[derive(Args)]
+pub(crate) struct Debug {
+    /// Read standard input line by line, even in a terminal
+    #[arg(long)]
+    no_interactive: bool,
+
+    /// Without a terminal: how many requests run at a time; with more than one, answers come in
+    /// the order in which they are ready
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+impl Debug {
+    pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
+        let answers = &self.target.options.answers;
+        let is_interactive = !self.no_interactive
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal();
+        let settings = Settings::new(&self.target.options, root)?;
+        let resolved = self.target.resolve()?;
+        let (events, happened) = mpsc::channel(MOST_WAITING);
+        let roots = settings.answers.roots().to_vec();
+        let asks = is_interactive && answers.answer.is_none();
+        let screen = std::sync::Arc::clone(&settings.screen);
+        let teller = Teller::new(events.clone());
+        let link = Link::new(resolved, settings, asks, (events.clone(), teller.clone()));
+        let mut talk = Talk::new(link, events, roots);
+        if !is_interactive {
+            return Pipe::new(talk, happened, self.jobs).run().await;
+        }
+        talk.policy = match (answers.accept, answers.decline) {
+            (true, _) => Policy::Accept,
+            (_, true) => Policy::Decline,
+            _ => Policy::Ask,
+        };
+        screen.divert(move |text| teller.tell(Event::Say(text.to_owned())));
+        Interactive::new(talk, happened)?.run().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! What a session looks like: the bottom of the screen, and what is printed above it.
+
+use std::time::Duration;
+
+use bowline::client::Notification;
+
+use super::super::paint::Bottom;
+use super::super::talk::seconds;
+use super::super::terminal::{Terminal, write};
+use super::Interactive;
+use crate::screen::Style;
+use crate::text::{cut, line};
+
+/// The longest name of a server in the prompt, in columns.
+const LONGEST_NAME: usize = 24;
+
+impl Interactive {
+    /// What stands at the bottom now. `None` while a call has just begun.
+    fn bottom(&self) -> Option<Bottom> {
+        let (text, at) = (self.editor.text().to_owned(), self.editor.at());
+        if let Some((_, ask, _)) = &self.dialog {
+            return Some(Bottom { prompt: ask.prompt.clone(), text, at });
+        }
+        if let Some(number) = self.foreground.first() {
+            let how = self.waits.as_ref()?;
+            let job = self.talk.job(*number)?;
+            let age = seconds(Duration::from_secs(job.age().as_secs()));
+            let age = age.replace(".0 s", " s");
+            let prompt = format!("{} {age} {how}", line(&job.title));
+            let room = self.size.columns.saturating_sub(2);
+            let prompt = format!("{} ", cut(prompt.trim_end(), room));
+            return Some(Bottom { prompt, ..Bottom::default() });
+        }
+        let prompt = match (self.editor.searched(), self.collected.is_empty()) {
+            (Some(wanted), _) => format!("(search {wanted:?}) "),
+            (None, false) => "… ".to_owned(),
+            (None, true) => format!("{}> ", self.name()),
+        };
+        Some(Bottom { prompt, text, at })
+    }
+
+    /// What the server is called.
+    fn name(&self) -> String {
+        let client = self.talk.link.client();
+        let Some(peer) = client.and_then(bowline::Client::peer) else {
+            return "(not connected)".to_owned();
+        };
+        let name = peer.info.as_ref().map_or("server", |info| info.name.as_str());
+        cut(&line(name), LONGEST_NAME).into_owned()
+    }
+
+    /// What there is to know at the start.
+    pub(super) fn greeting(&self) -> String {
+        let client = self.talk.link.client();
+        let Some(peer) = client.and_then(bowline::Client::peer) else { return String::new() };
+        let era = if peer.revision.is_modern() { "modern" } else { "legacy" };
+        let tools = self.talk.catalog.tools.len();
+        let version = peer.info.as_ref().map(|info| format!(" {}", line(&info.version)));
+        format!(
+            "connected to {}{}, {} ({era} era), {tools} tools; `help` shows what you can type",
+            self.name(),
+            version.unwrap_or_default(),
+            peer.revision,
+        )
+    }
+
+    /// Draws the bottom anew.
+    pub(super) fn redraw(&mut self) {
+        let mut out = String::new();
+        self.painter.erase(&mut out);
+        self.draw(&mut out);
+        write(&out);
+    }
+
+    fn draw(&mut self, out: &mut String) {
+        if let Some(bottom) = self.bottom() {
+            self.painter.draw(&bottom, self.size, out);
+        }
+    }
+
+    /// Takes the bottom away.
+    pub(super) fn hide(&mut self) {
+        let mut out = String::new();
+        self.painter.erase(&mut out);
+        write(&out);
+    }
+
+    /// Prints something beside the results, above the bottom. It must be safe already.
+    pub(super) fn say(&mut self, text: &str) {
+        let mut out = String::new();
+        self.painter.erase(&mut out);
+        out.push_str(text);
+        if !text.ends_with('\n') && !text.is_empty() {
+            out.push('\n');
+        }
+        self.draw(&mut out);
+        write(&out);
+    }
+
+    /// Says what is wrong.
+    pub(super) fn complain(&mut self, problem: &str) {
+        let problem = self.screen.err.paint(Style::Red, &line(problem));
+        self.say(&problem);
+    }
+
+    /// Prints a result, above the bottom. It must be safe already.
+    pub(super) fn print(&mut self, text: &str) {
+        self.hide();
+        self.screen.print(text);
+        self.redraw();
+    }
+
+    /// Leaves the line that was typed on the screen.
+    pub(super) fn leave(&mut self, text: &str) {
+        let Some(bottom) = self.bottom() else { return };
+        let mut out = String::new();
+        let bottom = Bottom { text: text.to_owned(), at: 0, ..bottom };
+        self.painter.leave(&bottom, self.size, &mut out);
+        write(&out);
+    }
+
+    /// Clears the screen.
+    pub(super) fn clear(&mut self) {
+        write("\x1b[H\x1b[2J");
+        self.refit();
+    }
+
+    /// Draws on a screen that may have changed.
+    pub(super) fn refit(&mut self) {
+        self.painter.forget();
+        self.size = Terminal::size();
+        self.redraw();
+    }
+
+    /// Shows that a call takes its time.
+    pub(super) fn tick(&mut self) {
+        self.waits.get_or_insert_with(|| "… Ctrl-C cancels, Ctrl-Z lets it run".to_owned());
+        self.redraw();
+    }
+}
+
+/// A notification on one line; `None` for those that are shown elsewhere.
+pub(crate) fn notice(notification: &Notification) -> Option<String> {
+    let method = &*notification.method;
+    let is_shown_elsewhere = matches!(
+        method,
+        "notifications/message"
+            | "notifications/progress"
+            | "notifications/subscriptions/acknowledged"
+    );
+    if is_shown_elsewhere {
+        return None;
+    }
+    let mut params = notification.params.to_value();
+    if let Some(members) = params.as_object_mut() {
+        members.remove("_meta");
+    }
+    let is_empty = params.as_object().is_some_and(serde_json::Map::is_empty);
+    let params = if is_empty { String::new() } else { params.to_string() };
+    Some(cut(&line(&format!("{method} {params}")), 200).into_owned())
+}
+
+/// Tells when the terminal has another size.
+pub(super) struct Resized {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Resized {
+    pub(super) fn new() -> Self {
+        Self {
+            #[cfg(unix)]
+            signal: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::window_change())
+                .ok(),
+        }
+    }
+
+    pub(super) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal {
+            signal.recv().await;
+            return;
+        }
+        std::future::pending::<()>().await;
+    }
+}

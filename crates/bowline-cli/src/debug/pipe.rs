@@ -1,0 +1,309 @@
+//! A session through a pipe: lines from standard input, answers to standard output, one a line.
+//! Everything else goes to standard error, and the exit code tells whether anything failed.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline::client::{CallError, CloseReason, Phase, State};
+use bowline::{ErrorCode, ErrorObject, Json};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::dialog::Dialog;
+use super::event::Event;
+use super::field::plain;
+use super::interactive::notice;
+use super::statement::{self, Action, Statement};
+use super::talk::{Done, Show, Talk};
+use super::{collect, show, words};
+use crate::failure::{Code, Failure};
+use crate::screen::Screen;
+use crate::session::interrupted;
+use crate::text::line;
+
+/// Lines that wait to be looked at: 64.
+const MOST_LINES: usize = 64;
+
+/// How long the first call of a tool waits for the list of tools.
+const LISTS: Duration = Duration::from_secs(10);
+
+/// A session through a pipe.
+pub(crate) struct Pipe {
+    talk: Talk,
+    events: mpsc::Receiver<Event>,
+    screen: Arc<Screen>,
+    /// How many requests may run at a time.
+    jobs: usize,
+    /// What the answers of running calls are called, and whether lines wait for them.
+    running: HashMap<u64, (Json, bool)>,
+    failed: Option<Code>,
+    knows_tools: bool,
+}
+
+impl Pipe {
+    /// A session that takes so many requests at a time.
+    pub(crate) fn new(talk: Talk, events: mpsc::Receiver<Event>, jobs: usize) -> Self {
+        let screen = Arc::clone(talk.link.screen());
+        let jobs = jobs.max(1);
+        let running = HashMap::new();
+        Self { talk, events, screen, jobs, running, failed: None, knows_tools: false }
+    }
+
+    /// Runs until the input ends and everything is answered.
+    ///
+    /// # Errors
+    /// When there is no connection, or anything failed.
+    pub(crate) async fn run(mut self) -> Result<(), Failure> {
+        let outcome = tokio::select! {
+            outcome = self.work() => outcome,
+            () = interrupted() => Err(Failure::new(Code::TimedOut, "interrupted")),
+        };
+        self.talk.close().await;
+        self.screen.finish()?;
+        outcome?;
+        match self.failed {
+            Some(code) => Err(Failure::silent(code)),
+            None => Ok(()),
+        }
+    }
+
+    async fn work(&mut self) -> Result<(), Failure> {
+        self.talk.open().await?;
+        let mut lines = lines();
+        let mut text = String::new();
+        let (mut number, mut first) = (0_u64, 1_u64);
+        loop {
+            let line = tokio::select! {
+                line = lines.recv() => line,
+                Some(event) = self.events.recv() => {
+                    self.handle_event(event);
+                    continue;
+                }
+            };
+            let is_last = line.is_none();
+            number += 1;
+            let line = line.unwrap_or_default();
+            match text.is_empty() {
+                true => first = number,
+                false => text.push('\n'),
+            }
+            text.push_str(&line);
+            let is_whole = !collect::is_open(&text) || line.trim().is_empty();
+            if is_last || is_whole || text.len() > collect::LONGEST {
+                let text = std::mem::take(&mut text);
+                if !self.take(first, &text).await || self.screen.is_lost() {
+                    break;
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        while !self.running.is_empty() {
+            let Some(event) = self.events.recv().await else { break };
+            self.handle_event(event);
+        }
+        Ok(())
+    }
+
+    /// Does what a line says; false when it is the last.
+    async fn take(&mut self, number: u64, text: &str) -> bool {
+        let id = Json::from(&Value::from(format!("line {number}")));
+        while self.holding() >= self.jobs {
+            let Some(event) = self.events.recv().await else { return false };
+            self.handle_event(event);
+        }
+        let statement = match statement::parse(text, &words::names()) {
+            Ok(statement) => statement,
+            Err(problem) => {
+                self.refuse(&id, ErrorCode::PARSE_ERROR, &problem);
+                return true;
+            }
+        };
+        if !self.knows_tools && needs_tools(&statement) {
+            self.talk.learn(LISTS).await;
+            self.knows_tools = true;
+        }
+        // What was said so far is in the log before anybody looks there.
+        while let Ok(event) = self.events.try_recv() {
+            self.handle_event(event);
+        }
+        let waits = !statement.in_background;
+        let mut done = self.talk.run(statement);
+        // Nobody is there to ask: the server says what is missing.
+        if let Done::Ask(dialog) = done {
+            done = match *dialog {
+                Dialog::Call { tool, .. } => self.talk.call_tool(&tool, &Json::empty_object()),
+                _ => Done::Nothing,
+            };
+        }
+        match done {
+            Done::Nothing | Done::Clear => {}
+            Done::Said(said) => self.screen.say(&format!("{}\n", said.trim_end())),
+            Done::Failed(problem) => self.refuse(&id, ErrorCode::INVALID_REQUEST, &problem),
+            Done::Started(jobs) => self.started(&jobs, &id, waits),
+            Done::Ask(_) | Done::Respond { .. } => {
+                let problem =
+                    "questions of the server are answered by --answer, --accept, --decline";
+                self.refuse(&id, ErrorCode::INVALID_REQUEST, problem);
+            }
+            Done::Restart => self.restart(&id).await,
+            Done::Quit => return false,
+        }
+        self.settle();
+        true
+    }
+
+    /// Answers what was cancelled: whoever asked waits for something.
+    fn settle(&mut self) {
+        let is_gone = |job: &u64| self.talk.job(*job).is_none();
+        let gone: Vec<u64> = self.running.keys().copied().filter(is_gone).collect();
+        for job in gone {
+            let Some((id, _)) = self.running.remove(&job) else { continue };
+            self.refuse_with(&id, ErrorCode(-32000 - Code::TimedOut as i64), "cancelled");
+        }
+    }
+
+    /// How many of the running calls lines wait for.
+    fn holding(&self) -> usize {
+        self.running.values().filter(|(_, waits)| *waits).count()
+    }
+
+    fn started(&mut self, jobs: &[u64], id: &Json, waits: bool) {
+        for job in jobs {
+            let own = match self.talk.job(*job).map(|job| &job.show) {
+                Some(Show::Message(own)) => own.clone(),
+                _ => id.clone(),
+            };
+            self.running.insert(*job, (own, waits));
+        }
+    }
+
+    async fn restart(&mut self, id: &Json) {
+        // What is running has an answer first.
+        while !self.running.is_empty() {
+            let Some(event) = self.events.recv().await else { return };
+            self.handle_event(event);
+        }
+        self.knows_tools = false;
+        if let Err(failure) = self.talk.open().await {
+            self.fail(failure.code);
+            self.refuse_with(id, ErrorCode::INTERNAL_ERROR, &failure.what);
+        }
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        if let Some(text) = self.talk.link.missed() {
+            self.screen.warn(&text);
+        }
+        match event {
+            Event::Say(text) => self.screen.say(&text),
+            Event::Said(from, text) => self.talk.note(from, &text),
+            Event::Notified(notification) => {
+                if let Some(text) = notice(&notification) {
+                    self.screen.say(&format!("notice │ {text}\n"));
+                }
+            }
+            Event::State(opened, state) => self.entered(opened, &state),
+            Event::Progress(job, text) => {
+                if let Some(job) = self.talk.job(job) {
+                    self.screen.say(&format!("progress │ {} {text}\n", line(&job.title)));
+                }
+            }
+            Event::Ended { job, outcome, .. } => self.ended(job, &outcome),
+            Event::Catalog(catalog) => self.talk.catalog = *catalog,
+            Event::Subscribed(uri, task) => self.talk.subscribed(uri, task),
+            // Questions go to the answers that were prepared; nobody presses Tab.
+            Event::Asked(_) | Event::Completed { .. } => {}
+        }
+    }
+
+    fn entered(&self, opened: u64, state: &State) {
+        let is_ours = opened == self.talk.link.opened() && state.phase == Phase::Closed;
+        if let Some(reason) = state.reason.as_ref().filter(|it| **it != CloseReason::Asked)
+            && is_ours
+        {
+            self.screen.warn(&format!("the connection ended: {reason}"));
+        }
+    }
+
+    fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>) {
+        let Some(job) = self.talk.end(number) else { return };
+        let Some((id, _)) = self.running.remove(&number) else { return };
+        if let Some(code) = show::code(&job.show, outcome) {
+            self.fail(code);
+        }
+        if let Ok(result) = outcome
+            && let Some(problem) = show::broken_promise(&job.show, result, &self.talk.catalog)
+        {
+            self.screen.warn(&problem);
+        }
+        if let Err(error) = outcome {
+            self.screen.say(&format!("bowline: {}: {}\n", shown(&id), line(&error.to_string())));
+        }
+        // A notification has no answer.
+        if outcome.is_err() || !matches!(job.show, Show::Text(_)) {
+            self.screen.print_json(&show::message(&id, outcome.as_ref()));
+        }
+    }
+
+    /// Answers in the place of the server.
+    fn refuse(&mut self, id: &Json, code: ErrorCode, problem: &str) {
+        self.fail(Code::Usage);
+        self.refuse_with(id, code, problem);
+    }
+
+    fn refuse_with(&self, id: &Json, code: ErrorCode, problem: &str) {
+        self.screen.say(&format!("bowline: {}: {}\n", shown(id), line(problem)));
+        let error = ErrorObject::new(code, problem);
+        let error = serde_json::to_string(&error).unwrap_or_default();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, id.as_str());
+        if let Ok(answer) = Json::from_text(text) {
+            self.screen.print_json(&answer);
+        }
+    }
+
+    /// The first failure is the one that the exit code tells.
+    fn fail(&mut self, code: Code) {
+        self.failed.get_or_insert(code);
+    }
+}
+
+/// An id for people.
+fn shown(id: &Json) -> String {
+    line(&plain(&id.to_value()))
+}
+
+/// Whether the schemas of the tools matter.
+fn needs_tools(statement: &Statement) -> bool {
+    match &statement.action {
+        Action::Tool { .. } | Action::Word { .. } => true,
+        Action::Command { name, .. } => name == "call",
+        _ => false,
+    }
+}
+
+/// The lines of standard input. What is no text is shown as such. The thread that reads ends with
+/// the process.
+fn lines() -> mpsc::Receiver<String> {
+    let (sink, lines) = mpsc::channel(MOST_LINES);
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            match input.read_until(b'\n', &mut bytes) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let text = text.trim_end_matches(['\n', '\r']).to_owned();
+            if sink.blocking_send(text).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

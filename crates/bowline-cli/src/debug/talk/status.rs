@@ -1,0 +1,90 @@
+//! Where a session stands, for people.
+
+use std::time::Duration;
+
+use bowline::client::{CloseReason, Peer, Phase, State};
+
+use super::Talk;
+use crate::screen::Paint;
+use crate::text::line;
+
+impl Talk {
+    /// Everything about the connection and what is running.
+    pub(super) fn status(&self) -> String {
+        let mut rows: Vec<(&str, String)> = vec![("target", line(self.link.target()))];
+        let client = self.link.client();
+        let state = client.map(bowline::Client::state);
+        rows.push(("connection", phase(state.as_ref(), self.link.opened())));
+        if let Some(peer) = client.and_then(bowline::Client::peer) {
+            rows.extend(server(&peer));
+        }
+        if let Some(id) = client.and_then(bowline::Client::process_id) {
+            rows.push(("process", id.to_string()));
+        }
+        if let Some(reason) = state.and_then(|state| state.reason) {
+            rows.extend(end(&reason));
+        }
+        for (number, job) in &self.jobs {
+            let title = line(&job.title);
+            rows.push(("running", format!("[{number}] {title}, {}", seconds(job.age()))));
+        }
+        for call in client.map(bowline::Client::pending).unwrap_or_default() {
+            let (id, method) = (line(&call.id.to_string()), line(&call.method));
+            rows.push(("awaited", format!("{method} (id {id}), {}", seconds(call.age))));
+        }
+        for uri in self.subscriptions.keys() {
+            rows.push(("subscribed", line(uri)));
+        }
+        let rows: Vec<String> =
+            rows.iter().map(|(name, value)| format!("{name:<10}  {value}")).collect();
+        rows.join("\n")
+    }
+
+    /// Whether results are coloured.
+    pub(super) fn paint(&self) -> Paint {
+        self.link.screen().out
+    }
+}
+
+fn phase(state: Option<&State>, opened: u64) -> String {
+    let word = match state.map(|state| state.phase) {
+        None => "none",
+        Some(Phase::Starting) => "starting",
+        Some(Phase::Initializing) => "initializing",
+        Some(Phase::Ready) => "ready",
+        Some(Phase::Closing) => "closing",
+        Some(Phase::Closed) => "closed",
+    };
+    match opened {
+        0 | 1 => word.to_owned(),
+        2 => format!("{word}, restarted once"),
+        times => format!("{word}, restarted {} times", times - 1),
+    }
+}
+
+fn server(peer: &Peer) -> Vec<(&'static str, String)> {
+    let era = if peer.revision.is_modern() { "modern" } else { "legacy" };
+    let mut rows = vec![("revision", format!("{}, {era} era", peer.revision))];
+    if let Some(info) = &peer.info {
+        let title = info.title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
+        rows.insert(0, ("server", line(&format!("{} {}{title}", info.name, info.version))));
+    }
+    rows
+}
+
+/// How a connection ended.
+fn end(reason: &CloseReason) -> Vec<(&'static str, String)> {
+    match reason {
+        CloseReason::Exited(exit) => {
+            let mut rows = vec![("ended", line(&exit.status))];
+            rows.extend(exit.stderr.iter().rev().take(5).rev().map(|it| ("stderr", line(it))));
+            rows
+        }
+        other => vec![("ended", line(&other.to_string()))],
+    }
+}
+
+/// A time for people.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

@@ -1,0 +1,125 @@
+//! Session files: one JSON object to a line, described in `docs/session-file.md`.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use bowline::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// The number of the format, which grows when a reader of the last one would go wrong.
+pub(crate) const FORMAT: u32 = 1;
+
+/// A line of a session file. Members that do not belong to its kind are left out.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) kind: Kind,
+    /// Seconds since the session began.
+    pub(crate) at: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) direction: Option<Way>,
+    /// The message, to the letter, if it is JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<Json>,
+    /// What is no JSON: a line of standard error, a fault, noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    /// Seconds between a request and this answer to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) took: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) http: Option<HttpHead>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<Opening>,
+}
+
+/// What a line tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// The beginning: always the first line.
+    Session,
+    /// A message, or something in the place of one.
+    Message,
+    /// The head of an HTTP message.
+    Http,
+    /// A line that the server wrote to its standard error.
+    Stderr,
+    /// Something of no use that the server did.
+    Fault,
+    /// The end.
+    End,
+    /// A kind of a later version.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Way {
+    Sent,
+    Received,
+}
+
+/// The head of an HTTP message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HttpHead {
+    /// A request and its response have the same.
+    pub(crate) exchange: u64,
+    pub(crate) method: String,
+    pub(crate) url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u16>,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+/// How a session began.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    pub(crate) format: u32,
+    pub(crate) program: String,
+    /// When, as RFC 3339 in UTC.
+    pub(crate) started: String,
+    /// The server: a URL, or a command with its arguments.
+    pub(crate) target: Value,
+}
+
+/// Writes a session file.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    file: Mutex<Option<File>>,
+}
+
+impl Recorder {
+    /// A file that only its owner can read. What was there is replaced, or added to.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn create(path: &Path, adds: bool) -> Result<Self, Failure> {
+        let mut options = OpenOptions::new();
+        options.create(true).append(adds).write(!adds).truncate(!adds);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options
+            .open(path)
+            .map_err(|error| Failure::usage(format!("--record {}: {error}", path.display())))?;
+        Ok(Self { file: Mutex::new(Some(file)) })
+    }
+
+    /// Writes a line at once, so that it is there whatever happens next. After a failure, which is
+    /// given back, nothing more is written.
+    pub(crate) fn write(&self, line: &Line) -> Result<(), std::io::Error> {
+        let mut text = serde_json::to_vec(line)?;
+        text.retain(|byte| !matches!(byte, b'\n' | b'\r'));
+        text.push(b'\n');
+        let mut slot = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(file) = slot.as_mut() else { return Ok(()) };
+        file.write_all(&text).inspect_err(|_| *slot = None)
+    }
+}

@@ -1,0 +1,105 @@
+//! Headers that a user adds to every request.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// `Name: value`.
+///
+/// # Errors
+/// When it is something else. The value is not repeated: it may be secret.
+pub(super) fn parse(text: &str, what: &str) -> Result<(String, String), Failure> {
+    let wrong = || Failure::usage(format!("{what}: expected NAME: VALUE"));
+    let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_token =
+        |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(wrong());
+    }
+    if value.contains(|letter: char| letter.is_control() && letter != '\t') {
+        return Err(Failure::usage(format!("{what} {name}: the value holds control characters")));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// The headers in a file, one to a line; blank lines and lines that begin with `#` are left out.
+///
+/// # Errors
+/// When it cannot be read, or a line is no header.
+pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let wrong = |problem: &dyn std::fmt::Display| {
+        Failure::usage(format!("--header-file {}: {problem}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let headers = lines.map(|(at, line)| {
+        let what = format!("--header-file {}, line {}", file.display(), at + 1);
+        parse(line, &what)
+    });
+    headers.collect()
+}
+
+/// A URL without the user and the password in it, and the header that says them instead.
+pub(super) fn without_userinfo(url: &str) -> Option<(String, String)> {
+    let user = crate::redact::userinfo(url.split(['?', '#']).next()?)?;
+    let clean = url.replacen(&format!("{user}@"), "", 1);
+    let user = crate::schema::decoded(user);
+    Some((clean, format!("Basic {}", bowline::base64::STANDARD.encode(user.as_bytes()))))
+}
+
+/// Whether what is sent to a URL can be read on the way: `http`, and not to this machine.
+pub(crate) fn is_exposed(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(literal) => literal.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_here = host.eq_ignore_ascii_case("localhost")
+        || host.to_ascii_lowercase().ends_with(".localhost")
+        || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    !is_here
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_and_their_values_not_told() {
+        assert_eq!(parse("X-Key:  a:b ", "--header").unwrap(), ("X-Key".into(), "a:b".into()));
+        for text in ["secret", ": secret", "a b: secret", "a: sec\nret"] {
+            let told = parse(text, "--header").unwrap_err().what;
+            assert!(!told.contains("sec"), "{told}");
+        }
+    }
+
+    #[test]
+    fn users_in_a_url_become_a_header() {
+        let (url, header) = without_userinfo("https://bob:p%40ss@a.b/mcp?x=1@2").unwrap();
+        assert_eq!(
+            (url.as_str(), header.as_str()),
+            ("https://a.b/mcp?x=1@2", "Basic Ym9iOnBAc3M=")
+        );
+        assert_eq!(without_userinfo("https://a.b/x@y"), None);
+    }
+
+    #[test]
+    fn only_loopback_is_safe_without_tls() {
+        for (url, exposed) in [
+            ("https://example.com/mcp", false),
+            ("http://example.com/mcp", true),
+            ("http://localhost:3000/mcp", false),
+            ("http://127.0.0.1/mcp", false),
+            ("http://127.0.0.1.evil.example/mcp", true),
+            ("http://localhost@evil.example/mcp", true),
+            ("http://[::1]:80/mcp", false),
+        ] {
+            assert_eq!(is_exposed(url), exposed, "{url}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Logins that were kept: `bowline login` puts them there, every other command finds them.
+
+use std::path::PathBuf;
+
+use bowline::client::auth::{FileStore, Login, OAuth, Visit, Waiting};
+use bowline::client::http::{Authorize, AuthorizeError, Next};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+
+use super::{Place, Resolved};
+use crate::failure::Failure;
+
+impl Resolved {
+    /// The certificates to believe beside those of the system.
+    ///
+    /// # Errors
+    /// When their file cannot be read.
+    pub(crate) fn ca_pem(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(file) = &self.ca else { return Ok(None) };
+        let read = std::fs::read(file);
+        read.map(Some).map_err(|error| Failure::usage(format!("--ca {}: {error}", file.display())))
+    }
+
+    /// The login that was kept for a URL, unless a header says who asks.
+    pub(crate) fn login(&self) -> Option<Kept> {
+        let Place::Url { url, headers } = &self.place else { return None };
+        let is_authorized =
+            headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if is_authorized { None } else { find(url) }
+    }
+}
+
+/// Where logins are kept: a folder that only its owner can read. `None` when the user has no home.
+pub(crate) fn credentials() -> Option<PathBuf> {
+    data_dir().map(|dir| dir.join("credentials"))
+}
+
+/// Where programs of this user keep what is theirs.
+fn data_dir() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    if let Some(dir) = named("BOWLINE_DATA_DIR") {
+        return Some(dir);
+    }
+    let base = if cfg!(target_os = "macos") {
+        std::env::home_dir()?.join("Library/Application Support")
+    } else if cfg!(windows) {
+        named("APPDATA")?
+    } else {
+        let told = named("XDG_DATA_HOME").filter(|dir| dir.is_absolute());
+        told.or_else(|| Some(std::env::home_dir()?.join(".local/share")))?
+    };
+    Some(base.join("bowline"))
+}
+
+/// A login for this server, if any was kept for any: looking closer costs more.
+fn find(url: &str) -> Option<Kept> {
+    let folder = credentials().filter(|folder| folder.is_dir())?;
+    let store = FileStore::open(folder).ok()?;
+    OAuth::login(url, Nobody).client_name("Bowline").store(store).build().ok().map(Kept)
+}
+
+/// Uses and renews what was kept. Never asks a person, and never asks around for a server that was
+/// not logged in to.
+pub(crate) struct Kept(OAuth);
+
+type Answer<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T, AuthorizeError>> + Send + 'a>>;
+
+impl Authorize for Kept {
+    fn headers<'a>(&'a self, request: &'a Parts) -> Answer<'a, HeaderMap> {
+        self.0.headers(request)
+    }
+
+    fn handle_answer<'a>(
+        &'a self,
+        sent: &'a Parts,
+        status: StatusCode,
+        headers: &'a HeaderMap,
+    ) -> Answer<'a, Next> {
+        match sent.headers.contains_key(http::header::AUTHORIZATION) {
+            true => self.0.handle_answer(sent, status, headers),
+            false => Box::pin(async { Ok(Next::Use) }),
+        }
+    }
+}
+
+/// Nobody is there to log in.
+struct Nobody;
+
+impl Login for Nobody {
+    fn begin(&self) -> Waiting<'_, Box<dyn Visit>> {
+        Box::pin(async { Err("the login that was kept is no longer good".into()) })
+    }
+}

@@ -1,0 +1,96 @@
+//! Servers in this process, a home that is empty, and the program with its own words.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::thread;
+
+use bowline_serve::testing::Said;
+use tokio::net::TcpListener;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline");
+
+#[path = "../../../bowline/examples/features/servers.rs"]
+mod servers;
+
+/// The URL of a server of `examples/features`, which ends with this process.
+pub(crate) fn url(name: &'static str) -> String {
+    static STARTED: LazyLock<Mutex<BTreeMap<&'static str, String>>> = LazyLock::new(Mutex::default);
+    let mut started = STARTED.lock().unwrap();
+    started.entry(name).or_insert_with(|| start(name)).clone()
+}
+
+fn start(name: &str) -> String {
+    assert!(servers::NAMES.contains(&name), "{name}");
+    let server = servers::server(name).unwrap();
+    let (told, address) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            told.send(listener.local_addr().unwrap()).unwrap();
+            server.http().serve_until(listener, std::future::pending()).await.unwrap();
+        });
+    });
+    format!("http://{}/mcp", address.recv().unwrap())
+}
+
+/// A folder of a test's own, taken away with it.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("cli-{}-{number}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file, and the folders above it.
+    pub(crate) fn write(&self, file: &str, text: &str) -> PathBuf {
+        let file = self.0.join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The program, at home in a folder and nowhere else.
+pub(crate) fn program(home: &Folder) -> Command {
+    let mut command = Command::new(PROGRAM);
+    for name in ["RUST_LOG", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
+    {
+        command.env_remove(name);
+    }
+    command
+        .env("HOME", home.path())
+        .env("BOWLINE_DATA_DIR", home.path().join("data"))
+        .env("COLUMNS", "90")
+        .env("NO_COLOR", "1")
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn said(command: &mut Command) -> Said {
+    let output = command.output().expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
+    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}

@@ -1,0 +1,444 @@
+//! How the program behaves where things are not as usual: interrupted, cut off, recorded.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use bowline_serve::testing::{Answer, Service};
+use serde_json::{Value, json};
+
+use crate::fixture::{Folder, PROGRAM, program, said, url};
+
+/// A server of a few lines of shell: answers a legacy handshake, then runs `rest`.
+fn shell_server(rest: &str) -> Vec<String> {
+    let answer = r#"{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}}"#;
+    let tools = r#"{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}"#;
+    let script = format!(
+        r#"while read -r line; do
+            id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+            case "$line" in
+                *'"initialize"'*) echo '{answer}' ;;
+                *'"tools/list"'*) echo '{tools}' ;;
+                *'"tools/call"'*) {rest} ;;
+            esac
+        done"#
+    );
+    ["--revision", "legacy", "--", "sh", "-c", &script].map(str::to_owned).into()
+}
+
+#[cfg(unix)]
+fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+}
+
+/// Waits for a line that holds this.
+fn wait_for(reader: &mut impl BufRead, part: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(part) {
+        line.clear();
+        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before {part:?}");
+    }
+    line
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_the_call_and_the_server() {
+    let home = Folder::new();
+    let mark = home.path().join("ended");
+    let rest =
+        format!("echo working >&2; trap 'touch {}' EXIT; read -r more; exit", mark.display());
+    let mut child = program(&home).args(["call", "t"]).args(shell_server(&rest)).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    wait_for(&mut errors, "working");
+    signal(&child, "INT");
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(8), "{rest}");
+    assert!(rest.contains("bowline: interrupted"), "{rest}");
+    assert!(mark.exists(), "the server did not end in good order");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupt_while_connecting_leaves_nothing_behind() {
+    let home = Folder::new();
+    let script = "sleep 300 & echo started $! >&2; wait";
+    let mut child = program(&home).args(["info", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let line = wait_for(&mut errors, "started");
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(8));
+    let id = line.split_whitespace().last().unwrap();
+    // A dead process may wait for whoever reaps it.
+    let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "the server's child lives on: {state}");
+}
+
+#[test]
+fn what_makes_no_sense_in_a_list_is_told_and_left_out() {
+    let home = Folder::new();
+    let script = shell_server("true").pop().unwrap();
+    let broken = script.replace(r#""tools":["#, r#""tools":[{"name":7},"#);
+    let server = ["--revision", "legacy", "--", "sh", "-c", &broken];
+    let told = said(program(&home).args(["tools"]).args(server));
+    assert_eq!((told.code, told.out.as_str()), (Some(0), "TOOL\nt\n"), "{}", told.err);
+    assert!(told.err.contains("warning: tools[0] is left out"), "{}", told.err);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_is_how_listening_ends() {
+    let home = Folder::new();
+    for command in ["watch", "listen"] {
+        for signal_name in ["INT", "TERM"] {
+            let mut child = program(&home).args([command, &url("works")]).spawn().unwrap();
+            let mut errors = BufReader::new(child.stderr.take().unwrap());
+            wait_for(&mut errors, "listening");
+            signal(&child, signal_name);
+            assert_eq!(child.wait().unwrap().code(), Some(0), "{command} {signal_name}");
+        }
+    }
+}
+
+#[test]
+fn changes_are_told_as_they_happen() {
+    let home = Folder::new();
+    for revision in ["modern", "legacy"] {
+        let url = url("changes");
+        let watched = ["--revision", revision, "-n", "3", "-o", "json"];
+        let mut watch = program(&home);
+        let mut watch = watch.args(["watch", &url, "--verbose"]).args(watched).spawn().unwrap();
+        let mut errors = BufReader::new(watch.stderr.take().unwrap());
+        // The last list that is read before it listens.
+        wait_for(&mut errors, "\"resources/list\"");
+        wait_for(&mut errors, "\"resources\":[");
+        let drain = std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        assert_eq!(said(program(&home).args(["call", &url, "add"])).code, Some(0));
+        let mut out = String::new();
+        watch.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!(watch.wait().unwrap().code(), Some(0));
+        drain.join().unwrap().unwrap();
+        let lines: Vec<Value> = out.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        for (kind, name) in
+            [("tools", "added"), ("prompts", "added"), ("resources", "test://added")]
+        {
+            let line = lines.iter().find(|line| line["changed"] == kind).unwrap();
+            assert_eq!(line["came"], json!([name]), "{out}");
+        }
+        assert_eq!(said(program(&home).args(["call", &url, "remove"])).code, Some(0));
+    }
+}
+
+#[test]
+fn whoever_stops_reading_gets_no_complaint() {
+    let home = Folder::new();
+    let rest = r#"i=0; printf '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"';
+        head -c 3000000 /dev/zero | tr '\0' x; echo '"}]}}'"#;
+    let mut child = program(&home).args(["call", "t"]).args(shell_server(rest)).spawn().unwrap();
+    let mut first = [0; 10];
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"xxxxxxxxxx");
+    drop(out);
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!((child.wait().unwrap().code(), errors.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_huge_result_arrives_whole() {
+    let home = Folder::new();
+    let rest = r#"printf '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"';
+        head -c 3000000 /dev/zero | tr '\0' x; echo '"}]}}'"#;
+    let told = said(program(&home).args(["call", "t", "-o", "json"]).args(shell_server(rest)));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let result: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(result["content"][0]["text"].as_str().unwrap().len(), 3_000_000);
+    assert_eq!(told.out.lines().count(), 1);
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let home = Folder::new();
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let mut command = program(&home);
+    let told = said(command.args(["tools", &url("tools")]).stdout(full));
+    assert_eq!(told.code, Some(1));
+    assert!(told.err.contains("standard output cannot be written"), "{}", told.err);
+}
+
+#[test]
+fn a_server_that_dies_is_told_with_its_last_words() {
+    let home = Folder::new();
+    let rest = "echo 'out of memory' >&2; exit 9";
+    let told = said(program(&home).args(["call", "t"]).args(shell_server(rest)));
+    assert_eq!((told.code, told.out.as_str()), (Some(4), ""));
+    for part in ["the connection ended", "exit status: 9", "out of memory"] {
+        assert!(told.err.contains(part), "{}", told.err);
+    }
+}
+
+#[test]
+fn nothing_of_a_server_commands_the_terminal() {
+    let home = Folder::new();
+    let rest = r#"printf '\033[2Jnoise\n' >&2; printf '\033]0;title\007\n';
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"a\u001b[31mb\u009b"}]}}'"#;
+    for format in ["human", "json"] {
+        let told =
+            said(program(&home).args(["call", "t", "-v", "-o", format]).args(shell_server(rest)));
+        assert_eq!(told.code, Some(0), "{}", told.err);
+        let is_bad = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!told.err.contains(is_bad), "{:?}", told.err);
+        assert!(told.err.contains("noise") && told.err.contains("no message"), "{}", told.err);
+        assert!(!told.out.contains(is_bad), "{:?}", told.out);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn arguments_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = Folder::new();
+    let odd = OsStr::from_bytes(b"caf\xe9");
+    let script = r#"printf %s "$1" | od -An -tx1 >&2; exit 1"#;
+    let mut command = program(&home);
+    let told = said(command.args(["info", "--", "sh", "-c", script, "sh"]).arg(odd));
+    assert!(told.err.contains("63 61 66 e9"), "{}", told.err);
+    let mut command = program(&home);
+    let told = said(command.args(["call", &url("features"), "sum"]).arg(odd));
+    assert_eq!(told.code, Some(1));
+    assert!(told.err.contains("invalid UTF-8"), "{}", told.err);
+}
+
+#[test]
+fn recordings_hold_everything_but_secrets() {
+    let home = Folder::new();
+    let file = home.path().join("session.ndjson");
+    let recorded = |command: &mut Command| {
+        let told = said(command.args(["--record"]).arg(&file));
+        assert_eq!(told.code, Some(0), "{}", told.err);
+        std::fs::read_to_string(&file).unwrap()
+    };
+    let address = url("features").replace("http://", "http://user:hunter2@") + "?api_key=k3y3";
+    let text = recorded(program(&home).args([
+        "call",
+        &address,
+        "text",
+        "--token",
+        "s3cr3t",
+        "-H",
+        "X-A: h34d",
+    ]));
+    for secret in ["hunter2", "k3y3", "s3cr3t", "h34d"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    let lines: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    assert_eq!(lines[0]["session"]["format"], 1);
+    let sent = lines.iter().find(|it| it["message"]["method"] == "tools/call").unwrap();
+    assert_eq!((&sent["kind"], &sent["direction"]), (&json!("message"), &json!("sent")));
+    let heads: Vec<_> = lines.iter().filter(|it| it["kind"] == "http").collect();
+    let headers = heads[0]["http"]["headers"].as_array().unwrap();
+    assert!(headers.contains(&json!(["authorization", "[redacted]"])), "{headers:?}");
+    assert_eq!(lines.last().unwrap()["kind"], "end");
+
+    let told = said(program(&home).args(["show"]).arg(&file));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    for part in ["→ POST", "← HTTP 200", "\"method\":\"tools/call\"", "1 × tools/call: median"]
+    {
+        assert!(told.out.contains(part), "{part}: {}", told.out);
+    }
+    let told =
+        said(program(&home).args(["show", "--method", "tools/call", "-o", "json"]).arg(&file));
+    assert_eq!(told.out.lines().count(), 2, "{}", told.out);
+
+    let echo = ["call", "echo", "saying=t0ps3cret", "--env", "KEY=t0ps3cret"];
+    let serve = ["--", PROGRAM, "serve", "counter"];
+    let mut command = program(&home);
+    command.args(echo).args(["--record"]).arg(&file).args(serve);
+    assert_eq!(said(&mut command).out, "t0ps3cret\n");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("t0ps3cret") && text.contains("KEY"), "{text}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn commands_that_speak_below_the_client_are_recorded_too() {
+    let home = Folder::new();
+    let file = home.path().join("session.ndjson");
+    let only = ["--only", "jsonrpc", "--revision", "2025-11-25"];
+    for (words, target) in [
+        (&["doctor"][..], vec![url("features")]),
+        (&["doctor"], ["--", PROGRAM, "serve", "counter"].map(str::to_owned).to_vec()),
+        (&[&["check"], &only[..]].concat(), vec![url("features")]),
+        (
+            &[&["check"], &only[..]].concat(),
+            ["--", PROGRAM, "serve", "counter"].map(str::to_owned).to_vec(),
+        ),
+    ] {
+        let mut command = program(&home);
+        let told = said(command.args(words).args(["--record"]).arg(&file).args(&target));
+        assert_eq!(told.code, Some(0), "{words:?} {target:?}: {}", told.err);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        assert_eq!(lines[0]["session"]["format"], 1);
+        assert_eq!(lines.last().unwrap()["kind"], "end");
+        for direction in ["sent", "received"] {
+            let is_there = |it: &&Value| it["direction"] == direction && it["message"].is_object();
+            assert!(lines.iter().any(|it| is_there(&it)), "{direction}: {words:?} {target:?}");
+        }
+    }
+}
+
+#[test]
+fn who_is_not_let_in_is_told_how_to_log_in() {
+    let home = Folder::new();
+    let service = Service::start(|_| Answer::error(401, "no"));
+    let told = said(program(&home).args(["tools", &service.url()]));
+    assert_eq!((told.code, told.out.as_str()), (Some(3), ""));
+    let remedy = format!("bowline login {}", service.url());
+    assert!(told.err.contains(&remedy), "{}", told.err);
+    let told = said(program(&home).args(["tools", "-o", "json", &service.url()]));
+    let error: Value = serde_json::from_str(&told.err).unwrap();
+    assert_eq!(error["error"]["kind"], "unauthorized");
+}
+
+#[test]
+fn a_server_without_a_login_says_so() {
+    let home = Folder::new();
+    let told = said(program(&home).args(["login", "--no-browser", &url("features")]));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.out.ends_with("asks for no login\n"), "{}", told.out);
+    let told = said(program(&home).args(["logout", &url("features")]));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let told = said(program(&home).args(["logout", "--all"]));
+    assert_eq!(told.out, "everything is forgotten\n");
+}
+
+#[test]
+fn config_files_are_read_only_for_names() {
+    let home = Folder::new();
+    home.write(".mcp.json", "{ broken");
+    let told = said(program(&home).args(["ping", "-q", &url("features")]));
+    assert_eq!((told.code, told.err.as_str()), (Some(0), ""));
+    let told = said(program(&home).args(["ping", "name"]));
+    assert!(told.err.contains(".mcp.json"), "{}", told.err);
+}
+
+#[test]
+fn values_come_from_files_and_from_standard_input() {
+    let home = Folder::new();
+    home.write("note.txt", "from a file");
+    home.write("all.json", r#"{ "saying": "whole" }"#);
+    let serve = ["--", PROGRAM, "serve", "counter"];
+    for (words, input, expected) in [
+        (&["saying=@note.txt"][..], "", "from a file\n"),
+        (&["saying=-"], "from a pipe", "from a pipe\n"),
+        (&["saying:=@note.json"], "", "quoted\n"),
+        (&["--file", "all.json"], "", "whole\n"),
+        (&["--file", "-"], r#"{"saying":"piped"}"#, "piped\n"),
+    ] {
+        home.write("note.json", "\"quoted\"");
+        home.write("input", input);
+        let mut command = program(&home);
+        command.args(["call", "echo"]).args(words).args(serve);
+        let input = std::fs::File::open(home.path().join("input")).unwrap();
+        let told = said(command.stdin(Stdio::from(input)));
+        assert_eq!((told.out.as_str(), told.code), (expected, Some(0)), "{words:?} {}", told.err);
+    }
+    let mut command = program(&home);
+    let told = said(command.args(["call", "echo", "saying=@none"]).args(serve));
+    assert_eq!(told.code, Some(1));
+    assert!(told.err.contains("saying: none: No such file"), "{}", told.err);
+}
+
+#[test]
+fn a_narrow_terminal_is_respected_and_colour_is_asked_for() {
+    let home = Folder::new();
+    let told = said(program(&home).env("COLUMNS", "40").args(["tools", &url("features")]));
+    assert!(told.out.lines().all(|line| line.chars().count() <= 40), "{}", told.out);
+    let told = said(program(&home).args(["tools", "--color", "always", &url("features")]));
+    assert!(told.out.contains("\u{1b}[1m"), "{:?}", told.out);
+    let told = said(program(&home).args(["tools", &url("features")]));
+    assert!(!told.out.contains('\u{1b}'), "{:?}", told.out);
+}
+
+#[test]
+fn shells_and_manuals_are_served() {
+    let home = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let told = said(program(&home).args(["completions", shell]));
+        assert_eq!(told.code, Some(0));
+        assert!(told.out.contains("templates"), "{shell}");
+    }
+    let told = said(program(&home).args(["man"]));
+    assert!(told.out.contains(".TH bowline 1"), "{}", told.out);
+    assert_eq!(said(program(&home).args(["man", "--dir", "pages"])).code, Some(0));
+    let pages = std::fs::read_dir(home.path().join("pages")).unwrap().count();
+    assert!(pages > 15, "{pages} pages");
+}
+
+#[test]
+fn waiting_has_an_end() {
+    let home = Folder::new();
+    let mut command = program(&home);
+    let begun = command.args(["listen", "--for", "50ms", &url("works")]);
+    assert_eq!(said(begun).code, Some(0));
+    let mut command = program(&home);
+    let told = said(command.args(["info", "--connect-timeout", "300ms", "--", "sleep", "60"]));
+    assert_eq!(told.code, Some(8), "{}", told.err);
+}
+
+/// What the README tells a newcomer to type, typed; but for the server, which has any free port.
+#[test]
+#[cfg(unix)]
+fn the_readme_can_be_typed_along() {
+    let home = Folder::new();
+    let readme = std::fs::read_to_string("../../README.md").unwrap();
+    let block = readme.split("```sh\n").find(|block| block.starts_with("bowline serve example"));
+    let block = block.unwrap().split("```").next().unwrap();
+    let serve = ["serve", "example", "--http", "127.0.0.1:0", "--weather", "sample"];
+    let mut server = bowline_serve::testing::Process::start(PROGRAM, &serve);
+    let url = format!("http://{}/mcp", server.http_address());
+    let script: String = block
+        .lines()
+        .filter(|line| !line.starts_with("bowline serve"))
+        .map(|line| match line {
+            _ if line.starts_with("url=") => format!("url={url}\n"),
+            // A person waits for a while, a test until it is so.
+            _ if line.starts_with("bowline watch") => {
+                format!("{}\n", line.replacen('&', "2>watching &", 1))
+            }
+            _ if line.starts_with("sleep") => {
+                "until grep -q listening watching; do sleep 0.05; done\n".to_owned()
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let folder = std::path::Path::new(PROGRAM).parent().unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", &format!("{script}wait\n")]).env("PATH", path).env("NO_COLOR", "1");
+    let told = said(shell.env("HOME", home.path()).current_dir(home.path()));
+    assert_eq!(told.code, Some(0), "{}\n{}", told.out, told.err);
+    for part in [
+        "answered in",
+        "protocol  2025-11-25 (legacy era)",
+        "found by  initialize answered",
+        "calculator_arithmetic",
+        "tools +calculator_twice",
+        "\n42\n",
+    ] {
+        assert!(told.out.contains(part), "{part}: {}", told.out);
+    }
+    for part in ["\"method\":\"initialize\"", "\"method\":\"notifications/initialized\""] {
+        assert!(told.err.contains(part), "{part}: {}", told.err);
+    }
+    assert_eq!(server.terminate().code, Some(0));
+}

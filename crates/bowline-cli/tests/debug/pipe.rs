@@ -1,0 +1,169 @@
+//! A script at the other end of a pipe.
+
+use bowline_serve::testing::{Process, Said, run};
+use serde_json::{Value, json};
+
+use super::PROGRAM;
+use super::server::example;
+
+/// Runs lines against a server, and gives the answers.
+fn play(server: &[&str], options: &[&str], lines: &[&str]) -> (Vec<Value>, Said) {
+    let mut arguments = vec!["debug"];
+    arguments.extend(options);
+    arguments.push("--");
+    arguments.extend(server);
+    let said = run(PROGRAM, &arguments, &format!("{}\n", lines.join("\n")));
+    let answers = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")));
+    (answers.collect(), said)
+}
+
+fn text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_requests_under_their_ids() {
+    let server = example("everything");
+    for era in ["legacy", "modern"] {
+        let lines = [
+            r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"slow","arguments":{"steps":2,"ms":50}}}"#,
+            r#"{"jsonrpc":"2.0","id":2.50,"method":"tools/call","params":{"name":"echo","arguments":{"message":"two"}}}"#,
+            "echo(message: three)",
+            "call structured a=1 b=3",
+            "echo {message: 'five'}",
+            "# nothing",
+            r#"{"jsonrpc":"2.0","method":"notifications/nothing"}"#,
+            "read test://static",
+        ];
+        let (answers, said) = play(&[&server], &["--revision", era], &lines);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
+        let expected = [
+            json!("a"),
+            json!(2.5),
+            json!("line 3"),
+            json!("line 4"),
+            json!("line 5"),
+            json!("line 8"),
+        ];
+        assert_eq!(ids, expected.iter().collect::<Vec<_>>());
+        assert_eq!(text(&answers[0]), "2 steps");
+        assert_eq!(text(&answers[2]), "three");
+        assert_eq!(answers[3]["result"]["structuredContent"]["total"], 4);
+        assert!(said.out.contains("\"id\":2.50,"), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_request_may_be_spread_over_lines() {
+    let lines = [
+        "{\"jsonrpc\": \"2.0\",",
+        " \"id\": 1, \"method\": \"tools/call\",",
+        " \"params\": {\"name\": \"echo\",",
+        "   \"arguments\": {\"message\": \"spread } out\"}}}",
+        "echo(",
+        "  message: 'also'",
+        ")",
+        // A line without anything gives up what does not end.
+        "{\"jsonrpc\":",
+        "",
+        "echo(message: last)",
+    ];
+    let (answers, said) = play(&[&example("everything")], &[], &lines);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(text(&answers[0]), "spread } out");
+    assert_eq!(text(&answers[1]), "also");
+    assert_eq!(answers[2]["id"], "line 8");
+    assert_eq!(answers[2]["error"]["code"], -32700);
+    assert_eq!(text(&answers[3]), "last");
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_first_failure_and_the_rest_is_done() {
+    let server = example("everything");
+    let good = "echo(message: good)";
+    for (line, code, part) in [
+        ("failing()", 5, "there is no luck today"),
+        ("nothing/such {}", 7, "no such method"),
+        ("dance", 1, "neither a command nor a tool"),
+        ("{\"id\":1}", 1, "needs a method"),
+        ("call echo message=- ", 1, "standard input"),
+        ("wait()", 8, "no answer within"),
+    ] {
+        let (answers, said) = play(&[&server], &["--timeout", "1"], &[good, line, good]);
+        assert_eq!(said.code, Some(code), "{line}: {}", said.err);
+        assert_eq!(answers.len(), 3, "{line}: {}", said.out);
+        assert!(answers[1].to_string().contains(part), "{line}: {}", answers[1]);
+        assert_eq!(text(&answers[2]), "good", "{line}");
+    }
+    let (_, said) = play(&[&server], &[], &["failing()", "dance"]);
+    assert_eq!(said.code, Some(5));
+}
+
+#[test]
+fn requests_run_at_once_where_that_is_wanted() {
+    // The first one never ends; whoever waits for it would never get further.
+    let lines = ["wait() &", "echo(message: one)", "cancel", "echo(message: two)"];
+    let (answers, said) = play(&[&example("everything")], &[], &lines);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(text(&answers[0]), "one");
+    assert_eq!(answers[1]["id"], "line 1");
+    assert_eq!(answers[1]["error"]["message"], "cancelled");
+    assert_eq!(text(&answers[2]), "two");
+    assert!(said.err.contains("progress │ wait 0/1 waiting"), "{}", said.err);
+
+    let mut process =
+        Process::start(PROGRAM, &["debug", "--jobs", "2", "--", &example("everything")]);
+    process.send("wait()");
+    process.send("echo(message: overtakes)");
+    assert_eq!(process.receive()["id"], "line 2");
+    let said = process.terminate();
+    assert_eq!(said.code, Some(8), "{}", said.err);
+    assert!(said.err.contains("interrupted"), "{}", said.err);
+}
+
+#[test]
+fn a_server_that_dies_is_told_of_and_can_be_started_again() {
+    let nasty = example("nasty");
+    for era in ["legacy", "modern"] {
+        let lines = ["exit()", "call echo text=lost", "restart", "call echo text=back", "log 50"];
+        let (answers, said) = play(&[&nasty, era], &[], &lines);
+        assert_eq!(said.code, Some(4), "{}", said.err);
+        assert!(answers[0].to_string().contains("disk on fire"), "{}", answers[0]);
+        assert!(answers[1].to_string().contains("exit status: 7"), "{}", answers[1]);
+        assert_eq!(text(&answers[2]), "back");
+        assert!(said.err.contains("stderr │ fatal: disk on fire"), "{}", said.err);
+        assert!(said.err.contains("→ tools/call echo"), "{}", said.err);
+    }
+    let (answers, said) = play(&["/nowhere/at/all"], &[], &["ping"]);
+    assert_eq!((said.code, answers.len()), (Some(4), 0), "{}", said.err);
+    assert!(said.err.contains("cannot start"), "{}", said.err);
+}
+
+#[test]
+fn questions_are_answered_by_what_was_prepared() {
+    let server = example("everything");
+    for era in ["legacy", "modern"] {
+        let options = ["--revision", era, "--decline"];
+        let (answers, said) = play(&[&server], &options, &["elicit()", "elicit_url()"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!((text(&answers[0]), text(&answers[1])), ("declined", "stayed"));
+        let (answers, said) = play(&[&server], &["--revision", era], &["elicit()", "roots()"]);
+        assert_eq!(said.code, Some(7), "{}", said.err);
+        assert!(answers[0]["error"].is_object(), "{}", answers[0]);
+    }
+}
+
+#[test]
+fn nothing_but_answers_goes_to_standard_output() {
+    let lines = ["help", "status", "set", "log", "tools/list {}", "change_tools()", "subscribe"];
+    let (answers, said) = play(&[&example("everything")], &["--verbose"], &lines);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(answers.len(), 2, "{}", said.out);
+    for part in ["Calling tools", "connection  ready", "log-level", "tools/list"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+}

@@ -1,0 +1,163 @@
+//! Commands: programs that are not there, do not start, do not speak, or speak wrongly.
+
+use std::thread;
+use std::time::Duration;
+
+use super::world::{Folder, PROGRAM, doctor, doctor_for_people, left, mark, patient};
+
+/// Long enough for anything that answers at all.
+const LONG: &str = "60s";
+/// For those that never answer: it is waited for to its end.
+const SHORT: &str = "6s";
+
+/// Looks at a patient of this manner; nothing is left of it.
+fn examine(manner: &str, timeout: &str) -> super::world::Found {
+    let mark = mark();
+    let found = doctor(&["--timeout", timeout, "--", &patient(), manner, &mark]);
+    for _ in 0..6000 {
+        if left(&mark) == 0 {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{manner} is still there");
+}
+
+#[test]
+fn each_nasty_server_is_seen_through() {
+    let cases = [
+        // How it writes.
+        ("banner", LONG, "warn", "output", "a line on standard output is no message", 0),
+        ("chatty", LONG, "warn", "output", "a line on standard output is no message", 0),
+        ("latin", LONG, "warn", "output", "not UTF-8", 0),
+        ("bom", LONG, "warn", "output", "byte order mark", 0),
+        ("pretty", SHORT, "fail", "initialize", "spread over several lines", 9),
+        ("lsp", SHORT, "fail", "initialize", "Content-Length", 9),
+        ("unended", SHORT, "fail", "initialize", "no line feed", 9),
+        ("buffered", SHORT, "fail", "initialize", "nothing came until its input was closed", 4),
+        ("mute", SHORT, "fail", "initialize", "says nothing on its standard output", 4),
+        ("web", SHORT, "fail", "initialize", "serves HTTP (http://127.0.0.1:3999/mcp)", 4),
+        // What it answers to the first question.
+        ("silent", SHORT, "warn", "discover", "server/discover was not answered", 0),
+        ("late", SHORT, "warn", "discover", "server/discover was not answered", 0),
+        ("dies", LONG, "warn", "discover", "the program ended when it was asked", 0),
+        ("malformed", LONG, "warn", "discover", "supportedVersions", 0),
+        // What it answers to the handshake.
+        ("ends", LONG, "fail", "initialize", "its last words: cannot open the database", 4),
+        ("stringid", LONG, "fail", "initialize", "a string, where the number", 9),
+        ("otherid", SHORT, "fail", "initialize", "the id 4711, which nobody asked under", 9),
+        ("oldest", LONG, "fail", "initialize", "the server 2023-01-01", 9),
+        ("nameless", LONG, "fail", "initialize", "result.serverInfo is missing", 9),
+        ("eager", LONG, "warn", "initialized", "asks roots/list before", 0),
+        // What becomes of it after that.
+        (
+            "hello",
+            LONG,
+            "fail",
+            "tools",
+            "in the middle of the conversation, with exit status 5",
+            4,
+        ),
+        ("hangs", SHORT, "fail", "tools", "does not answer tools/list", 4),
+        ("exits", LONG, "fail", "tools", "not installed: Error: Cannot find module", 4),
+        ("fails", LONG, "fail", "tools", "the database is closed", 7),
+        ("endless", LONG, "fail", "tools", "comes a second time", 9),
+        ("sametool", LONG, "fail", "tools", "two tools have the name", 9),
+        ("badschema", LONG, "fail", "tools", "its type is \"string\"", 9),
+        ("noschema", LONG, "fail", "tools", "inputSchema is missing", 9),
+        ("lacks", LONG, "warn", "resources", "does not know resources/list", 0),
+        // How it ends.
+        ("deaf", LONG, "warn", "shutdown", "it has to be killed", 0),
+        ("stubborn", LONG, "warn", "shutdown", "it has to be killed", 0),
+        ("leaves", LONG, "warn", "shutdown", "leaves processes behind", 0),
+    ];
+    thread::scope(|scope| {
+        for (manner, timeout, outcome, step, cause, code) in cases {
+            scope.spawn(move || examine(manner, timeout).is(outcome, step, cause, code));
+        }
+    });
+}
+
+#[test]
+fn those_that_are_well_are_told_so() {
+    for manner in ["bowline", "legacy", "modern", "error-32600", "error-32000"] {
+        examine(manner, LONG).is_well();
+    }
+    let command = ["--revision", "modern", "--", &patient(), "legacy"];
+    doctor(&command).is("fail", "discover", "does not speak the modern era", 7);
+    for (revision, era) in [("auto", "modern"), ("modern", "modern"), ("legacy", "legacy")] {
+        let command = ["--revision", revision, "--", PROGRAM, "serve", "counter"];
+        let found = doctor(&command);
+        found.is_well();
+        let seen = found.step("era")["seen"].as_str().unwrap().to_owned();
+        assert!(seen.starts_with(era), "{revision}: {seen}");
+        assert_eq!(found.step("shutdown")["outcome"], "ok");
+    }
+}
+
+#[test]
+fn programs_that_do_not_start() {
+    let folder = Folder::new();
+    let orphan = folder.put("orphan", b"#!/no/such/interpreter\n", true);
+    let windows = folder.put("crlf", b"#!/bin/sh\r\necho\r\n", true);
+    let foreign = folder.put("foreign", b"MZ\x90\0", true);
+    let plain = folder.put("server.py", b"print()\n", false);
+    let here = folder.0.to_str().unwrap().to_owned();
+    for (command, step, cause) in [
+        (&["--", "no-such-program-anywhere"][..], "program", "is not there"),
+        (&["--", "/no/such/program"], "program", "is not there"),
+        (&["--", &here], "program", "is a directory"),
+        (&["--", &orphan], "program", "/no/such/interpreter, does not exist"),
+        (&["--", &windows], "program", "Windows line end"),
+        (&["--", &foreign], "program", "built for Windows"),
+        (&["--", &plain], "program", "not marked as executable"),
+        (&["--", "sh -c true"], "program", "are one word"),
+        (&["--env", "PATH=/nonexistent", "--", "sh"], "program", "which is not in PATH"),
+        (&["--cwd", "/no/such/folder", "--", "sh"], "directory", "does not exist"),
+    ] {
+        doctor(command).is("fail", step, cause, 4);
+    }
+}
+
+#[test]
+fn programs_that_end_at_once() {
+    for (script, cause) in [
+        ("exit 0", "ended at once and without an error"),
+        (
+            "echo 'Error: Cannot find module x' >&2; exit 1",
+            "a module of the program is not installed",
+        ),
+        (
+            "echo 'ModuleNotFoundError: No module named mcp' >&2; exit 1",
+            "a Python module is not installed",
+        ),
+        (
+            "echo 'API_KEY environment variable is required' >&2; exit 1",
+            "variable of the environment",
+        ),
+        ("echo 'listen EADDRINUSE: address already in use' >&2; exit 1", "is taken"),
+        ("kill -SEGV $$", "crashed"),
+        ("kill -KILL $$", "killed"),
+        ("echo odd >&2; exit 9", "exit status 9; its last words: odd"),
+    ] {
+        let script = format!("read line; {script}");
+        doctor(&["--timeout", LONG, "--", "sh", "-c", &script]).is("fail", "initialize", cause, 4);
+    }
+}
+
+#[test]
+fn people_read_lines_a_cause_and_a_fix_and_no_secret() {
+    let command =
+        ["--env", "SECRET=open-sesame", "--", "sh", "-c", "read a; echo $SECRET >&2; exit 3"];
+    let said = doctor_for_people(&command);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("  ok      program             /"), "{said}");
+    assert!(said.contains("\nFailed at: initialize\n"), "{said}");
+    assert!(
+        said.contains("  Cause: the program ended with exit status 3; its last words: [redacted]"),
+        "{said}"
+    );
+    assert!(said.contains("  Fix:   "), "{said}");
+    assert!(!said.contains("open-sesame") && !said.contains('\u{1b}'), "{said}");
+    assert!(!said.contains("skipped tools"), "{said}");
+}
