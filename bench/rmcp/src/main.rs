@@ -1,0 +1,46 @@
+//! A server and a client with the official Rust SDK, written as its documentation shows:
+//! `rmcp-bench stdio`, `rmcp-bench http PORT`, `rmcp-bench client REVISION URL|COMMAND…`.
+//!
+//! `--tuned` in front chooses the fastest of what it offers: one thread, non-blocking pipes, plain
+//! JSON answers; for the client, connections that are used again. `--sessions` keeps sessions.
+
+mod client;
+mod server;
+
+use std::error::Error;
+
+/// What stands in front of the command.
+#[derive(Default, Clone, Copy)]
+struct Options {
+    is_tuned: bool,
+    has_sessions: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut options = Options::default();
+    while let Some(first) = arguments.first() {
+        match first.as_str() {
+            "--tuned" => options.is_tuned = true,
+            "--sessions" => options.has_sessions = true,
+            _ => break,
+        }
+        arguments.remove(0);
+    }
+    let mut builder = match options.is_tuned {
+        true => tokio::runtime::Builder::new_current_thread(),
+        false => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.enable_all().build()?;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["stdio"] => runtime.block_on(server::stdio(options)),
+        ["http", port] => runtime.block_on(server::http(options, port.parse()?)),
+        ["client", revision, ref target @ ..] if !target.is_empty() => {
+            runtime.block_on(client::run(options, revision, target))
+        }
+        _ => Err("usage: rmcp-bench [--tuned] [--sessions] stdio | http PORT | \
+                  client REVISION URL|COMMAND…"
+            .into()),
+    }
+}

@@ -1,0 +1,109 @@
+//! What is sent, and what must come back.
+
+use memchr::memmem::{self, Finder};
+
+/// Which revision is spoken: the last of each era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Revision {
+    Legacy,
+    Modern,
+}
+
+impl Revision {
+    pub(crate) const BOTH: [Self; 2] = [Self::Legacy, Self::Modern];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "2025-11-25",
+            Self::Modern => "2026-07-28",
+        }
+    }
+}
+
+pub(crate) const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+    r#""capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#,
+);
+
+pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+const META: &str = concat!(
+    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+    r#""io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"#,
+    r#""io.modelcontextprotocol/clientCapabilities":{}}"#,
+);
+
+/// A request to hear of changes, modern era.
+pub(crate) fn listen() -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{META}}}}}"#
+    )
+}
+
+/// Calls of one tool that says back what it is told.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    pub(crate) revision: Revision,
+    pub(crate) tool: String,
+    /// Everything after the id.
+    rest: String,
+    echoed: Finder<'static>,
+}
+
+impl Calls {
+    pub(crate) fn new(revision: Revision, tool: &str, bytes: usize) -> Self {
+        let message: String = "abcdefghijklmnop".chars().cycle().take(bytes).collect();
+        let meta = match revision {
+            Revision::Legacy => String::new(),
+            Revision::Modern => format!(",{META}"),
+        };
+        let rest = format!(
+            r#","method":"tools/call","params":{{"name":"{tool}","arguments":{{"message":"{message}"}}{meta}}}}}"#
+        );
+        let echoed = Finder::new(&format!("\"{message}\"")).into_owned();
+        Self { revision, tool: tool.to_owned(), rest, echoed }
+    }
+
+    /// Appends one call.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, id: u64) {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        out.extend_from_slice(id.to_string().as_bytes());
+        out.extend_from_slice(self.rest.as_bytes());
+    }
+
+    /// Which call a frame answers, if it says back what it was told.
+    pub(crate) fn answered(&self, frame: &[u8]) -> Result<u64, String> {
+        let id = id_of(frame).filter(|_| self.echoed.find(frame).is_some());
+        id.ok_or_else(|| {
+            let start = String::from_utf8_lossy(&frame[..frame.len().min(300)]).into_owned();
+            format!("not an answer to a call: {start}")
+        })
+    }
+}
+
+fn id_of(frame: &[u8]) -> Option<u64> {
+    let start = memmem::find(frame, br#""id":"#)? + 5;
+    let digits = frame[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&frame[start..start + digits]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_id_and_the_message() {
+        let calls = Calls::new(Revision::Modern, "echo", 5);
+        let mut out = Vec::new();
+        calls.write(&mut out, 42);
+        let request: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(request["params"]["arguments"]["message"], "abcde");
+        let answer = br#"{"id":42,"result":{"content":[{"text":"abcde"}]}}"#;
+        assert_eq!(calls.answered(answer), Ok(42));
+        for wrong in [r#"{"id":42,"result":{}}"#, r#"{"result":"abcde"}"#, ""] {
+            assert!(calls.answered(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+        let listen: serde_json::Value = serde_json::from_str(&listen()).unwrap();
+        assert_eq!(listen["method"], "subscriptions/listen");
+    }
+}

@@ -1,0 +1,205 @@
+//! Load over HTTP: one call at a time on each of many connections that stay open.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::frames::{Calls, INITIALIZE, INITIALIZED, Revision};
+use crate::pipe::Until;
+use crate::program::PATIENCE;
+
+/// One connection.
+pub(crate) struct Connection {
+    address: SocketAddr,
+    stream: TcpStream,
+    out: Vec<u8>,
+    read: Vec<u8>,
+    /// Headers that requests have beside those that all have.
+    headers: String,
+    next: u64,
+}
+
+impl Connection {
+    /// Connects, and opens a session in the legacy era.
+    pub(crate) async fn open(address: SocketAddr, revision: Revision) -> Result<Self, String> {
+        let stream = connect(address).await?;
+        let (out, read, headers) = (Vec::new(), Vec::new(), String::new());
+        let mut connection = Self { address, stream, out, read, headers, next: 1 };
+        if revision == Revision::Legacy {
+            connection.open_session().await?;
+        }
+        Ok(connection)
+    }
+
+    /// Opens another session, which takes the place of the one before.
+    pub(crate) async fn open_session(&mut self) -> Result<(), String> {
+        self.headers.clear();
+        let head = self.post(INITIALIZE.as_bytes()).await?.0;
+        self.headers = format!("mcp-protocol-version: {}\r\n", Revision::Legacy.name());
+        if let Some(session) = header(&head, "mcp-session-id") {
+            self.headers += &format!("mcp-session-id: {session}\r\n");
+        }
+        self.post(INITIALIZED.as_bytes()).await.map(drop)
+    }
+
+    /// Says more in the headers, in the modern era.
+    pub(crate) fn with_outline(mut self, method: &str, name: Option<&str>) -> Self {
+        let revision = Revision::Modern.name();
+        self.headers = format!("mcp-protocol-version: {revision}\r\nmcp-method: {method}\r\n");
+        if let Some(name) = name {
+            self.headers += &format!("mcp-name: {name}\r\n");
+        }
+        self
+    }
+
+    /// Sends a message, and gives the head and the whole body of the answer.
+    pub(crate) async fn post(&mut self, body: &[u8]) -> Result<(String, &[u8]), String> {
+        self.send(body).await?;
+        let (head, start) = self.head().await?;
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        if !status.starts_with('2') {
+            return Err(format!("HTTP {status}: {}", String::from_utf8_lossy(&self.read[start..])));
+        }
+        let is_chunked = header(&head, "transfer-encoding").is_some();
+        let length = header(&head, "content-length").and_then(|length| length.parse().ok());
+        let end = start + length.unwrap_or(0_usize);
+        loop {
+            let is_whole = match is_chunked {
+                // JSON holds no raw line break, so this can only be the frame of a chunk.
+                true => self.read.ends_with(b"\r\n0\r\n\r\n"),
+                false => self.read.len() >= end,
+            };
+            if is_whole {
+                return Ok((head, &self.read[start..]));
+            }
+            self.more().await?;
+        }
+    }
+
+    /// Sends a message that is answered by a stream, and waits for the first event of it.
+    pub(crate) async fn listen(&mut self, body: &[u8]) -> Result<(), String> {
+        self.send(body).await?;
+        let (head, start) = self.head().await?;
+        if !head.starts_with("HTTP/1.1 200") {
+            return Err(format!("no stream: {head}"));
+        }
+        while memmem::find(&self.read[start..], b"data:").is_none() {
+            self.more().await?;
+        }
+        self.read = Vec::new();
+        self.out = Vec::new();
+        Ok(())
+    }
+
+    async fn send(&mut self, body: &[u8]) -> Result<(), String> {
+        self.out.clear();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n{}\r\n",
+            body.len(),
+            self.headers
+        );
+        self.out.extend_from_slice(head.as_bytes());
+        self.out.extend_from_slice(body);
+        self.read.clear();
+        self.stream.write_all(&self.out).await.map_err(|error| format!("writing: {error}"))
+    }
+
+    async fn head(&mut self) -> Result<(String, usize), String> {
+        loop {
+            if let Some(end) = memmem::find(&self.read, b"\r\n\r\n") {
+                return Ok((String::from_utf8_lossy(&self.read[..end]).into_owned(), end + 4));
+            }
+            self.more().await?;
+        }
+    }
+
+    async fn more(&mut self) -> Result<(), String> {
+        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.read)).await;
+        match read.map_err(|_| "no answer".to_owned())? {
+            Ok(0) => Err("the server closed the connection".to_owned()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("reading: {error}")),
+        }
+    }
+
+    async fn run(mut self, calls: Arc<Calls>, until: Until) -> Result<(Self, u64), String> {
+        let mut answered = 0;
+        let mut body = Vec::new();
+        while !until.is_over(answered) {
+            let id = self.next;
+            self.next += 1;
+            body.clear();
+            calls.write(&mut body, id);
+            // A server may close a connection that has been silent for long; among thousands that
+            // are opened one after the other, the first ones are.
+            if self.post(&body).await.is_err() {
+                self.stream = connect(self.address).await?;
+                self.post(&body).await?;
+            }
+            let answer = &self.read;
+            if calls.answered(answer)? != id {
+                return Err(format!("the answer to {id} has another id"));
+            }
+            answered += 1;
+        }
+        Ok((self, answered))
+    }
+}
+
+async fn connect(address: SocketAddr) -> Result<TcpStream, String> {
+    let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    Ok(stream)
+}
+
+/// The value of a header.
+fn header(head: &str, name: &str) -> Option<String> {
+    let lines = head.lines().filter_map(|line| line.split_once(':'));
+    let mut values =
+        lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    values.next().map(|value| value.trim().to_owned())
+}
+
+/// Many connections to one server.
+pub(crate) struct Connections(Vec<Connection>);
+
+impl Connections {
+    pub(crate) async fn open(
+        address: SocketAddr,
+        calls: &Calls,
+        count: usize,
+    ) -> Result<Self, String> {
+        let mut all = Vec::with_capacity(count);
+        for _ in 0..count {
+            let connection = Connection::open(address, calls.revision).await?;
+            all.push(match calls.revision {
+                Revision::Legacy => connection,
+                Revision::Modern => connection.with_outline("tools/call", Some(&calls.tool)),
+            });
+        }
+        Ok(Self(all))
+    }
+
+    /// Calls on all of them, and waits until every call is answered. Says how many there were;
+    /// a number of calls is for each connection.
+    pub(crate) async fn run(&mut self, calls: &Calls, until: Until) -> Result<u64, String> {
+        let calls = Arc::new(calls.clone());
+        let mut running = JoinSet::new();
+        for connection in self.0.drain(..) {
+            running.spawn(connection.run(Arc::clone(&calls), until));
+        }
+        let mut answered = 0;
+        while let Some(done) = running.join_next().await {
+            let (connection, count) = done.map_err(|error| error.to_string())??;
+            answered += count;
+            self.0.push(connection);
+        }
+        Ok(answered)
+    }
+}

@@ -1,0 +1,149 @@
+//! The machine that is measured on, and what it says of its processes.
+
+use std::fs;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+/// Ten thousand connections are ten thousand files. Programs that are started inherit this.
+pub(crate) fn allow_many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, the widest measurements say so themselves.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// Where this thread runs, and whatever it starts from now on.
+///
+/// Left alone, the scheduler now lets both sides of a call share a core and now does not, which
+/// changes the time of a single call more than anything that is measured here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the first core: one call at a time keeps only one side busy.
+    First,
+    /// On all cores but the last.
+    NotLast,
+    /// On the last core.
+    Last,
+    /// Anywhere.
+    All,
+}
+
+/// Goes to a place. Where that cannot be done, the scheduler decides.
+pub(crate) fn go(place: Place) {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    // What is available counts the cores of the place before.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let count = *CORES.get_or_init(|| count);
+    let mut cores = CpuSet::new();
+    let wanted = match place {
+        Place::First => 0..1,
+        Place::NotLast => 0..(count - 1).max(1),
+        Place::Last => count - 1..count,
+        Place::All => 0..count,
+    };
+    wanted.for_each(|core| cores.set(core));
+    let _ = sched_setaffinity(None, &cores);
+}
+
+/// The time that a process has had on a processor.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cpu {
+    pub(crate) all: Duration,
+    /// The part outside of the kernel, to a hundredth of a second.
+    pub(crate) user: Duration,
+}
+
+impl Cpu {
+    /// Of one process, so far.
+    pub(crate) fn of(pid: u32) -> Result<Self, String> {
+        let (user, system) = ticks(&format!("/proc/{pid}/stat"), 13)?;
+        let user = TICK * u32::try_from(user).unwrap_or(u32::MAX);
+        let system = TICK * u32::try_from(system).unwrap_or(u32::MAX);
+        // Where the kernel counts it, to the nanosecond.
+        let all = run_time(pid).unwrap_or(user + system);
+        Ok(Self { all, user })
+    }
+
+    /// Of all processes that this one has started and waited for.
+    pub(crate) fn of_children() -> Result<Duration, String> {
+        let (user, system) = ticks("/proc/self/stat", 15)?;
+        Ok(TICK * u32::try_from(user + system).unwrap_or(u32::MAX))
+    }
+}
+
+/// What the kernel counts in, whatever it measures in.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Two numbers of a `stat` file, counted from zero.
+fn ticks(path: &str, place: usize) -> Result<(u64, u64), String> {
+    let text = read(path)?;
+    // The second field is a name, which may hold blanks.
+    let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let mut fields = rest.split(' ').skip(place - 2);
+    let mut next = || fields.next().and_then(|field| field.parse().ok());
+    match (next(), next()) {
+        (Some(one), Some(two)) => Ok((one, two)),
+        _ => Err(format!("{path} is not as expected")),
+    }
+}
+
+fn run_time(pid: u32) -> Option<Duration> {
+    let mut nanos = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let text = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        nanos += text.split(' ').next()?.parse::<u64>().ok()?;
+    }
+    Some(Duration::from_nanos(nanos))
+}
+
+/// The memory of a process, in bytes.
+pub(crate) fn resident(pid: u32) -> Result<u64, String> {
+    let path = format!("/proc/{pid}/status");
+    let text = read(&path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map(|kib| kib * 1024).ok_or_else(|| format!("{path} has no VmRSS"))
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+}
+
+/// The machine and the tools, in one line.
+pub(crate) fn describe() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|line| line.starts_with("model name"));
+    let model = model.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown processor");
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = kernel.trim().split('-').next().unwrap_or_default().to_owned();
+    format!(
+        "{}; {model}, {cores} cores; Linux {kernel}; {}",
+        said("date", &["-u", "+%Y-%m-%d"]),
+        said("rustc", &["--version"]),
+    )
+}
+
+/// The first line of what a program says.
+pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    text.unwrap_or_default().lines().next().unwrap_or("unknown").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_memory_and_has_run() {
+        let pid = std::process::id();
+        assert!(resident(pid).unwrap() > 100 << 10);
+        assert!(Cpu::of(pid).unwrap().all > Duration::ZERO);
+        assert!(Cpu::of_children().is_ok());
+        assert!(resident(0).unwrap_err().contains("/proc/0/status"));
+    }
+}

@@ -1,0 +1,121 @@
+//! Who is measured, and how each is started.
+
+use std::process::Command;
+
+use crate::program::{Line, PORT};
+
+/// Where programs that are only measured are built.
+pub(crate) const BUILD: &str = "target/bench";
+
+/// Somebody who is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Bowline,
+    /// The official Rust SDK, the fastest way.
+    Rmcp,
+    /// The same, as its documentation shows it.
+    RmcpDefault,
+}
+
+impl Peer {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bowline => "bowline",
+            Self::Rmcp => "rmcp, tuned",
+            Self::RmcpDefault => "rmcp, default",
+        }
+    }
+}
+
+/// The programs that are there.
+pub(crate) struct Peers {
+    probe: Line,
+    bench: Line,
+    rmcp: Option<Line>,
+}
+
+impl Peers {
+    /// Builds them, unless they are. What cannot be had is left out, and said.
+    pub(crate) fn find(is_built: bool) -> Result<Self, String> {
+        let target = format!("{BUILD}/rmcp");
+        let rmcp = ["--manifest-path", "bench/rmcp/Cargo.toml", "--target-dir", &target];
+        let rmcp = match is_built {
+            true => Ok(()),
+            false => {
+                cargo(&["-p", "bowline", "--example", "probe", "--features", "http"])?;
+                cargo(&rmcp)
+            }
+        };
+        let rmcp = match rmcp {
+            Ok(()) => Some(Line::new(&[&format!("{target}/release/rmcp-bench")])),
+            Err(error) => {
+                eprintln!("rmcp is left out: {error}");
+                None
+            }
+        };
+        let bench = std::env::current_exe().map_err(|error| error.to_string())?;
+        let bench = Line::new(&[&bench.to_string_lossy()]);
+        Ok(Self { probe: Line::new(&["target/release/examples/probe"]), bench, rmcp })
+    }
+
+    /// Everybody, ours first.
+    pub(crate) fn all(&self) -> Vec<Peer> {
+        let mut all = vec![Peer::Bowline];
+        if self.rmcp.is_some() {
+            all.extend([Peer::Rmcp, Peer::RmcpDefault]);
+        }
+        all
+    }
+
+    /// A server on standard streams.
+    pub(crate) fn stdio(&self, peer: Peer) -> Line {
+        self.server(peer, &["stdio"], &[])
+    }
+
+    /// A server over HTTP.
+    pub(crate) fn http(&self, peer: Peer, has_sessions: bool) -> Line {
+        let sessions: &[&str] = if has_sessions { &["--sessions"] } else { &[] };
+        self.server(peer, &["http", PORT], sessions)
+    }
+
+    /// Ours with so many more tools.
+    pub(crate) fn with_tools(&self, is_http: bool, tools: usize) -> Line {
+        let line = match is_http {
+            true => self.probe.and(&["http", PORT]),
+            false => self.probe.and(&["stdio"]),
+        };
+        line.and(&["--tools", &tools.to_string()])
+    }
+
+    fn server(&self, peer: Peer, words: &[&str], options: &[&str]) -> Line {
+        match (peer, &self.rmcp) {
+            (Peer::Rmcp, Some(rmcp)) => rmcp.and(&["--tuned"]).and(options).and(words),
+            (Peer::RmcpDefault, Some(rmcp)) => rmcp.and(words),
+            _ => self.probe.and(words),
+        }
+    }
+
+    /// A client that is told what to call.
+    pub(crate) fn client(&self, peer: Peer, revision: &str) -> Line {
+        let words = ["client", revision];
+        match (peer, &self.rmcp) {
+            (Peer::Rmcp, Some(rmcp)) => rmcp.and(&["--tuned"]).and(&words),
+            (Peer::RmcpDefault, Some(rmcp)) => rmcp.and(&words),
+            _ => self.bench.and(&words),
+        }
+    }
+
+    /// One thing many times.
+    pub(crate) fn micro(&self, name: &str) -> Line {
+        self.bench.and(&["repeat", name])
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Result<(), String> {
+    let status = Command::new("cargo").args(["build", "--release"]).args(arguments).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("cargo build {}: {status}", arguments.join(" "))),
+        Err(error) => Err(format!("cargo: {error}")),
+    }
+}
