@@ -95,7 +95,7 @@ pub(super) async fn cancel(guest: &Guest) -> Outcome {
     let call = tokio::spawn(call.into_future());
     progress.next().await.ok_or("no progress")?;
     call.abort();
-    until(async || Ok(abandoned(guest).await? == before + 1)).await?;
+    until(async || Ok(abandoned(guest).await? > before)).await?;
     is_so("calls wait", guest.client.pending().is_empty())
 }
 
@@ -110,10 +110,11 @@ pub(super) async fn timeout(guest: &Guest) -> Outcome {
         other => return Err(format!("{other:?}").into()),
     }
     // On a busy machine the time may be up before the tool begins, and nothing is there to stop.
-    until(async || Ok(abandoned(guest).await? == before + 1 || !has_begun)).await
+    until(async || Ok(abandoned(guest).await? > before || !has_begun)).await
 }
 
-/// How many calls of `wait` were stopped.
+/// How many calls of `wait` were stopped: those of clients that have left, too, which may take a
+/// while.
 async fn abandoned(guest: &Guest) -> Outcome<u64> {
     Ok(guest.text("abandoned", json!({})).await?.parse()?)
 }
