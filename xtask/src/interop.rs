@@ -1,5 +1,5 @@
 //! Lets the official clients of other languages walk servers of ours, one with everything and the
-//! ready-made ones, and our client the servers of others.
+//! ready-made ones, our client the servers of others, and the program both.
 //!
 //! `interop/` holds the walks and says which clients and servers; everything is installed and run
 //! in `target/interop`, so that the source tree stays as it is. What is there and unchanged is not
@@ -91,8 +91,8 @@ struct AllWalked {
     everything: Vec<Named>,
     /// Of others' clients, through the ready-made servers.
     ready: Vec<ready::Walks>,
-    /// Of our client, through others' servers.
-    others: Vec<Named>,
+    /// Of our client through others' servers, and of the program through those and ours.
+    servers: servers::Walks,
 }
 
 /// Installs clients and servers, builds ours, and runs all walks.
@@ -122,7 +122,7 @@ fn walk_all() -> Result<AllWalked, String> {
         walked.extend(over_http.join().expect("no walk panics")?);
         Ok::<_, String>((walked, ready.join().expect("no walk panics")))
     })?;
-    Ok(AllWalked { everything, ready, others: servers::walk_all()? })
+    Ok(AllWalked { everything, ready, servers: servers::walk_all()? })
 }
 
 /// A client and what runs its scripts, or why nothing does.
@@ -158,7 +158,8 @@ fn walk_one((peer, program): &Installed, transport: &str, arguments: &[&str]) ->
 impl AllWalked {
     fn outcome(&self) -> Outcome {
         let ready = || self.ready.iter().flat_map(|(_, walks)| walks);
-        let all = || self.everything.iter().chain(ready()).chain(&self.others);
+        let servers::Walks { client, program } = &self.servers;
+        let all = || self.everything.iter().chain(ready()).chain(client).chain(program);
         let sum = |count: fn(&Walked) -> u64| all().map(|(_, walked)| count(walked)).sum::<u64>();
         let (passed, lacking) = (sum(Walked::passed), sum(Walked::lacking));
         let failures = all().filter(|(_, walked)| walked.failed() > 0);
@@ -173,7 +174,9 @@ impl AllWalked {
                 &walk::table(&self.everything),
                 &ready::table(&self.ready),
                 "\n    servers of others\n",
-                &walk::table(&self.others),
+                &walk::table(client),
+                "\n    the program\n",
+                &walk::table(program),
             ]
             .concat(),
         }

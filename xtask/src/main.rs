@@ -94,6 +94,12 @@ const COMMANDS: &[Command] = &[
         steps: &[steps::FUZZ],
     },
     Command {
+        name: "bench",
+        takes: &[options::PART, options::QUICK],
+        about: "measure, alone and beside rmcp, and write docs/performance.md; not in `test`",
+        steps: &[steps::BENCH],
+    },
+    Command {
         name: "deny",
         takes: &[options::ADVISORIES],
         about: "licences and sources of dependencies; takes minutes to install, so not in `test`",

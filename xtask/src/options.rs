@@ -6,6 +6,10 @@ pub(crate) const TARGET: &str = "[target]";
 pub(crate) const SECONDS: &str = "[--seconds N]";
 /// Also ask the advisory database.
 pub(crate) const ADVISORIES: &str = "[--advisories]";
+/// What to measure.
+pub(crate) const PART: &str = "[part]";
+/// Rough figures, soon.
+pub(crate) const QUICK: &str = "[--quick]";
 
 /// What was asked for, or what is usual.
 #[derive(Debug, PartialEq)]
@@ -13,11 +17,12 @@ pub(crate) struct Options {
     pub(crate) target: Option<String>,
     pub(crate) seconds: u32,
     pub(crate) advisories: bool,
+    pub(crate) quick: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { target: None, seconds: 10, advisories: false }
+        Self { target: None, seconds: 10, advisories: false, quick: false }
     }
 }
 
@@ -33,15 +38,19 @@ impl Options {
             let meant = match argument.as_str() {
                 "--seconds" => SECONDS,
                 "--advisories" => ADVISORIES,
+                "--quick" => QUICK,
                 flag if flag.starts_with('-') => return refused(),
+                _ if takes.contains(&PART) => PART,
                 _ => TARGET,
             };
-            if !takes.contains(&meant) || (meant == TARGET && options.target.is_some()) {
+            let is_name = [TARGET, PART].contains(&meant);
+            if !takes.contains(&meant) || (is_name && options.target.is_some()) {
                 return refused();
             }
             match meant {
                 SECONDS => options.seconds = seconds(arguments.next())?,
                 ADVISORIES => options.advisories = true,
+                QUICK => options.quick = true,
                 _ => options.target = Some(argument),
             }
         }
@@ -70,12 +79,14 @@ mod tests {
         let found = parse(&[TARGET, SECONDS], "wire --seconds 3").unwrap();
         assert_eq!((found.target.as_deref(), found.seconds), (Some("wire"), 3));
         assert!(parse(&[ADVISORIES], "--advisories").unwrap().advisories);
+        let found = parse(&[PART, QUICK], "--quick scaling").unwrap();
+        assert_eq!((found.target.as_deref(), found.quick), (Some("scaling"), true));
         assert_eq!(parse(&[], ""), Ok(Options::default()));
     }
 
     #[test]
     fn the_rest_is_refused() {
-        for line in ["wire", "--seconds 3", "--loud"] {
+        for line in ["wire", "--seconds 3", "--quick", "--loud"] {
             assert!(parse(&[], line).is_err(), "{line}");
         }
         for line in ["--seconds", "--seconds 0", "--seconds x", "a b"] {

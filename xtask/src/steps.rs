@@ -103,6 +103,9 @@ pub(crate) const FUZZ: Step = Step {
     run: fuzz::step,
 };
 
+/// Measures, and writes the page on performance. What it finds out is shown as it comes.
+pub(crate) const BENCH: Step = Step { name: "bench", needs: &[], run: bench };
+
 pub(crate) const DENY: Step =
     Step { name: "deny", needs: &[need("cargo-deny", How::Crate("cargo-deny"))], run: deny };
 
@@ -119,8 +122,22 @@ fn fmt(_: &Options) -> Outcome {
     let fuzz = cargo("fmt --manifest-path fuzz/Cargo.toml --check -- --color never");
     let rmcp =
         cargo("fmt --manifest-path interop/servers/rmcp/Cargo.toml --check -- --color never");
-    let is_ok = here.ok && fuzz.ok && rmcp.ok;
-    Outcome::one(is_ok, here.output + &fuzz.output + &rmcp.output)
+    let bench = cargo("fmt --manifest-path bench/rmcp/Cargo.toml --check -- --color never");
+    let is_ok = here.ok && fuzz.ok && rmcp.ok && bench.ok;
+    Outcome::one(is_ok, here.output + &fuzz.output + &rmcp.output + &bench.output)
+}
+
+fn bench(options: &Options) -> Outcome {
+    let mut cargo = cargo_command("run --release --package bowline-bench --");
+    cargo.args(&options.target);
+    if options.quick {
+        cargo.arg("--quick");
+    }
+    println!();
+    match cargo.status() {
+        Ok(status) => Outcome::one(status.success(), format!("{status}: see above\n")),
+        Err(error) => Outcome::one(false, format!("cargo: {error}\n")),
+    }
 }
 
 fn deny(options: &Options) -> Outcome {

@@ -1,6 +1,7 @@
-//! Lets our client walk servers that others wrote.
+//! Lets our client walk servers that others wrote, and the program those and ours.
 //!
-//! `interop/servers` holds them, or says where they come from; `interop/walk` is the walk.
+//! `interop/servers` holds them, or says where they come from; `interop/walk` is the walk of the
+//! client, `interop/program` that of the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,18 +29,22 @@ const FASTMCP: Environment = python("servers/fastmcp", &["servers/python/require
 const RUST: &str = "cargo build --quiet --locked --manifest-path interop/servers/rmcp/Cargo.toml \
                     --target-dir target/interop/rmcp";
 
-/// A server of another maker.
+/// A server, of another maker or ours.
 struct Host {
-    /// What the walk calls it.
+    /// What the walks call it.
     name: &'static str,
     /// What the table calls it.
     title: &'static str,
     /// The file that names its version, and what stands before it there.
-    version: (&'static str, &'static str),
-    /// What runs it.
+    version: Option<(&'static str, &'static str)>,
     program: Program,
-    /// How it is told to serve over HTTP, and where it then is.
-    over_http: &'static [(&'static str, &'static str, &'static str)],
+    /// How it is told to serve on stdio.
+    stdio: &'static [&'static str],
+    over_http: &'static [Over],
+    /// What the program is to find, a file in `interop/program/checks`.
+    checks: &'static str,
+    /// The eras that it has, but for HTTP+SSE.
+    eras: &'static str,
 }
 
 /// What runs a server.
@@ -50,53 +55,105 @@ enum Program {
     /// Python, with a script.
     Python(&'static str),
     Rust,
+    /// One that is built here.
+    Ours(&'static str),
 }
 
-/// The transport, the argument that chooses it, the path.
-const STREAMABLE: (&str, &str, &str) = ("http", "http", "/mcp");
-const SSE: (&str, &str, &str) = ("sse", "sse", "/sse");
+/// How a server is told to serve over HTTP.
+struct Over {
+    transport: &'static str,
+    /// `{port}` is where the port comes.
+    arguments: &'static [&'static str],
+    path: &'static str,
+}
+
+const STREAMABLE: Over = over("http", &["http", "{port}"], "/mcp");
+const SSE: Over = over("sse", &["sse", "{port}"], "/sse");
+
+const fn over(
+    transport: &'static str,
+    arguments: &'static [&'static str],
+    path: &'static str,
+) -> Over {
+    Over { transport, arguments, path }
+}
 
 const PACKAGES: &str = "servers/typescript/package.json";
+const EVERYTHING: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 const HOSTS: &[Host] = &[
     Host {
         name: "typescript-1",
         title: "typescript",
-        version: (PACKAGES, r#""@modelcontextprotocol/sdk": ""#),
-        program: Program::Node("server-v1.mjs"),
-        over_http: &[STREAMABLE],
+        version: Some((PACKAGES, r#""@modelcontextprotocol/sdk": ""#)),
+        eras: "legacy",
+        ..host(Program::Node("server-v1.mjs"))
     },
     Host {
         name: "typescript-2",
         title: "typescript",
-        version: (PACKAGES, r#""@modelcontextprotocol/server": ""#),
-        program: Program::Node("server-v2.mjs"),
-        over_http: &[STREAMABLE],
+        version: Some((PACKAGES, r#""@modelcontextprotocol/server": ""#)),
+        ..host(Program::Node("server-v2.mjs"))
     },
     Host {
         name: "fastmcp",
         title: "fastmcp",
-        version: ("servers/python/requirements.txt", "\nfastmcp=="),
-        program: Program::Python("servers/python/server.py"),
+        version: Some(("servers/python/requirements.txt", "\nfastmcp==")),
         over_http: &[STREAMABLE, SSE],
+        ..host(Program::Python("servers/python/server.py"))
     },
     Host {
         name: "rmcp",
         title: "rmcp",
-        version: ("servers/rmcp/Cargo.toml", r#"rmcp = { version = "="#),
-        program: Program::Rust,
-        over_http: &[STREAMABLE],
+        version: Some(("servers/rmcp/Cargo.toml", r#"rmcp = { version = "="#)),
+        ..host(Program::Rust)
     },
     Host {
         name: "everything",
         title: "everything",
-        version: (PACKAGES, r#""@modelcontextprotocol/server-everything": ""#),
-        program: Program::Node(
-            "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
-        ),
-        over_http: &[("http", "streamableHttp", "/mcp"), SSE],
+        version: Some((PACKAGES, r#""@modelcontextprotocol/server-everything": ""#)),
+        over_http: &[over("http", &["streamableHttp", "{port}"], "/mcp"), SSE],
+        checks: "everything.txt",
+        eras: "legacy",
+        ..host(Program::Node(EVERYTHING))
     },
 ];
+
+/// Servers of ours, which the program walks as well.
+const OURS: &[Host] = &[
+    Host {
+        name: "bowline-everything",
+        title: "bowline-everything",
+        over_http: &[STREAMABLE, over("sse", &["http", "{port}"], "/sse")],
+        checks: "bowline.txt",
+        ..host(Program::Ours("target/debug/examples/everything"))
+    },
+    Host {
+        name: "bowline-counter",
+        title: "bowline-counter",
+        stdio: &["serve", "counter"],
+        over_http: &[over("http", &["serve", "counter", "--http", "127.0.0.1:{port}"], "/mcp")],
+        checks: "counter.txt",
+        ..host(Program::Ours(BOWLINE))
+    },
+];
+
+/// The program.
+const BOWLINE: &str = "target/debug/bowline";
+
+/// A server of `interop/servers` that has both eras.
+const fn host(program: Program) -> Host {
+    Host {
+        name: "",
+        title: "",
+        version: None,
+        program,
+        stdio: &["stdio"],
+        over_http: &[STREAMABLE],
+        checks: "interop.txt",
+        eras: "both",
+    }
+}
 
 /// What runs the servers, or why nothing does.
 struct Installed {
@@ -105,69 +162,93 @@ struct Installed {
     rust: Result<PathBuf, String>,
 }
 
-/// Installs the servers, builds the walk, and runs all walks at once: they mostly wait.
-pub(super) fn walk_all() -> Result<Vec<Named>, String> {
-    let walk = built("cargo build --quiet --package bowline-walk", "target/debug/walk")?;
+/// The walks of the client, and those of the program.
+pub(super) struct Walks {
+    pub(super) client: Vec<Named>,
+    pub(super) program: Vec<Named>,
+}
+
+/// Installs the servers, builds the walks, and runs those of the client, then those of the program,
+/// all at once: they mostly wait. The program and our servers are built already.
+pub(super) fn walk_all() -> Result<Walks, String> {
+    let client = built("cargo build --quiet --package bowline-walk", "target/debug/walk")?;
+    let program =
+        built("cargo build --quiet --package bowline-program-walk", "target/debug/program-walk")?;
     let installed = Installed {
         node: TYPESCRIPT.install(),
         python: FASTMCP.install(),
         rust: built(RUST, "target/interop/rmcp/debug/rmcp-server").map(PathBuf::from),
     };
-    let mut walks = Vec::new();
-    for host in HOSTS {
-        walks.push((host, None));
-        walks.extend(host.over_http.iter().map(|over| (host, Some(over))));
-    }
-    let (walk, installed) = (&walk, &installed);
-    Ok(thread::scope(|scope| {
-        let running: Vec<_> = walks
-            .into_iter()
-            .map(|(host, over)| {
-                scope.spawn(move || match over {
-                    None => host.walk_process(walk, installed),
-                    Some(over) => host.walk_listener(walk, installed, *over),
-                })
-            })
-            .collect();
+    let client = walk_hosts(&[HOSTS], &installed, |host, _| {
+        let mut walk = Command::new(&client);
+        walk.arg(host.name);
+        walk
+    });
+    let program = walk_hosts(&[HOSTS, OURS], &installed, |host, transport| {
+        let eras = match (transport, host.eras, host.program) {
+            ("sse", ..) => "legacy",
+            // They start slowly, once for each command.
+            ("stdio", "both", Program::Node(_) | Program::Python(_)) => "either",
+            _ => host.eras,
+        };
+        let checks = Path::new(SOURCE).join("program/checks").join(host.checks);
+        let mut walk = Command::new(&program);
+        walk.arg(BOWLINE).arg(checks).args([eras, host.name]);
+        walk
+    });
+    Ok(Walks { client, program })
+}
+
+/// Walks each of them over each transport, with what `walk` begins.
+fn walk_hosts(
+    hosts: &[&'static [Host]],
+    installed: &Installed,
+    walk: impl Fn(&Host, &str) -> Command + Sync,
+) -> Vec<Named> {
+    let walk = &walk;
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        for host in hosts.iter().copied().flatten() {
+            running.push(scope.spawn(move || host.walk_process(walk(host, "stdio"), installed)));
+            running.extend(host.over_http.iter().map(|over| {
+                scope.spawn(move || host.walk_listener(walk(host, over.transport), installed, over))
+            }));
+        }
         running.into_iter().map(|walk| walk.join().expect("no walk panics")).collect()
-    }))
+    })
 }
 
 impl Host {
-    fn walk_process(&self, walk: &str, installed: &Installed) -> Named {
+    fn walk_process(&self, mut walk: Command, installed: &Installed) -> Named {
         let walked = match self.command(installed) {
             Err(why) => Walked::not_at_all(why),
             Ok(server) => {
-                let mut command = Command::new(walk);
-                command.args([self.name, "stdio", "--"]);
-                command.arg(server.get_program()).args(server.get_args()).arg("stdio");
-                walk::walk(command)
+                walk.args(["stdio", "--"]);
+                walk.arg(server.get_program()).args(server.get_args()).args(self.stdio);
+                walk::walk(walk)
             }
         };
         (format!("{self} stdio"), walked)
     }
 
-    fn walk_listener(
-        &self,
-        walk: &str,
-        installed: &Installed,
-        (transport, argument, path): (&str, &str, &str),
-    ) -> Named {
+    fn walk_listener(&self, mut walk: Command, installed: &Installed, over: &Over) -> Named {
+        let Over { transport, arguments, path } = over;
         let log = Path::new(PLACE).join(format!("{}-{transport}.log", self.name));
         let launched = self.command(installed).and_then(|_| {
             Server::launch(&log, |port| {
                 let mut server = self.command(installed).expect("it was made before");
-                // Our servers read the port from the command line, `everything` from here.
-                server.arg(argument).arg(port.to_string()).env("PORT", port.to_string());
+                let port = port.to_string();
+                server.args(arguments.iter().map(|it| it.replace("{port}", &port)));
+                // `everything` reads it from here.
+                server.env("PORT", port);
                 server
             })
         });
         let walked = match launched {
             Err(why) => Walked::not_at_all(why),
             Ok(server) => {
-                let mut command = Command::new(walk);
-                command.args([self.name, transport, &server.url(path)]);
-                walk::walk(command)
+                walk.args([transport, server.url(path).as_str()]);
+                walk::walk(walk)
             }
         };
         (format!("{self} {transport}"), walked)
@@ -182,6 +263,7 @@ impl Host {
             }
             Program::Python(script) => (&installed.python, Some(place.join(script))),
             Program::Rust => (&installed.rust, None),
+            Program::Ours(program) => return Ok(Command::new(program)),
         };
         let mut command = Command::new(program.as_ref().map_err(Clone::clone)?);
         command.args(script);
@@ -191,7 +273,9 @@ impl Host {
 
 impl std::fmt::Display for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (file, before) = self.version;
-        write!(f, "{} {}", self.title, version(file, before))
+        match self.version {
+            Some((file, before)) => write!(f, "{} {}", self.title, version(file, before)),
+            None => f.write_str(self.title),
+        }
     }
 }

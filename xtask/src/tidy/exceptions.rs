@@ -14,6 +14,7 @@ const fn may(path: &'static str, rule: &'static str, reason: &'static str) -> Ex
 
 pub(super) const EXCEPTIONS: &[Exception] = &[
     may("Cargo.lock", "registry", "cargo writes it so"),
+    may("bench/rmcp/Cargo.lock", "registry", "cargo writes it so"),
     may("fuzz/Cargo.lock", "registry", "cargo writes it so"),
     may("interop/servers/rmcp/Cargo.lock", "registry", "cargo writes it so"),
     may("crates/bowline-proto/src/http/authority.rs", "pure", "addresses as data, no sockets"),
