@@ -119,12 +119,35 @@ export function parse([first, name, ...rest], suites) {
     return { suite: suites[name], target: rest };
 }
 
-/** The transport to a server, of one line of the SDK. */
+/** The transport to a server, of one line of the SDK. It keeps the reports of progress that came, in `reports`. */
 export function transport({ url, ...server }, { stdio, http, sse }) {
-    if (url === undefined) {
-        return new stdio(server);
+    const connection = open();
+    connection.reports = [];
+    // The clients hand every message on to who was here before them.
+    connection.onmessage = ({ method, params }) => {
+        if (method === 'notifications/progress') {
+            connection.reports.push(params);
+        }
+    };
+    return connection;
+
+    function open() {
+        if (url === undefined) {
+            return new stdio(server);
+        }
+        return url.pathname === '/sse' ? new sse(url) : new http(url);
     }
-    return url.pathname === '/sse' ? new sse(url) : new http(url);
+}
+
+/**
+ * Calls a tool; gives its text and the reports of progress, as the transport saw them. The clients themselves let
+ * reports go that come together with the answer.
+ */
+export async function reported(peer, name, args) {
+    const { reports } = peer.client.transport;
+    reports.length = 0;
+    const result = await peer.call(name, args, { onprogress() {} });
+    return [text(result), reports];
 }
 
 /** A server that its client starts; it ends with the connection. */
@@ -376,10 +399,8 @@ const EVERYTHING = {
     },
     progress: {
         async work(peer) {
-            const reports = [];
-            const options = { onprogress: report => reports.push(report) };
-            const result = await peer.call('slow', { steps: 3, ms: 200 }, options);
-            assert.equal(text(result), '3 steps');
+            const [said, reports] = await reported(peer, 'slow', { steps: 3, ms: 20 });
+            assert.equal(said, '3 steps');
             assert.deepEqual(
                 reports.map(report => [report.progress, report.total]),
                 [1, 2, 3].map(step => [step, 3])

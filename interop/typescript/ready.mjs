@@ -4,20 +4,16 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { names, refused, text, until } from './checks.mjs';
+import { names, refused, reported, text, until } from './checks.mjs';
 
 /** Notifications of a kind that were heard so far. */
 const heard = (peer, kind) => peer.heard.filter(({ method }) => method === `notifications/${kind}`);
 
 const toolNames = async peer => names((await peer.client.listTools()).tools);
 
-const read = async (peer, uri) => (await peer.client.readResource({ uri })).contents[0].text;
+const steps = reports => reports.map(({ progress }) => progress);
 
-/** The clients let reports go that come together with the answer. */
-function checkReports(reports, wanted) {
-    assert.ok(reports.length > 0, `${reports}`);
-    assert.deepEqual(reports, wanted.slice(0, reports.length));
-}
+const read = async (peer, uri) => (await peer.client.readResource({ uri })).contents[0].text;
 
 /** Who the server is. */
 function identity(name) {
@@ -97,10 +93,9 @@ const COUNTER = {
     },
     progress: {
         async work(peer) {
-            const reports = [];
-            const options = { onprogress: report => reports.push(report.progress) };
-            assert.equal(text(await peer.call('long_task', { steps: 3 }, options)), 'counted 3 steps');
-            checkReports(reports, [1, 2, 3]);
+            const [said, reports] = await reported(peer, 'long_task', { steps: 3 });
+            assert.equal(said, 'counted 3 steps');
+            assert.deepEqual(steps(reports), [1, 2, 3]);
         }
     },
     cancel: {
@@ -221,11 +216,10 @@ const OPERATOR = {
     },
     say: {
         async work(peer) {
-            const reports = [];
-            const options = { onprogress: report => reports.push(report.progress) };
-            const spoken = JSON.parse(text(await peer.call('say', { text: 'One. Two.' }, options)));
-            assert.deepEqual([spoken.operator, spoken.sentences], ['Silent Sam', 2]);
-            checkReports(reports, [0, 1, 2]);
+            const [said, reports] = await reported(peer, 'say', { text: 'One. Two.' });
+            const { operator, sentences } = JSON.parse(said);
+            assert.deepEqual([operator, sentences], ['Silent Sam', 2]);
+            assert.deepEqual(steps(reports), [0, 1, 2]);
         }
     },
     queue: {

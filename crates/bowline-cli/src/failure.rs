@@ -9,7 +9,6 @@ use crate::text::plain;
 
 /// Exit codes. 0 means that all went well; 2 is left to the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "the table is whole, whichever commands there are")]
 pub(crate) enum Code {
     /// The command line, a file or a value is wrong: nothing was asked of the server.
     Usage = 1,

@@ -194,7 +194,6 @@ impl Session {
     }
 
     /// Disconnects, and leaves nothing behind.
-    #[allow(dead_code, reason = "for those who do not use `run`")]
     pub(crate) async fn close(self) {
         self.close_with(None).await;
     }

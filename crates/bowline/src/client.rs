@@ -82,7 +82,7 @@ use tokio::task::JoinHandle;
 pub use self::builder::ClientBuilder;
 pub use self::call::{Call, ProgressStream};
 pub use self::changes::{Change, Changes, Wanted};
-pub use self::child::Command;
+pub use self::child::{Command, ProcessGroup};
 pub use self::error::{CallError, CloseReason, Exit, OpenError};
 pub use self::handlers::{FormAnswer, UrlAnswer};
 pub use self::limits::{ClientLimits, Timeouts};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ending::{End, seconds};
 use super::era::{Search, Want};
 use super::lists::{self, Left};
-use super::process::{Process, Recipe};
+use super::process::{Process, Recipe, is_soon_gone, names};
 use super::program::Wanted;
 use super::report::{Diagnosis, Report, Step};
 use super::seen::quoted;
@@ -223,7 +223,7 @@ async fn shutdown(report: &mut Report, process: &mut Process, want: Want) {
     let grace = want.timeout.min(END_GRACE);
     if let Some(end) = process.close_input(grace).await {
         let took = began.elapsed();
-        if !process.group.is_soon_gone(CHILD_GRACE).await {
+        if !is_soon_gone(&process.group, CHILD_GRACE).await {
             return leftovers(report, process, began);
         }
         let seen = format!("ended by itself {} after its input ({})", seconds(took), told(end));
@@ -263,7 +263,7 @@ async fn shutdown(report: &mut Report, process: &mut Process, want: Want) {
 }
 
 fn leftovers(report: &mut Report, process: &Process, began: Instant) {
-    let names = process.group.names();
+    let names = names(&process.group);
     process.group.kill();
     let who = if names.is_empty() { "children".to_owned() } else { names.join(", ") };
     let seen = format!("the program ended; still there: {who}");

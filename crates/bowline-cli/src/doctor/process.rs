@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline::Json;
+use bowline::client::ProcessGroup;
 use bowline::proto::error::ErrorObject;
 use bowline::proto::revision::Revision;
 use bowline::proto::wire::{Id, Message, encode_error, encode_response};
@@ -18,7 +19,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-pub(crate) use self::group::Group;
+pub(crate) use self::group::{is_soon_gone, names};
 use super::ending::{End, Evidence, runner};
 use super::output::Output;
 use super::seen::plain;
@@ -38,7 +39,7 @@ pub(crate) struct Recipe {
 pub(crate) struct Process {
     recipe: Recipe,
     child: Child,
-    pub(crate) group: Group,
+    pub(crate) group: ProcessGroup,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     lines: VecDeque<Vec<u8>>,
@@ -90,7 +91,7 @@ impl Process {
         let draining = tokio::spawn(drain(errors, Arc::clone(&stderr)));
         Ok(Self {
             recipe,
-            group: Group::of(&child),
+            group: ProcessGroup::of(&child),
             child,
             stdin: Some(stdin),
             stdout,

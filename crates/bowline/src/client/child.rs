@@ -13,7 +13,7 @@ use tokio::process::Child;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use self::group::Group;
+pub use self::group::ProcessGroup;
 use self::tail::Tail;
 use super::connection::{Reader, Writer};
 use super::error::{Exit, OpenError};
@@ -135,7 +135,7 @@ impl Command {
         };
         let tail = Tail::new(limits.stderr_lines, limits.stderr_line_length);
         let draining = tokio::spawn(tail.clone().drain(stderr, program, on_stderr));
-        let group = Group::of(&child);
+        let group = ProcessGroup::of(&child);
         let process = Process { child, group, tail, draining, exit: None };
         Ok((process, Box::new(stdout), Box::new(stdin)))
     }
@@ -167,7 +167,7 @@ fn explain(error: &std::io::Error) -> String {
 /// A running server.
 pub(super) struct Process {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
     tail: Tail,
     draining: JoinHandle<()>,
     exit: Option<Arc<Exit>>,

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bowline::client::ProcessGroup;
 use bowline::proto::line;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -75,7 +76,10 @@ pub(in crate::check) struct Pipe {
 }
 
 /// A process whose group is killed when this is dropped.
-struct Running(Child);
+struct Running {
+    child: Child,
+    group: ProcessGroup,
+}
 
 impl Pipe {
     pub(super) fn start(program: &Program) -> Result<Self, Lost> {
@@ -105,7 +109,8 @@ impl Pipe {
                 let (Some(input), Some(output), Some(errors)) = pipes else {
                     return Err(Lost::Unreachable(format!("{program}: no standard streams")));
                 };
-                let child = Some(Running(child));
+                let group = ProcessGroup::of(&child);
+                let child = Some(Running { child, group });
                 Ok(Self::new(child, Box::new(output), Box::new(input), Some(Box::new(errors))))
             }
         }
@@ -203,7 +208,7 @@ impl Pipe {
                 Ok(_) => Ending::Exited("0".to_owned()),
                 Err(_) => Ending::Killed,
             },
-            Some(running) => match timeout_at(deadline, running.0.wait()).await {
+            Some(running) => match timeout_at(deadline, running.child.wait()).await {
                 Ok(Ok(status)) => Ending::Exited(
                     status.code().map_or_else(|| status.to_string(), |code| code.to_string()),
                 ),
@@ -218,7 +223,7 @@ impl Pipe {
     async fn gone(&mut self) -> Lost {
         let mut how = "it closed its output".to_owned();
         if let Some(running) = &mut self.child
-            && let Ok(Ok(status)) = timeout(LINGER * 10, running.0.wait()).await
+            && let Ok(Ok(status)) = timeout(LINGER * 10, running.child.wait()).await
         {
             how = status.to_string();
         }
@@ -246,12 +251,7 @@ impl Drop for Pipe {
 impl Drop for Running {
     fn drop(&mut self) {
         // The leader may be gone and its children not. `kill_on_drop` sees to the leader alone.
-        #[cfg(unix)]
-        if let Some(id) = self.0.id().and_then(|id| i32::try_from(id).ok())
-            && let Some(id) = rustix::process::Pid::from_raw(id)
-        {
-            let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
-        }
+        self.group.kill();
     }
 }
 

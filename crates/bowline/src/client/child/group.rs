@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use tokio::process::Child;
 
-/// The group that a child leads.
+/// A process that leads a group, and all its descendants that stayed in it.
+///
+/// For those who start programs themselves, in a group of their own (`process_group(0)`): ending
+/// the program alone leaves behind what it started. It is not ended when this is dropped.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct ProcessGroup {
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
 }
@@ -15,23 +18,30 @@ pub(super) struct Group {
 const LOOK: Duration = Duration::from_millis(20);
 
 #[cfg(unix)]
-impl Group {
+impl ProcessGroup {
     /// The group of a child that was started as the leader of one.
-    pub(super) fn of(child: &Child) -> Self {
+    pub fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self { id: id.and_then(rustix::process::Pid::from_raw) }
     }
 
+    /// The number of the group, which is its leader's.
+    pub fn id(&self) -> Option<i32> {
+        self.id.map(|id| id.as_raw_nonzero().get())
+    }
+
     /// Whether anybody is left. One that is dead and not yet reaped by its parent counts.
-    pub(super) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         self.id.is_some_and(|id| rustix::process::test_kill_process_group(id).is_ok())
     }
 
-    pub(super) fn terminate(&self) {
+    /// Asks all of them to end.
+    pub fn terminate(&self) {
         self.signal(rustix::process::Signal::TERM);
     }
 
-    pub(super) fn kill(&self) {
+    /// Ends all of them.
+    pub fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);
     }
 
@@ -44,27 +54,39 @@ impl Group {
 }
 
 #[cfg(not(unix))]
-impl Group {
+impl ProcessGroup {
     /// Other systems have no groups; the child alone is ended, when it is dropped.
-    pub(super) fn of(_: &Child) -> Self {
+    pub fn of(_: &Child) -> Self {
         Self {}
     }
 
+    /// The number of the group: none.
     #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub(super) fn is_alive(&self) -> bool {
+    pub fn id(&self) -> Option<i32> {
+        None
+    }
+
+    /// Whether anybody is left, as far as it can be told.
+    #[expect(clippy::unused_self, reason = "the same on every system")]
+    pub fn is_alive(&self) -> bool {
         false
     }
 
+    /// Asks nobody.
     #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub(super) fn terminate(&self) {}
+    pub fn terminate(&self) {}
 
+    /// Ends nobody.
     #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub(super) fn kill(&self) {}
+    pub fn kill(&self) {}
 }
 
-impl Group {
+impl ProcessGroup {
     /// Waits until nobody is left.
-    pub(super) async fn gone(&self) {
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub async fn gone(&self) {
         while self.is_alive() {
             tokio::time::sleep(LOOK).await;
         }
