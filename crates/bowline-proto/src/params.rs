@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::decode::{DecodeError, decode_params};
 use crate::members::RawMembers;
 use crate::model::{CallToolParams, RequestMeta};
-use crate::raw::{Odd, Raw, Walk, fill, text};
+use crate::raw::{Odd, Raw, Walk, Word, fill};
 use crate::session::Claim;
 
 /// The parameters of a request, looked over once.
@@ -23,8 +23,8 @@ pub struct Params<'a> {
 
 #[derive(Debug, Clone, Default)]
 struct Found<'a> {
-    name: Option<Raw<'a>>,
-    uri: Option<Raw<'a>>,
+    name: Option<Word<'a>>,
+    uri: Option<Word<'a>>,
     arguments: Option<Raw<'a>>,
     meta: RequestMeta<'a>,
     /// Whether there is something that changes how a request is served.
@@ -34,17 +34,16 @@ struct Found<'a> {
 impl<'a> Params<'a> {
     /// Looks them over.
     pub fn of(raw: Option<Raw<'a>>) -> Self {
-        let found = match raw {
-            Some(raw) => raw.walk(Found::walk).ok(),
-            None => Some(Found::default()),
-        };
-        Self { raw, found }
+        let mut found = Found::default();
+        let is_plain = raw.is_none_or(|raw| raw.walk(|members| found.walk(members)).is_ok());
+        Self { raw, found: is_plain.then_some(found) }
     }
 
-    /// Looks over those that a message holds.
-    pub(crate) fn walk(message: &mut Walk<'_, 'a>) -> Result<Self, Odd> {
-        let (raw, found) = message.object(Found::walk)?;
-        Ok(Self { raw: Some(raw), found: Some(found) })
+    /// Looks over those that a message holds. There must have been none before.
+    #[inline]
+    pub(crate) fn walk(&mut self, message: &mut Walk<'_, 'a>) -> Result<(), Odd> {
+        let found = self.found.get_or_insert_default();
+        fill(&mut self.raw, message.object(|members| found.walk(members))?)
     }
 
     /// The text.
@@ -77,13 +76,12 @@ impl<'a> Params<'a> {
     /// # Errors
     /// When they are no object, or have a member twice. A member of another type is not there.
     pub fn string(&self, method: &str, member: &str) -> Result<Option<Cow<'a, str>>, DecodeError> {
-        let raw = match (&self.found, member) {
+        let word = match (&self.found, member) {
             (Some(found), "name") => found.name,
             (Some(found), "uri") => found.uri,
-            _ => decode_params::<RawMembers<'a>>(method, self.raw)?.get(member),
+            _ => decode_params::<RawMembers<'a>>(method, self.raw)?.get(member).map(Word::Other),
         };
-        let Some(raw) = raw else { return Ok(None) };
-        Ok(text(raw).ok().or_else(|| serde_json::from_str(raw.get()).ok().map(Cow::Owned)))
+        Ok(word.and_then(Word::text))
     }
 
     /// The parameters of `tools/call`.
@@ -91,15 +89,32 @@ impl<'a> Params<'a> {
     /// # Errors
     /// When they are something else.
     pub fn call_tool(&self) -> Result<CallToolParams<'a>, DecodeError> {
-        if let Some(found) = &self.found
-            && !found.has_more
-            && let Some(Ok(name)) = found.name.map(text)
-        {
-            let (arguments, meta) = (found.arguments, found.meta.clone());
+        if let Some(PlainCall { name, arguments, meta }) = self.plain_call() {
+            let (name, meta) = (Cow::Borrowed(name), meta.clone());
             return Ok(CallToolParams { name, arguments, meta, ..CallToolParams::default() });
         }
         decode_params("tools/call", self.raw)
     }
+
+    /// The same, if they are as usual: a tool, its arguments, and nothing that comes with tasks or
+    /// with answers to questions.
+    #[inline]
+    pub fn plain_call(&self) -> Option<PlainCall<'_, 'a>> {
+        let found = self.found.as_ref().filter(|found| !found.has_more)?;
+        let Some(Word::Plain(name)) = found.name else { return None };
+        Some(PlainCall { name, arguments: found.arguments, meta: &found.meta })
+    }
+}
+
+/// The parameters of a `tools/call` as usual, see [`Params::plain_call`].
+#[derive(Debug, Clone, Copy)]
+pub struct PlainCall<'p, 'a> {
+    /// Which tool.
+    pub name: &'a str,
+    /// An object, if there are any.
+    pub arguments: Option<Raw<'a>>,
+    /// What travels beside them.
+    pub meta: &'p RequestMeta<'a>,
 }
 
 impl Default for Params<'_> {
@@ -116,28 +131,26 @@ impl PartialEq for Params<'_> {
 }
 
 impl<'a> Found<'a> {
-    fn walk(members: &mut Walk<'_, 'a>) -> Result<Self, Odd> {
-        let mut found = Self::default();
+    fn walk(&mut self, members: &mut Walk<'_, 'a>) -> Result<(), Odd> {
         let mut meta = None;
         while let Some(key) = members.next()? {
             match key {
-                "name" => fill(&mut found.name, members.value()?)?,
-                "uri" => fill(&mut found.uri, members.value()?)?,
+                "name" => fill(&mut self.name, members.word()?)?,
+                "uri" => fill(&mut self.uri, members.word()?)?,
                 "arguments" => {
                     let value = members.value()?;
-                    found.has_more |= !value.is_object();
-                    fill(&mut found.arguments, value)?;
+                    self.has_more |= !value.is_object();
+                    fill(&mut self.arguments, value)?;
                 }
-                "_meta" => fill(&mut meta, members.object(RequestMeta::walk)?.1)?,
+                "_meta" => fill(&mut meta, members.object(|it| self.meta.walk(it))?)?,
                 "task" | "inputResponses" | "requestState" => {
                     members.value()?;
-                    found.has_more = true;
+                    self.has_more = true;
                 }
                 _ => drop(members.value()?),
             }
         }
-        found.meta = meta.unwrap_or_default();
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -46,18 +46,11 @@ impl<'a> Raw<'a> {
         self.0.starts_with('{')
     }
 
-    /// The text of a string without escapes.
-    pub(crate) fn plain_string(self) -> Result<&'a str, Odd> {
-        let inner = self.0.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(Odd)?;
-        // A backslash is all that can be in the way, in text that is known to be JSON.
-        if stop::find_stop(inner.as_bytes()).is_some() { Err(Odd) } else { Ok(inner) }
-    }
-
     /// Walks over the members of an object; `walk` must go to the end.
-    pub(crate) fn walk<T>(
+    pub(crate) fn walk(
         self,
-        walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<T, Odd>,
-    ) -> Result<T, Odd> {
+        walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<(), Odd>,
+    ) -> Result<(), Odd> {
         let mut cursor = Cursor::new(self.0);
         walk(&mut Walk::new(&mut cursor)?)
     }
@@ -110,14 +103,24 @@ impl<'c, 'a> Walk<'c, 'a> {
     }
 
     /// The name of the next member, if there is one.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<&'a str>, Odd> {
+        let is_first = std::mem::take(&mut self.is_first);
+        match self.cursor.compact_name(is_first) {
+            Some(name) => Ok(Some(name)),
+            None => self.next_spaced(is_first),
+        }
+    }
+
+    /// The same, with white space wherever it may be.
+    #[inline(never)]
+    fn next_spaced(&mut self, is_first: bool) -> Result<Option<&'a str>, Odd> {
         let cursor = &mut *self.cursor;
         cursor.skip_space();
-        if cursor.peek() == Some(b'}') {
-            cursor.expect(b'}')?;
+        if cursor.accept(b'}') {
             return Ok(None);
         }
-        if !std::mem::take(&mut self.is_first) {
+        if !is_first {
             cursor.expect(b',')?;
             cursor.skip_space();
         }
@@ -129,35 +132,73 @@ impl<'c, 'a> Walk<'c, 'a> {
     }
 
     /// Moves over the value of the member.
+    #[inline]
     pub(crate) fn value(&mut self) -> Result<Raw<'a>, Odd> {
         self.cursor.value(self.levels).map(Raw)
     }
 
-    /// Walks over the value of the member, which is an object. Gives its text along with whatever
-    /// `walk` finds; that must go to the end.
-    pub(crate) fn object<T>(
+    /// Moves over the value of the member, if it is a whole number of usual length.
+    pub(crate) fn number(&mut self) -> Option<i64> {
+        self.cursor.compact_number()
+    }
+
+    /// Moves over the value of the member, which is a string without escapes; gives its text.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Result<&'a str, Odd> {
+        self.cursor.plain_string()
+    }
+
+    /// Moves over the value of the member, which may be such a string.
+    #[inline]
+    pub(crate) fn word(&mut self) -> Result<Word<'a>, Odd> {
+        let start = self.cursor.place();
+        if let Ok(text) = self.cursor.plain_string() {
+            return Ok(Word::Plain(text));
+        }
+        self.cursor.go_back(start);
+        self.value().map(Word::Other)
+    }
+
+    /// Walks over the value of the member, which is an object, and gives its text. `walk` must go
+    /// to the end.
+    pub(crate) fn object(
         &mut self,
-        walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<T, Odd>,
-    ) -> Result<(Raw<'a>, T), Odd> {
+        walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<(), Odd>,
+    ) -> Result<Raw<'a>, Odd> {
         let start = self.cursor.place();
         let levels = self.levels.checked_sub(1).ok_or(Odd)?;
         self.cursor.expect(b'{')?;
-        let found = walk(&mut Walk { cursor: self.cursor, levels, is_first: true })?;
-        Ok((Raw(self.cursor.since(start)), found))
+        walk(&mut Walk { cursor: self.cursor, levels, is_first: true })?;
+        Ok(Raw(self.cursor.since(start)))
+    }
+}
+
+/// A value where a string is expected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Word<'a> {
+    /// A string without escapes.
+    Plain(&'a str),
+    /// Anything else.
+    Other(Raw<'a>),
+}
+
+impl<'a> Word<'a> {
+    /// The text of a string, of whatever kind; nothing, if it is none.
+    pub(crate) fn text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Plain(text) => Some(Cow::Borrowed(text)),
+            Self::Other(raw) => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+        }
     }
 }
 
 /// Fills a slot with a value that must come once.
+#[inline]
 pub(crate) fn fill<T>(slot: &mut Option<T>, value: T) -> Result<(), Odd> {
     match slot.replace(value) {
         Some(_) => Err(Odd),
         None => Ok(()),
     }
-}
-
-/// A string, borrowed.
-pub(crate) fn text(raw: Raw<'_>) -> Result<Cow<'_, str>, Odd> {
-    raw.plain_string().map(Cow::Borrowed)
 }
 
 #[cfg(test)]

@@ -283,9 +283,6 @@ impl<'a> Envelope<'a> {
 }
 
 fn read_id(raw: Raw<'_>) -> Result<Id, ParseError> {
-    if let Some(id) = Id::read_plain(raw) {
-        return Ok(id);
-    }
     serde_json::from_str(raw.get())
         .map_err(|_| ParseError::shape("id must be a string or a 64-bit integer"))
 }

@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -16,6 +17,8 @@ use tokio::sync::Notify;
 pub(crate) struct Outbox {
     limit: usize,
     waiting: Mutex<Waiting>,
+    /// How many bytes wait, for who only wants to know.
+    length: AtomicUsize,
     /// Something was taken: wakes whoever waits for room.
     drained: Notify,
 }
@@ -28,6 +31,8 @@ struct Waiting {
     reader: Option<Waker>,
     /// Whether the reader waits to be woken.
     is_asleep: bool,
+    /// Whether somebody waits for room.
+    is_room_wanted: bool,
 }
 
 impl Waiting {
@@ -56,7 +61,12 @@ impl Outbox {
     pub(crate) fn new(limit: usize) -> Self {
         // With no room at all, nothing would ever be read or said.
         let limit = limit.max(1);
-        Self { limit, waiting: Mutex::default(), drained: Notify::new() }
+        Self {
+            limit,
+            waiting: Mutex::default(),
+            length: AtomicUsize::new(0),
+            drained: Notify::new(),
+        }
     }
 
     /// Appends one frame, written by `fill`, whatever waits already. For answers: the number of
@@ -71,6 +81,7 @@ impl Outbox {
         if waiting.bytes.len() > start {
             line::finish_frame(&mut waiting.bytes, start);
         }
+        self.length.store(waiting.bytes.len(), Ordering::Release);
         let reader = waiting.sleeper();
         drop(waiting);
         if let Some(reader) = reader {
@@ -92,8 +103,7 @@ impl Outbox {
             return Poll::Pending;
         }
         taken.append(&mut waiting.bytes);
-        drop(waiting);
-        self.drained.notify_waiters();
+        self.make_room(waiting);
         Poll::Ready(true)
     }
 
@@ -110,6 +120,7 @@ impl Outbox {
             return false;
         }
         waiting.bytes.extend_from_slice(bytes);
+        self.length.store(waiting.bytes.len(), Ordering::Release);
         let reader = waiting.sleeper();
         drop(waiting);
         if let Some(reader) = reader {
@@ -128,11 +139,15 @@ impl Outbox {
     pub(crate) async fn room(&self) -> Result<(), Closed> {
         loop {
             let drained = self.drained.notified();
-            if self.lock().is_closed {
-                return Err(Closed);
-            }
-            if self.has_room() {
-                return Ok(());
+            {
+                let mut waiting = self.lock();
+                if waiting.is_closed {
+                    return Err(Closed);
+                }
+                if waiting.bytes.len() < self.limit {
+                    return Ok(());
+                }
+                waiting.is_room_wanted = true;
             }
             drained.await;
         }
@@ -149,20 +164,29 @@ impl Outbox {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.lock().bytes.len() < self.limit
+        self.length.load(Ordering::Acquire) < self.limit
     }
 
     /// Takes everything that waits into `taken`, which must be empty. Says whether there was any.
     pub(crate) fn take(&self, taken: &mut Vec<u8>) -> bool {
         debug_assert!(taken.is_empty());
-        let mut waiting = self.lock();
-        if waiting.bytes.is_empty() {
+        if self.length.load(Ordering::Acquire) == 0 {
             return false;
         }
+        let mut waiting = self.lock();
         mem::swap(&mut waiting.bytes, taken);
-        drop(waiting);
-        self.drained.notify_waiters();
+        self.make_room(waiting);
         true
+    }
+
+    /// Everything was taken.
+    fn make_room(&self, mut waiting: MutexGuard<'_, Waiting>) {
+        self.length.store(0, Ordering::Release);
+        let is_wanted = mem::take(&mut waiting.is_room_wanted);
+        drop(waiting);
+        if is_wanted {
+            self.drained.notify_waiters();
+        }
     }
 
     /// Waits until there is something to take.

@@ -12,23 +12,12 @@ use std::task::{Context, Poll, Wake, Waker};
 /// to stop costs more to poll than serving a small request takes, and nothing ever comes of it.
 pub(crate) struct Rarely<F> {
     future: Pin<Box<F>>,
-    bell: Arc<Bell>,
-    /// The bell, as futures know it.
-    rope: Waker,
-    /// Whom the bell wakes.
-    task: Option<Waker>,
-}
-
-struct Bell {
-    is_rung: AtomicBool,
-    task: Mutex<Option<Waker>>,
+    bell: Bell,
 }
 
 impl<F: Future> Rarely<F> {
     pub(crate) fn new(future: F) -> Self {
-        let bell = Arc::new(Bell { is_rung: AtomicBool::new(true), task: Mutex::default() });
-        let rope = Waker::from(Arc::clone(&bell));
-        Self { future: Box::pin(future), bell, rope, task: None }
+        Self { future: Box::pin(future), bell: Bell::new() }
     }
 }
 
@@ -37,21 +26,57 @@ impl<F: Future> Future for Rarely<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
-        // Before looking at the bell, so that it cannot ring unheard in between.
-        if !this.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
-            this.task = Some(cx.waker().clone());
-            *this.bell.task.lock().unwrap_or_else(PoisonError::into_inner) = this.task.clone();
-        }
-        if !this.bell.is_rung.load(Ordering::Relaxed)
-            || !this.bell.is_rung.swap(false, Ordering::AcqRel)
-        {
+        if !this.bell.was_rung(cx) {
             return Poll::Pending;
         }
-        this.future.as_mut().poll(&mut Context::from_waker(&this.rope))
+        this.future.as_mut().poll(&mut this.bell.context())
     }
 }
 
-impl Wake for Bell {
+/// What a task asks whether it is worth while to poll something rare.
+pub(crate) struct Bell {
+    ring: Arc<Ring>,
+    /// The same, as futures know it.
+    rope: Waker,
+    /// Whom it wakes.
+    task: Option<Waker>,
+}
+
+struct Ring {
+    is_rung: AtomicBool,
+    task: Mutex<Option<Waker>>,
+}
+
+impl Bell {
+    /// It has been rung: everything is worth a first look.
+    pub(crate) fn new() -> Self {
+        let ring = Arc::new(Ring { is_rung: AtomicBool::new(true), task: Mutex::default() });
+        let rope = Waker::from(Arc::clone(&ring));
+        Self { ring, rope, task: None }
+    }
+
+    /// Whether it was rung since the last time. If not, it wakes whoever asked when it is.
+    pub(crate) fn was_rung(&mut self, cx: &Context<'_>) -> bool {
+        // Before looking at it, so that it cannot ring unheard in between.
+        if !self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
+            self.task = Some(cx.waker().clone());
+            *self.ring.task.lock().unwrap_or_else(PoisonError::into_inner) = self.task.clone();
+        }
+        self.ring.is_rung.load(Ordering::Relaxed) && self.ring.is_rung.swap(false, Ordering::AcqRel)
+    }
+
+    /// Counts as rung once more, without waking anybody: what was looked at is not done yet.
+    pub(crate) fn stay_rung(&self) {
+        self.ring.is_rung.store(true, Ordering::Release);
+    }
+
+    /// With this, what is polled rings it.
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context::from_waker(&self.rope)
+    }
+}
+
+impl Wake for Ring {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -25,6 +25,7 @@ mod prompt;
 mod registry;
 mod resource;
 mod rounds;
+mod running;
 mod schema;
 pub(crate) mod scopes;
 mod serve;
@@ -46,7 +47,7 @@ pub use self::ask::{Ask, AskError, Elicited};
 #[cfg(feature = "http")]
 pub(crate) use self::bus::Sink;
 #[cfg(feature = "http")]
-pub(crate) use self::call::{Call, Running};
+pub(crate) use self::call::Call;
 pub use self::caller::Caller;
 #[cfg(feature = "http")]
 pub(crate) use self::caller::Callers;
@@ -69,6 +70,7 @@ pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
 pub use self::registry::Registry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
+pub(crate) use self::running::Running;
 pub use self::schema::schema_for;
 pub(crate) use self::serve::serve_core;
 pub use self::serve::{ServeError, stop_signal};

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::raw::{Odd, Raw, Walk, fill, text};
+use crate::raw::{Odd, Raw, Walk, fill};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -119,24 +119,25 @@ impl<'a> RequestMeta<'a> {
         params.unwrap_or_default().meta
     }
 
-    /// Reads it, if it is plain.
-    pub(crate) fn walk(members: &mut Walk<'_, 'a>) -> Result<Self, Odd> {
-        let mut meta = Self::default();
+    /// Reads it into what is empty, if it is plain.
+    pub(crate) fn walk(&mut self, members: &mut Walk<'_, 'a>) -> Result<(), Odd> {
         while let Some(key) = members.next()? {
-            let value = members.value()?;
             match key {
-                meta_key::PROTOCOL_VERSION => fill(&mut meta.protocol_version, text(value)?)?,
-                meta_key::CLIENT_CAPABILITIES => fill(&mut meta.client_capabilities, value)?,
-                meta_key::CLIENT_INFO => fill(&mut meta.client_info, value)?,
+                meta_key::PROTOCOL_VERSION => {
+                    fill(&mut self.protocol_version, Cow::Borrowed(members.string()?))?;
+                }
+                meta_key::CLIENT_CAPABILITIES => {
+                    fill(&mut self.client_capabilities, members.value()?)?;
+                }
+                meta_key::CLIENT_INFO => fill(&mut self.client_info, members.value()?)?,
                 meta_key::PROGRESS_TOKEN => {
-                    let token = Id::read_plain(value).map(ProgressToken).ok_or(Odd)?;
-                    fill(&mut meta.progress_token, token)?;
+                    fill(&mut self.progress_token, ProgressToken(Id::walk(members)?))?;
                 }
                 meta_key::LOG_LEVEL => return Err(Odd),
-                _ => meta.others.push(key, value),
+                _ => self.others.push(key, members.value()?),
             }
         }
-        Ok(meta)
+        Ok(())
     }
 }
 

@@ -15,23 +15,30 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
+    #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    #[inline]
     pub(super) fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
+    /// Moves over one byte, if it is this one.
+    #[inline]
+    pub(super) fn accept(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
     /// Moves over one byte, which must be this one.
+    #[inline]
     pub(super) fn expect(&mut self, byte: u8) -> Result<(), Odd> {
-        if self.peek() != Some(byte) {
-            return Err(Odd);
-        }
-        self.at += 1;
-        Ok(())
+        if self.accept(byte) { Ok(()) } else { Err(Odd) }
     }
 
     /// Whether nothing but space follows.
@@ -40,25 +47,70 @@ impl<'a> Cursor<'a> {
         self.at == self.text.len()
     }
 
+    /// Moves over the name of the next member to its value, if there is no white space around it
+    /// and no escape in it.
+    #[inline]
+    pub(super) fn compact_name(&mut self, is_first: bool) -> Option<&'a str> {
+        let name = match self.text.as_bytes().get(self.at..)? {
+            [b'"', name @ ..] if is_first => name,
+            [b',', b'"', name @ ..] if !is_first => name,
+            _ => return None,
+        };
+        let end = find_stop(name)?;
+        let [b'"', b':', 0x21..=0xff, ..] = name[end..] else { return None };
+        let start = self.text.len() - name.len();
+        let name = self.text.get(start..start + end)?;
+        self.at = start + end + 2;
+        Some(name)
+    }
+
+    /// Moves over a whole number of usual length that is the value of a member, if it is one.
+    pub(super) fn compact_number(&mut self) -> Option<i64> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let (mut number, mut length) = (0, 0);
+        while let Some(digit @ b'0'..=b'9') = rest.get(length) {
+            number = number * 10 + i64::from(digit - b'0');
+            length += 1;
+            // More may not fit.
+            if length > 18 {
+                return None;
+            }
+        }
+        // No other number begins with a zero.
+        let is_plain = rest.first() != Some(&b'0') || length == 1;
+        let (true, true, Some(b',' | b'}')) = (length > 0, is_plain, rest.get(length)) else {
+            return None;
+        };
+        self.at += length;
+        Some(number)
+    }
+
     /// Moves over a string without escapes, and gives what is between its quotes.
+    #[inline]
     pub(super) fn plain_string(&mut self) -> Result<&'a str, Odd> {
         self.expect(b'"')?;
         let start = self.at;
         match self.find_stop()? {
-            b'"' => Ok(&self.text[start..self.at - 1]),
+            b'"' => self.text.get(start..self.at - 1).ok_or(Odd),
             _ => Err(Odd),
         }
     }
 
     /// Moves over any value, which may go this deep, and gives its text.
+    #[inline]
     pub(super) fn value(&mut self, levels: usize) -> Result<&'a str, Odd> {
         let start = self.at;
         self.skip_value(levels)?;
-        Ok(&self.text[start..self.at])
+        self.text.get(start..self.at).ok_or(Odd)
     }
 
     pub(super) fn place(&self) -> usize {
         self.at
+    }
+
+    /// Moves back to where it was.
+    pub(super) fn go_back(&mut self, place: usize) {
+        self.at = place;
     }
 
     /// What was moved over since.
@@ -83,8 +135,7 @@ impl<'a> Cursor<'a> {
     fn skip_object(&mut self, levels: usize) -> Result<(), Odd> {
         self.at += 1;
         self.skip_space();
-        if self.peek() == Some(b'}') {
-            self.at += 1;
+        if self.accept(b'}') {
             return Ok(());
         }
         loop {
@@ -102,8 +153,7 @@ impl<'a> Cursor<'a> {
     fn skip_array(&mut self, levels: usize) -> Result<(), Odd> {
         self.at += 1;
         self.skip_space();
-        if self.peek() == Some(b']') {
-            self.at += 1;
+        if self.accept(b']') {
             return Ok(());
         }
         loop {
@@ -138,23 +188,16 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_number(&mut self) -> Result<(), Odd> {
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else {
+        self.accept(b'-');
+        if !self.accept(b'0') {
             self.skip_digits()?;
         }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
+        if self.accept(b'.') {
             self.skip_digits()?;
         }
         if let Some(b'e' | b'E') = self.peek() {
             self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
-            }
+            let _ = self.accept(b'+') || self.accept(b'-');
             self.skip_digits()?;
         }
         Ok(())
@@ -188,6 +231,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over the next quote or backslash of a string, and says which it was.
+    #[inline]
     fn find_stop(&mut self) -> Result<u8, Odd> {
         let rest = self.text.as_bytes().get(self.at..).ok_or(Odd)?;
         let place = find_stop(rest).ok_or(Odd)?;

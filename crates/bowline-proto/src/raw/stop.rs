@@ -13,19 +13,32 @@ const BLOCK: usize = 4096;
 
 /// The place of the first quote, backslash or control character: the bytes that end a string, need
 /// an escape or must not be there.
+#[inline]
 pub(crate) fn find_stop(bytes: &[u8]) -> Option<usize> {
-    let (mut rest, mut at) = (bytes, 0);
-    while let Some((word, after)) = rest.split_first_chunk::<8>() {
-        let stops = stops(u64::from_le_bytes(*word));
+    // Most strings are names, and end here.
+    if let Some(word) = bytes.first_chunk() {
+        let stops = stops(*word);
         if stops != 0 {
-            return Some(at + (stops.trailing_zeros() / 8) as usize);
-        }
-        (rest, at) = (after, at + 8);
-        if at == SHORT {
-            return find_far(rest).map(|place| at + place);
+            return Some(first(stops));
         }
     }
-    rest.iter().position(|byte| is_stop(*byte)).map(|place| at + place)
+    find_near(bytes)
+}
+
+#[inline(never)]
+fn find_near(bytes: &[u8]) -> Option<usize> {
+    let (near, far) = bytes.split_at(bytes.len().min(SHORT));
+    let (words, rest) = near.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let stops = stops(*word);
+        if stops != 0 {
+            return Some(number * 8 + first(stops));
+        }
+    }
+    if let Some(place) = rest.iter().position(|byte| is_stop(*byte)) {
+        return Some(near.len() - rest.len() + place);
+    }
+    if far.is_empty() { None } else { find_far(far).map(|place| SHORT + place) }
 }
 
 fn is_stop(byte: u8) -> bool {
@@ -34,12 +47,20 @@ fn is_stop(byte: u8) -> bool {
 
 /// Marks the stops among eight bytes by their highest bit. What is above the first mark may be
 /// wrong.
-fn stops(word: u64) -> u64 {
+#[inline]
+fn stops(bytes: [u8; 8]) -> u64 {
+    let word = u64::from_le_bytes(bytes);
     // A byte below 0x80 borrows from its highest bit when less is left than is taken away.
     let quotes = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
     let slashes = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
     let controls = word.wrapping_sub(ONES * 0x20);
     (quotes | slashes | controls) & !word & HIGHS
+}
+
+/// The place of the first mark.
+#[inline]
+fn first(stops: u64) -> usize {
+    (stops.trailing_zeros() / 8) as usize
 }
 
 /// The same in what follows a long stretch without a stop: another is likely.

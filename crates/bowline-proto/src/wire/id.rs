@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::raw::Raw;
+use crate::raw::{Odd, Walk, Word};
 
 /// What ties an answer to its question.
 ///
@@ -16,8 +16,9 @@ pub struct Id(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Repr {
-    // Wide enough for both 64-bit ranges; only they ever get in.
-    Integer(i128),
+    Integer(i64),
+    /// Too large for the former.
+    Large(u64),
     String(Box<str>),
 }
 
@@ -25,40 +26,41 @@ impl Id {
     /// The id, if it is a number that fits.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.0 {
-            Repr::Integer(number) => i64::try_from(*number).ok(),
-            Repr::String(_) => None,
+            Repr::Integer(number) => Some(*number),
+            Repr::Large(_) | Repr::String(_) => None,
         }
     }
 
     /// The id, if it is a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
-            Repr::Integer(_) => None,
+            Repr::Integer(_) | Repr::Large(_) => None,
             Repr::String(text) => Some(text),
         }
     }
 
-    /// Reads an integer of usual length, or a string without escapes.
-    pub(crate) fn read_plain(raw: Raw<'_>) -> Option<Self> {
-        // So many digits fit into 64 bits, whatever they are.
-        const DIGITS: usize = 18;
-        let text = raw.get();
-        if text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.parse::<i64>().ok().map(Self::from);
+    /// Reads the value of a member.
+    #[inline]
+    pub(crate) fn walk(members: &mut Walk<'_, '_>) -> Result<Self, Odd> {
+        if let Some(number) = members.number() {
+            return Ok(Self::from(number));
         }
-        raw.plain_string().ok().map(Self::from)
+        match members.word()? {
+            Word::Plain(text) => Ok(Self::from(text)),
+            Word::Other(raw) => serde_json::from_str(raw.get()).map_err(|_| Odd),
+        }
     }
 }
 
 impl From<i64> for Id {
     fn from(number: i64) -> Self {
-        Self(Repr::Integer(number.into()))
+        Self(Repr::Integer(number))
     }
 }
 
 impl From<u64> for Id {
     fn from(number: u64) -> Self {
-        Self(Repr::Integer(number.into()))
+        Self(i64::try_from(number).map_or(Repr::Large(number), Repr::Integer))
     }
 }
 
@@ -79,6 +81,7 @@ impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Integer(number) => number.fmt(f),
+            Repr::Large(number) => number.fmt(f),
             Repr::String(text) => write!(f, "{text:?}"),
         }
     }
@@ -93,10 +96,8 @@ impl fmt::Debug for Id {
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Repr::Integer(number) => match i64::try_from(*number) {
-                Ok(number) => serializer.serialize_i64(number),
-                Err(_) => serializer.serialize_i128(*number),
-            },
+            Repr::Integer(number) => serializer.serialize_i64(*number),
+            Repr::Large(number) => serializer.serialize_u64(*number),
             Repr::String(text) => serializer.serialize_str(text),
         }
     }

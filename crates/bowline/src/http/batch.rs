@@ -126,17 +126,22 @@ impl HttpService {
         for message in messages {
             match (message, session) {
                 (Message::Request(request), session) => {
-                    let outcome = self.serve_batched(session, caller, request).await;
+                    let mut outcome = self.serve_batched(session, caller, request).await;
                     if !answers.is_empty() {
                         answers.push(b',');
                     }
-                    self.inner.core.signature.encode(&mut answers, &request.id, revision, outcome);
+                    self.inner.core.signature.encode(
+                        &mut answers,
+                        &request.id,
+                        revision,
+                        &mut outcome,
+                    );
                 }
                 (Message::Notification(told), Some(session)) => {
                     session.handle_notification(&told.method, told.params);
                 }
                 (Message::Response(response), Some(session)) => {
-                    session.session.handle_response(response.clone());
+                    session.session.handle_response(response);
                 }
                 _ => {}
             }
@@ -168,7 +173,7 @@ impl HttpService {
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
             asked: request,
-            caller: Arc::clone(caller),
+            caller,
             outbox: &outbox,
             session: None,
             headers: None,

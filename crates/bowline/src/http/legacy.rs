@@ -102,7 +102,7 @@ impl HttpService {
                 reply::status(StatusCode::ACCEPTED)
             }
             Message::Response(response) => {
-                session.session.handle_response(response.clone());
+                session.session.handle_response(response);
                 reply::status(StatusCode::ACCEPTED)
             }
             Message::Fault(_) => reply::status(StatusCode::ACCEPTED),
@@ -139,7 +139,7 @@ impl HttpService {
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
             asked: request,
-            caller,
+            caller: &caller,
             outbox: &outbox,
             session: Some(&session.session),
             headers: None,

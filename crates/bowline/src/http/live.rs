@@ -24,7 +24,7 @@ pub(super) struct Pump {
 
 impl Pump {
     pub(super) async fn run(self, core: Arc<Core>, mut work: stream::Work) {
-        let outcome = loop {
+        let mut outcome = loop {
             let mut lines = Vec::new();
             let said = poll_fn(|cx| match work.poll(cx) {
                 Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
@@ -49,7 +49,7 @@ impl Pump {
         let id = self.ticket.id().clone();
         if self.session.lock().inbound.finish(self.ticket) {
             let mut answer = Vec::new();
-            core.signature.encode(&mut answer, &id, self.session.caller.revision, outcome);
+            core.signature.encode(&mut answer, &id, self.session.caller.revision, &mut outcome);
             self.session.publish(self.stream, &answer);
         }
         self.session.end_stream(self.stream);

@@ -76,7 +76,7 @@ impl HttpService {
         let started = dispatch::start(&dispatch::Request {
             core: &self.inner.core,
             asked: request,
-            caller,
+            caller: &caller,
             outbox: &outbox,
             session: None,
             headers,

@@ -69,7 +69,7 @@ pub(super) fn outcome(
     core: &Core,
     id: &Id,
     revision: Revision,
-    outcome: Outcome,
+    mut outcome: Outcome,
     raised_by: RaisedBy,
 ) -> Reply {
     let status = match &outcome {
@@ -77,7 +77,7 @@ pub(super) fn outcome(
         Err(error) => error_status(revision.era(), written_code(error, revision), raised_by),
     };
     let mut bytes = Vec::with_capacity(512);
-    core.signature.encode(&mut bytes, id, revision, outcome);
+    core.signature.encode(&mut bytes, id, revision, &mut outcome);
     json(status, bytes)
 }
 

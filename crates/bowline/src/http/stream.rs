@@ -67,10 +67,10 @@ impl Source for Streaming {
         if self.outbox.poll_take(cx, &mut lines) == Poll::Ready(true) {
             encode_lines(&mut out, &lines);
         }
-        if let Poll::Ready(outcome) = polled {
+        if let Poll::Ready(mut outcome) = polled {
             self.work = None;
             let mut answer = Vec::new();
-            self.core.signature.encode(&mut answer, &self.id, self.revision, outcome);
+            self.core.signature.encode(&mut answer, &self.id, self.revision, &mut outcome);
             encode_event(&mut out, None, &answer);
         }
         if out.is_empty() {

@@ -53,17 +53,26 @@ impl Signature {
         Self { info, ending: format!(r#","_meta":{meta}}}}}"#).into_bytes() }
     }
 
-    /// Appends a response. Whatever cannot be written becomes an internal error instead.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>, id: &Id, revision: Revision, outcome: Outcome) {
+    /// Appends a response, for which the outcome is brought into the form of the revision. Whatever
+    /// cannot be written becomes an internal error instead.
+    pub(crate) fn encode(
+        &self,
+        out: &mut Vec<u8>,
+        id: &Id,
+        revision: Revision,
+        outcome: &mut Outcome,
+    ) {
         let start = out.len();
-        let written = match outcome {
-            Ok(answer) => self.encode_answer(out, id, revision, answer),
-            Err(error) => Err(error),
-        };
-        if let Err(mut error) = written {
+        if let Ok(answer) = outcome {
+            match self.encode_answer(out, id, revision, answer) {
+                Ok(()) => return,
+                Err(error) => *outcome = Err(error),
+            }
+        }
+        if let Err(error) = outcome {
             out.truncate(start);
-            adapt_error(&mut error, revision);
-            encode_error(out, id, &error);
+            adapt_error(error, revision);
+            encode_error(out, id, error);
         }
     }
 
@@ -72,7 +81,7 @@ impl Signature {
         out: &mut Vec<u8>,
         id: &Id,
         revision: Revision,
-        answer: Answer,
+        answer: &mut Answer,
     ) -> Result<(), ErrorObject> {
         let to = To { signature: self, id, revision };
         match answer {
@@ -81,9 +90,9 @@ impl Signature {
             Answer::Resource(result) => to.encode(out, result),
             Answer::InputRequired(result) => to.encode(out, result),
             Answer::Completion(result) => to.encode(out, result),
-            Answer::Initialize(result) => to.encode(out, *result),
-            Answer::Discover(result) => to.encode(out, *result),
-            Answer::Empty => to.encode(out, EmptyResult::default()),
+            Answer::Initialize(result) => to.encode(out, &mut **result),
+            Answer::Discover(result) => to.encode(out, &mut **result),
+            Answer::Empty => to.encode(out, &mut EmptyResult::default()),
             Answer::List(encoded) => {
                 encode_response(out, id, encoded.as_ref()).map_err(ErrorObject::internal_of)?;
                 to.sign(out);
@@ -96,10 +105,10 @@ impl Signature {
     pub(crate) fn encode_listen_end(&self, out: &mut Vec<u8>, id: &Id) {
         let mut meta = Meta::default();
         meta.set(meta_key::SUBSCRIPTION_ID, id);
-        let result = SubscriptionsListenResult { meta: Some(meta), ..Default::default() };
+        let mut result = SubscriptionsListenResult { meta: Some(meta), ..Default::default() };
         let to = To { signature: self, id, revision: Revision::LATEST };
         // Plain data of our own; there is nothing in it that cannot be written.
-        let _ = to.encode(out, result);
+        let _ = to.encode(out, &mut result);
     }
 }
 
@@ -111,7 +120,7 @@ struct To<'a> {
 }
 
 impl To<'_> {
-    fn encode<R>(&self, out: &mut Vec<u8>, result: R) -> Result<(), ErrorObject>
+    fn encode<R>(&self, out: &mut Vec<u8>, result: &mut R) -> Result<(), ErrorObject>
     where
         R: Adapt + ResultBody + Serialize,
     {
@@ -122,7 +131,7 @@ impl To<'_> {
     fn encode_as<R>(
         &self,
         out: &mut Vec<u8>,
-        mut result: R,
+        result: &mut R,
         write: impl FnOnce(&R, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<(), ErrorObject>
     where
@@ -135,7 +144,7 @@ impl To<'_> {
         {
             meta.set(meta_key::SERVER_INFO, &self.signature.info);
         }
-        encode_response_with(out, self.id, |out| write(&result, out))
+        encode_response_with(out, self.id, |out| write(result, out))
             .map_err(ErrorObject::internal_of)?;
         if !has_meta {
             self.sign(out);

@@ -36,7 +36,7 @@ use super::principal::Principal;
 use super::session::Session;
 use crate::clock;
 use crate::outbox::Outbox;
-use crate::rarely::Rarely;
+use crate::rarely::{Bell, Rarely};
 use crate::stream::{Input, Output};
 
 /// One client on a byte stream.
@@ -46,6 +46,8 @@ pub(crate) struct Connection {
     session: Arc<Session>,
     lifecycle: Lifecycle,
     sink: Arc<Sink>,
+    /// Whether the sink has something to tell.
+    news: Bell,
     inbound: Inbound<Work>,
     tasks: JoinSet<Outcome>,
     working: HashMap<tokio::task::Id, Working>,
@@ -108,6 +110,7 @@ impl Connection {
             outbox,
             lifecycle: Lifecycle::new(core.offer),
             sink: core.registry.bus().attach(),
+            news: Bell::new(),
             inbound: Inbound::new(SameId::Refuse, open),
             tasks: JoinSet::new(),
             working: HashMap::new(),

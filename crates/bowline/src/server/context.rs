@@ -85,8 +85,8 @@ impl Context {
 
     /// The tools, prompts and resources of the server, to be changed while it runs. In a server
     /// that is [nested](crate::Server::nest) into another, by the names they have there.
-    pub fn registry(&self) -> &Registry {
-        &self.call.registry
+    pub fn registry(&self) -> Registry {
+        self.call.core.registry.within(self.call.nest.clone())
     }
 
     /// A question under a key of the handler's choice.
@@ -165,7 +165,7 @@ impl Context {
 
     /// The request whose handler is running right now on this task, for code that is not handed it.
     pub fn current() -> Option<Self> {
-        super::call::CURRENT.try_with(|call| Self { call: Arc::clone(call) }).ok()
+        super::running::current().map(|call| Self { call })
     }
 
     /// The same as [`Context::log`] for code that cannot wait. Says whether it was sent.

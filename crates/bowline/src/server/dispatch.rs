@@ -17,13 +17,14 @@ use bowline_proto::model::{
     CallToolParams, CallToolResult, EmptyParams, GetPromptParams, PaginatedParams,
     ReadResourceParams, RequestMeta,
 };
+use bowline_proto::params::PlainCall;
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
 
 use bowline_proto::wire;
 
 use super::answer::{Answer, Outcome};
-use super::call::{Call, CallParts, Handling, Running, panicked};
+use super::call::{Call, CallParts};
 use super::caller::Caller;
 use super::context::Context;
 use super::core::Core;
@@ -33,6 +34,7 @@ use super::nest::Nest;
 use super::registry::{IsThere, ListKind, Tables};
 use super::resource;
 use super::rounds::{Rounds, Subject};
+use super::running::{Handling, Running, panicked};
 use super::session::Session;
 use crate::outbox::Outbox;
 use crate::uri_template::Match;
@@ -42,7 +44,7 @@ pub(crate) struct Request<'a> {
     pub(crate) core: &'a Arc<Core>,
     /// As it came.
     pub(crate) asked: &'a wire::Request<'a>,
-    pub(crate) caller: Arc<Caller>,
+    pub(crate) caller: &'a Arc<Caller>,
     pub(crate) outbox: &'a Arc<Outbox>,
     /// `None` in the modern era.
     pub(crate) session: Option<&'a Arc<Session>>,
@@ -121,7 +123,7 @@ impl Request<'_> {
 
     fn context(&self, method: &'static str, meta: &RequestMeta<'_>, work: Work) -> Context {
         let parts = CallParts {
-            caller: Arc::clone(&self.caller),
+            caller: Arc::clone(self.caller),
             id: self.asked.id.clone(),
             method,
             outbox: Arc::clone(self.outbox),
@@ -138,10 +140,10 @@ impl Request<'_> {
 
     /// The handler, with the middleware around it.
     fn run(&self, context: Context, name: Option<String>, handler: Handling) -> Started {
-        let call = Arc::clone(&context.call);
         if self.core.middleware.is_empty() {
-            return Started::Running(Running::new(call, handler));
+            return Started::Running(Running::new(context.call, handler));
         }
+        let call = Arc::clone(&context.call);
         let middleware = Arc::clone(&self.core.middleware);
         let next = Next { middleware, at: 0, handler: handler.into_future() };
         let incoming = Incoming { method: call.method, name, context };
@@ -190,40 +192,51 @@ struct Asked<'a> {
 }
 
 fn start_tool(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let params = request.asked.params.call_tool()?;
-    if params.arguments.is_some_and(|arguments| !arguments.get().starts_with('{')) {
+    let params = &request.asked.params;
+    if let Some(PlainCall { name, arguments, meta }) = params.plain_call() {
+        let asked = Asked { responses: None, state: None };
+        return start_called(request, name, arguments, meta, asked);
+    }
+    let CallToolParams { name, arguments, meta, input_responses, request_state, .. } =
+        params.call_tool()?;
+    if arguments.is_some_and(|arguments| !arguments.is_object()) {
         return Err(ErrorObject::invalid_params("tools/call: params.arguments must be an object"));
     }
-    let tables = request.core.registry.tables();
-    if !tables.offered.tools {
+    let asked = Asked { responses: input_responses.as_ref(), state: request_state.as_deref() };
+    start_called(request, &name, arguments, &meta, asked)
+}
+
+fn start_called(
+    request: &Request<'_>,
+    name: &str,
+    arguments: Option<Raw<'_>>,
+    meta: &RequestMeta<'_>,
+    asked: Asked<'_>,
+) -> Result<Started, ErrorObject> {
+    let (tool, is_offered) = request.core.registry.tool(name);
+    if !is_offered {
         return Err(ErrorObject::method_not_found(CallTool::NAME));
     }
-    let tool = tables.tools.get(&params.name).filter(|tool| tool.is_there_for(&request.caller));
-    let tool = Arc::clone(tool.ok_or_else(|| unknown_tool(&params.name))?);
+    let tool = tool.filter(|tool| tool.is_there_for(request.caller));
+    let tool = tool.ok_or_else(|| unknown_tool(name))?;
     #[cfg(feature = "http")]
     if let Some(headers) = request.headers {
-        let agreed = tool.headers.check(headers, params.arguments);
+        let agreed = tool.headers.check(headers, arguments);
         agreed.map_err(|mismatch| mismatch.to_error_object())?;
     }
-    let asked = Asked {
-        responses: params.input_responses.as_ref(),
-        state: params.request_state.as_deref(),
-    };
-    let rounds = request.rounds(CallTool::NAME, &params.name, params.arguments, asked)?;
+    let rounds = request.rounds(CallTool::NAME, name, arguments, asked)?;
     let timeout = tool.timeout.unwrap_or(request.core.limits.deadline);
     let work = Work { rounds, timeout, nest: tool.nest.clone() };
-    let context = request.context(CallTool::NAME, &params.meta, work);
-    let name = |params: CallToolParams<'_>| {
-        (!request.core.middleware.is_empty()).then(|| params.name.into_owned())
-    };
-    match tool.start(context.clone(), params.arguments) {
-        Ok(future) => Ok(request.run(context, name(params), Handling::Tool(tool, future))),
+    let context = request.context(CallTool::NAME, meta, work);
+    let handler = match tool.start(&context, arguments) {
+        Ok(future) => Handling::Tool(tool, future),
         Err(reason) => {
-            let outcome = bad_arguments(request.revision(), &params.name, &reason);
-            let handler = Handling::Other(Box::pin(std::future::ready(outcome)));
-            Ok(request.run(context, name(params), handler))
+            let outcome = bad_arguments(request.revision(), name, &reason);
+            Handling::Other(Box::pin(std::future::ready(outcome)))
         }
-    }
+    };
+    let name = (!request.core.middleware.is_empty()).then(|| name.to_owned());
+    Ok(request.run(context, name, handler))
 }
 
 /// An unknown tool is an error of the protocol in every revision.
@@ -247,7 +260,7 @@ fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
     if !tables.offered.prompts {
         return Err(ErrorObject::method_not_found(GetPrompt::NAME));
     }
-    let found = tables.prompts.get(&params.name).filter(|it| it.is_there_for(&request.caller));
+    let found = tables.prompts.get(&params.name).filter(|it| it.is_there_for(request.caller));
     let prompt = found.ok_or_else(|| {
         ErrorObject::invalid_params(format!("prompts/get: no prompt is called {:?}", params.name))
     })?;
@@ -265,7 +278,7 @@ fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
     )?;
     let work = request.work(rounds, &prompt.nest);
     let context = request.context(GetPrompt::NAME, &params.meta, work);
-    let future = prompt.get.start(context.clone(), texts).map_err(|reason| {
+    let future = prompt.get.start(&context, texts).map_err(|reason| {
         ErrorObject::invalid_params(format!(
             "prompts/get: {}: params.arguments.{reason}",
             params.name
@@ -286,7 +299,7 @@ fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
     if !tables.offered.resources {
         return Err(ErrorObject::method_not_found(ReadResource::NAME));
     }
-    let (resource, parts) = find_resource(&tables, &params.uri, &request.caller)?;
+    let (resource, parts) = find_resource(&tables, &params.uri, request.caller)?;
     let asked = Asked {
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
@@ -294,7 +307,7 @@ fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let rounds = request.rounds(ReadResource::NAME, &params.uri, None, asked)?;
     let work = request.work(rounds, &resource.nest);
     let context = request.context(ReadResource::NAME, &params.meta, work);
-    let started = resource.read.start(context.clone(), parts, params.uri.clone());
+    let started = resource.read.start(&context, parts, params.uri.clone());
     let future = started.map_err(|reason| {
         ErrorObject::invalid_params(format!("resources/read: {}: {reason}", params.uri))
     })?;
@@ -352,6 +365,6 @@ fn start_list(request: &Request<'_>, kind: ListKind) -> Result<Started, ErrorObj
     if !is_offered {
         return Err(ErrorObject::method_not_found(method));
     }
-    let page = tables.list(kind, &request.caller, params.cursor.as_deref())?;
+    let page = tables.list(kind, request.caller, params.cursor.as_deref())?;
     Ok(request.answer(method, None, &params.meta, Ok(Answer::List(page))))
 }

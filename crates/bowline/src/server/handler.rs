@@ -37,7 +37,7 @@ pub trait Handler<Shape>: Send + Sync + 'static {
     type Future: Future<Output = Self::Output> + Send + 'static;
 
     /// Starts it.
-    fn start(&self, context: Context, arguments: Self::Arguments) -> Self::Future;
+    fn start(&self, context: &Context, arguments: Self::Arguments) -> Self::Future;
 
     /// The schema of its arguments.
     fn arguments_schema() -> Value;
@@ -69,7 +69,7 @@ where
     type Output = R::Output;
     type Future = R;
 
-    fn start(&self, _: Context, _: Nothing) -> R {
+    fn start(&self, _: &Context, _: Nothing) -> R {
         self()
     }
 
@@ -89,7 +89,7 @@ where
     type Output = R::Output;
     type Future = R;
 
-    fn start(&self, _: Context, arguments: A) -> R {
+    fn start(&self, _: &Context, arguments: A) -> R {
         self(arguments)
     }
 
@@ -109,8 +109,8 @@ where
     type Output = R::Output;
     type Future = R;
 
-    fn start(&self, context: Context, arguments: A) -> R {
-        self(context, arguments)
+    fn start(&self, context: &Context, arguments: A) -> R {
+        self(context.clone(), arguments)
     }
 
     fn arguments_schema() -> Value {

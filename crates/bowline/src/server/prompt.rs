@@ -54,7 +54,7 @@ impl Prompt {
     {
         let schema = H::arguments_schema();
         let completers = word_completers(&schema);
-        let get = move |context: Context, texts| {
+        let get = move |context: &Context, texts| {
             let arguments = strings::read(texts)?;
             let future = handler.start(context, arguments);
             Ok(Box::pin(async move { future.await.into_prompt() }) as BoxFuture<_>)
@@ -191,18 +191,20 @@ pub type PromptOutcome = Result<GetPromptResult, HandlerError>;
 pub(crate) trait Get: Send + Sync {
     fn start(
         &self,
-        context: Context,
+        context: &Context,
         texts: Vec<(String, String)>,
     ) -> Result<BoxFuture<PromptOutcome>, String>;
 }
 
 impl<F> Get for F
 where
-    F: Fn(Context, Vec<(String, String)>) -> Result<BoxFuture<PromptOutcome>, String> + Send + Sync,
+    F: Fn(&Context, Vec<(String, String)>) -> Result<BoxFuture<PromptOutcome>, String>
+        + Send
+        + Sync,
 {
     fn start(
         &self,
-        context: Context,
+        context: &Context,
         texts: Vec<(String, String)>,
     ) -> Result<BoxFuture<PromptOutcome>, String> {
         self(context, texts)

@@ -18,6 +18,7 @@ use super::bus::Bus;
 use super::error::BuildError;
 use super::nest::Nest;
 use super::part::{Entries, Part, Parts};
+use super::tool;
 
 /// The tools, prompts and resources of a server, to be changed while it runs. Cheap to clone.
 ///
@@ -69,6 +70,12 @@ impl Registry {
     /// What there is now.
     pub(crate) fn tables(&self) -> Arc<Tables> {
         Arc::clone(&self.inner.tables.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The tool of a name, and whether tools are offered at all.
+    pub(crate) fn tool(&self, name: &str) -> (Option<Arc<tool::Entry>>, bool) {
+        let tables = self.inner.tables.read().unwrap_or_else(PoisonError::into_inner);
+        (tables.tools.get(name).cloned(), tables.offered.tools)
     }
 
     /// Everything there is, to be added elsewhere.

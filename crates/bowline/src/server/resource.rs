@@ -57,7 +57,7 @@ impl Resource {
         Shape: 'static,
     {
         let completers = word_completers(&H::arguments_schema());
-        let read = move |context: Context, parts, uri: String| {
+        let read = move |context: &Context, parts, uri: String| {
             let arguments = strings::read(parts)?;
             let future = handler.start(context, arguments);
             Ok(Box::pin(async move { future.await.into_contents(&uri) }) as BoxFuture<_>)
@@ -259,7 +259,7 @@ pub type ResourceOutcome = Result<ReadResourceResult, HandlerError>;
 pub(crate) trait Read: Send + Sync {
     fn start(
         &self,
-        context: Context,
+        context: &Context,
         parts: Vec<(String, String)>,
         uri: String,
     ) -> Result<BoxFuture<ResourceOutcome>, String>;
@@ -267,13 +267,13 @@ pub(crate) trait Read: Send + Sync {
 
 impl<F> Read for F
 where
-    F: Fn(Context, Vec<(String, String)>, String) -> Result<BoxFuture<ResourceOutcome>, String>
+    F: Fn(&Context, Vec<(String, String)>, String) -> Result<BoxFuture<ResourceOutcome>, String>
         + Send
         + Sync,
 {
     fn start(
         &self,
-        context: Context,
+        context: &Context,
         parts: Vec<(String, String)>,
         uri: String,
     ) -> Result<BoxFuture<ResourceOutcome>, String> {

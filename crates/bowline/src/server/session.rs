@@ -68,14 +68,14 @@ impl Session {
     }
 
     /// Takes in the client's answer.
-    pub(crate) fn handle_response(&self, response: Response<'_>) {
+    pub(crate) fn handle_response(&self, response: &Response<'_>) {
         let Some(answer) = self.lock().as_mut().map(|calls| calls.close(&response.id)) else {
             return;
         };
         match answer {
             Answer::Awaited(waiter) => {
                 // A handler that no longer waits has been cancelled.
-                let _ = waiter.send(response.outcome.map(Json::copy_of));
+                let _ = waiter.send(response.outcome.clone().map(Json::copy_of));
             }
             Answer::Late => tracing::debug!(id = %response.id, "an answer came too late"),
             Answer::Unknown => tracing::warn!(id = %response.id, "an answer to nothing we asked"),

@@ -71,7 +71,7 @@ impl Tool {
         Shape: 'static,
     {
         let input_schema = H::arguments_schema();
-        let run = move |context, arguments| {
+        let run = move |context: &Context, arguments| {
             let future = handler.start(context, arguments);
             async move { future.await.into_outcome() }
         };
@@ -88,8 +88,8 @@ impl Tool {
         R: Future + Send + 'static,
         R::Output: ToolOutput + Send + 'static,
     {
-        let run = move |context, arguments| {
-            let future = handler(context, arguments);
+        let run = move |context: &Context, arguments| {
+            let future = handler(context.clone(), arguments);
             async move { future.await.into_outcome() }
         };
         let output_schema = R::Output::output_schema();
@@ -288,7 +288,7 @@ impl Entry {
     /// When the arguments are wrong; says which and how, for the model.
     pub(crate) fn start(
         &self,
-        context: Context,
+        context: &Context,
         arguments: Option<Raw<'_>>,
     ) -> Result<BoxFuture<ToolOutcome>, String> {
         let text = arguments.map_or("{}", Raw::get);
@@ -302,6 +302,7 @@ impl Entry {
     }
 
     /// What a call comes to: the handler's answer, if it keeps to the output schema.
+    #[inline]
     pub(crate) fn finish(&self, outcome: ToolOutcome) -> Outcome {
         let result = outcome.map_err(HandlerError::into_error_object)?;
         if result.is_error != Some(true)
@@ -331,7 +332,7 @@ impl Entry {
 
 /// Starting a handler from the text of its arguments, its types hidden.
 pub(crate) trait Start: Send + Sync {
-    fn start(&self, context: Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String>;
+    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String>;
 
     /// Whether nothing but the schema checks the arguments.
     fn needs_validation(&self) -> bool;
@@ -356,10 +357,10 @@ impl<A, F> Typed<A, F> {
 impl<A, F, R> Start for Typed<A, F>
 where
     A: DeserializeOwned + 'static,
-    F: Fn(Context, A) -> R + Send + Sync,
+    F: Fn(&Context, A) -> R + Send + Sync,
     R: Future<Output = ToolOutcome> + Send + 'static,
 {
-    fn start(&self, context: Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
+    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
         let arguments = read_arguments(arguments)?;
         Ok(Box::pin((self.run)(context, arguments)))
     }
@@ -373,7 +374,7 @@ where
 struct AlwaysValidated(Arc<dyn Start>);
 
 impl Start for AlwaysValidated {
-    fn start(&self, context: Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
+    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
         self.0.start(context, arguments)
     }
 

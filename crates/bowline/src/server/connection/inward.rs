@@ -1,8 +1,7 @@
 //! What comes in: frames to messages, messages to handlers.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
+use std::task::Context as TaskContext;
 
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
@@ -17,9 +16,9 @@ use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, parse_batch
 use super::parked::ParkedRequest;
 use super::{Connection, Intake, Reply, Work, Working};
 use crate::server::answer::Outcome;
-use crate::server::call::Running;
 use crate::server::caller::Caller;
 use crate::server::dispatch::{self, Started};
+use crate::server::running::Running;
 use crate::server::{legacy, listen};
 
 impl Connection {
@@ -29,7 +28,7 @@ impl Connection {
             return self.handle_batch(cx, frame);
         }
         match Message::parse(frame) {
-            Ok(message) => self.handle_message(cx, message, None),
+            Ok(message) => self.handle_message(cx, &message, None),
             Err(error) => self.refuse_frame(&error),
         }
     }
@@ -48,12 +47,12 @@ impl Connection {
     fn handle_message(
         &mut self,
         cx: &mut TaskContext<'_>,
-        message: Message<'_>,
+        message: &Message<'_>,
         batch: Option<u64>,
     ) {
         match message {
             Message::Request(request) => self.admit_request(cx, request, batch),
-            Message::Notification(notification) => self.handle_notification(&notification),
+            Message::Notification(notification) => self.handle_notification(notification),
             Message::Response(response) => self.session.handle_response(response),
             Message::Fault(error) => tracing::warn!(%error, "the client could not read something"),
         }
@@ -67,7 +66,7 @@ impl Connection {
             Ok(messages) => {
                 let asks = |message: &&Message<'_>| matches!(message, Message::Request(_));
                 let batch = self.batches.open(messages.iter().filter(asks).count());
-                for message in messages {
+                for message in &messages {
                     self.handle_message(cx, message, Some(batch));
                 }
             }
@@ -80,7 +79,7 @@ impl Connection {
     fn admit_request(
         &mut self,
         cx: &mut TaskContext<'_>,
-        request: wire::Request<'_>,
+        request: &wire::Request<'_>,
         batch: Option<u64>,
     ) {
         let method: &str = &request.method;
@@ -93,10 +92,10 @@ impl Connection {
         } else if self.is_full() && method != Ping::NAME {
             return self.parked.push(request, batch);
         } else {
-            return self.handle_request(cx, &request, batch);
+            return self.handle_request(cx, request, batch);
         };
         let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
-        self.answer(&request.id, Reply { revision, batch }, Err(refusal));
+        self.answer(&request.id, Reply { revision, batch }, &mut Err(refusal));
     }
 
     fn handle_request(
@@ -109,28 +108,27 @@ impl Connection {
         let reply = |revision| Reply { revision, batch };
         match self.lifecycle.handle_request(method, &request.params) {
             // As it is, whatever the sender seems to speak: it may be finding out what we do.
-            Err(error) => self.answer(&request.id, reply(Revision::LATEST), Err(error)),
+            Err(error) => self.answer(&request.id, reply(Revision::LATEST), &mut Err(error)),
             Ok(Admission::Initialize) => {
-                let outcome = self.initialize(request.params.raw());
+                let mut outcome = self.initialize(request.params.raw());
                 let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST);
-                self.answer(&request.id, reply(revision), outcome);
+                self.answer(&request.id, reply(revision), &mut outcome);
             }
             Ok(Admission::Legacy(revision)) => {
-                let caller = match &self.legacy {
-                    Some(caller) => Arc::clone(caller),
-                    None => Arc::new(Caller::unknown(revision)),
-                };
-                self.serve(cx, request, caller, reply(revision));
+                if self.legacy.is_none() {
+                    self.legacy = Some(Arc::new(Caller::unknown(revision)));
+                }
+                self.serve(cx, request, None, reply(revision));
             }
             Ok(Admission::Modern(revision)) if batch.is_some() => {
                 let message = format!("{method}: {revision} has no batches");
-                let refused = Err(ErrorObject::invalid_request(message));
-                self.answer(&request.id, reply(revision), refused);
+                let mut refused = Err(ErrorObject::invalid_request(message));
+                self.answer(&request.id, reply(revision), &mut refused);
             }
             Ok(Admission::Modern(revision)) => {
                 match self.callers.caller(revision, &request.params, self.principal.clone()) {
-                    Ok(caller) => self.serve(cx, request, caller, reply(revision)),
-                    Err(error) => self.answer(&request.id, reply(revision), Err(error)),
+                    Ok(caller) => self.serve(cx, request, Some(&caller), reply(revision)),
+                    Err(error) => self.answer(&request.id, reply(revision), &mut Err(error)),
                 }
             }
         }
@@ -144,56 +142,55 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Serves a request: in place if its handler is ready at once, in a task if not.
+    /// Serves a request: in place if its handler is ready at once, in a task if not. Without a
+    /// caller of its own, it is the session's.
     fn serve(
         &mut self,
         cx: &mut TaskContext<'_>,
         request: &wire::Request<'_>,
-        caller: Arc<Caller>,
+        caller: Option<&Arc<Caller>>,
         reply: Reply,
     ) {
         let method: &str = &request.method;
         if !reply.revision.is_modern()
-            && let Some(outcome) =
+            && let Some(mut outcome) =
                 legacy::serve(method, request.params.raw(), &self.core, &self.session, &self.sink)
         {
-            return self.answer(&request.id, reply, outcome);
+            return self.answer(&request.id, reply, &mut outcome);
         }
-        let outcome = match method {
-            SubscriptionsListen::NAME if reply.revision.is_modern() => match self.listen(request) {
-                Ok(()) => return,
-                Err(error) => Err(error),
-            },
-            _ => {
-                let started = dispatch::start(&dispatch::Request {
-                    core: &self.core,
-                    asked: request,
-                    session: (!reply.revision.is_modern()).then_some(&self.session),
-                    caller,
-                    outbox: &self.outbox,
-                    #[cfg(feature = "http")]
-                    headers: None,
-                });
-                match started {
-                    Started::Done(outcome) => outcome,
-                    Started::Running(running) => {
-                        return self.run_handler(cx, running, reply);
-                    }
-                }
+        if method == SubscriptionsListen::NAME && reply.revision.is_modern() {
+            if let Err(error) = self.listen(request) {
+                self.answer(&request.id, reply, &mut Err(error));
             }
-        };
-        self.answer(&request.id, reply, outcome);
+            return;
+        }
+        let Some(caller) = caller.or(self.legacy.as_ref()) else { return };
+        let started = dispatch::start(&dispatch::Request {
+            core: &self.core,
+            asked: request,
+            session: (!reply.revision.is_modern()).then_some(&self.session),
+            caller,
+            outbox: &self.outbox,
+            #[cfg(feature = "http")]
+            headers: None,
+        });
+        match started {
+            Started::Done(mut outcome) => self.answer(&request.id, reply, &mut outcome),
+            Started::Running(running) => self.run_handler(cx, running, reply),
+        }
     }
 
     fn run_handler(&mut self, cx: &mut TaskContext<'_>, mut running: Running, reply: Reply) {
-        if let Poll::Ready(outcome) = Pin::new(&mut running).poll(cx) {
+        let mut outcome = None;
+        running.step(cx, &mut outcome);
+        if let Some(outcome) = &mut outcome {
             return self.answer(&running.call().id, reply, outcome);
         }
         let call = Arc::clone(running.call());
-        let method = call.method;
+        let (method, deadline) = (call.method, call.deadline());
         let late = Arc::clone(&call);
         let abort = self.tasks.spawn(async move {
-            tokio::time::timeout_at(late.deadline(), running).await.unwrap_or_else(|_| {
+            tokio::time::timeout_at(deadline, running).await.unwrap_or_else(|_| {
                 late.finish();
                 Err(ErrorObject::internal(format!("{method}: took too long")))
             })

@@ -9,12 +9,12 @@ use tokio::task::{self, JoinError};
 
 use super::{Connection, Reply, Work, Working};
 use crate::server::answer::Outcome;
-use crate::server::call::panicked;
 use crate::server::listen::{self, Told};
+use crate::server::running::panicked;
 
 impl Connection {
     /// Answers a request, or adds the answer to those of its batch.
-    pub(super) fn answer(&mut self, id: &Id, reply: Reply, outcome: Outcome) {
+    pub(super) fn answer(&mut self, id: &Id, reply: Reply, outcome: &mut Outcome) {
         let Reply { revision, batch } = reply;
         let signature = &self.core.signature;
         let write = |out: &mut Vec<u8>| signature.encode(out, id, revision, outcome);
@@ -59,7 +59,7 @@ impl Connection {
 
     /// Takes in the end of a handler's task.
     pub(super) fn finish_task(&mut self, joined: Result<(task::Id, Outcome), JoinError>) {
-        let (task, outcome) = match joined {
+        let (task, mut outcome) = match joined {
             Ok((task, outcome)) => (task, outcome),
             Err(error) => {
                 let task = error.id();
@@ -73,7 +73,7 @@ impl Connection {
         let Some(Working { ticket, reply }) = self.working.remove(&task) else { return };
         let id = ticket.id().clone();
         if self.inbound.finish(ticket) {
-            self.answer(&id, reply, outcome);
+            self.answer(&id, reply, &mut outcome);
         } else if let Some(batch) = reply.batch {
             self.batches.add(batch, &self.outbox, |_| {});
         }
@@ -89,24 +89,29 @@ impl Connection {
         }
         let error = || Err(ErrorObject::internal("the server is shutting down"));
         for (_, Working { ticket, reply }) in std::mem::take(&mut self.working) {
-            self.answer(ticket.id(), reply, error());
+            self.answer(ticket.id(), reply, &mut error());
         }
         while let Some(parked) = self.parked.pop() {
             let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
-            self.answer(&parked.id, Reply { revision, batch: parked.batch }, error());
+            self.answer(&parked.id, Reply { revision, batch: parked.batch }, &mut error());
         }
     }
 
     /// Tells what changed to whoever listens. What finds no room adds up where it is. Says whether
     /// there was something to tell.
-    pub(super) fn poll_changes(&self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn poll_changes(&mut self, cx: &Context<'_>) -> bool {
+        if !self.news.was_rung(cx) {
+            return false;
+        }
         let mut has_told = false;
-        while self.outbox.has_room()
-            && let Poll::Ready(change) = self.sink.poll_next(cx)
-        {
+        while self.outbox.has_room() {
+            let Poll::Ready(change) = self.sink.poll_next(&mut self.news.context()) else {
+                return has_told;
+            };
             self.notify(&listen::change(&change));
             has_told = true;
         }
+        self.news.stay_rung();
         has_told
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use bowline_proto::wire::{Id, Message, Request};
+use bowline_proto::wire::{Id, Request, encode_request};
 
 /// Requests that wait for a place.
 pub(super) struct Parked {
@@ -40,11 +40,11 @@ impl Parked {
         self.requests.iter().any(|parked| parked.id == *id)
     }
 
-    pub(super) fn push(&mut self, request: Request<'_>, batch: Option<u64>) {
+    pub(super) fn push(&mut self, request: &Request<'_>, batch: Option<u64>) {
         let id = request.id.clone();
         let mut frame = Vec::new();
         // A message that was parsed has a JSON form.
-        let _ = Message::Request(request).encode(&mut frame);
+        let _ = encode_request(&mut frame, &id, &request.method, request.params.raw().as_ref());
         self.bytes += frame.len();
         self.requests.push_back(ParkedRequest { id, batch, frame });
     }

@@ -5,11 +5,11 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Complete, Method};
 use bowline_proto::model::{CompleteParams, CompleteResult, Completion, Reference};
 
-use super::super::call::Handling;
 use super::{Request, Started};
 use crate::server::answer::Answer;
 use crate::server::complete::Completing;
 use crate::server::registry::IsThere;
+use crate::server::running::Handling;
 use crate::uri_template::UriTemplate;
 
 pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
@@ -23,7 +23,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let (name, completers, known, nest) = match &params.reference {
         Reference::Prompt(prompt) => {
             let found =
-                tables.prompts.get(&prompt.name).filter(|it| it.is_there_for(&request.caller));
+                tables.prompts.get(&prompt.name).filter(|it| it.is_there_for(request.caller));
             let entry =
                 found.ok_or_else(|| refused(format!("no prompt is called {:?}", prompt.name)))?;
             let arguments = entry.definition.arguments.iter().flatten();
@@ -32,7 +32,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
         }
         Reference::ResourceTemplate(template) => {
             let found =
-                tables.templates.get(&template.uri).filter(|it| it.is_there_for(&request.caller));
+                tables.templates.get(&template.uri).filter(|it| it.is_there_for(request.caller));
             let entry =
                 found.ok_or_else(|| refused(format!("no resource template {:?}", template.uri)))?;
             let variables = entry.template.iter().flat_map(UriTemplate::variables);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bowline_proto::session::Topic;
+use foldhash::fast::RandomState;
 
 use super::page::{CacheHints, Pages};
 use crate::server::error::BuildError;
@@ -13,12 +14,13 @@ use crate::server::{prompt, resource, tool};
 /// Entries in the order they were added, found by name.
 pub(crate) struct Table<E> {
     entries: Vec<Arc<E>>,
-    places: HashMap<String, usize>,
+    /// The names are the author's, and every call looks one up: a quick hash will do.
+    places: HashMap<String, usize, RandomState>,
 }
 
 impl<E> Default for Table<E> {
     fn default() -> Self {
-        Self { entries: Vec::new(), places: HashMap::new() }
+        Self { entries: Vec::new(), places: HashMap::default() }
     }
 }
 
