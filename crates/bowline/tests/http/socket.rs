@@ -115,10 +115,22 @@ pub(crate) fn listen(filter: serde_json::Value) -> Ask {
     modern(1, "subscriptions/listen", serde_json::json!({ "notifications": filter }))
 }
 
-/// One at a time: tests that look at the memory of the process, and those that use much of it.
-pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
-    static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    ALONE.lock().await
+/// Runs the test that calls this in a process of its own, where all memory is its own. Says whether
+/// this is that process; elsewhere there is nothing left to do.
+pub(crate) fn is_alone() -> bool {
+    const MARK: &str = "BOWLINE_TEST_ALONE";
+    let thread = std::thread::current();
+    // Tests that run one after the other run here.
+    let Some(test) = thread.name().filter(|name| *name != "main") else { return true };
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let ran = std::process::Command::new(program).args([test, "--exact"]).env(MARK, "yes").output();
+    let ran = ran.unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+    false
 }
 
 /// Bytes of memory that this process uses.

@@ -8,7 +8,6 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 
 use super::client::{Answer, Ask, Stream, initialize, open, request, send, soon};
-use super::socket::alone;
 use super::world::World;
 
 /// A client of 2024-11-05.
@@ -119,7 +118,6 @@ impl http_body::Body for Half {
 
 #[tokio::test]
 async fn a_client_that_goes_away_while_it_sends_spoils_no_other_message() {
-    let _alone = alone().await;
     let world = World::new();
     let mut client = Sse::open(&world.service, "ann").await;
     // Longer than what the pipe holds, and nobody reads: it is written by half when it is dropped.
