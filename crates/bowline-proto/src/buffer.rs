@@ -8,13 +8,18 @@ pub(crate) const KEPT: usize = 2 << 20;
 
 /// Appends, doubling the capacity as a `Vec` does, but not beyond `limit` unless it must.
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {
-    let needed = buffer.len() + bytes.len();
+    reserve(buffer, bytes.len(), limit);
+    buffer.extend_from_slice(bytes);
+}
+
+/// Makes room for this many more bytes, in the same way.
+pub(crate) fn reserve(buffer: &mut Vec<u8>, count: usize, limit: usize) {
+    let needed = buffer.len() + count;
     if needed > buffer.capacity() {
         let doubled = buffer.capacity().saturating_mul(2).max(1024);
         let capacity = doubled.min(limit).max(needed);
         buffer.reserve_exact(capacity - buffer.len());
     }
-    buffer.extend_from_slice(bytes);
 }
 
 /// Empties, and gives back what only a giant needed.

@@ -1,11 +1,12 @@
 //! Raw JSON to types, with errors that say what was wrong with what.
 //!
-//! Reading is `serde_json`'s own, at full speed. Only when it fails is the text walked a second
-//! time, to turn a byte position into a path: `tools/call: params.name is missing`.
+//! What is plain is read quickly, and everything else by `serde_json`, which has the last word. Only
+//! when that fails is the text walked once more, to turn a byte position into a path:
+//! `tools/call: params.name is missing`.
 
 use std::fmt;
 
-use crate::raw::Raw;
+use crate::raw::{self, Raw};
 use serde::Deserialize;
 
 use crate::error::ErrorObject;
@@ -71,7 +72,9 @@ pub fn decode<'a, T: Deserialize<'a>>(
     root: &str,
     text: &'a str,
 ) -> Result<T, DecodeError> {
-    serde_json::from_str(text).map_err(|error| DecodeError::new(what, describe(root, text, &error)))
+    raw::from_str(text)
+        .or_else(|raw::Odd| serde_json::from_str(text))
+        .map_err(|error| DecodeError::new(what, describe(root, text, &error)))
 }
 
 /// The problem in terms of the JSON: a path, and what is wrong there.

@@ -32,6 +32,9 @@ pub const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
 /// How much of a refused line is kept: enough to find the id of most messages.
 pub const PREFIX: usize = 1024;
 
+/// From this length on, the rest of a line is worth being read to where the line is.
+const LONG: usize = 64 << 10;
+
 /// Cuts a stream of bytes into frames.
 #[derive(Debug)]
 pub struct Parser {
@@ -47,6 +50,8 @@ enum State {
     LineEnd,
     /// The same, but the line is refused and not kept.
     RefusedLineEnd,
+    /// `partial` is a whole line, and the next frame.
+    Whole,
     /// `partial` was handed out as a frame; the next call may forget it.
     Delivered,
 }
@@ -79,6 +84,10 @@ impl Parser {
         rest: &mut &'chunk [u8],
     ) -> Option<Result<&'a [u8], LineTooLong>> {
         self.forget_delivered();
+        if self.state == State::Whole {
+            self.state = State::Delivered;
+            return Some(Ok(without_return(&self.partial)));
+        }
         match self.find(rest)? {
             Ok(Place::Chunk(line)) => Some(Ok(line)),
             Ok(Place::Partial) => Some(Ok(without_return(&self.partial))),
@@ -94,6 +103,47 @@ impl Parser {
         let state = mem::replace(&mut self.state, State::Delivered);
         let line = without_return(&self.partial);
         (state == State::LineEnd && !is_blank(line)).then_some(line)
+    }
+
+    /// A long line whose end has not come. Who appends what comes next spares it from being copied,
+    /// and then calls [`Parser::take_appended`]. `None` when there is no such line: read a chunk.
+    ///
+    /// There is room for a good deal.
+    pub fn long_line(&mut self) -> Option<&mut Vec<u8>> {
+        if self.state != State::LineEnd || self.partial.len() < LONG {
+            return None;
+        }
+        buffer::reserve(&mut self.partial, LONG, self.limit);
+        Some(&mut self.partial)
+    }
+
+    /// Takes in what was appended to [`Parser::long_line`], which was `before` bytes long. If that
+    /// was its end, the line is the next frame, and what came behind it is moved to `rest`.
+    ///
+    /// # Errors
+    /// When the line is too long.
+    pub fn take_appended(&mut self, before: usize, rest: &mut Vec<u8>) -> Result<(), LineTooLong> {
+        rest.clear();
+        let end = memchr(b'\n', &self.partial[before..]).map(|end| before + end);
+        if let Some(end) = end {
+            rest.extend_from_slice(&self.partial[end + 1..]);
+            self.partial.truncate(end);
+            self.state = State::Whole;
+        }
+        if self.partial.len() <= self.limit {
+            if end.is_some() && is_blank(&self.partial) {
+                self.state = State::Delivered;
+            }
+            return Ok(());
+        }
+        let error = self.refuse(&[]);
+        self.state = if end.is_some() { State::LineEnd } else { State::RefusedLineEnd };
+        Err(error)
+    }
+
+    /// Whether the next frame is there already.
+    pub fn has_frame(&self) -> bool {
+        self.state == State::Whole
     }
 
     /// How many bytes are held between calls: never more than the limit.

@@ -10,6 +10,7 @@
 //! last word. So the two can differ in speed and in nothing else.
 
 mod cursor;
+mod read;
 mod stop;
 mod write;
 
@@ -20,6 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 pub(crate) use self::cursor::Cursor;
+pub(crate) use self::read::from_str;
 pub(crate) use self::write::write_string;
 use crate::wire::MAX_DEPTH;
 

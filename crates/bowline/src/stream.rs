@@ -2,11 +2,11 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bowline_proto::line::{LineTooLong, Parser};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::outbox::Outbox;
 
@@ -21,22 +21,23 @@ const KEPT: usize = 2 << 20;
 pub(crate) struct Input<R> {
     stream: R,
     parser: Parser,
-    chunk: Box<[u8]>,
-    /// Which part of the chunk has not been cut yet.
+    chunk: Vec<u8>,
+    /// What was cut off the chunk already.
     start: usize,
-    end: usize,
+    /// A line that turned out too long while it was read on.
+    refused: Option<LineTooLong>,
     is_open: bool,
 }
 
 impl<R: AsyncRead + Unpin> Input<R> {
     pub(crate) fn new(stream: R, line_length: usize) -> Self {
-        let chunk = vec![0; CHUNK].into_boxed_slice();
-        Self { stream, parser: Parser::new(line_length), chunk, start: 0, end: 0, is_open: true }
+        let (parser, chunk) = (Parser::new(line_length), Vec::with_capacity(CHUNK));
+        Self { stream, parser, chunk, start: 0, refused: None, is_open: true }
     }
 
     /// Whether all that was read has been given out, but for the start of a line.
     pub(crate) fn is_empty(&self) -> bool {
-        self.start == self.end
+        self.start == self.chunk.len() && !self.parser.has_frame() && self.refused.is_none()
     }
 
     /// Whether there may be more to read.
@@ -52,19 +53,29 @@ impl<R: AsyncRead + Unpin> Input<R> {
     /// Reads the next chunk.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         debug_assert!(self.is_empty());
-        let mut buffer = ReadBuf::new(&mut self.chunk);
-        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
-        let count = buffer.filled().len();
-        self.is_open = read.is_ok() && count > 0;
-        (self.start, self.end) = (0, if self.is_open { count } else { 0 });
-        Poll::Ready(read)
+        self.start = 0;
+        self.chunk.clear();
+        // What followed a giant came with it.
+        self.chunk.shrink_to(KEPT);
+        let long = self.parser.long_line();
+        let before = long.as_ref().map(|line| line.len());
+        let buffer = long.unwrap_or(&mut self.chunk);
+        let read = ready!(pin!(self.stream.read_buf(buffer)).poll(cx));
+        self.is_open = matches!(read, Ok(1..));
+        if let (Some(before), true) = (before, self.is_open) {
+            self.refused = self.parser.take_appended(before, &mut self.chunk).err();
+        }
+        Poll::Ready(read.map(drop))
     }
 
     /// The next frame of the chunk.
     pub(crate) fn next_frame(&mut self) -> Option<Result<&[u8], LineTooLong>> {
-        let mut rest = &self.chunk[self.start..self.end];
+        if let Some(refused) = self.refused.take() {
+            return Some(Err(refused));
+        }
+        let mut rest = &self.chunk[self.start..];
         let frame = self.parser.next_frame(&mut rest);
-        self.start = self.end - rest.len();
+        self.start = self.chunk.len() - rest.len();
         frame
     }
 

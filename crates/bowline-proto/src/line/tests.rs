@@ -33,6 +33,51 @@ fn read<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Fra
     frames
 }
 
+/// The same for who reads on into long lines.
+fn read_on(limit: usize, mut stream: &[u8], chunk: usize) -> Vec<Frame> {
+    let (mut parser, mut rest) = (Parser::new(limit), Vec::new());
+    let mut frames = Vec::new();
+    while !stream.is_empty() {
+        let (piece, behind) = stream.split_at(chunk.min(stream.len()));
+        stream = behind;
+        if let Some(line) = parser.long_line() {
+            let before = line.len();
+            line.extend_from_slice(piece);
+            frames.extend(parser.take_appended(before, &mut rest).err().map(Err));
+        } else {
+            rest = piece.to_vec();
+        }
+        let mut rest = &rest[..];
+        while let Some(frame) = parser.next_frame(&mut rest) {
+            frames.push(frame.map(<[u8]>::to_vec));
+        }
+        assert!(!parser.has_frame() && rest.is_empty() && parser.buffered() <= limit);
+        assert!(parser.partial.capacity() <= limit.max(buffer::KEPT) + LONG);
+    }
+    frames.extend(parser.finish().map(frame));
+    frames
+}
+
+#[test]
+fn long_lines_are_the_same_when_they_are_read_on_into() {
+    let long = |length: usize, end: &str| "x".repeat(length) + end;
+    let streams = [
+        long(LONG, "\nshort\n") + &long(LONG + 1, "\r\n"),
+        long(3 * LONG, "\n") + &long(LONG - 1, "\n\n{}\n") + &long(5 * LONG, ""),
+        " ".repeat(2 * LONG) + "\n{}\n" + &" ".repeat(2 * LONG),
+        long(7 * LONG, "\nshort\n") + &long(7 * LONG, ""),
+        long(6 * LONG, "\r\n") + &long(6 * LONG - 1, "\r"),
+    ];
+    for stream in streams {
+        for chunk in [1000, LONG - 1, LONG, LONG + 1, 4 * LONG] {
+            for limit in [6 * LONG, 2 * LONG + 7, LONG, 100] {
+                let expected = read(limit, stream.as_bytes().chunks(chunk));
+                assert_eq!(read_on(limit, stream.as_bytes(), chunk), expected, "{chunk} {limit}");
+            }
+        }
+    }
+}
+
 /// The same frames from one chunk and from single bytes.
 fn check(limit: usize, stream: &str, expected: &[Frame]) {
     let stream = stream.as_bytes();

@@ -17,7 +17,7 @@ impl CallToolResult {
         out.push(b'{');
         if let Some(kind) = &self.result_type {
             out.extend_from_slice(br#""resultType":"#);
-            serde_json::to_writer(&mut *out, kind)?;
+            write_string(out, kind.as_str());
             out.push(b',');
         }
         out.extend_from_slice(br#""content":["#);

@@ -1,5 +1,7 @@
 //! A place in JSON text, which moves over one value after the other.
 
+use std::borrow::Cow;
+
 use super::Odd;
 use super::stop::find_stop;
 
@@ -94,6 +96,64 @@ impl<'a> Cursor<'a> {
             b'"' => self.text.get(start..self.at - 1).ok_or(Odd),
             _ => Err(Odd),
         }
+    }
+
+    /// Moves over a string and gives what it says, copied if it has escapes.
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Odd> {
+        self.expect(b'"')?;
+        let mut start = self.at;
+        let mut copy = String::new();
+        loop {
+            let stop = self.find_stop()?;
+            let piece = self.text.get(start..self.at - 1).ok_or(Odd)?;
+            if stop == b'"' && copy.is_empty() {
+                return Ok(Cow::Borrowed(piece));
+            }
+            copy.push_str(piece);
+            if stop == b'"' {
+                return Ok(Cow::Owned(copy));
+            }
+            copy.push(self.escape()?);
+            start = self.at;
+        }
+    }
+
+    /// Moves over what follows a backslash, and gives what is meant.
+    fn escape(&mut self) -> Result<char, Odd> {
+        let byte = self.peek().ok_or(Odd)?;
+        self.at += 1;
+        Ok(match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let first = self.hex()?;
+                // Half a character: the other half follows.
+                let second = if matches!(first, 0xD800..0xDC00) {
+                    self.expect(b'\\')?;
+                    self.expect(b'u')?;
+                    Some(self.hex()?)
+                } else {
+                    None
+                };
+                let mut units = char::decode_utf16([first].into_iter().chain(second));
+                units.next().and_then(Result::ok).ok_or(Odd)?
+            }
+            _ => return Err(Odd),
+        })
+    }
+
+    /// Moves over four hexadecimal digits.
+    fn hex(&mut self) -> Result<u16, Odd> {
+        let digits = self.text.get(self.at..self.at + 4).ok_or(Odd)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(Odd);
+        }
+        self.at += 4;
+        u16::from_str_radix(digits, 16).map_err(|_| Odd)
     }
 
     /// Moves over any value, which may go this deep, and gives its text.
@@ -218,11 +278,8 @@ impl<'a> Cursor<'a> {
             match self.peek().ok_or(Odd)? {
                 b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
                 b'u' => {
-                    let digits = self.text.as_bytes().get(self.at + 1..self.at + 5).ok_or(Odd)?;
-                    if !digits.iter().all(u8::is_ascii_hexdigit) {
-                        return Err(Odd);
-                    }
-                    self.at += 5;
+                    self.at += 1;
+                    self.hex()?;
                 }
                 _ => return Err(Odd),
             }

@@ -15,18 +15,18 @@ const BLOCK: usize = 4096;
 /// an escape or must not be there.
 #[inline]
 pub(crate) fn find_stop(bytes: &[u8]) -> Option<usize> {
-    // Most strings are names, and end here.
-    if let Some(word) = bytes.first_chunk() {
-        let stops = stops(*word);
-        if stops != 0 {
-            return Some(first(stops));
-        }
+    let Some((word, rest)) = bytes.split_first_chunk() else { return find_in_short(bytes) };
+    let stops = stops(*word);
+    if stops == 0 {
+        return find_later(rest).map(|place| word.len() + place);
     }
-    find_near(bytes)
+    // Most strings are names, and end here.
+    Some(first(stops))
 }
 
+/// The same in what follows the first bytes.
 #[inline(never)]
-fn find_near(bytes: &[u8]) -> Option<usize> {
+fn find_later(bytes: &[u8]) -> Option<usize> {
     let (near, far) = bytes.split_at(bytes.len().min(SHORT));
     let (words, rest) = near.as_chunks::<8>();
     for (number, word) in words.iter().enumerate() {
@@ -35,10 +35,15 @@ fn find_near(bytes: &[u8]) -> Option<usize> {
             return Some(number * 8 + first(stops));
         }
     }
-    if let Some(place) = rest.iter().position(|byte| is_stop(*byte)) {
-        return Some(near.len() - rest.len() + place);
+    if far.is_empty() {
+        return find_in_short(rest).map(|place| near.len() - rest.len() + place);
     }
-    if far.is_empty() { None } else { find_far(far).map(|place| SHORT + place) }
+    find_far(far).map(|place| SHORT + place)
+}
+
+/// The same in less than a word.
+fn find_in_short(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| is_stop(*byte))
 }
 
 fn is_stop(byte: u8) -> bool {

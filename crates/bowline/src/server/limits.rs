@@ -21,7 +21,7 @@ pub struct Limits {
     pub requests_in_flight: usize,
     /// Bytes of requests that wait to be worked on: 1 MiB. Beyond it, reading stops.
     pub requests_waiting: usize,
-    /// Bytes that wait to be written to one connection: 4 MiB. Beyond it, reading stops and
+    /// Bytes that wait to be written to one connection: 1 MiB. Beyond it, reading stops and
     /// handlers that log or ask wait.
     pub outbox: usize,
     /// How long one request may take: 5 minutes. After it, the handler is dropped and the request
@@ -58,7 +58,7 @@ impl Default for Limits {
             line_length: 16 << 20,
             requests_in_flight: 128,
             requests_waiting: 1 << 20,
-            outbox: 4 << 20,
+            outbox: 1 << 20,
             deadline: Duration::from_secs(300),
             ask_timeout: Duration::from_secs(600),
             grace: Duration::from_secs(5),

@@ -1,0 +1,250 @@
+//! Plain JSON into types, by way of serde.
+//!
+//! Visits what `serde_json` would visit, but jumps over strings instead of looking at each byte,
+//! and gives up wherever something is odd. Numbers and whatever is rare are `serde_json`'s.
+
+use std::borrow::Cow;
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Deserializer as Book;
+use serde_json::de::StrRead;
+
+use super::{Cursor, Odd, Walk};
+use crate::wire::MAX_DEPTH;
+
+/// Reads a value, if it is plain. If not, it may still be one.
+pub(crate) fn from_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, Odd> {
+    let mut reader = Reader { cursor: Cursor::new(text), levels: MAX_DEPTH };
+    reader.cursor.skip_space();
+    let value = T::deserialize(&mut reader)?;
+    if reader.cursor.is_at_end() { Ok(value) } else { Err(Odd) }
+}
+
+/// Reads one value after the other.
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    /// How much deeper a value may go.
+    levels: usize,
+}
+
+impl<'de> Reader<'de> {
+    fn peek(&self) -> Result<u8, Odd> {
+        self.cursor.peek().ok_or(Odd)
+    }
+
+    /// Lets `serde_json` read the value that comes next.
+    fn by_the_book<T>(
+        &mut self,
+        read: impl FnOnce(&mut Book<StrRead<'de>>) -> serde_json::Result<T>,
+    ) -> Result<T, Odd> {
+        let mut book = Book::from_str(self.cursor.value(self.levels)?);
+        let value = read(&mut book).map_err(|_| Odd)?;
+        book.end().map_err(|_| Odd)?;
+        Ok(value)
+    }
+
+    fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        match self.cursor.string()? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    /// Moves into an array or object and, once `visit` has read it, out again.
+    fn within<T>(
+        &mut self,
+        visit: impl FnOnce(&mut Parts<'_, 'de>) -> Result<T, Odd>,
+        is_rest: impl FnOnce(&mut Parts<'_, 'de>) -> Result<bool, Odd>,
+    ) -> Result<T, Odd> {
+        self.levels = self.levels.checked_sub(1).ok_or(Odd)?;
+        let mut parts = Parts { reader: self, is_first: true, is_over: false };
+        let value = visit(&mut parts)?;
+        // Who reads only some of it was given more than it takes.
+        if !parts.is_over && is_rest(&mut parts)? {
+            return Err(Odd);
+        }
+        self.levels += 1;
+        Ok(value)
+    }
+
+    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        self.cursor.expect(b'{')?;
+        self.within(|parts| visitor.visit_map(parts), |parts| Ok(parts.name()?.is_some()))
+    }
+
+    fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        self.cursor.expect(b'[')?;
+        self.within(|parts| visitor.visit_seq(parts), |parts| parts.has_item())
+    }
+}
+
+/// The members of an object, or the items of an array.
+struct Parts<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    is_first: bool,
+    is_over: bool,
+}
+
+impl<'de> Parts<'_, 'de> {
+    /// The name of the next member.
+    fn name(&mut self) -> Result<Option<&'de str>, Odd> {
+        let Reader { cursor, levels } = &mut *self.reader;
+        let is_first = std::mem::take(&mut self.is_first);
+        let name = Walk { cursor, levels: *levels, is_first }.next()?;
+        self.is_over = name.is_none();
+        Ok(name)
+    }
+
+    /// Moves to the next item, if there is one.
+    fn has_item(&mut self) -> Result<bool, Odd> {
+        let cursor = &mut self.reader.cursor;
+        cursor.skip_space();
+        self.is_over = cursor.accept(b']');
+        if !self.is_over && !std::mem::take(&mut self.is_first) {
+            cursor.expect(b',')?;
+            cursor.skip_space();
+        }
+        Ok(!self.is_over)
+    }
+}
+
+impl<'de> MapAccess<'de> for &mut Parts<'_, 'de> {
+    type Error = Odd;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Odd> {
+        match self.name()? {
+            Some(name) => seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Odd> {
+        seed.deserialize(&mut *self.reader)
+    }
+}
+
+impl<'de> SeqAccess<'de> for &mut Parts<'_, 'de> {
+    type Error = Odd;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Odd> {
+        if self.is_over || !self.has_item()? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+}
+
+/// Why is told by whoever reads it by the book.
+impl de::Error for Odd {
+    fn custom<T: std::fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+impl std::error::Error for Odd {}
+
+impl std::fmt::Display for Odd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("not plain JSON")
+    }
+}
+
+/// Methods that leave it to `serde_json`.
+macro_rules! by_the_book {
+    ($($method:ident($($name:ident: $kind:ty),*)),* $(,)?) => {$(
+        fn $method<V: Visitor<'de>>(self, $($name: $kind,)* visitor: V) -> Result<V::Value, Odd> {
+            self.by_the_book(|book| book.$method($($name,)* visitor))
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de> {
+    type Error = Odd;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        match self.peek()? {
+            b'"' => self.string(visitor),
+            b'{' => self.object(visitor),
+            b'[' => self.array(visitor),
+            _ => self.by_the_book(|book| book.deserialize_any(visitor)),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.string(visitor)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.string(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.string(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        match self.peek()? {
+            b'n' => self.by_the_book(|book| book.deserialize_option(visitor)),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        // By a name such as this, `serde_json` asks for the text of a value.
+        if name.starts_with('$') {
+            return self.by_the_book(|book| book.deserialize_newtype_struct(name, visitor));
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.array(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Odd> {
+        self.array(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.object(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        self.object(visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.cursor.value(self.levels)?;
+        visitor.visit_unit()
+    }
+
+    by_the_book! {
+        deserialize_bool(),
+        deserialize_i8(), deserialize_i16(), deserialize_i32(), deserialize_i64(),
+        deserialize_i128(),
+        deserialize_u8(), deserialize_u16(), deserialize_u32(), deserialize_u64(),
+        deserialize_u128(),
+        deserialize_f32(), deserialize_f64(),
+        deserialize_char(),
+        deserialize_bytes(), deserialize_byte_buf(),
+        deserialize_unit(), deserialize_unit_struct(name: &'static str),
+        deserialize_tuple_struct(name: &'static str, length: usize),
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]),
+    }
+}
+
+#[cfg(test)]
+mod tests;
