@@ -5,7 +5,7 @@
 #![no_main]
 
 use bowline_proto::http::{
-    Access, MAX_SESSION_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Media,
+    Access, Fields, MAX_SESSION_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Media,
     Outline, ParamHeaders, SEC_FETCH_SITE, SessionId, check_accept, check_content_type,
     decode_value, encode_value, legacy_revision, name_source, write_legacy,
 };
@@ -76,14 +76,14 @@ fn outline(input: &[u8]) {
     let outline = Outline { revision, method, name: texts.next() };
     let mut written = HeaderMap::new();
     if outline.write(&mut written).is_ok() {
-        assert_eq!(outline.check(&written), Ok(()));
-        assert_eq!(check_content_type(&written).map_err(drop), Ok(()));
-        assert_eq!(check_accept(&Method::POST, &written).map_err(drop), Ok(()));
+        assert_eq!(outline.check(&Fields::read(&written)), Ok(()));
+        assert_eq!(check_content_type(&Fields::read(&written)).map_err(drop), Ok(()));
+        assert_eq!(check_accept(&Method::POST, &Fields::read(&written)).map_err(drop), Ok(()));
     }
     let names = [MCP_PROTOCOL_VERSION, MCP_METHOD, MCP_NAME];
     let rest = lines(input).skip(3).collect::<Vec<_>>().join(&b'\n');
     let foreign = headers(&rest, &names);
-    if outline.check(&foreign).is_err() {
+    if outline.check(&Fields::read(&foreign)).is_err() {
         return;
     }
     let read = |name: &HeaderName| foreign.get(name).map(|value| decode_value(value).ok());
@@ -178,7 +178,7 @@ fn access(input: &[u8]) {
     if choice & 4 != 0 {
         gate = gate.with_any_host();
     }
-    match gate.check(target, &headers) {
+    match gate.check(target, &Fields::read(&headers)) {
         Ok(()) => let_in(*choice, target, &headers),
         Err(denied) => assert!(!denied.to_string().is_empty()),
     }
@@ -252,7 +252,7 @@ fn name_and_port(text: &str) -> (String, Option<u16>) {
 fn media(input: &[u8]) {
     let headers = headers(input, &[ACCEPT, CONTENT_TYPE]);
     let is_json = Media::of(&headers) == Some(Media::Json);
-    assert_eq!(check_content_type(&headers).is_ok(), is_json);
+    assert_eq!(check_content_type(&Fields::read(&headers)).is_ok(), is_json);
     let types = headers.get_all(CONTENT_TYPE).iter().map(|value| value.to_str().unwrap_or("\0"));
     let types: Vec<_> = types.map(str::to_ascii_lowercase).collect();
     if Media::of(&headers).is_some() {
@@ -261,8 +261,9 @@ fn media(input: &[u8]) {
     if is_json {
         assert!(types[0].trim_start().starts_with("application/json"));
     }
-    let takes_both = check_accept(&Method::POST, &headers).is_ok();
-    let takes_stream = check_accept(&Method::GET, &headers).is_ok();
+    let fields = Fields::read(&headers);
+    let takes_both = check_accept(&Method::POST, &fields).is_ok();
+    let takes_stream = check_accept(&Method::GET, &fields).is_ok();
     assert!(takes_stream || !takes_both);
     let mut accepted = headers.get_all(ACCEPT).iter();
     let is_said = |value: &HeaderValue| {
@@ -278,15 +279,17 @@ fn media(input: &[u8]) {
 
 fn session(input: &[u8]) {
     let headers = headers(input, &[MCP_SESSION_ID, MCP_PROTOCOL_VERSION]);
-    let revision = legacy_revision(&headers, None);
+    let fields = Fields::read(&headers);
+    let revision = legacy_revision(&fields, None);
     assert!(revision.as_ref().map_or(true, |revision| !revision.is_modern()));
     for negotiated in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
-        let spoken = legacy_revision(&headers, Some(negotiated));
+        let spoken = legacy_revision(&fields, Some(negotiated));
         assert_eq!(spoken.is_ok(), revision.is_ok());
         assert!(spoken.map_or(true, |spoken| spoken == negotiated));
     }
     let count = headers.get_all(MCP_SESSION_ID).iter().count();
-    match SessionId::find(&headers) {
+    assert_eq!(fields.session_id(), SessionId::find(&headers));
+    match fields.session_id() {
         Ok(None) => assert_eq!(count, 0),
         Ok(Some(id)) => {
             assert_eq!((count, headers[MCP_SESSION_ID].to_str().ok()), (1, Some(id.as_str())));

@@ -1,14 +1,15 @@
 //! What the headers of an HTTP exchange must say.
 //!
 //! Pure functions over [`HeaderMap`](::http::HeaderMap): they read and write headers and never see
-//! a socket or a body. A server asks in this order, and the first refusal is the answer:
+//! a socket or a body. A server looks through them once ([`Fields::read`]), then asks in this
+//! order; the first refusal is the answer:
 //!
 //! | question | asked of | refusal |
 //! |---|---|---|
 //! | may this page or name reach us at all? | [`Access::check`] | 403 |
 //! | is the body JSON, may the answer be JSON or a stream? | [`check_content_type`], [`check_accept`] | 415, 406 |
 //! | modern: do the headers repeat the body? | [`Outline::check`], [`ParamHeaders::check`] | 400, -32020 |
-//! | legacy: which revision, which session? | [`legacy_revision`], [`SessionId::find`] | 400 |
+//! | legacy: which revision, which session? | [`legacy_revision`], [`Fields::session_id`] | 400 |
 //! | which status does an error get? | [`error_status`] | |
 //!
 //! A client writes what these check with [`Outline::write`] (and [`ParamHeaders::encode`]) or
@@ -16,6 +17,7 @@
 
 mod access;
 mod authority;
+mod fields;
 mod legacy;
 mod media;
 mod mismatch;
@@ -27,6 +29,7 @@ mod status;
 use ::http::HeaderName;
 
 pub use self::access::{Access, AccessError, Denied};
+pub use self::fields::Fields;
 pub use self::legacy::{MAX_SESSION_ID, SessionId, legacy_revision, write_legacy};
 pub use self::media::{Media, check_accept, check_content_type};
 pub use self::mismatch::{HeaderMismatch, HeaderProblem};

@@ -7,11 +7,11 @@
 
 use std::fmt;
 
-use ::http::header::{HOST, ORIGIN};
-use ::http::{HeaderMap, HeaderName, HeaderValue};
+use ::http::HeaderValue;
 
 use super::authority::{Authority, Origin};
-use super::{SEC_FETCH_SITE, quote};
+use super::fields::{Field, Fields};
+use super::quote;
 
 /// The names a server goes by and the pages that may talk to it.
 ///
@@ -93,13 +93,13 @@ impl Access {
     ///
     /// # Errors
     /// When it may not: 403.
-    pub fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Denied> {
-        let host = find_host(authority, headers)?;
+    pub fn check(&self, authority: Option<&str>, fields: &Fields<'_>) -> Result<(), Denied> {
+        let host = find_host(authority, fields)?;
         let is_named = self.names(&host);
         if !is_named && !self.is_any_host_allowed {
-            return Err(Denied::Host(seen_host(authority, headers)));
+            return Err(Denied::Host(seen_host(authority, fields)));
         }
-        let seen = only(headers, &ORIGIN)?;
+        let seen = only(fields.origin, "Origin", fields)?;
         let mut is_listed = false;
         if let Some(seen) = seen {
             let denied = || Denied::Origin(seen.to_owned());
@@ -112,7 +112,7 @@ impl Access {
                 return Err(denied());
             }
         }
-        if !is_listed && is_cross_site(headers) {
+        if !is_listed && fields.is_cross_site {
             return Err(Denied::CrossSite(seen.map(str::to_owned)));
         }
         Ok(())
@@ -139,56 +139,51 @@ fn is_same(origin: &Origin<'_>, host: &Authority<'_>) -> bool {
     origin.authority.host == host.host && origin.port() == host.port_for(origin.scheme)
 }
 
-fn find_host<'a>(
-    authority: Option<&'a str>,
-    headers: &'a HeaderMap,
-) -> Result<Authority<'a>, Denied> {
+fn find_host<'a>(authority: Option<&'a str>, fields: &Fields<'a>) -> Result<Authority<'a>, Denied> {
     let parse = |text: &'a str| {
         Authority::parse(text)
             .ok_or_else(|| Denied::Malformed { header: "Host", seen: text.to_owned() })
     };
     let target = authority.map(parse).transpose()?;
-    let host = only(headers, &HOST)?.map(parse).transpose()?;
+    let host = only(fields.host, "Host", fields)?.map(parse).transpose()?;
     match (target, host) {
         (Some(target), Some(host)) if target.host != host.host || target.port != host.port => {
-            Err(Denied::Malformed { header: "Host", seen: seen_host(None, headers) })
+            Err(Denied::Malformed { header: "Host", seen: seen_host(None, fields) })
         }
         (Some(found), _) | (None, Some(found)) => Ok(found),
         (None, None) => Err(Denied::Malformed { header: "Host", seen: String::new() }),
     }
 }
 
-fn seen_host(authority: Option<&str>, headers: &HeaderMap) -> String {
+fn seen_host(authority: Option<&str>, fields: &Fields<'_>) -> String {
     match authority {
         Some(text) => text.to_owned(),
-        None => headers.get(HOST).map(text_of).unwrap_or_default(),
+        None => fields.host.first().map(text_of).unwrap_or_default(),
     }
 }
 
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Denied> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else {
-        return Ok(None);
+/// The text of `Host` or `Origin`.
+fn only<'a>(
+    field: Field<'a>,
+    header: &'static str,
+    fields: &Fields<'_>,
+) -> Result<Option<&'a str>, Denied> {
+    let value = match field {
+        Field::Absent => return Ok(None),
+        Field::Once(value) => value.to_str().ok(),
+        Field::Repeated(_) => None,
     };
-    match (value.to_str(), values.next()) {
-        (Ok(text), None) => Ok(Some(text.trim_matches([' ', '\t']))),
-        _ => Err(Denied::Malformed {
-            header: if *name == HOST { "Host" } else { "Origin" },
-            seen: headers.get_all(name).iter().map(text_of).collect::<Vec<_>>().join(", "),
-        }),
+    match value {
+        Some(text) => Ok(Some(text.trim_ascii())),
+        None => {
+            let seen: Vec<_> = fields.all.get_all(header).iter().map(text_of).collect();
+            Err(Denied::Malformed { header, seen: seen.join(", ") })
+        }
     }
 }
 
 fn text_of(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
-}
-
-/// What a browser says of a page on another site. Unknown values say nothing, as the W3C has it.
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(SEC_FETCH_SITE)
-        .iter()
-        .any(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"cross-site"))
 }
 
 /// Why a request may not pass, with what it said.

@@ -4,7 +4,7 @@
 //! `user@localhost`, `localhost#x`, a zone in an address) is malformed, so that nobody downstream
 //! can understand it otherwise. Nothing is copied.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 /// A host and, where it is given, a port.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,9 @@ impl<'a> Authority<'a> {
             let host = Host::V6(address.parse().ok()?);
             return Some(Self { host, port });
         }
-        let (name, port) = match text.split_once(':') {
-            Some((name, port)) => (name, Some(parse_port(port)?)),
+        // Every request comes here, and the searchers of `str` are made for longer texts.
+        let (name, port) = match text.bytes().position(|byte| byte == b':') {
+            Some(colon) => (&text[..colon], Some(parse_port(&text[colon + 1..])?)),
             None => (text, None),
         };
         // `localhost.` is `localhost`, said to the end.
@@ -60,7 +61,8 @@ impl Host<'_> {
     pub(super) fn is_loopback(&self) -> bool {
         match self {
             Self::Name(name) => {
-                name.eq_ignore_ascii_case("localhost") || name.parse() == Ok(Ipv4Addr::LOCALHOST)
+                // There is no other way to write the address: no short form, no leading zero.
+                *name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")
             }
             Self::V6(address) => *address == Ipv6Addr::LOCALHOST,
         }
@@ -122,13 +124,20 @@ fn parse_port(text: &str) -> Option<u16> {
 
 fn is_name(name: &str) -> bool {
     const LONGEST: usize = 253;
-    name.len() <= LONGEST
-        && name.split('.').all(|label| {
-            !label.is_empty()
-                && label
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-        })
+    // As if a dot came before: two dots in a row have an empty label between them.
+    let mut last = b'.';
+    for byte in name.bytes() {
+        let is_fine = match byte {
+            b'.' => last != b'.',
+            b'-' | b'_' => true,
+            _ => byte.is_ascii_alphanumeric(),
+        };
+        if !is_fine {
+            return false;
+        }
+        last = byte;
+    }
+    last != b'.' && name.len() <= LONGEST
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt;
 use ::http::header::ACCEPT;
 use ::http::{HeaderMap, HeaderValue, Method};
 
+use super::fields::{Field, Fields};
 use super::outline::write_media;
 use super::status::Refusal;
 use super::{EVENT_STREAM, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
@@ -23,19 +24,22 @@ impl SessionId {
         HeaderValue::from_str(text).ok().and_then(Self::from_value)
     }
 
-    /// The session that a request, or the answer to a handshake, names.
+    /// The session that the answer to a handshake names.
     ///
     /// # Errors
     /// When it names several or what it names is no id: 400.
     pub fn find(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
-        let mut values = headers.get_all(MCP_SESSION_ID).iter();
-        match (values.next(), values.next()) {
-            (None, _) => Ok(None),
-            (Some(value), None) => match Self::from_value(value.clone()) {
+        Self::read(Field::of(headers.get_all(MCP_SESSION_ID)))
+    }
+
+    pub(super) fn read(field: Field<'_>) -> Result<Option<Self>, Refusal> {
+        match field {
+            Field::Absent => Ok(None),
+            Field::Once(value) => match Self::from_value(value.clone()) {
                 Some(id) => Ok(Some(id)),
                 None => Err(Refusal::SessionMalformed),
             },
-            (Some(_), Some(_)) => Err(Refusal::SessionMalformed),
+            Field::Repeated(_) => Err(Refusal::SessionMalformed),
         }
     }
 
@@ -73,20 +77,18 @@ impl fmt::Debug for SessionId {
 /// # Errors
 /// When the header is there and names no legacy revision, or is given twice: 400.
 pub fn legacy_revision(
-    headers: &HeaderMap,
+    fields: &Fields<'_>,
     negotiated: Option<Revision>,
 ) -> Result<Revision, Refusal> {
-    let mut values = headers.get_all(MCP_PROTOCOL_VERSION).iter();
-    let Some(value) = values.next() else {
-        return Ok(negotiated.unwrap_or(Revision::V2025_03_26));
+    let (value, is_repeated) = match fields.revision {
+        Field::Absent => return Ok(negotiated.unwrap_or(Revision::V2025_03_26)),
+        Field::Once(value) => (value, false),
+        Field::Repeated(value) => (value, true),
     };
-    let text = String::from_utf8_lossy(value.as_bytes());
-    let text = text.trim_matches([' ', '\t']);
+    let text = String::from_utf8_lossy(value.as_bytes().trim_ascii());
     match text.parse::<Revision>() {
-        Ok(named) if !named.is_modern() && values.next().is_none() => {
-            Ok(negotiated.unwrap_or(named))
-        }
-        _ => Err(Refusal::Revision(text.to_owned())),
+        Ok(named) if !named.is_modern() && !is_repeated => Ok(negotiated.unwrap_or(named)),
+        _ => Err(Refusal::Revision(text.into_owned())),
     }
 }
 
@@ -133,7 +135,7 @@ mod tests {
         use Revision::{V2025_03_26, V2025_06_18, V2025_11_25};
         fn check(values: &[&str], negotiated: Option<Revision>, expected: Option<Revision>) {
             let headers = map(&MCP_PROTOCOL_VERSION, values);
-            let found = legacy_revision(&headers, negotiated);
+            let found = legacy_revision(&Fields::read(&headers), negotiated);
             assert_eq!(found.ok(), expected, "{values:?}");
         }
         check(&[], None, Some(V2025_03_26));
@@ -192,7 +194,7 @@ mod tests {
             let found: Vec<_> = headers.keys().collect();
             assert_eq!(found.len(), expected.len(), "{found:?}");
             assert!(expected.iter().all(|name| headers.contains_key(*name)));
-            assert!(crate::http::check_accept(method, &headers).is_ok());
+            assert!(crate::http::check_accept(method, &Fields::read(&headers)).is_ok());
         }
         let all = [&CONTENT_TYPE, &ACCEPT, &MCP_SESSION_ID, &MCP_PROTOCOL_VERSION];
         check(&Method::POST, None, &all[..2]);

@@ -3,6 +3,7 @@
 use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::{HeaderMap, Method};
 
+use super::fields::{Field, Fields};
 use super::status::Refusal;
 use super::{EVENT_STREAM, JSON};
 
@@ -19,10 +20,11 @@ impl Media {
     /// Reads `Content-Type`, whatever its parameters. `None` when it is absent, given twice, or
     /// something that no message travels in.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
-        let mut values = headers.get_all(CONTENT_TYPE).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return None;
-        };
+        Self::read(Field::of(headers.get_all(CONTENT_TYPE)))
+    }
+
+    fn read(field: Field<'_>) -> Option<Self> {
+        let Field::Once(value) = field else { return None };
         if value.as_bytes() == JSON.as_bytes() {
             return Some(Self::Json);
         }
@@ -48,11 +50,11 @@ impl Media {
 ///
 /// # Errors
 /// When it does not: 415.
-pub fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    if Media::of(headers) == Some(Media::Json) {
+pub fn check_content_type(fields: &Fields<'_>) -> Result<(), Refusal> {
+    if Media::read(fields.content_type) == Some(Media::Json) {
         return Ok(());
     }
-    let seen = headers.get(CONTENT_TYPE);
+    let seen = fields.content_type.first();
     Err(Refusal::ContentType(
         seen.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
     ))
@@ -65,8 +67,8 @@ pub fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// When it does not: 406.
-pub fn check_accept(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
-    if has_usual_accept(headers) {
+pub fn check_accept(method: &Method, fields: &Fields<'_>) -> Result<(), Refusal> {
+    if is_usual(fields.accept) {
         return Ok(());
     }
     let needed: &[Media] = match *method {
@@ -74,19 +76,17 @@ pub fn check_accept(method: &Method, headers: &HeaderMap) -> Result<(), Refusal>
         Method::GET => &[Media::EventStream],
         _ => &[],
     };
-    match needed.iter().find(|media| !is_accepted(**media, headers)) {
+    match needed.iter().find(|media| !is_accepted(**media, fields.all)) {
         Some(media) => Err(Refusal::Accept(*media)),
         None => Ok(()),
     }
 }
 
 /// Whether it is what clients write who take both.
-fn has_usual_accept(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(ACCEPT).iter();
-    let value = values.next().filter(|_| values.next().is_none());
+fn is_usual(accept: Field<'_>) -> bool {
     let usual: [&[u8]; 2] =
         [b"application/json, text/event-stream", b"text/event-stream, application/json"];
-    value.is_some_and(|value| usual.contains(&value.as_bytes()))
+    matches!(accept, Field::Once(value) if usual.contains(&value.as_bytes()))
 }
 
 /// What may stand around the parts of a header. Other white space belongs to them.
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn content_types() {
         fn check(values: &[&str], accepted: bool) {
-            let outcome = check_content_type(&headers(&CONTENT_TYPE, values));
+            let outcome = check_content_type(&Fields::read(&headers(&CONTENT_TYPE, values)));
             assert_eq!(outcome.is_ok(), accepted, "{values:?}");
         }
         check(&["application/json"], true);
@@ -174,6 +174,7 @@ mod tests {
     fn what_a_client_takes() {
         fn check(values: &[&str], post: bool, get: bool) {
             let headers = headers(&ACCEPT, values);
+            let headers = Fields::read(&headers);
             assert_eq!(check_accept(&Method::POST, &headers).is_ok(), post, "POST {values:?}");
             assert_eq!(check_accept(&Method::GET, &headers).is_ok(), get, "GET {values:?}");
             assert!(check_accept(&Method::DELETE, &headers).is_ok());
@@ -204,9 +205,12 @@ mod tests {
     #[test]
     fn blanks_beyond_ascii_are_not_an_empty_accept() {
         for odd in ["\u{a0}", "\u{3000}, \u{a0}"] {
-            assert!(check_accept(&Method::GET, &headers(&ACCEPT, &[odd])).is_err(), "{odd:?}");
+            assert!(
+                check_accept(&Method::GET, &Fields::read(&headers(&ACCEPT, &[odd]))).is_err(),
+                "{odd:?}"
+            );
         }
-        assert!(check_accept(&Method::GET, &headers(&ACCEPT, &[" ,\t"])).is_ok());
+        assert!(check_accept(&Method::GET, &Fields::read(&headers(&ACCEPT, &[" ,\t"]))).is_ok());
     }
 
     #[test]

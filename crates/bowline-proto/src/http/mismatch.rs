@@ -94,7 +94,7 @@ impl fmt::Display for HeaderMismatch {
 
 impl std::error::Error for HeaderMismatch {}
 
-/// The one value of a header.
+/// The one value of a header, looked up in all of them.
 pub(super) fn only<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,

@@ -4,9 +4,10 @@
 use std::fmt;
 
 use ::http::header::{ACCEPT, CONTENT_TYPE};
-use ::http::{HeaderMap, HeaderName, HeaderValue};
+use ::http::{HeaderMap, HeaderValue};
 
-use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, only, same};
+use super::fields::{Field, Fields};
+use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, same};
 use super::sentinel::{decode_value, encode_value, is_plain, read_plain};
 use super::{JSON, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, quote};
 
@@ -53,16 +54,16 @@ impl Outline<'_> {
     ///
     /// # Errors
     /// When a header is missing, given twice, unreadable, or says something else.
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), HeaderMismatch> {
-        check_plain(headers, &MCP_PROTOCOL_VERSION, self.revision)
+    pub fn check(&self, fields: &Fields<'_>) -> Result<(), HeaderMismatch> {
+        check_plain(fields.revision, self.revision)
             .map_err(|problem| HeaderMismatch::new("MCP-Protocol-Version", problem))?;
-        check_plain(headers, &MCP_METHOD, self.method)
+        check_plain(fields.method, self.method)
             .map_err(|problem| HeaderMismatch::new("Mcp-Method", problem))?;
-        self.check_name(headers).map_err(|problem| HeaderMismatch::new("Mcp-Name", problem))
+        self.check_name(fields.name).map_err(|problem| HeaderMismatch::new("Mcp-Name", problem))
     }
 
-    fn check_name(&self, headers: &HeaderMap) -> Result<(), HeaderProblem> {
-        let value = only(headers, &MCP_NAME)?;
+    fn check_name(&self, field: Field<'_>) -> Result<(), HeaderProblem> {
+        let value = only(field)?;
         let Some(source) = name_source(self.method) else {
             return Ok(());
         };
@@ -120,8 +121,16 @@ fn plain(text: &str) -> Result<HeaderValue, Unsendable> {
     value.flatten().ok_or_else(|| Unsendable(text.to_owned()))
 }
 
-fn check_plain(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), HeaderProblem> {
-    let Some(value) = only(headers, name)? else {
+fn only(field: Field<'_>) -> Result<Option<&HeaderValue>, HeaderProblem> {
+    match field {
+        Field::Repeated(_) => Err(HeaderProblem::Repeated),
+        Field::Absent => Ok(None),
+        Field::Once(value) => Ok(Some(value)),
+    }
+}
+
+fn check_plain(field: Field<'_>, body: &str) -> Result<(), HeaderProblem> {
+    let Some(value) = only(field)? else {
         return Err(HeaderProblem::Missing { body: body.to_owned() });
     };
     let said = read_plain(value).map_err(|reason| malformed(value, reason))?;
@@ -130,6 +139,8 @@ fn check_plain(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    use ::http::HeaderName;
+
     use super::*;
     use crate::error::ErrorCode;
 
@@ -160,7 +171,7 @@ mod tests {
     }
 
     fn check_all(outline: Outline<'_>, lines: &[(&str, &str)], error: &str) {
-        let found = outline.check(&map(lines)).err().map(|mismatch| {
+        let found = outline.check(&Fields::read(&map(lines))).err().map(|mismatch| {
             let object = mismatch.to_error_object();
             assert_eq!(object.code, ErrorCode::HEADER_MISMATCH);
             object.message
@@ -253,9 +264,10 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             outline.write(&mut headers).unwrap();
-            outline.check(&headers).unwrap();
-            crate::http::check_content_type(&headers).unwrap();
-            crate::http::check_accept(&::http::Method::POST, &headers).unwrap();
+            let fields = Fields::read(&headers);
+            outline.check(&fields).unwrap();
+            crate::http::check_content_type(&fields).unwrap();
+            crate::http::check_accept(&::http::Method::POST, &fields).unwrap();
             let named = name_source(outline.method).is_some() && outline.name.is_some();
             assert_eq!(headers.contains_key(MCP_NAME), named);
         }

@@ -47,7 +47,7 @@ pub fn decode_value(value: &HeaderValue) -> Result<Cow<'_, str>, DecodeError> {
 /// The text of a header value that is never encoded, without the blanks around it.
 pub(super) fn read_plain(value: &HeaderValue) -> Result<&str, DecodeError> {
     let text = value.to_str().map_err(|_| DecodeError::NotAscii)?;
-    Ok(text.trim_matches([' ', '\t']))
+    Ok(text.trim_ascii())
 }
 
 /// Whether `text` may stand in a header as it is.

@@ -1,11 +1,15 @@
 //! Who is let in, and as whom: before anything of a request is read but its head.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
+use bowline_proto::http::{Denied, Fields};
+use bowline_proto::revision::Revision;
 use bowline_proto::wire::{Id, Request};
 use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
@@ -13,27 +17,57 @@ use super::service::{HttpService, Stopped};
 use crate::server::scopes;
 use crate::{Caller, Principal, clock};
 
-/// Left in a request whose sender is known. Nobody else can leave one.
-#[derive(Clone)]
-struct Admitted(Principal);
+/// The head of a request that was let in.
+pub(super) struct Head<'a> {
+    pub(super) parts: &'a Parts,
+    pub(super) fields: &'a Fields<'a>,
+    /// Who sends it, where that is known.
+    pub(super) principal: Option<Principal>,
+}
+
+/// What `Host` said when a connection was let in first. Clients say the same in every request.
+pub(super) type KnownHost = OnceLock<Box<[u8]>>;
+
+impl Head<'_> {
+    /// A client of which nothing is known but who it is.
+    pub(super) fn stranger(&self, revision: Revision) -> Caller {
+        Caller { principal: self.principal.clone(), ..Caller::unknown(revision) }
+    }
+}
 
 impl HttpService {
-    /// Finds out who sends a request.
-    ///
-    /// # Errors
-    /// The answer, if it is not let in.
-    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<(), Reply> {
-        if let Some(principal) = self.authenticate(parts).await? {
-            parts.extensions.insert(Admitted(principal));
+    /// Whether a request may reach us at all.
+    pub(super) fn let_in(
+        &self,
+        parts: &Parts,
+        fields: &Fields<'_>,
+        known: Option<&KnownHost>,
+    ) -> Result<(), Denied> {
+        let authority = parts.uri.authority().map(Authority::as_str);
+        let host = fields.host_alone().filter(|_| authority.is_none());
+        if let (Some(host), Some(known)) = (host, known.and_then(OnceLock::get))
+            && *host == **known
+        {
+            return Ok(());
+        }
+        self.inner.access.check(authority, fields)?;
+        if let (Some(host), Some(known)) = (host, known) {
+            // Only the first is kept.
+            let _ = known.set(host.into());
         }
         Ok(())
     }
 
+    /// Finds out who sends a request.
+    ///
+    /// # Errors
+    /// The answer, if it is not let in.
     #[cfg(feature = "auth")]
-    async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
+    pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
         match &self.inner.guard {
             None => Ok(self.identified(parts)),
-            Some(guard) => match guard.check(parts).await {
+            // In a box: what a guard needs is no burden to services without one.
+            Some(guard) => match Box::pin(guard.check(parts)).await {
                 Ok(identity) => Ok(Some(identity.into())),
                 Err(denial) => Err(denied(None, denial)),
             },
@@ -41,18 +75,12 @@ impl HttpService {
     }
 
     #[cfg(not(feature = "auth"))]
-    async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
+    pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
         Ok(self.identified(parts))
     }
 
     fn identified(&self, parts: &Parts) -> Option<Principal> {
         self.inner.identify.as_ref().and_then(|identify| identify(parts))
-    }
-
-    /// Who sends a request that was let in.
-    #[expect(clippy::unused_self, reason = "only a service lets requests in")]
-    pub(super) fn principal(&self, parts: &Parts) -> Option<Principal> {
-        parts.extensions.get::<Admitted>().map(|admitted| admitted.0.clone())
     }
 
     /// The answer to a request whose caller may not do what it asks for: 403, with everything that

@@ -4,14 +4,13 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::http::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, SessionId};
 use bowline_proto::method::{Method, Ping};
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Claim, Class, Facts, Kind, Transport, classify};
 use bowline_proto::wire::{BatchError, Message, ParseError, Request, parse_batch};
 use http::StatusCode;
-use http::request::Parts;
 
+use super::admit::Head;
 use super::reply::{self, Reply};
 use super::service::HttpService;
 use super::sessions::HttpSession;
@@ -22,19 +21,19 @@ use crate::{Caller, Outcome};
 impl HttpService {
     /// Takes in an array of messages, which only 2025-03-26 has. The answers come back as an array;
     /// handlers cannot ask the client anything meanwhile.
-    pub(super) async fn post_batch(&self, parts: &Parts, frame: &[u8]) -> Reply {
+    pub(super) async fn post_batch(&self, head: &Head<'_>, frame: &[u8]) -> Reply {
         let bad = |error: &ErrorObject| reply::error(StatusCode::BAD_REQUEST, None, error);
-        let session = match SessionId::find(&parts.headers) {
+        let session = match head.fields.session_id() {
             Err(refusal) => return reply::refusal(&refusal),
             Ok(None) => None,
-            Ok(Some(id)) => match self.session(parts, Some(&id)) {
+            Ok(Some(id)) => match self.session(head, Some(&id)) {
                 Ok(session) => Some(session),
                 Err(refusal) => return reply::refusal(&refusal),
             },
         };
         let allowed = match &session {
             Some(session) => session.lock().lifecycle.handle_batch(),
-            None => self.allow_batched(parts, None),
+            None => self.allow_batched(head, None),
         };
         if let Err(error) = allowed {
             return bad(&error);
@@ -48,13 +47,13 @@ impl HttpService {
             }
         };
         for message in &messages {
-            if let Err(error) = self.allow_batched(parts, Some(message)) {
+            if let Err(error) = self.allow_batched(head, Some(message)) {
                 return bad(&error);
             }
         }
         let caller = match &session {
-            Some(session) => session.caller.now(self.principal(parts)),
-            None => Arc::new(self.stranger(parts, Revision::V2025_03_26)),
+            Some(session) => session.caller.now(head.principal.clone()),
+            None => Arc::new(head.stranger(Revision::V2025_03_26)),
         };
         match self.turn_away_any(&messages, &caller) {
             Some(reply) => reply,
@@ -80,7 +79,7 @@ impl HttpService {
     /// Whether a message may come in an array; without one, whether any may.
     fn allow_batched(
         &self,
-        parts: &Parts,
+        head: &Head<'_>,
         message: Option<&Message<'_>>,
     ) -> Result<(), ErrorObject> {
         let (kind, claim) = match message {
@@ -93,14 +92,14 @@ impl HttpService {
             }
             Some(Message::Response(_) | Message::Fault(_)) => (Kind::Answer, Claim::default()),
         };
-        let header = parts.headers.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str());
+        let header = head.fields.revision().map(|value| value.to_str());
         let facts = Facts {
             transport: Transport::Http,
             kind,
             claim,
             in_batch: true,
             header: header.map(|text| text.unwrap_or("?")),
-            has_session_id: parts.headers.contains_key(MCP_SESSION_ID),
+            has_session_id: head.fields.has_session_id(),
         };
         match classify(&self.rules(), &facts) {
             Class::LegacySession | Class::LegacyStateless(Revision::V2025_03_26) => Ok(()),

@@ -31,8 +31,8 @@ impl Body {
         Self(Kind::Bytes(Some(bytes.into())))
     }
 
-    pub(super) fn stream(source: impl Source + 'static) -> Self {
-        Self(Kind::Stream(Box::new(source)))
+    pub(super) fn stream(source: Box<dyn Source>) -> Self {
+        Self(Kind::Stream(source))
     }
 }
 

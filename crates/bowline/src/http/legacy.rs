@@ -3,7 +3,6 @@
 //! A client that goes away does not cancel: a handler that is not done at once becomes a task of
 //! the service, and what it says waits in the session's replay buffer for the client to come back.
 
-use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
@@ -18,21 +17,20 @@ use bowline_proto::revision::Revision;
 use bowline_proto::session::{BeginError, Heard, Lifecycle, ResumeError, Sessions, StreamId};
 use bowline_proto::wire::{Message, Request};
 use http::StatusCode;
-use http::request::Parts;
 
+use super::admit::Head;
 use super::live::{Ended, Live, Pump, Standalone};
 use super::modern::After;
 use super::reply::{self, Reply};
 use super::service::{HttpService, Stopped};
 use super::sessions::{HttpSession, Work};
-use super::stream::{self, Ticker, encode_event};
+use super::stream::{self, Ticker, encode_event, poll_once};
 use crate::server::{Call, Outbox, Started, dispatch, legacy};
 use crate::{Answer, Caller, Outcome};
 
 impl HttpService {
     /// Opens a session.
-    pub(super) fn initialize(&self, parts: &Parts, request: &Request<'_>) -> Reply {
-        let principal = self.principal(parts);
+    pub(super) fn initialize(&self, head: &Head<'_>, request: &Request<'_>) -> Reply {
         let mut lifecycle = Lifecycle::new(self.inner.core.offer);
         let sink = self.inner.core.registry.bus().attach();
         let initialized = legacy::initialize(
@@ -40,7 +38,7 @@ impl HttpService {
             &mut lifecycle,
             &sink,
             request.params.raw(),
-            principal,
+            head.principal.clone(),
         );
         let (caller, mut answer) = match initialized {
             Ok(initialized) => initialized,
@@ -70,31 +68,30 @@ impl HttpService {
     /// The session that a request names, in the revision it may speak.
     pub(super) fn session(
         &self,
-        parts: &Parts,
+        head: &Head<'_>,
         id: Option<&SessionId>,
     ) -> Result<Arc<HttpSession>, Refusal> {
         let id = id.ok_or(Refusal::SessionMissing)?;
-        let principal = self.principal(parts);
         let session =
-            self.inner.sessions.find(id, principal.as_ref()).ok_or(Refusal::SessionUnknown)?;
-        legacy_revision(&parts.headers, Some(session.caller.revision))?;
+            self.inner.sessions.find(id, head.principal.as_ref()).ok_or(Refusal::SessionUnknown)?;
+        legacy_revision(head.fields, Some(session.caller.revision))?;
         Ok(session)
     }
 
     /// Takes in one message of a session.
     pub(super) async fn post_legacy(
         &self,
-        parts: &Parts,
+        head: &Head<'_>,
         id: Option<SessionId>,
         message: &Message<'_>,
     ) -> Reply {
-        let session = match self.session(parts, id.as_ref()) {
+        let session = match self.session(head, id.as_ref()) {
             Ok(session) => session,
             Err(refusal) => return reply::refusal(&refusal),
         };
         match message {
             Message::Request(request) => {
-                let caller = session.caller.now(self.principal(parts));
+                let caller = session.caller.now(head.principal.clone());
                 self.serve_session(&session, request, caller).await
             }
             Message::Notification(told) => {
@@ -144,19 +141,16 @@ impl HttpService {
             session: Some(&session.session),
             headers: None,
         });
-        let running = match started {
+        let mut running = match started {
             Started::Done(outcome) => return done(outcome, RaisedBy::Dispatch),
             Started::Running(running) => running,
         };
         let call = Arc::clone(running.call());
-        let mut work = stream::Work::new(running);
-        let polled = poll_fn(|cx| Poll::Ready(work.poll(cx))).await;
-        if let Poll::Ready(outcome) = polled {
-            if outbox.is_empty() {
-                return done(outcome, RaisedBy::Handler);
-            }
-            work = stream::Work::Done(Some(outcome));
-        }
+        let work = match poll_once(&mut running).await {
+            Poll::Ready(outcome) if outbox.is_empty() => return done(outcome, RaisedBy::Handler),
+            Poll::Ready(outcome) => stream::Work::Done(Some(outcome)),
+            Poll::Pending => stream::Work::new(running),
+        };
         match self.stream_session(session, &call, work) {
             Ok(reply) => reply,
             Err(error) => done(Err(error), RaisedBy::Dispatch),
@@ -197,40 +191,35 @@ impl HttpService {
     /// Serves a legacy request without a session.
     pub(super) async fn serve_stateless(
         &self,
-        parts: &Parts,
+        head: &Head<'_>,
         request: &Request<'_>,
         revision: Revision,
     ) -> Reply {
         // Given twice, a proxy might have read the other one.
-        if let Err(refusal) = legacy_revision(&parts.headers, None) {
+        if let Err(refusal) = legacy_revision(head.fields, None) {
             return reply::refusal(&refusal);
         }
-        let caller = Arc::new(self.stranger(parts, revision));
+        let caller = Arc::new(head.stranger(revision));
         if let Some(reply) = self.turn_away(request, &caller) {
             return reply;
         }
         self.answer_alone(request, caller, revision, None).await
     }
 
-    /// A client of which nothing is known but who it is.
-    pub(super) fn stranger(&self, parts: &Parts, revision: Revision) -> Caller {
-        Caller { principal: self.principal(parts), ..Caller::unknown(revision) }
-    }
-
     /// The stream of a session that belongs to no request, or one that is resumed.
-    pub(super) fn get_legacy(&self, parts: &Parts) -> Reply {
-        match self.try_get_legacy(parts) {
+    pub(super) fn get_legacy(&self, head: &Head<'_>) -> Reply {
+        match self.try_get_legacy(head) {
             Ok(reply) => reply,
             Err(refusal) => reply::refusal(&refusal),
         }
     }
 
-    fn try_get_legacy(&self, parts: &Parts) -> Result<Reply, Refusal> {
-        check_accept(&parts.method, &parts.headers)?;
-        let id = SessionId::find(&parts.headers)?;
-        let session = self.session(parts, id.as_ref())?;
-        let last = parts.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
-        let stopped = self.stopped_for(self.principal(parts).as_ref());
+    fn try_get_legacy(&self, head: &Head<'_>) -> Result<Reply, Refusal> {
+        check_accept(&head.parts.method, head.fields)?;
+        let id = head.fields.session_id()?;
+        let session = self.session(head, id.as_ref())?;
+        let last = head.fields.headers().get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+        let stopped = self.stopped_for(head.principal.as_ref());
         if let Some(last) = last {
             return Ok(self.resume(&session, last, stopped));
         }
@@ -282,12 +271,11 @@ impl HttpService {
     }
 
     /// Ends a session.
-    pub(super) fn delete_legacy(&self, parts: &Parts) -> Reply {
-        let principal = self.principal(parts);
-        match SessionId::find(&parts.headers) {
+    pub(super) fn delete_legacy(&self, head: &Head<'_>) -> Reply {
+        match head.fields.session_id() {
             Err(refusal) => reply::refusal(&refusal),
             Ok(None) => reply::refusal(&Refusal::SessionMissing),
-            Ok(Some(id)) if self.inner.sessions.close(&id, principal.as_ref()) => {
+            Ok(Some(id)) if self.inner.sessions.close(&id, head.principal.as_ref()) => {
                 reply::status(StatusCode::NO_CONTENT)
             }
             Ok(Some(_)) => reply::refusal(&Refusal::SessionUnknown),

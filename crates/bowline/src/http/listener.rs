@@ -1,6 +1,5 @@
 //! Sockets: accepting, bounding and ending connections.
 
-use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::options::{Http, HttpLimits};
-use super::patience::Patience;
+use super::patience::Visitor;
 use super::service::HttpService;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
@@ -186,32 +185,29 @@ where
 {
     let limits = &service.inner.limits;
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
-        .max_buf_size(limits.head_length.max(8 << 10))
-        .keep_alive(!is_late);
+    builder.http1().max_buf_size(limits.head_length.max(8 << 10)).keep_alive(!is_late);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(limits.head_length).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.keep_alive)
         .keep_alive_timeout(limits.keep_alive);
-    let stream = TokioIo::new(Patience::new(stream, limits.head));
     let mut stopped = Rarely::new(service.stopped());
-    // Not the service itself: its futures are in boxes, one for each request.
-    let answer = service_fn(move |request| {
-        let service = service.clone();
-        async move { Ok::<_, Infallible>(service.handle(request).await) }
-    });
-    let connection = builder.serve_connection(stream, answer);
+    let visitor = Arc::new(Visitor::new(service));
+    let mut lost = Rarely::new(Arc::clone(&visitor).lost());
+    let answer = service_fn(move |request| Arc::clone(&visitor).serve(request));
+    let connection = builder.serve_connection(TokioIo::new(stream), answer);
     let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = &mut stopped, if !is_late => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut is_told = is_late;
+    let ended = loop {
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => break ended,
+            () = &mut stopped, if !is_told => {
+                is_told = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = &mut lost => return tracing::debug!("a connection waited too long for a request"),
         }
     };
     if let Err(error) = ended {

@@ -19,10 +19,11 @@ use bowline_proto::wire::{Id, Request};
 use bytes::Bytes;
 use http::HeaderMap;
 
+use super::admit::Head;
 use super::body::Source;
 use super::reply::{self, Reply};
 use super::service::{HttpService, Slot, Stopped};
-use super::stream::{Streaming, Ticker, Work, encode_event};
+use super::stream::{Streaming, Ticker, Work, encode_event, poll_once};
 use crate::Principal;
 use crate::server::{Caller, Core, Outbox, Sink, Started, dispatch, legacy, listen};
 
@@ -30,10 +31,9 @@ impl HttpService {
     /// Serves a modern request.
     pub(super) async fn serve_modern(
         &self,
-        headers: &HeaderMap,
+        head: &Head<'_>,
         request: &Request<'_>,
         revision: Revision,
-        principal: Option<Principal>,
     ) -> Reply {
         let refused = |error: &ErrorObject| {
             let status = error_status(Era::Modern, error.code, RaisedBy::Dispatch);
@@ -45,13 +45,14 @@ impl HttpService {
         };
         let outline =
             Outline { revision: revision.as_str(), method: &request.method, name: name.as_deref() };
-        if let Err(mismatch) = outline.check(headers) {
+        if let Err(mismatch) = outline.check(head.fields) {
             return refused(&mismatch.to_error_object());
         }
-        let caller = match self.inner.callers.caller(revision, &request.params, principal) {
-            Ok(caller) => caller,
-            Err(error) => return refused(&error),
-        };
+        let caller =
+            match self.inner.callers.caller(revision, &request.params, head.principal.clone()) {
+                Ok(caller) => caller,
+                Err(error) => return refused(&error),
+            };
         if let Some(reply) = self.turn_away(request, &caller) {
             return reply;
         }
@@ -61,7 +62,7 @@ impl HttpService {
                 Err(error) => refused(&error),
             };
         }
-        self.answer_alone(request, caller, revision, Some(headers)).await
+        self.answer_alone(request, caller, revision, Some(head.fields.headers())).await
     }
 
     /// Serves a request that belongs to no session, by the task that read it.
@@ -81,14 +82,20 @@ impl HttpService {
             session: None,
             headers,
         });
-        match started {
-            Started::Done(outcome) => {
-                reply::outcome(&self.inner.core, &request.id, revision, outcome, RaisedBy::Dispatch)
-            }
-            Started::Running(running) => {
-                self.run_alone(request.id.clone(), revision, outbox, Work::new(running)).await
-            }
-        }
+        let done = |outcome, raised_by| {
+            reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
+        };
+        let mut running = match started {
+            Started::Done(outcome) => return done(outcome, RaisedBy::Dispatch),
+            Started::Running(running) => running,
+        };
+        let work = match poll_once(&mut running).await {
+            Poll::Ready(outcome) if outbox.is_empty() => return done(outcome, RaisedBy::Handler),
+            Poll::Ready(outcome) => Work::Done(Some(outcome)),
+            Poll::Pending => Work::new(running),
+        };
+        // In a box, so that the many that are done by now do not carry room for it around.
+        Box::pin(self.run_alone(request.id.clone(), revision, outbox, work)).await
     }
 
     async fn run_alone(

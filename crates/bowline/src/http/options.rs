@@ -48,8 +48,8 @@ pub struct HttpLimits {
     pub body: usize,
     /// How long a body may pause while it is sent: 30 seconds. All of it may take ten times that.
     pub body_idle: Duration,
-    /// How long the head of a request may take, and the first bytes of a connection, and the
-    /// handshake of `https`: 10 seconds.
+    /// How long a connection may wait for the head of a request, the first or the next one, and
+    /// how long the handshake of `https` may take: 10 seconds. HTTP/2 only waits for the first.
     pub head: Duration,
     /// The longest head of a request, in bytes: 64 KiB.
     pub head_length: usize,

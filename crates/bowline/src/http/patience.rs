@@ -1,81 +1,124 @@
-//! The first bytes of a connection, within bounded time.
+//! How long a connection may wait for a request.
 //!
-//! Whether a connection is HTTP/1.1 or HTTP/2 shows in its first 24 bytes. Nobody else watches the
-//! clock until they are there: without this, a client that sends nothing keeps its place for ever.
+//! A client that sends nothing, or a head byte by byte, must not keep its place for ever. One timer
+//! for each connection sees to that, and no request pays for setting it back: when it goes off, it
+//! looks how long the connection has been waiting, and sleeps for what is left.
 
-use std::io;
+use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Sleep;
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Instant;
 
-/// As long as what opens an HTTP/2 connection.
-const OPENING: usize = 24;
+use super::admit::KnownHost;
+use super::body::Body;
+use super::service::HttpService;
+use crate::clock;
 
-/// A stream that fails unless its first bytes come in time.
-pub(super) struct Patience<S> {
-    stream: S,
-    /// How many bytes are missing, and when they must be there.
-    missing: Option<(usize, Pin<Box<Sleep>>)>,
+/// Instead of a time: a request is served.
+const SERVING: u64 = u64::MAX;
+
+/// A connection: whom it talks to, and since when it waits for a request.
+pub(super) struct Visitor {
+    service: HttpService,
+    host: KnownHost,
+    opened: Instant,
+    /// Milliseconds from `opened` to when it began to wait for the head of a request, or
+    /// [`SERVING`].
+    waiting: AtomicU64,
 }
 
-impl<S> Patience<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, missing: Some((OPENING, Box::pin(tokio::time::sleep(patience)))) }
+impl Visitor {
+    pub(super) fn new(service: HttpService) -> Self {
+        let (host, waiting) = (KnownHost::new(), AtomicU64::new(0));
+        Self { service, host, opened: clock::now(), waiting }
     }
-}
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut this.stream).poll_read(cx, buffer);
-        let Some((missing, late)) = &mut this.missing else { return polled };
-        let read = buffer.filled().len() - before;
-        if read >= *missing {
-            this.missing = None;
-            return polled;
+    /// Answers one request, whose head is there.
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Sent>, Infallible> {
+        let (parts, body) = request.into_parts();
+        let serving = Serving::new(self, parts.version);
+        let visitor = &serving.visitor;
+        let reply = visitor.service.answer(&parts, body, Some(&visitor.host)).await;
+        Ok(reply.into_response(parts.headers, |body| Sent { body, _serving: serving }))
+    }
+
+    /// Ready when the connection has waited too long.
+    pub(super) async fn lost(self: Arc<Self>) {
+        let limit = self.service.inner.limits.head;
+        let mut end = self.opened + limit;
+        loop {
+            tokio::time::sleep_until(end).await;
+            let now = clock::now();
+            let since = match self.waiting.load(Ordering::Acquire) {
+                SERVING => now,
+                since => self.opened + Duration::from_millis(since),
+            };
+            end = since + limit;
+            if end <= now {
+                return;
+            }
         }
-        *missing -= read;
-        match polled {
-            Poll::Pending => late.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into())),
-            Poll::Ready(_) => polled,
+    }
+}
+
+/// A request that is served: until the last of its answer is taken, its connection does not wait.
+struct Serving {
+    visitor: Arc<Visitor>,
+    is_alone: bool,
+}
+
+impl Serving {
+    fn new(visitor: Arc<Visitor>, version: Version) -> Self {
+        visitor.waiting.store(SERVING, Ordering::Release);
+        Self { visitor, is_alone: version < Version::HTTP_2 }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // HTTP/2 serves many requests at a time, and asks idle clients now and again whether they
+        // are alive: after the first request, such a connection never waits.
+        if self.is_alone {
+            let since = self.visitor.opened.elapsed().as_millis();
+            let since = u64::try_from(since).unwrap_or(SERVING);
+            self.visitor.waiting.store(since, Ordering::Release);
         }
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
-    fn poll_write(
-        self: Pin<&mut Self>,
+/// The body of a response. When it is dropped, its request is served.
+pub(super) struct Sent {
+    body: Body,
+    _serving: Serving,
+}
+
+impl http_body::Body for Sent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, slices)
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -1,41 +1,96 @@
-//! Responses: JSON, refusals, streams.
+//! Replies: JSON, refusals, streams.
 
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::http::{EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status};
 use bowline_proto::revision::{Revision, adapt_error};
 use bowline_proto::wire::{Id, encode_error, encode_fault};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 
 use super::body::{Body, Source};
 use crate::Outcome;
 use crate::server::Core;
 
-pub(super) type Reply = Response<Body>;
+/// What a request is answered with. It passes through many hands, and is a quarter of the size of
+/// the response that becomes of it in the end.
+pub(super) struct Reply {
+    status: StatusCode,
+    content: Content,
+    /// Besides those of the content.
+    headers: Option<Box<HeaderMap>>,
+}
+
+enum Content {
+    Empty,
+    Json(Vec<u8>),
+    Stream(Box<dyn Source>),
+}
+
+impl Reply {
+    fn new(status: StatusCode, content: Content) -> Self {
+        Self { status, content, headers: None }
+    }
+
+    /// The headers besides those of the content.
+    pub(super) fn headers_mut(&mut self) -> &mut HeaderMap {
+        self.headers.get_or_insert_default()
+    }
+
+    /// The response, with whatever `wrap` makes of its body. `used` are the headers of the request:
+    /// their room is used again, here and by `hyper` for the next request.
+    pub(super) fn into_response<B>(
+        self,
+        used: HeaderMap,
+        wrap: impl FnOnce(Body) -> B,
+    ) -> Response<B> {
+        let mut headers = match self.headers {
+            Some(headers) => *headers,
+            None => emptied(used),
+        };
+        let body = match self.content {
+            Content::Empty => Body::empty(),
+            Content::Json(bytes) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+                Body::bytes(bytes)
+            }
+            Content::Stream(source) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+                headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+                Body::stream(source)
+            }
+        };
+        let mut response = Response::new(wrap(body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+/// The room of headers that are done with, unless there were unusually many of them: an idle
+/// connection keeps it.
+fn emptied(mut headers: HeaderMap) -> HeaderMap {
+    const USUAL: usize = 64;
+    if headers.capacity() > USUAL {
+        return HeaderMap::new();
+    }
+    headers.clear();
+    headers
+}
 
 /// Nothing but a status.
 pub(super) fn status(status: StatusCode) -> Reply {
-    let mut reply = Response::new(Body::empty());
-    *reply.status_mut() = status;
-    reply
+    Reply::new(status, Content::Empty)
 }
 
 /// One JSON-RPC message.
 pub(super) fn json(status: StatusCode, bytes: Vec<u8>) -> Reply {
-    let mut reply = Response::new(Body::bytes(bytes));
-    *reply.status_mut() = status;
-    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    reply
+    Reply::new(status, Content::Json(bytes))
 }
 
 /// A stream of events.
 pub(super) fn stream(source: impl Source + 'static) -> Reply {
-    let mut reply = Response::new(Body::stream(source));
-    let headers = reply.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    reply
+    Reply::new(StatusCode::OK, Content::Stream(Box::new(source)))
 }
 
 /// An error that answers a request, or none if it has no readable id.

@@ -3,23 +3,21 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use bowline_proto::http::{
-    Access, MCP_PROTOCOL_VERSION, Refusal, SessionId, check_accept, check_content_type,
-};
+use bowline_proto::http::{Access, Fields, Refusal, SessionId, check_accept, check_content_type};
 use bowline_proto::revision::Era;
 use bowline_proto::session::{Claim, Class, Facts, Kind, Rules, Sessions, Transport, classify};
 use bowline_proto::wire::Message;
 use bytes::Bytes;
 use http::header::ORIGIN;
 use http::request::Parts;
-use http::uri::Authority;
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 
+use super::admit::{Head, KnownHost};
 use super::body::Body;
 use super::cors;
 use super::gate;
@@ -54,6 +52,8 @@ pub(super) struct Inner {
     pub(super) identify: Option<Identify>,
     #[cfg(feature = "auth")]
     pub(super) guard: Option<bowline_auth::verify::Guard>,
+    /// Asked by every request, and so apart from whoever waits for it.
+    is_stopping: AtomicBool,
     stopping: tokio::sync::watch::Sender<bool>,
 }
 
@@ -83,6 +83,7 @@ impl HttpService {
             identify: http.identify,
             #[cfg(feature = "auth")]
             guard: http.guard,
+            is_stopping: AtomicBool::new(false),
             stopping: tokio::sync::watch::Sender::new(false),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -93,34 +94,44 @@ impl HttpService {
     /// # Cancel safety
     /// Dropping the future, or the body of the response, cancels a modern request; a legacy one
     /// goes on, and its answer waits for the client to come back.
-    pub async fn handle<B>(&self, request: Request<B>) -> Reply
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: HttpBody,
     {
         let (parts, body) = request.into_parts();
+        let reply = self.answer(&parts, body, None).await;
+        reply.into_response(parts.headers, |body| body)
+    }
+
+    /// Answers one request, whoever sent it. `known` is of its connection.
+    pub(super) async fn answer<B: HttpBody>(
+        &self,
+        parts: &Parts,
+        body: B,
+        known: Option<&KnownHost>,
+    ) -> Reply {
         #[cfg(feature = "auth")]
-        if let Some(reply) = self.describe(&parts) {
+        if let Some(reply) = self.describe(parts) {
             return reply;
         }
-        let authority = parts.uri.authority().map(Authority::as_str);
-        if let Err(denied) = self.inner.access.check(authority, &parts.headers) {
+        let fields = Fields::read(&parts.headers);
+        if let Err(denied) = self.let_in(parts, &fields, known) {
             return reply::refusal(&Refusal::Access(denied));
         }
         if !self.inner.has_cors {
-            return self.route(parts, body).await;
+            return self.route(parts, &fields, body).await;
         }
-        let origin = parts.headers.get(ORIGIN).cloned();
-        let mut reply = if cors::is_preflight(&parts) {
-            cors::preflight(&parts)
+        let mut reply = if cors::is_preflight(parts) {
+            cors::preflight(parts)
         } else {
-            self.route(parts, body).await
+            self.route(parts, &fields, body).await
         };
-        cors::allow(&mut reply, origin.as_ref());
+        cors::allow(&mut reply, parts.headers.get(ORIGIN));
         reply
     }
 
     /// Answers a request that may reach us.
-    async fn route<B: HttpBody>(&self, mut parts: Parts, body: B) -> Reply {
+    async fn route<B: HttpBody>(&self, parts: &Parts, fields: &Fields<'_>, body: B) -> Reply {
         let path = parts.uri.path();
         if path == "/health" {
             return if self.is_stopping() {
@@ -138,17 +149,17 @@ impl HttpService {
         if !is_endpoint && !is_sse {
             return reply::status(StatusCode::NOT_FOUND);
         }
-        if let Err(reply) = self.admit(&mut parts).await {
-            return reply;
-        }
-        let parts = &parts;
-        match (&parts.method, parts.uri.path()) {
-            (&Method::GET, "/sse") if is_sse => self.open_sse(parts),
-            (&Method::POST, "/messages") if is_sse => self.post_sse(parts, body).await,
+        let head = match self.authenticate(parts).await {
+            Ok(principal) => &Head { parts, fields, principal },
+            Err(reply) => return reply,
+        };
+        match (&parts.method, path) {
+            (&Method::GET, "/sse") if is_sse => self.open_sse(head),
+            (&Method::POST, "/messages") if is_sse => Box::pin(self.post_sse(head, body)).await,
             _ if !is_endpoint => reply::status(StatusCode::NOT_FOUND),
-            (&Method::POST, _) => self.post(parts, body).await,
-            (&Method::GET, _) if self.inner.has_sessions => self.get_legacy(parts),
-            (&Method::DELETE, _) if self.inner.has_sessions => self.delete_legacy(parts),
+            (&Method::POST, _) => self.post(head, body).await,
+            (&Method::GET, _) if self.inner.has_sessions => self.get_legacy(head),
+            (&Method::DELETE, _) if self.inner.has_sessions => self.delete_legacy(head),
             _ if self.inner.has_sessions => {
                 reply::refusal(&Refusal::Method { allow: "GET, POST, DELETE" })
             }
@@ -156,53 +167,54 @@ impl HttpService {
         }
     }
 
-    async fn post<B: HttpBody>(&self, parts: &Parts, body: B) -> Reply {
-        let checked = check_content_type(&parts.headers)
-            .and_then(|()| check_accept(&parts.method, &parts.headers));
+    async fn post<B: HttpBody>(&self, head: &Head<'_>, body: B) -> Reply {
+        let checked = check_content_type(head.fields)
+            .and_then(|()| check_accept(&head.parts.method, head.fields));
         if let Err(refusal) = checked {
             return reply::refusal(&refusal);
         }
         match gate::read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await {
-            Ok(frame) => self.post_frame(parts, &frame).await,
+            Ok(frame) => self.post_frame(head, &frame).await,
             Err(reply) => reply,
         }
     }
 
-    async fn post_frame(&self, parts: &Parts, frame: &Bytes) -> Reply {
+    async fn post_frame(&self, head: &Head<'_>, frame: &Bytes) -> Reply {
         if frame.trim_ascii_start().first() == Some(&b'[') {
-            return self.post_batch(parts, frame).await;
+            // In a box, and so is HTTP+SSE: what is rare makes no other request's future larger.
+            return Box::pin(self.post_batch(head, frame)).await;
         }
-        let message = match Message::parse(frame) {
+        let parsed = Message::parse(frame);
+        let message = match &parsed {
             Ok(message) => message,
             Err(error) => {
                 let answer = error.to_error_object();
                 return reply::error(StatusCode::BAD_REQUEST, error.id.as_ref(), &answer);
             }
         };
-        let (class, id) = match self.classify(parts, &message) {
+        let (class, id) = match self.classify(head.fields, message) {
             Ok(classified) => classified,
             Err(refusal) => return reply::refusal(&refusal),
         };
-        match (class, &message) {
+        match (class, message) {
             (Class::Refused(refusal), _) => {
                 let status = StatusCode::from_u16(refusal.status.as_u16());
-                let id = match &message {
+                let id = match message {
                     Message::Request(request) => Some(&request.id),
                     _ => None,
                 };
                 reply::error(status.unwrap_or(StatusCode::BAD_REQUEST), id, &refusal.error)
             }
             (Class::Modern(revision), Message::Request(request)) => {
-                let principal = self.principal(parts);
-                self.serve_modern(&parts.headers, request, revision, principal).await
+                self.serve_modern(head, request, revision).await
             }
             // Nothing that a modern client could tell us matters over HTTP.
             (Class::Modern(_), _) => reply::status(StatusCode::ACCEPTED),
-            (Class::LegacyInitialize, Message::Request(request)) => self.initialize(parts, request),
+            (Class::LegacyInitialize, Message::Request(request)) => self.initialize(head, request),
             (Class::LegacyStateless(revision), Message::Request(request)) => {
-                self.serve_stateless(parts, request, revision).await
+                self.serve_stateless(head, request, revision).await
             }
-            (Class::LegacySession, message) => self.post_legacy(parts, id, message).await,
+            (Class::LegacySession, message) => self.post_legacy(head, id, message).await,
             (Class::LegacyInitialize | Class::LegacyStateless(_), _) => {
                 reply::status(StatusCode::ACCEPTED)
             }
@@ -212,10 +224,10 @@ impl HttpService {
     /// Which era a message belongs to, and the session it names.
     fn classify(
         &self,
-        parts: &Parts,
+        fields: &Fields<'_>,
         message: &Message<'_>,
     ) -> Result<(Class, Option<SessionId>), Refusal> {
-        let id = SessionId::find(&parts.headers)?;
+        let id = fields.session_id()?;
         let (kind, claim) = match message {
             Message::Request(request) => (Kind::Request(&request.method), request.params.claim()),
             Message::Notification(told) => {
@@ -223,7 +235,7 @@ impl HttpService {
             }
             Message::Response(_) | Message::Fault(_) => (Kind::Answer, Claim::default()),
         };
-        let header = parts.headers.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str());
+        let header = fields.revision().map(|value| value.to_str());
         let facts = Facts {
             transport: Transport::Http,
             kind,
@@ -242,11 +254,12 @@ impl HttpService {
 
     /// Refuses new requests and ends listening streams.
     pub fn stop(&self) {
+        self.inner.is_stopping.store(true, Ordering::Release);
         self.inner.stopping.send_replace(true);
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        *self.inner.stopping.borrow()
+        self.inner.is_stopping.load(Ordering::Acquire)
     }
 
     /// Forgets what nobody has used for long.
@@ -301,14 +314,14 @@ impl Drop for Slot {
     }
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
 impl<B> tower_service::Service<Request<B>> for HttpService
 where
     B: HttpBody + Send + 'static,
     B::Data: Send,
 {
-    type Response = http::Response<Body>;
+    type Response = Response<Body>;
     type Error = Infallible;
     type Future = Answering;
 
@@ -327,7 +340,7 @@ where
     B: HttpBody + Send + 'static,
     B::Data: Send,
 {
-    type Response = http::Response<Body>;
+    type Response = Response<Body>;
     type Error = Infallible;
     type Future = Answering;
 

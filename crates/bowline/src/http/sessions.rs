@@ -103,12 +103,10 @@ impl SessionTable {
         let session =
             sessions.by_id.get(id).filter(|it| it.caller.principal.as_ref() == principal)?;
         let session = Arc::clone(session);
-        if session.is_idle_for(self.idle) {
+        if !session.lock().touch(self.idle) {
             sessions.by_id.remove(id);
             return None;
         }
-        drop(sessions);
-        session.lock().used = clock::now();
         Some(session)
     }
 
@@ -135,11 +133,13 @@ impl Sessions {
         let now = clock::now();
         self.swept = Some(now);
         self.by_id.retain(|_, session| {
-            let is_idle = session.is_idle_for(idle);
+            let mut state = session.lock();
+            let is_idle = state.is_idle_for(idle, now);
             if is_idle {
+                drop(state);
                 session.close();
             } else {
-                session.lock().replay.expire(now.into_std());
+                state.replay.expire(now.into_std());
             }
             !is_idle
         });
@@ -171,16 +171,6 @@ impl HttpSession {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A session that works on something, or that somebody reads, is not idle.
-    fn is_idle_for(&self, idle: Duration) -> bool {
-        let state = self.lock();
-        let idle = match state.lifecycle.phase() {
-            Phase::ExpectInitialized(_) => idle.min(HANDSHAKE),
-            _ => idle,
-        };
-        state.inbound.is_empty() && state.live.is_empty() && state.used.elapsed() > idle
     }
 
     /// Sends a frame on a stream: to the client that reads it, and to the one that comes back.
@@ -251,6 +241,24 @@ impl HttpSession {
 }
 
 impl State {
+    /// Somebody uses the session. Says whether it was not too late for that.
+    fn touch(&mut self, idle: Duration) -> bool {
+        let now = clock::now();
+        let is_idle = self.is_idle_for(idle, now);
+        self.used = now;
+        !is_idle
+    }
+
+    /// A session that works on something, or that somebody reads, is not idle.
+    fn is_idle_for(&self, idle: Duration, now: Instant) -> bool {
+        let idle = match self.lifecycle.phase() {
+            Phase::ExpectInitialized(_) => idle.min(HANDSHAKE),
+            _ => idle,
+        };
+        let unused = now.duration_since(self.used);
+        unused > idle && self.inbound.is_empty() && self.live.is_empty()
+    }
+
     /// What a client reads of a stream from now on. Whoever read it before is cut off.
     pub(super) fn attach(&mut self, stream: StreamId, limit: usize) -> Arc<Outbox> {
         self.detach(stream);

@@ -13,10 +13,10 @@ use bowline_proto::sse::Event;
 use bowline_proto::wire::{Message, parse_batch};
 use bytes::Bytes;
 use http::StatusCode;
-use http::request::Parts;
 use http_body::Body as HttpBody;
 use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf, ReadHalf, WriteHalf};
 
+use super::admit::Head;
 use super::body::Source;
 use super::gate;
 use super::modern::After;
@@ -62,13 +62,13 @@ const PIPE: usize = 16 << 10;
 
 impl HttpService {
     /// Opens a stream; its first event names the endpoint to POST to.
-    pub(super) fn open_sse(&self, parts: &Parts) -> Reply {
+    pub(super) fn open_sse(&self, head: &Head<'_>) -> Reply {
         let Some(table) = &self.inner.sse else { return reply::status(StatusCode::NOT_FOUND) };
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
             return reply::busy("too many streams at a time");
         };
         let (ours, theirs) = tokio::io::duplex(PIPE);
-        let principal = self.principal(parts);
+        let principal = head.principal.clone();
         let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone());
         let stopped = self.stopped_for(principal.as_ref());
         self.spawn(async move {
@@ -100,16 +100,15 @@ impl HttpService {
     }
 
     /// Takes in one message of a stream.
-    pub(super) async fn post_sse<B: HttpBody>(&self, parts: &Parts, body: B) -> Reply {
-        if let Err(refusal) = check_content_type(&parts.headers) {
+    pub(super) async fn post_sse<B: HttpBody>(&self, head: &Head<'_>, body: B) -> Reply {
+        if let Err(refusal) = check_content_type(head.fields) {
             return reply::refusal(&refusal);
         }
-        let name = parts.uri.query().and_then(|query| query.strip_prefix("session="));
+        let name = head.parts.uri.query().and_then(|query| query.strip_prefix("session="));
         let endpoint = self.inner.sse.as_ref().zip(name).and_then(|(table, name)| {
             table.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
         });
-        let principal = self.principal(parts);
-        let endpoint = endpoint.filter(|endpoint| endpoint.principal == principal);
+        let endpoint = endpoint.filter(|endpoint| endpoint.principal == head.principal);
         let Some(Endpoint { upward, .. }) = endpoint else {
             return reply::refusal(&Refusal::SessionUnknown);
         };
@@ -119,7 +118,7 @@ impl HttpService {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
-        let caller = self.stranger(parts, Revision::V2024_11_05);
+        let caller = head.stranger(Revision::V2024_11_05);
         if let Some(reply) = self.turn_away_frame(&frame, &caller) {
             return reply;
         }

@@ -1,6 +1,7 @@
 //! The answer to a modern request as a stream: opened when its handler has something to say before
 //! it is done. The stream owns the handler; whoever drops it cancels the request.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -33,6 +34,11 @@ pub(super) enum Work {
     Done(Option<Outcome>),
 }
 
+/// Polls a handler for the first time. Most are done then, and need neither a timer nor a task.
+pub(super) async fn poll_once(running: &mut Running) -> Poll<Outcome> {
+    poll_fn(|cx| Poll::Ready(Pin::new(&mut *running).poll(cx))).await
+}
+
 impl Work {
     pub(super) fn new(running: Running) -> Self {
         Self::Running { running, deadline: None }
@@ -47,7 +53,6 @@ impl Work {
             return Poll::Ready(outcome);
         }
         let call = running.call();
-        // Most handlers are done at the first poll and need no timer.
         let timer =
             deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(call.deadline())));
         let method = call.method;

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use super::client::{Ask, Session, call, modern, send};
-use super::socket::{Running, read_to_end, wire};
+use super::socket::{Running, read_to_end, read_until, wire};
 use super::world::World;
 
 const GOOD_HOSTS: [&str; 4] = ["localhost", "127.0.0.1:8080", "[::1]:80", "mcp.example.com"];
@@ -209,6 +209,28 @@ async fn requests_that_two_parsers_read_differently_reach_nobody() {
         let answer = read_to_end(&mut stream).await;
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{raw}\n{answer}");
         assert!(answer.starts_with("HTTP/1.1 200"), "{raw}\n{answer}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn every_request_of_a_connection_is_gated() {
+    let server = Running::start(|http| http).await;
+    let mut stream = server.connect().await;
+    let ask = || call(1, "who");
+    for (ask, status) in [
+        (ask(), 200),
+        (ask().with("host", "evil.com"), 403),
+        (ask().and("host", "evil.com"), 403),
+        (ask().with("origin", "https://evil.com"), 403),
+        (ask().with("sec-fetch-site", "cross-site"), 403),
+        (ask().path("http://evil.com/mcp"), 403),
+        (ask().with("host", "127.0.0.1:1"), 200),
+        (ask(), 200),
+    ] {
+        stream.write_all(wire(&ask).as_bytes()).await.unwrap();
+        let answer = read_until(&mut stream, "}}").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{}\n{answer}", wire(&ask));
     }
     server.end().await;
 }

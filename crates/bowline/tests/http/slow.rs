@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline::http::HttpLimits;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -97,6 +98,50 @@ async fn a_drip_within_one_head_is_closed() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(begun.elapsed() < Duration::from_secs(5), "it goes on for ever");
     }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn the_next_request_has_as_long_as_the_first() {
+    let server = Running::with_limits(impatient()).await;
+    let whole = wire(&call(1, "who"));
+    for next in ["", "POST /mcp HTTP/1.1\r\nhost: loc"] {
+        let mut stream = server.connect().await;
+        stream.write_all(whole.as_bytes()).await.unwrap();
+        read_until(&mut stream, "nobody").await;
+        stream.write_all(next.as_bytes()).await.unwrap();
+        let answer = read_to_end(&mut stream).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn whoever_is_served_does_not_wait() {
+    let limits = HttpLimits { head: Duration::from_millis(100), ..HttpLimits::default() };
+    let server = Running::with_limits(limits).await;
+    let mut listener = server.connect().await;
+    let ask = listen(serde_json::json!({ "resourceSubscriptions": ["world://a"] }));
+    listener.write_all(wire(&ask).as_bytes()).await.unwrap();
+    read_until(&mut listener, "acknowledged").await;
+    let stream = TokioIo::new(server.connect().await);
+    let (mut client, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let mut say = async || {
+        let ask = call(1, "who").without("host").path("http://localhost/mcp");
+        soon("a response", client.send_request(ask.into_request())).await.unwrap().status()
+    };
+    assert_eq!(say().await, 200);
+    // It works three times as long as a head may take: so long the other two are silent.
+    let answer = server.exchange(&call(1, "work")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    server.registry.resource_updated("world://a");
+    read_until(&mut listener, "world://a").await;
+    assert_eq!(say().await, 200);
+    drop(client);
+    connection.await.unwrap().unwrap();
+    drop(listener);
     server.end().await;
 }
 

@@ -1,6 +1,10 @@
 //! The gate, cell by cell.
 
+use ::http::header::{HOST, ORIGIN};
+use ::http::{HeaderMap, HeaderName};
+
 use super::*;
+use crate::http::SEC_FETCH_SITE;
 
 /// A server on loopback that also goes by two names and knows two foreign pages.
 fn access() -> Access {
@@ -119,16 +123,16 @@ fn only_allowed_cells_pass() {
                         Page::Own(own) => own == number && !is_cross,
                         Page::Foreign => false,
                     };
-                let outcome = access.check(None, &headers);
+                let outcome = access.check(None, &Fields::read(&headers));
                 assert_eq!(outcome.is_ok(), expected, "{host} {origin} {site}: {outcome:?}");
                 passed += usize::from(expected);
             }
         }
         let programs = map(&[(HOST, host)]);
-        assert_eq!(access.check(None, &programs).is_ok(), is_ours, "{host}");
-        assert_eq!(access.check(Some(host), &HeaderMap::new()).is_ok(), is_ours);
+        assert_eq!(access.check(None, &Fields::read(&programs)).is_ok(), is_ours, "{host}");
+        assert_eq!(access.check(Some(host), &Fields::read(&HeaderMap::new())).is_ok(), is_ours);
         let navigation = map(&[(HOST, host), (SEC_FETCH_SITE, "cross-site")]);
-        assert!(access.check(None, &navigation).is_err(), "{host}");
+        assert!(access.check(None, &Fields::read(&navigation)).is_err(), "{host}");
     }
     assert_eq!(passed, 9 * (3 * 7 + 4 * 5) + 4 * 5);
 }
@@ -136,7 +140,7 @@ fn only_allowed_cells_pass() {
 #[test]
 fn what_is_said_twice_is_refused() {
     fn check(lines: &[(HeaderName, &str)], header: &str) {
-        let outcome = access().check(None, &map(lines));
+        let outcome = access().check(None, &Fields::read(&map(lines)));
         let Err(Denied::Malformed { header: found, .. }) = outcome else {
             panic!("{lines:?}: {outcome:?}");
         };
@@ -156,7 +160,7 @@ fn what_is_said_twice_is_refused() {
 #[test]
 fn target_and_host_must_agree() {
     fn check(target: &str, host: &str, passes: bool) {
-        let outcome = access().check(Some(target), &map(&[(HOST, host)]));
+        let outcome = access().check(Some(target), &Fields::read(&map(&[(HOST, host)])));
         assert_eq!(outcome.is_ok(), passes, "{target} {host}");
     }
     check("localhost:80", "LOCALHOST:80", true);
@@ -173,7 +177,7 @@ fn target_and_host_must_agree() {
 fn any_host_does_not_mean_any_page() {
     let access = Access::new().with_any_host();
     let check = |lines: &[(HeaderName, &str)], passes: bool| {
-        assert_eq!(access.check(None, &map(lines)).is_ok(), passes, "{lines:?}");
+        assert_eq!(access.check(None, &Fields::read(&map(lines))).is_ok(), passes, "{lines:?}");
     };
     check(&[(HOST, "pod-7.internal")], true);
     check(&[(HOST, "evil.com"), (ORIGIN, "http://evil.com")], false);
@@ -187,7 +191,7 @@ fn loopback_can_be_taken_off_the_list() {
     let access = access().without_loopback();
     let check = |host: &str, origin: &str, passes: bool| {
         let headers = map(&[(HOST, host), (ORIGIN, origin)]);
-        assert_eq!(access.check(None, &headers).is_ok(), passes, "{host} {origin}");
+        assert_eq!(access.check(None, &Fields::read(&headers)).is_ok(), passes, "{host} {origin}");
     };
     check("mcp.example.com", "https://mcp.example.com", true);
     check("mcp.example.com", "http://localhost:6274", false);
@@ -197,7 +201,7 @@ fn loopback_can_be_taken_off_the_list() {
 #[test]
 fn a_refusal_says_what_was_seen_and_what_to_do() {
     fn check(lines: &[(HeaderName, &str)], expected: &str) {
-        let message = access().check(None, &map(lines)).unwrap_err().to_string();
+        let message = access().check(None, &Fields::read(&map(lines))).unwrap_err().to_string();
         assert_eq!(message, expected);
     }
     let host = (HOST, "localhost");

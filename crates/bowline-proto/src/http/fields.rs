@@ -1,0 +1,197 @@
+//! The headers of a request that the protocol knows, found in one pass.
+//!
+//! Looking one up hashes its name. A request is asked for ten of them, and most are there: walking
+//! over all headers once costs a fraction of that.
+
+use ::http::{HeaderMap, HeaderValue};
+
+use super::legacy::SessionId;
+use super::status::Refusal;
+
+/// The headers of a request, with those that the protocol knows at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'h> {
+    pub(super) all: &'h HeaderMap,
+    pub(super) accept: Field<'h>,
+    pub(super) content_type: Field<'h>,
+    pub(super) host: Field<'h>,
+    pub(super) method: Field<'h>,
+    pub(super) name: Field<'h>,
+    pub(super) origin: Field<'h>,
+    pub(super) revision: Field<'h>,
+    pub(super) session_id: Field<'h>,
+    /// What a browser says of a page on another site. Unknown values say nothing, as the W3C has
+    /// it.
+    pub(super) is_cross_site: bool,
+}
+
+impl<'h> Fields<'h> {
+    /// Looks through the headers of a request.
+    pub fn read(headers: &'h HeaderMap) -> Self {
+        let mut fields = Self {
+            all: headers,
+            accept: Field::Absent,
+            content_type: Field::Absent,
+            host: Field::Absent,
+            method: Field::Absent,
+            name: Field::Absent,
+            origin: Field::Absent,
+            revision: Field::Absent,
+            session_id: Field::Absent,
+            is_cross_site: false,
+        };
+        for (name, value) in headers {
+            let field = match name.as_str() {
+                "accept" => &mut fields.accept,
+                "content-type" => &mut fields.content_type,
+                "host" => &mut fields.host,
+                "mcp-method" => &mut fields.method,
+                "mcp-name" => &mut fields.name,
+                "mcp-protocol-version" => &mut fields.revision,
+                "mcp-session-id" => &mut fields.session_id,
+                "origin" => &mut fields.origin,
+                "sec-fetch-site" => {
+                    let site = value.as_bytes().trim_ascii();
+                    fields.is_cross_site |= site.eq_ignore_ascii_case(b"cross-site");
+                    continue;
+                }
+                _ => continue,
+            };
+            field.add(value);
+        }
+        fields
+    }
+
+    /// All headers.
+    pub fn headers(&self) -> &'h HeaderMap {
+        self.all
+    }
+
+    /// What `Host` says, if a request to a bare path may pass for that alone: no page is behind it.
+    ///
+    /// [`Access::check`](super::Access::check) decides the same again for the same text.
+    pub fn host_alone(&self) -> Option<&'h [u8]> {
+        match (self.host, self.origin) {
+            (Field::Once(host), Field::Absent) if !self.is_cross_site => Some(host.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// `MCP-Protocol-Version`: the first, where there are several.
+    pub fn revision(&self) -> Option<&'h HeaderValue> {
+        self.revision.first()
+    }
+
+    /// Whether a session is named, be it an id or not.
+    pub fn has_session_id(&self) -> bool {
+        self.session_id.first().is_some()
+    }
+
+    /// The session that the request names.
+    ///
+    /// # Errors
+    /// When it names several or what it names is no id: 400.
+    pub fn session_id(&self) -> Result<Option<SessionId>, Refusal> {
+        SessionId::read(self.session_id)
+    }
+}
+
+/// One header.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Field<'h> {
+    Absent,
+    Once(&'h HeaderValue),
+    /// The first of several.
+    Repeated(&'h HeaderValue),
+}
+
+impl<'h> Field<'h> {
+    /// Of all values that a map has for it.
+    pub(super) fn of(values: impl IntoIterator<Item = &'h HeaderValue>) -> Self {
+        let mut field = Self::Absent;
+        for value in values {
+            field.add(value);
+        }
+        field
+    }
+
+    fn add(&mut self, value: &'h HeaderValue) {
+        *self = match *self {
+            Self::Absent => Self::Once(value),
+            Self::Once(first) | Self::Repeated(first) => Self::Repeated(first),
+        };
+    }
+
+    pub(super) fn first(self) -> Option<&'h HeaderValue> {
+        match self {
+            Self::Absent => None,
+            Self::Once(value) | Self::Repeated(value) => Some(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::HeaderName;
+    use ::http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
+
+    use super::*;
+    use crate::http::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, SEC_FETCH_SITE};
+
+    #[test]
+    fn each_header_is_found_by_its_name() {
+        fn check(name: &HeaderName, field: for<'f, 'h> fn(&'f Fields<'h>) -> Field<'h>) {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-other", HeaderValue::from_static("other"));
+            assert!(matches!(field(&Fields::read(&headers)), Field::Absent), "{name}");
+            headers.append(name, HeaderValue::from_static("one"));
+            let found = field(&Fields::read(&headers));
+            assert!(matches!(found, Field::Once(value) if value == "one"), "{name}");
+            headers.append(name, HeaderValue::from_static("two"));
+            let found = field(&Fields::read(&headers));
+            assert!(matches!(found, Field::Repeated(value) if value == "one"), "{name}");
+        }
+        check(&ACCEPT, |fields| fields.accept);
+        check(&CONTENT_TYPE, |fields| fields.content_type);
+        check(&HOST, |fields| fields.host);
+        check(&MCP_METHOD, |fields| fields.method);
+        check(&MCP_NAME, |fields| fields.name);
+        check(&ORIGIN, |fields| fields.origin);
+        check(&MCP_PROTOCOL_VERSION, |fields| fields.revision);
+        check(&MCP_SESSION_ID, |fields| fields.session_id);
+    }
+
+    #[test]
+    fn pages_do_not_pass_for_their_host_alone() {
+        fn check(lines: &[(HeaderName, &'static str)], expected: Option<&str>) {
+            let mut headers = HeaderMap::new();
+            for (name, value) in lines {
+                headers.append(name, HeaderValue::from_static(value));
+            }
+            let found = Fields::read(&headers).host_alone();
+            assert_eq!(found, expected.map(str::as_bytes), "{lines:?}");
+        }
+        let host = (HOST, "localhost");
+        check(&[], None);
+        check(&[host.clone(), (SEC_FETCH_SITE, "none")], Some("localhost"));
+        check(&[host.clone(), (ACCEPT, "*/*")], Some("localhost"));
+        check(&[host.clone(), host.clone()], None);
+        check(&[host.clone(), (ORIGIN, "http://localhost")], None);
+        check(&[host, (SEC_FETCH_SITE, "cross-site")], None);
+    }
+
+    #[test]
+    fn one_word_of_another_site_is_enough() {
+        fn check(values: &[&'static str], expected: bool) {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(SEC_FETCH_SITE, HeaderValue::from_static(value));
+            }
+            assert_eq!(Fields::read(&headers).is_cross_site, expected, "{values:?}");
+        }
+        check(&[], false);
+        check(&["same-origin"], false);
+        check(&[" Cross-Site "], true);
+        check(&["none", "cross-site", "none"], true);
+    }
+}
