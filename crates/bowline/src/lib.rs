@@ -31,7 +31,7 @@
 //! | feature | brings |
 //! |---|---|
 //! | `macros`, on by default | `#[tool]`, `#[prompt]`, `#[resource]`, `#[server]` |
-//! | `http`, `tls` | servers over HTTP, with TLS |
+//! | `http`, `http2`, `tls` | servers over HTTP/1.1, over HTTP/2 as well, with TLS |
 //! | `auth` | servers that let in only who has a good token |
 //! | `client`, `client-http` | clients of commands and streams; of URLs |
 //! | `client-auth` | clients that log in |

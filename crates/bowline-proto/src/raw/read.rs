@@ -51,31 +51,32 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Moves into an array or object and, once `visit` has read it, out again.
-    fn within<T>(
-        &mut self,
-        visit: impl FnOnce(&mut Parts<'_, 'de>) -> Result<T, Odd>,
-        is_rest: impl FnOnce(&mut Parts<'_, 'de>) -> Result<bool, Odd>,
-    ) -> Result<T, Odd> {
-        self.levels = self.levels.checked_sub(1).ok_or(Odd)?;
-        let mut parts = Parts { reader: self, is_first: true, is_over: false };
-        let value = visit(&mut parts)?;
-        // Who reads only some of it was given more than it takes.
-        if !parts.is_over && is_rest(&mut parts)? {
+    // Who reads only some of the parts was given more than it takes: that is odd, too.
+
+    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        let mut parts = self.enter(b'{')?;
+        let value = visitor.visit_map(&mut parts)?;
+        if !parts.is_over && parts.name()?.is_some() {
             return Err(Odd);
         }
         self.levels += 1;
         Ok(value)
     }
 
-    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
-        self.cursor.expect(b'{')?;
-        self.within(|parts| visitor.visit_map(parts), |parts| Ok(parts.name()?.is_some()))
+    fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        let mut parts = self.enter(b'[')?;
+        let value = visitor.visit_seq(&mut parts)?;
+        if !parts.is_over && parts.has_item()? {
+            return Err(Odd);
+        }
+        self.levels += 1;
+        Ok(value)
     }
 
-    fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
-        self.cursor.expect(b'[')?;
-        self.within(|parts| visitor.visit_seq(parts), |parts| parts.has_item())
+    fn enter(&mut self, start: u8) -> Result<Parts<'_, 'de>, Odd> {
+        self.cursor.expect(start)?;
+        self.levels = self.levels.checked_sub(1).ok_or(Odd)?;
+        Ok(Parts { reader: self, is_first: true, is_over: false })
     }
 }
 

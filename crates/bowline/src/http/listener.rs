@@ -5,8 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -177,14 +176,14 @@ async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, is_late: bo
     }
 }
 
-/// Serves one connection, HTTP/1.1 or HTTP/2, until it ends or the service stops. One that comes
-/// after that gets a single answer: that there will be no more.
-async fn connection<S>(service: HttpService, stream: S, is_late: bool)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let limits = &service.inner.limits;
-    let mut builder = Builder::new(TokioExecutor::new());
+/// Speaks HTTP/1.1 and HTTP/2.
+#[cfg(feature = "http2")]
+fn builder(
+    limits: &HttpLimits,
+    is_late: bool,
+) -> hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor> {
+    use hyper_util::rt::{TokioExecutor, TokioTimer};
+    let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
     builder.http1().max_buf_size(limits.head_length.max(8 << 10)).keep_alive(!is_late);
     builder
         .http2()
@@ -192,6 +191,25 @@ where
         .max_header_list_size(u32::try_from(limits.head_length).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.keep_alive)
         .keep_alive_timeout(limits.keep_alive);
+    builder
+}
+
+/// Speaks HTTP/1.1.
+#[cfg(not(feature = "http2"))]
+fn builder(limits: &HttpLimits, is_late: bool) -> hyper::server::conn::http1::Builder {
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.max_buf_size(limits.head_length.max(8 << 10)).keep_alive(!is_late);
+    builder
+}
+
+/// Serves one connection until it ends or the service stops. One that comes after that gets a
+/// single answer: that there will be no more.
+async fn connection<S>(service: HttpService, stream: S, is_late: bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = &service.inner.limits;
+    let builder = builder(limits, is_late);
     let mut stopped = Rarely::new(service.stopped());
     let visitor = Arc::new(Visitor::new(service));
     let mut lost = Rarely::new(Arc::clone(&visitor).lost());

@@ -56,11 +56,14 @@ impl Tls {
     }
 }
 
-/// Offers HTTP/2 and HTTP/1.1, unless the settings name protocols themselves.
+/// Offers HTTP/1.1 and, with the feature `http2`, HTTP/2, unless the settings name protocols themselves.
 impl From<ServerConfig> for Tls {
     fn from(mut config: ServerConfig) -> Self {
         if config.alpn_protocols.is_empty() {
-            config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            if cfg!(feature = "http2") {
+                config.alpn_protocols.push(b"h2".to_vec());
+            }
+            config.alpn_protocols.push(b"http/1.1".to_vec());
         }
         Self(Arc::new(config).into())
     }

@@ -54,7 +54,7 @@ struct Everything {
     #[serde(default)]
     tree: Value,
     #[serde(default)]
-    inner: Option<Box<Everything>>,
+    inner: Option<Box<Self>>,
     #[serde(flatten)]
     more: BTreeMap<String, Value>,
 }
