@@ -178,7 +178,7 @@ impl HttpService {
             headers: None,
         });
         match started {
-            Started::Done(outcome) => outcome,
+            Started::Done(outcome) => *outcome,
             Started::Running(running) => {
                 let mut work = stream::Work::new(running);
                 poll_fn(|cx| work.poll(cx)).await

@@ -142,7 +142,7 @@ impl HttpService {
             headers: None,
         });
         let mut running = match started {
-            Started::Done(outcome) => return done(outcome, RaisedBy::Dispatch),
+            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
             Started::Running(running) => running,
         };
         let call = Arc::clone(running.call());

@@ -86,7 +86,7 @@ impl HttpService {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };
         let mut running = match started {
-            Started::Done(outcome) => return done(outcome, RaisedBy::Dispatch),
+            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
             Started::Running(running) => running,
         };
         let work = match poll_once(&mut running).await {

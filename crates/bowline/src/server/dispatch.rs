@@ -55,10 +55,16 @@ pub(crate) struct Request<'a> {
 
 /// What became of a request at once.
 pub(crate) enum Started {
-    /// It is answered.
-    Done(Outcome),
+    /// It is answered. In a box: the many whose handler runs do not carry room for it around.
+    Done(Box<Outcome>),
     /// Its handler runs.
     Running(Running),
+}
+
+impl Started {
+    fn done(outcome: Outcome) -> Self {
+        Self::Done(Box::new(outcome))
+    }
 }
 
 /// Starts a request. What an author wrote runs in here as well: the part of a handler before its
@@ -67,7 +73,7 @@ pub(crate) fn start(request: &Request<'_>) -> Started {
     let started = catch_unwind(AssertUnwindSafe(|| try_start(request)));
     match started.unwrap_or_else(|panic| Err(panicked(&request.asked.method, panic.as_ref()))) {
         Ok(started) => started,
-        Err(error) => Started::Done(Err(error)),
+        Err(error) => Started::done(Err(error)),
     }
 }
 
@@ -84,7 +90,7 @@ fn try_start(request: &Request<'_>) -> Result<Started, ErrorObject> {
             let discovered = Answer::Discover(Box::new(request.core.discover_result()));
             Ok(request.answer(Discover::NAME, None, &params.meta, Ok(discovered)))
         }
-        Ping::NAME => Ok(Started::Done(Ok(Answer::Empty))),
+        Ping::NAME => Ok(Started::done(Ok(Answer::Empty))),
         name => match ListKind::of(name) {
             Some(kind) => start_list(request, kind),
             None => Err(missing()),
@@ -110,7 +116,7 @@ impl Request<'_> {
         answer: Outcome,
     ) -> Started {
         if self.core.middleware.is_empty() {
-            return Started::Done(answer);
+            return Started::done(answer);
         }
         let context = self.context(method, meta, self.work(None, &Nest::default()));
         self.run(context, name, Handling::Other(Box::pin(std::future::ready(answer))))

@@ -11,7 +11,7 @@ use bowline_proto::error::ErrorObject;
 #[cfg(feature = "http")]
 use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
-use bowline_proto::model::{self, Icon, ToolAnnotations};
+use bowline_proto::model::{self, CallToolResult, Icon, ToolAnnotations};
 use bowline_proto::raw::Raw;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ use self::check::Check;
 use super::answer::{Answer, Outcome};
 use super::caller::Caller;
 use super::context::Context;
-use super::error::{BuildError, HandlerError};
+use super::error::BuildError;
 use super::handler::{BoxFuture, Handler};
 use super::nest::Nest;
 use super::output::{ToolOutcome, ToolOutput};
@@ -304,17 +304,26 @@ impl Entry {
     /// What a call comes to: the handler's answer, if it keeps to the output schema.
     #[inline]
     pub(crate) fn finish(&self, outcome: ToolOutcome) -> Outcome {
-        let result = outcome.map_err(HandlerError::into_error_object)?;
-        if result.is_error != Some(true)
-            && let Err(reason) = self.check_output(result.structured_content.as_ref())
-        {
+        match outcome {
+            Ok(result) => match self.check_result(&result) {
+                Ok(()) => Ok(Answer::Tool(result)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error.into_error_object()),
+        }
+    }
+
+    fn check_result(&self, result: &CallToolResult) -> Result<(), ErrorObject> {
+        if result.is_error == Some(true) {
+            return Ok(());
+        }
+        self.check_output(result.structured_content.as_ref()).map_err(|reason| {
             let name = &self.definition.name;
             tracing::error!(tool = %name, %reason, "a tool's answer does not match its output schema");
             let message =
                 format!("tools/call: the answer of {name:?} does not match its output schema");
-            return Err(ErrorObject::internal(message));
-        }
-        Ok(Answer::Tool(result))
+            ErrorObject::internal(message)
+        })
     }
 
     /// Checks structured content against the output schema.
