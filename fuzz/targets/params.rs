@@ -105,7 +105,12 @@ fn notice<N: Notice>(raw: Raw<'_>) {
 }
 
 fn result<M: Method>(raw: Raw<'_>) {
-    let is_read = decode_result::<M::Result>(M::NAME, raw).is_ok();
+    let read = decode_result::<M::Result>(M::NAME, raw);
+    let is_read = read.is_ok();
+    // Quickly or by the book, it is the same.
+    let book = serde_json::from_str::<M::Result>(raw.get()).ok();
+    let text = |result| serde_json::to_string(&result).expect("it has a JSON form");
+    assert_eq!(read.ok().map(text), book.map(text));
     for to in Revision::ALL {
         let outcome = decode_outcome::<M>(to, raw);
         if !to.is_modern() {
@@ -129,8 +134,9 @@ fn result<M: Method>(raw: Raw<'_>) {
 fn looked_over(raw: Raw<'_>) {
     let params = Params::of(Some(raw));
     assert_eq!(params.claim(), Claim::read(Some(raw)));
-    let book = decode_params::<CallToolParams<'_>>("tools/call", Some(raw));
-    assert_eq!(params.call_tool().ok(), book.ok());
+    let book = serde_json::from_str::<CallToolParams<'_>>(raw.get()).ok();
+    assert_eq!(params.call_tool().ok(), book);
+    assert_eq!(decode_params("tools/call", Some(raw)).ok(), book);
 }
 
 /// Results that take the place of another.

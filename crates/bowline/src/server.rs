@@ -255,10 +255,7 @@ impl Server {
             info: self.info,
             instructions: self.instructions,
             registry: self.registry,
-            keys: self
-                .keys
-                .unwrap_or_else(KeyRing::random)
-                .with_max_token(self.limits.request_state),
+            keys: keys(self.keys, self.limits.request_state),
             limits: self.limits,
             offer: self.offer,
             states: self.states,
@@ -267,6 +264,13 @@ impl Server {
             experimental: declared(self.experimental),
         }))
     }
+}
+
+/// Keys of its own are made when the first state is sealed: most servers never ask anything.
+fn keys(keys: Option<KeyRing>, max_token: usize) -> core::Keys {
+    core::Keys::new(Box::new(move || {
+        keys.unwrap_or_else(KeyRing::random).with_max_token(max_token)
+    }))
 }
 
 /// Everything a server has at this moment, added to another. Its own name, instructions, limits,

@@ -8,6 +8,9 @@ use ::http::{HeaderMap, HeaderValue};
 use super::legacy::SessionId;
 use super::status::Refusal;
 
+/// What a line has besides a name and a value: a colon, a space and its end.
+const LINE: usize = 4;
+
 /// The headers of a request, with those that the protocol knows at hand.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'h> {
@@ -23,6 +26,7 @@ pub struct Fields<'h> {
     /// What a browser says of a page on another site. Unknown values say nothing, as the W3C has
     /// it.
     pub(super) is_cross_site: bool,
+    length: usize,
 }
 
 impl<'h> Fields<'h> {
@@ -39,8 +43,10 @@ impl<'h> Fields<'h> {
             revision: Field::Absent,
             session_id: Field::Absent,
             is_cross_site: false,
+            length: 0,
         };
         for (name, value) in headers {
+            fields.length += name.as_str().len() + value.len() + LINE;
             let field = match name.as_str() {
                 "accept" => &mut fields.accept,
                 "content-type" => &mut fields.content_type,
@@ -60,6 +66,11 @@ impl<'h> Fields<'h> {
             field.add(value);
         }
         fields
+    }
+
+    /// How long they are, in bytes, as HTTP/1.1 writes them.
+    pub fn length(&self) -> usize {
+        self.length
     }
 
     /// All headers.
@@ -178,6 +189,16 @@ mod tests {
         check(&[host.clone(), host.clone()], None);
         check(&[host.clone(), (ORIGIN, "http://localhost")], None);
         check(&[host, (SEC_FETCH_SITE, "cross-site")], None);
+    }
+
+    #[test]
+    fn their_length_is_that_of_all_lines() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(Fields::read(&headers).length(), 0);
+        headers.append(HOST, HeaderValue::from_static("a"));
+        headers.append("x-other", HeaderValue::from_static(""));
+        headers.append("x-other", HeaderValue::from_static("bc"));
+        assert_eq!(Fields::read(&headers).length(), "host: a--x-other: --x-other: bc--".len());
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::ServeError;
 use crate::rarely::Rarely;
 use crate::server::stop_signal;
 
+/// How much of a body is read at a time, at most. A head that does not end within it is refused.
+const BUFFER: usize = 256 << 10;
+
 /// How often idle sessions are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -184,7 +187,7 @@ fn builder(
 ) -> hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor> {
     use hyper_util::rt::{TokioExecutor, TokioTimer};
     let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-    builder.http1().max_buf_size(limits.head_length.max(8 << 10)).keep_alive(!is_late);
+    builder.http1().max_buf_size(limits.head_length.max(BUFFER)).keep_alive(!is_late);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -198,7 +201,7 @@ fn builder(
 #[cfg(not(feature = "http2"))]
 fn builder(limits: &HttpLimits, is_late: bool) -> hyper::server::conn::http1::Builder {
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.max_buf_size(limits.head_length.max(8 << 10)).keep_alive(!is_late);
+    builder.max_buf_size(limits.head_length.max(BUFFER)).keep_alive(!is_late);
     builder
 }
 

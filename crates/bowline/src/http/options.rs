@@ -55,7 +55,7 @@ pub struct HttpLimits {
     pub head_length: usize,
     /// Connections at a time: 10,000. Further ones wait to be accepted.
     pub connections: usize,
-    /// Legacy sessions at a time: 10,000. Further ones are refused with 503.
+    /// Legacy sessions at a time: 20,000. Further ones are refused with 503.
     pub sessions: usize,
     /// How long a legacy session is kept without a request: 30 minutes; but one minute while its
     /// handshake is not complete.
@@ -76,7 +76,7 @@ impl Default for HttpLimits {
             head: Duration::from_secs(10),
             head_length: 64 << 10,
             connections: 10_000,
-            sessions: 10_000,
+            sessions: 20_000,
             session_idle: Duration::from_secs(30 * 60),
             streams: 10_000,
             keep_alive: Duration::from_secs(15),

@@ -115,6 +115,9 @@ impl HttpService {
             return reply;
         }
         let fields = Fields::read(&parts.headers);
+        if fields.length() > self.inner.limits.head_length {
+            return reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        }
         if let Err(denied) = self.let_in(parts, &fields, known) {
             return reply::refusal(&Refusal::Access(denied));
         }

@@ -2,7 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bowline_proto::model::{
     DiscoverResult, Implementation, InitializeResult, ListCapability, ResourcesCapability,
@@ -17,13 +17,16 @@ use super::registry::Registry;
 use super::schema;
 use crate::seal::KeyRing;
 
+/// The keys that request states are sealed with, once they are needed.
+pub(crate) type Keys = LazyLock<KeyRing, Box<dyn FnOnce() -> KeyRing + Send>>;
+
 /// What all connections of a server share.
 pub(crate) struct Core {
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) registry: Registry,
     pub(crate) limits: Limits,
-    pub(crate) keys: KeyRing,
+    pub(crate) keys: Keys,
     pub(crate) offer: Offer,
     pub(crate) states: States,
     pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,

@@ -7,7 +7,7 @@
 mod page;
 mod table;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use bowline_proto::session::Topic;
 
@@ -89,7 +89,16 @@ impl Registry {
     /// When one of them cannot be used, or its name is taken.
     pub fn add(&self, part: impl Part) -> Result<(), BuildError> {
         let parts = self.parts(part);
-        self.change(|tables| tables.add(parts))
+        let mut guard = self.write();
+        // A server that is put together part by part must not copy all that it has each time.
+        let Some(tables) = Arc::get_mut(&mut guard) else {
+            drop(guard);
+            return self.change(|tables| tables.add(parts));
+        };
+        let topics = tables.add_in_place(parts)?;
+        drop(guard);
+        self.publish(topics);
+        Ok(())
     }
 
     /// Adds tools, prompts and resources in place of those with the same names.
@@ -199,7 +208,7 @@ impl Registry {
 
     /// Changes the tables; all of it or nothing.
     fn change<E>(&self, change: impl FnOnce(&mut Tables) -> Result<(), E>) -> Result<(), E> {
-        let mut guard = self.inner.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.write();
         let mut next = guard.next();
         change(&mut next)?;
         let topics = guard.differences(&next);
@@ -208,10 +217,18 @@ impl Registry {
         }
         *guard = Arc::new(next);
         drop(guard);
+        self.publish(topics);
+        Ok(())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Arc<Tables>> {
+        self.inner.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, topics: Vec<Topic>) {
         for topic in topics {
             self.bus().publish(&topic);
         }
-        Ok(())
     }
 
     fn update<T>(&self, update: impl FnOnce(&mut Tables) -> T) -> T {

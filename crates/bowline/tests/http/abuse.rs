@@ -21,7 +21,7 @@ async fn sessions_that_are_opened_and_left_are_bounded_and_forgotten() {
     let honest = Session::open(&world.service, Revision::V2025_11_25).await;
     let ping = || honest.post(request(1, "ping", json!({})));
     let before = memory();
-    let count = scaled(12_000, 100_000);
+    let count = scaled(25_000, 100_000);
     let mut refused = 0;
     for number in 0..count {
         let answer = send(&world.service, Ask::post(initialize("2025-11-25"))).await;

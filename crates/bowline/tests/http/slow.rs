@@ -218,6 +218,11 @@ async fn heads_without_end_are_refused() {
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
         assert!(sent < 8 << 20, "{sent}");
     }
+    // One that ends is refused as well, if it is too long.
+    let mut stream = server.connect().await;
+    let long = format!("{head}{}\r\n", line.repeat(70));
+    stream.write_all(long.as_bytes()).await.unwrap();
+    assert!(read_until(&mut stream, "\r\n").await.starts_with("HTTP/1.1 431"));
     server.is_alive().await;
     server.end().await;
 }

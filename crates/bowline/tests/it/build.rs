@@ -19,6 +19,17 @@ async fn check(server: Server, is_expected: fn(&BuildError) -> bool) {
     }
 }
 
+#[test]
+fn what_is_refused_leaves_nothing_behind() {
+    let server = server().with(tool("a"));
+    let registry = server.registry();
+    let note = || Resource::new("it://b", "b", || async { "" });
+    assert!(registry.add((tool("b"), note(), tool("a"))).is_err());
+    assert_eq!(registry.tool_names(), ["a"]);
+    registry.add((tool("b"), note())).unwrap();
+    assert_eq!(registry.tool_names(), ["a", "b"]);
+}
+
 #[tokio::test]
 async fn duplicates_are_refused() {
     let is_duplicate = |error: &BuildError| matches!(error, BuildError::Duplicate { .. });

@@ -57,6 +57,12 @@ impl<E: Clone> Table<E> {
         Ok(())
     }
 
+    /// Takes the last ones away until this many are left.
+    fn truncate(&mut self, length: usize) {
+        self.entries.truncate(length);
+        self.places.retain(|_, place| *place < length);
+    }
+
     pub(super) fn remove(&mut self, name: &str) -> bool {
         let Some(removed) = self.places.remove(name) else { return false };
         self.entries.remove(removed);
@@ -131,6 +137,34 @@ impl Tables {
         }
     }
 
+    /// Adds all or nothing where it is, for who holds the only snapshot. Says which lists changed.
+    pub(super) fn add_in_place(&mut self, parts: Parts) -> Result<Vec<Topic>, BuildError> {
+        let (lengths, offered, has_scopes) = (self.lengths(), self.offered, self.has_scopes);
+        if let Err(problem) = self.add(parts) {
+            self.tools.truncate(lengths[0]);
+            self.prompts.truncate(lengths[1]);
+            self.resources.truncate(lengths[2]);
+            self.templates.truncate(lengths[3]);
+            (self.offered, self.has_scopes) = (offered, has_scopes);
+            return Err(problem);
+        }
+        self.pages = Pages::default();
+        self.generation += 1;
+        let kinds = [Topic::Tools, Topic::Prompts, Topic::Resources, Topic::Resources];
+        let grown = kinds.into_iter().zip(lengths.into_iter().zip(self.lengths()));
+        let grown = grown.filter(|(_, (before, now))| before != now);
+        let mut topics: Vec<_> = grown.map(|(kind, _)| kind).collect();
+        topics.dedup();
+        Ok(topics)
+    }
+
+    /// How many tools, prompts, resources and templates there are.
+    fn lengths(&self) -> [usize; 4] {
+        let Self { tools, prompts, resources, templates, .. } = self;
+        let [tools, prompts] = [tools.entries.len(), prompts.entries.len()];
+        [tools, prompts, resources.entries.len(), templates.entries.len()]
+    }
+
     pub(super) fn add(&mut self, parts: Parts) -> Result<(), BuildError> {
         if let Some(problem) = parts.problem {
             return Err(problem);
@@ -174,13 +208,8 @@ impl Tables {
     }
 
     pub(super) fn check_size(&self) -> Result<(), BuildError> {
-        let sizes = [
-            ("tool", self.tools.entries.len()),
-            ("prompt", self.prompts.entries.len()),
-            ("resource", self.resources.entries.len()),
-            ("resource template", self.templates.entries.len()),
-        ];
-        match sizes.into_iter().find(|(_, size)| *size > self.limit) {
+        let kinds = ["tool", "prompt", "resource", "resource template"];
+        match kinds.into_iter().zip(self.lengths()).find(|(_, size)| *size > self.limit) {
             Some((kind, _)) => Err(BuildError::TooMany { kind, limit: self.limit }),
             None => Ok(()),
         }
