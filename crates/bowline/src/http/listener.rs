@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::options::{Http, HttpLimits};
-use super::patience::Visitor;
+use super::patience::{Line, Visitor};
 use super::service::HttpService;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
@@ -216,8 +216,9 @@ where
     let mut stopped = Rarely::new(service.stopped());
     let visitor = Arc::new(Visitor::new(service));
     let mut lost = Rarely::new(Arc::clone(&visitor).lost());
+    let line = TokioIo::new(Line { stream, visitor: Arc::clone(&visitor) });
     let answer = service_fn(move |request| Arc::clone(&visitor).serve(request));
-    let connection = builder.serve_connection(TokioIo::new(stream), answer);
+    let connection = builder.serve_connection(line, answer);
     let mut connection = std::pin::pin!(connection);
     let mut is_told = is_late;
     let ended = loop {

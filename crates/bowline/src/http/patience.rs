@@ -5,9 +5,10 @@
 //! looks how long the connection has been waiting, and sleeps for what is left.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::admit::KnownHost;
@@ -33,12 +35,19 @@ pub(super) struct Visitor {
     /// Milliseconds from `opened` to when it began to wait for the head of a request, or
     /// [`SERVING`].
     waiting: AtomicU64,
+    /// Whether the client has to read before anything more can be written.
+    is_full: AtomicBool,
 }
 
 impl Visitor {
     pub(super) fn new(service: HttpService) -> Self {
-        let (host, waiting) = (KnownHost::new(), AtomicU64::new(0));
-        Self { service, host, opened: clock::now(), waiting }
+        Self {
+            service,
+            host: KnownHost::new(),
+            opened: clock::now(),
+            waiting: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+        }
     }
 
     /// Answers one request, whose head is there.
@@ -62,6 +71,8 @@ impl Visitor {
             let now = clock::now();
             let since = match self.waiting.load(Ordering::Acquire) {
                 SERVING => now,
+                // Who reads nothing at all is the business of the socket.
+                _ if self.is_full.load(Ordering::Acquire) => now,
                 since => self.opened + Duration::from_millis(since),
             };
             end = since + limit;
@@ -69,6 +80,26 @@ impl Visitor {
                 return;
             }
         }
+    }
+}
+
+impl Visitor {
+    /// It waits for a request from now on.
+    fn wait(&self) {
+        let since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(SERVING);
+        self.waiting.store(since, Ordering::Release);
+    }
+
+    /// Takes note of whether something could be written.
+    fn note<T>(&self, written: Poll<T>) -> Poll<T> {
+        let is_full = written.is_pending();
+        if is_full != self.is_full.load(Ordering::Relaxed) {
+            self.is_full.store(is_full, Ordering::Release);
+            if self.waiting.load(Ordering::Acquire) != SERVING {
+                self.wait();
+            }
+        }
+        written
     }
 }
 
@@ -90,10 +121,58 @@ impl Drop for Serving {
         // HTTP/2 serves many requests at a time, and asks idle clients now and again whether they
         // are alive: after the first request, such a connection never waits.
         if self.is_alone {
-            let since = self.visitor.opened.elapsed().as_millis();
-            let since = u64::try_from(since).unwrap_or(SERVING);
-            self.visitor.waiting.store(since, Ordering::Release);
+            self.visitor.wait();
         }
+    }
+}
+
+/// The stream of a connection: an answer that is long, or read slowly, is still under way when its
+/// body is gone.
+pub(super) struct Line<S> {
+    pub(super) stream: S,
+    pub(super) visitor: Arc<Visitor>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Line<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.visitor.note(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.visitor.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.visitor.note(flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

@@ -167,6 +167,25 @@ async fn flood(mut stream: TcpStream, head: &str, piece: &[u8], most: usize) -> 
 }
 
 #[tokio::test]
+async fn a_long_answer_may_be_read_slowly() {
+    let limits = HttpLimits { body: 32 << 20, ..impatient() };
+    let patience = limits.head;
+    let server = Running::with_limits(limits).await;
+    let mut stream = server.connect().await;
+    // More than all buffers on the way hold.
+    let text = "x".repeat(24 << 20);
+    let arguments = serde_json::json!({ "text": text });
+    let params = serde_json::json!({ "name": "say", "arguments": arguments });
+    let ask = wire(&super::client::modern(1, "tools/call", params));
+    stream.write_all(ask.as_bytes()).await.unwrap();
+    // As long as it takes, and much longer than a request may take.
+    tokio::time::sleep(5 * patience).await;
+    let answer = read_to_end(&mut stream).await;
+    assert!(answer.contains(&text), "{} bytes", answer.len());
+    server.end().await;
+}
+
+#[tokio::test]
 async fn bodies_without_end_are_refused_in_bounded_memory() {
     if !is_alone() {
         return;
