@@ -56,7 +56,8 @@ impl Tls {
     }
 }
 
-/// Offers HTTP/1.1 and, with the feature `http2`, HTTP/2, unless the settings name protocols themselves.
+/// Offers HTTP/1.1 and, with the feature `http2`, HTTP/2, unless the settings name protocols
+/// themselves.
 impl From<ServerConfig> for Tls {
     fn from(mut config: ServerConfig) -> Self {
         if config.alpn_protocols.is_empty() {
