@@ -1,7 +1,7 @@
 //! Raw JSON to types, with errors that say what was wrong with what.
 //!
-//! What is plain is read quickly, and everything else by `serde_json`, which has the last word. Only
-//! when that fails is the text walked once more, to turn a byte position into a path:
+//! What is plain is read quickly, and all else by `serde_json`, which has the last word. Only when
+//! that fails is the text walked once more, to turn a byte position into a path:
 //! `tools/call: params.name is missing`.
 
 use std::fmt;
