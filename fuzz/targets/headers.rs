@@ -5,8 +5,8 @@
 #![no_main]
 
 use bowline_proto::http::{
-    Access, Fields, MAX_SESSION_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Media,
-    Outline, ParamHeaders, SEC_FETCH_SITE, SessionId, check_accept, check_content_type,
+    Access, Fields, MAX_SESSION_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID,
+    Media, Outline, ParamHeaders, SEC_FETCH_SITE, SessionId, check_accept, check_content_type,
     decode_value, encode_value, legacy_revision, name_source, write_legacy,
 };
 use bowline_proto::raw::Raw;
