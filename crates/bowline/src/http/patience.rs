@@ -81,9 +81,7 @@ impl Visitor {
             }
         }
     }
-}
 
-impl Visitor {
     /// It waits for a request from now on.
     fn wait(&self) {
         let since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(SERVING);
