@@ -16,6 +16,7 @@ mod interop;
 mod need;
 mod options;
 mod process;
+mod room;
 mod rsyslog;
 mod server;
 mod step;

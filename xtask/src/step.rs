@@ -10,6 +10,7 @@ use std::time::Instant;
 use crate::need::Need;
 use crate::options::Options;
 use crate::process::Ran;
+use crate::room;
 
 /// One thing that can pass or fail.
 #[derive(Clone, Copy)]
@@ -68,6 +69,9 @@ pub(crate) fn run_all(steps: &[Step], options: &Options) -> ExitCode {
     println!();
     if !failures.is_empty() {
         println!("failed: {}", failures.join(", "));
+        if let Some(hint) = room::hint() {
+            println!("{hint}");
+        }
     }
     println!("{passed} passed, {failed} failed");
     ExitCode::from(u8::from(failed > 0))
