@@ -6,7 +6,7 @@
 
 use std::future::poll_fn;
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -19,6 +19,9 @@ pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     /// How many bytes wait, for who only wants to know.
     length: AtomicUsize,
+    /// Whether the reader waits to be woken. It falls asleep with the lock held, and may wake up
+    /// without.
+    is_asleep: AtomicBool,
     /// Something was taken: wakes whoever waits for room.
     drained: Notify,
 }
@@ -29,28 +32,8 @@ struct Waiting {
     is_closed: bool,
     /// Whoever takes what is added.
     reader: Option<Waker>,
-    /// Whether the reader waits to be woken.
-    is_asleep: bool,
     /// Whether somebody waits for room.
     is_room_wanted: bool,
-}
-
-impl Waiting {
-    fn wake_later(&mut self, cx: &Context<'_>) {
-        self.is_asleep = true;
-        match &mut self.reader {
-            Some(reader) => reader.clone_from(cx.waker()),
-            reader => *reader = Some(cx.waker().clone()),
-        }
-    }
-
-    /// Whom to wake, once the lock is let go.
-    fn sleeper(&mut self) -> Option<Waker> {
-        if !mem::take(&mut self.is_asleep) {
-            return None;
-        }
-        self.reader.clone()
-    }
 }
 
 /// The stream has ended.
@@ -65,6 +48,7 @@ impl Outbox {
             limit,
             waiting: Mutex::default(),
             length: AtomicUsize::new(0),
+            is_asleep: AtomicBool::new(false),
             drained: Notify::new(),
         }
     }
@@ -82,11 +66,7 @@ impl Outbox {
             line::finish_frame(&mut waiting.bytes, start);
         }
         self.length.store(waiting.bytes.len(), Ordering::Release);
-        let reader = waiting.sleeper();
-        drop(waiting);
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        self.wake_reader(waiting);
         Ok(())
     }
 
@@ -99,7 +79,7 @@ impl Outbox {
             if waiting.is_closed {
                 return Poll::Ready(false);
             }
-            waiting.wake_later(cx);
+            self.wake_later(&mut waiting, cx);
             return Poll::Pending;
         }
         taken.append(&mut waiting.bytes);
@@ -121,11 +101,7 @@ impl Outbox {
         }
         waiting.bytes.extend_from_slice(bytes);
         self.length.store(waiting.bytes.len(), Ordering::Release);
-        let reader = waiting.sleeper();
-        drop(waiting);
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        self.wake_reader(waiting);
         true
     }
 
@@ -196,14 +172,14 @@ impl Outbox {
 
     /// Whoever waited is at work now: it looks for what was added before it waits again.
     pub(crate) fn stay_awake(&self) {
-        self.lock().is_asleep = false;
+        self.is_asleep.store(false, Ordering::Relaxed);
     }
 
     /// Whether there is something to take; if not, wakes whoever asked as soon as there is.
     pub(crate) fn poll_filled(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiting = self.lock();
         if waiting.bytes.is_empty() && !waiting.is_closed {
-            waiting.wake_later(cx);
+            self.wake_later(&mut waiting, cx);
             return Poll::Pending;
         }
         Poll::Ready(())
@@ -213,12 +189,29 @@ impl Outbox {
     pub(crate) fn close(&self) {
         let mut waiting = self.lock();
         waiting.is_closed = true;
-        let reader = waiting.sleeper();
+        self.wake_reader(waiting);
+        self.drained.notify_waiters();
+    }
+
+    fn wake_later(&self, waiting: &mut Waiting, cx: &Context<'_>) {
+        self.is_asleep.store(true, Ordering::Relaxed);
+        match &mut waiting.reader {
+            Some(reader) => reader.clone_from(cx.waker()),
+            reader => *reader = Some(cx.waker().clone()),
+        }
+    }
+
+    /// Something was added: wakes the reader if it sleeps, once the lock is let go.
+    fn wake_reader(&self, waiting: MutexGuard<'_, Waiting>) {
+        if !self.is_asleep.load(Ordering::Relaxed) {
+            return;
+        }
+        self.is_asleep.store(false, Ordering::Relaxed);
+        let reader = waiting.reader.clone();
         drop(waiting);
         if let Some(reader) = reader {
             reader.wake();
         }
-        self.drained.notify_waiters();
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -20,6 +20,7 @@ mod middleware;
 mod nest;
 mod output;
 mod part;
+mod peer;
 mod principal;
 mod prompt;
 mod registry;
@@ -49,8 +50,6 @@ pub(crate) use self::bus::Sink;
 #[cfg(feature = "http")]
 pub(crate) use self::call::Call;
 pub use self::caller::Caller;
-#[cfg(feature = "http")]
-pub(crate) use self::caller::Callers;
 pub use self::complete::Completing;
 #[cfg(feature = "http")]
 pub(crate) use self::connection::Connection;
@@ -65,11 +64,14 @@ pub use self::limits::Limits;
 pub use self::middleware::{Incoming, Middleware, Next};
 pub use self::output::{Structured, ToolOutcome, ToolOutput};
 pub use self::part::{Part, Parts};
+#[cfg(feature = "http")]
+pub(crate) use self::peer::{LastPeer, Peer};
 pub use self::principal::Principal;
 pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
 pub use self::registry::Registry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
+#[cfg(feature = "http")]
 pub(crate) use self::running::Running;
 pub use self::schema::schema_for;
 pub(crate) use self::serve::serve_core;

@@ -15,7 +15,7 @@ use super::reply::{self, Reply};
 use super::service::HttpService;
 use super::sessions::HttpSession;
 use super::stream;
-use crate::server::{Outbox, Started, dispatch, legacy, scopes};
+use crate::server::{Outbox, Peer, Started, dispatch, legacy, scopes};
 use crate::{Caller, Outcome};
 
 impl HttpService {
@@ -52,12 +52,14 @@ impl HttpService {
             }
         }
         let caller = match &session {
-            Some(session) => session.caller.now(head.principal.clone()),
-            None => Arc::new(head.stranger(Revision::V2025_03_26)),
+            Some(session) => session.peer.now(head.principal.as_ref()).caller.clone(),
+            None => head.stranger(Revision::V2025_03_26),
         };
-        match self.turn_away_any(&messages, &caller) {
+        // Handlers cannot ask: the answers are sent all at once.
+        let peer = self.outsider(caller);
+        match self.turn_away_any(&messages, &peer.caller) {
             Some(reply) => reply,
-            None => self.serve_batch(session.as_ref(), &caller, &messages).await,
+            None => self.serve_batch(session.as_ref(), &peer, &messages).await,
         }
     }
 
@@ -117,7 +119,7 @@ impl HttpService {
     async fn serve_batch(
         &self,
         session: Option<&Arc<HttpSession>>,
-        caller: &Arc<Caller>,
+        peer: &Arc<Peer>,
         messages: &[Message<'_>],
     ) -> Reply {
         let revision = Revision::V2025_03_26;
@@ -125,7 +127,7 @@ impl HttpService {
         for message in messages {
             match (message, session) {
                 (Message::Request(request), session) => {
-                    let mut outcome = self.serve_batched(session, caller, request).await;
+                    let mut outcome = self.serve_batched(session, peer, request).await;
                     if !answers.is_empty() {
                         answers.push(b',');
                     }
@@ -156,7 +158,7 @@ impl HttpService {
     async fn serve_batched(
         &self,
         session: Option<&Arc<HttpSession>>,
-        caller: &Arc<Caller>,
+        peer: &Arc<Peer>,
         request: &Request<'_>,
     ) -> Outcome {
         if let Some(session) = session {
@@ -170,11 +172,9 @@ impl HttpService {
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
-            core: &self.inner.core,
+            peer,
             asked: request,
-            caller,
             outbox: &outbox,
-            session: None,
             headers: None,
         });
         match started {

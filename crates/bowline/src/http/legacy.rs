@@ -25,8 +25,8 @@ use super::reply::{self, Reply};
 use super::service::{HttpService, Stopped};
 use super::sessions::{HttpSession, Work};
 use super::stream::{self, Ticker, encode_event, poll_once};
-use crate::server::{Call, Outbox, Started, dispatch, legacy};
-use crate::{Answer, Caller, Outcome};
+use crate::server::{Call, Outbox, Peer, Started, dispatch, legacy};
+use crate::{Answer, Outcome};
 
 impl HttpService {
     /// Opens a session.
@@ -55,8 +55,8 @@ impl HttpService {
         let mut reply =
             reply::outcome(&self.inner.core, &request.id, revision, Ok(answer), RaisedBy::Dispatch);
         if has_session {
-            let requests = self.inner.core.limits.requests_in_flight;
-            let session = HttpSession::new(caller, lifecycle, sink, requests);
+            let core = Arc::clone(&self.inner.core);
+            let session = HttpSession::new(core, caller, lifecycle, sink);
             let Some(id) = self.inner.sessions.open(session) else {
                 return reply::busy("initialize: too many sessions at a time");
             };
@@ -74,7 +74,7 @@ impl HttpService {
         let id = id.ok_or(Refusal::SessionMissing)?;
         let session =
             self.inner.sessions.find(id, head.principal.as_ref()).ok_or(Refusal::SessionUnknown)?;
-        legacy_revision(head.fields, Some(session.caller.revision))?;
+        legacy_revision(head.fields, Some(session.caller().revision))?;
         Ok(session)
     }
 
@@ -91,8 +91,8 @@ impl HttpService {
         };
         match message {
             Message::Request(request) => {
-                let caller = session.caller.now(head.principal.clone());
-                self.serve_session(&session, request, caller).await
+                let peer = session.peer.now(head.principal.as_ref());
+                self.serve_session(&session, request, &peer).await
             }
             Message::Notification(told) => {
                 session.handle_notification(&told.method, told.params);
@@ -110,16 +110,16 @@ impl HttpService {
         &self,
         session: &Arc<HttpSession>,
         request: &Request<'_>,
-        caller: Arc<Caller>,
+        peer: &Arc<Peer>,
     ) -> Reply {
-        let revision = session.caller.revision;
+        let revision = session.caller().revision;
         let done = |outcome: Outcome, raised_by| {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };
         if let Err(error) = session.lock().lifecycle.handle_legacy_request(&request.method) {
             return done(Err(error), RaisedBy::Dispatch);
         }
-        if let Some(reply) = self.turn_away(request, &caller) {
+        if let Some(reply) = self.turn_away(request, &peer.caller) {
             return reply;
         }
         let served = legacy::serve(
@@ -134,11 +134,9 @@ impl HttpService {
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = dispatch::start(&dispatch::Request {
-            core: &self.inner.core,
+            peer,
             asked: request,
-            caller: &caller,
             outbox: &outbox,
-            session: Some(&session.session),
             headers: None,
         });
         let mut running = match started {
@@ -199,11 +197,11 @@ impl HttpService {
         if let Err(refusal) = legacy_revision(head.fields, None) {
             return reply::refusal(&refusal);
         }
-        let caller = Arc::new(head.stranger(revision));
-        if let Some(reply) = self.turn_away(request, &caller) {
+        let peer = self.outsider(head.stranger(revision));
+        if let Some(reply) = self.turn_away(request, &peer.caller) {
             return reply;
         }
-        self.answer_alone(request, caller, revision, None).await
+        self.answer_alone(request, &peer, None).await
     }
 
     /// The stream of a session that belongs to no request, or one that is resumed.

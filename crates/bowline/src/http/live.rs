@@ -49,7 +49,7 @@ impl Pump {
         let id = self.ticket.id().clone();
         if self.session.lock().inbound.finish(self.ticket) {
             let mut answer = Vec::new();
-            core.signature.encode(&mut answer, &id, self.session.caller.revision, &mut outcome);
+            core.signature.encode(&mut answer, &id, self.session.caller().revision, &mut outcome);
             self.session.publish(self.stream, &answer);
         }
         self.session.end_stream(self.stream);
@@ -57,7 +57,7 @@ impl Pump {
 
     /// Ends what the client reads now, if it was told how to come back.
     fn release(&self) {
-        if self.session.caller.revision >= Revision::V2025_11_25 {
+        if self.session.caller().revision >= Revision::V2025_11_25 {
             self.session.lock().detach(self.stream);
         }
     }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::Poll;
 
 use bowline_proto::decode::{DecodeError, decode_params};
@@ -25,7 +25,7 @@ use super::reply::{self, Reply};
 use super::service::{HttpService, Slot, Stopped};
 use super::stream::{Streaming, Ticker, Work, encode_event, poll_once};
 use crate::Principal;
-use crate::server::{Caller, Core, Outbox, Sink, Started, dispatch, legacy, listen};
+use crate::server::{Caller, Core, Outbox, Peer, Sink, Started, dispatch, legacy, listen};
 
 impl HttpService {
     /// Serves a modern request.
@@ -48,40 +48,50 @@ impl HttpService {
         if let Err(mismatch) = outline.check(head.fields) {
             return refused(&mismatch.to_error_object());
         }
-        let caller =
-            match self.inner.callers.caller(revision, &request.params, head.principal.clone()) {
-                Ok(caller) => caller,
-                Err(error) => return refused(&error),
-            };
-        if let Some(reply) = self.turn_away(request, &caller) {
+        let peer = match self.meet(head, revision, request) {
+            Ok(peer) => peer,
+            Err(error) => return refused(&error),
+        };
+        if let Some(reply) = self.turn_away(request, &peer.caller) {
             return reply;
         }
         if request.method == SubscriptionsListen::NAME {
-            return match self.listen(request, caller.principal.as_ref()) {
+            return match self.listen(request, peer.caller.principal.as_ref()) {
                 Ok(reply) => reply,
                 Err(error) => refused(&error),
             };
         }
-        self.answer_alone(request, caller, revision, Some(head.fields.headers())).await
+        self.answer_alone(request, &peer, Some(head.fields.headers())).await
+    }
+
+    /// Who sends a request.
+    fn meet(
+        &self,
+        head: &Head<'_>,
+        revision: Revision,
+        request: &Request<'_>,
+    ) -> Result<Arc<Peer>, ErrorObject> {
+        let mut last = self.inner.modern.lock().unwrap_or_else(PoisonError::into_inner);
+        let (core, who) = (&self.inner.core, head.principal.as_ref());
+        last.meet(core, revision, &request.params, who).map(Arc::clone)
+    }
+
+    /// Somebody who belongs to no session.
+    pub(super) fn outsider(&self, caller: Caller) -> Arc<Peer> {
+        Arc::new(Peer { core: Arc::clone(&self.inner.core), caller, session: None })
     }
 
     /// Serves a request that belongs to no session, by the task that read it.
     pub(super) async fn answer_alone(
         &self,
         request: &Request<'_>,
-        caller: Arc<Caller>,
-        revision: Revision,
+        peer: &Arc<Peer>,
         headers: Option<&HeaderMap>,
     ) -> Reply {
+        let revision = peer.caller.revision;
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started = dispatch::start(&dispatch::Request {
-            core: &self.inner.core,
-            asked: request,
-            caller: &caller,
-            outbox: &outbox,
-            session: None,
-            headers,
-        });
+        let started =
+            dispatch::start(&dispatch::Request { peer, asked: request, outbox: &outbox, headers });
         let done = |outcome, raised_by| {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };

@@ -26,7 +26,7 @@ use super::reply::{self, Reply};
 use super::sessions::SessionTable;
 use super::sse::SseTable;
 use crate::BuildError;
-use crate::server::{Callers, Core, scopes};
+use crate::server::{Core, LastPeer, scopes};
 
 /// An MCP server as an HTTP service. Cheap to clone.
 ///
@@ -42,7 +42,7 @@ pub(super) struct Inner {
     pub(super) path: String,
     pub(super) access: Access,
     pub(super) limits: HttpLimits,
-    pub(super) callers: Callers,
+    pub(super) modern: Mutex<LastPeer>,
     pub(super) sessions: SessionTable,
     pub(super) sse: Option<SseTable>,
     pub(super) streams: Arc<AtomicUsize>,
@@ -72,7 +72,7 @@ impl HttpService {
             core,
             path: http.path,
             access: http.access,
-            callers: Callers::default(),
+            modern: Mutex::default(),
             sessions: SessionTable::new(http.limits.sessions, http.limits.session_idle),
             sse: (http.has_sse && speaks_legacy).then(SseTable::default),
             streams: Arc::default(),

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::stream::encode_event;
-use crate::server::{Call, Outbox, Session, Sink};
+use crate::server::{Call, Core, Outbox, Peer, Session, Sink};
 use crate::{Caller, Principal, clock, random};
 
 /// How long a client may take between the two messages of a handshake. Whoever opens sessions only
@@ -36,7 +36,7 @@ struct Sessions {
 
 /// One session.
 pub(super) struct HttpSession {
-    pub(super) caller: Arc<Caller>,
+    pub(super) peer: Arc<Peer>,
     pub(super) session: Arc<Session>,
     pub(super) sink: Arc<Sink>,
     state: Mutex<State>,
@@ -101,7 +101,7 @@ impl SessionTable {
     ) -> Option<Arc<HttpSession>> {
         let mut sessions = self.lock();
         let session =
-            sessions.by_id.get(id).filter(|it| it.caller.principal.as_ref() == principal)?;
+            sessions.by_id.get(id).filter(|it| it.caller().principal.as_ref() == principal)?;
         let session = Arc::clone(session);
         if !session.lock().touch(self.idle) {
             sessions.by_id.remove(id);
@@ -149,14 +149,17 @@ impl Sessions {
 
 impl HttpSession {
     pub(super) fn new(
+        core: Arc<Core>,
         caller: Caller,
         lifecycle: Lifecycle,
         sink: Arc<Sink>,
-        requests: usize,
     ) -> Self {
+        let requests = core.limits.requests_in_flight;
+        let session = Arc::new(Session::new());
+        let peer = Peer { core, caller, session: Some(Arc::clone(&session)) };
         Self {
-            caller: Arc::new(caller),
-            session: Arc::new(Session::new()),
+            peer: Arc::new(peer),
+            session,
             sink,
             state: Mutex::new(State {
                 lifecycle,
@@ -167,6 +170,11 @@ impl HttpSession {
                 used: clock::now(),
             }),
         }
+    }
+
+    /// Who opened it.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.peer.caller
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -208,7 +216,7 @@ impl HttpSession {
     /// first how to come back (2025-11-25, basic/transports).
     fn begin(&self, state: &mut State, stream: StreamId, limit: usize) -> Arc<Outbox> {
         let live = state.attach(stream, limit);
-        if self.caller.revision >= Revision::V2025_11_25 {
+        if self.caller().revision >= Revision::V2025_11_25 {
             let id = state.replay.last(stream).to_string();
             let event = Event { id: Some(&id), event: None, retry: Some(1_000), data: Some(b"") };
             let mut bytes = Vec::new();

@@ -162,7 +162,7 @@ impl Ask<'_> {
         url: impl Into<String>,
     ) -> Result<Elicited<()>, AskError> {
         // Only 2025-11-25 names these, and demands it; replays must ask the same question again.
-        let needs_id = self.call.caller.revision == Revision::V2025_11_25;
+        let needs_id = self.call.peer.caller.revision == Revision::V2025_11_25;
         let params = ElicitUrlParams {
             message: message.into(),
             url: url.into(),
@@ -198,10 +198,10 @@ impl Ask<'_> {
     /// Puts the question in whichever way the caller's era has.
     async fn put(self, mut question: InputRequest) -> Result<Json, AskError> {
         let call = self.call;
-        check_capability(&question, &call.caller.capabilities)?;
-        question.adapt(call.caller.revision).map_err(AskError::Revision)?;
+        check_capability(&question, &call.peer.caller.capabilities)?;
+        question.adapt(call.peer.caller.revision).map_err(AskError::Revision)?;
         let answer = async {
-            match (&call.session, &call.rounds) {
+            match (&call.peer.session, &call.rounds) {
                 (Some(session), _) => match &question {
                     InputRequest::Elicit(params) => {
                         session.call::<ElicitationCreate>(&call.outbox, params).await
@@ -220,7 +220,7 @@ impl Ask<'_> {
                 (None, None) => Err(AskError::Closed),
             }
         };
-        let timeout = call.core.limits.ask_timeout;
+        let timeout = call.peer.core.limits.ask_timeout;
         tokio::time::timeout(timeout, answer).await.map_err(|_| AskError::TimedOut)?
     }
 }

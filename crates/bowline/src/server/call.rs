@@ -11,24 +11,19 @@ use bowline_proto::wire::{Id, encode_notification};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::caller::Caller;
-use super::core::Core;
 use super::nest::Nest;
+use super::peer::Peer;
 use super::rounds::Rounds;
-use super::session::Session;
 use crate::clock;
 use crate::outbox::Outbox;
 
 /// One request while it is worked on.
 pub(crate) struct Call {
-    pub(crate) core: Arc<Core>,
-    pub(crate) caller: Arc<Caller>,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) id: Id,
     pub(crate) method: &'static str,
     /// Where messages that belong to the request go.
     pub(crate) outbox: Arc<Outbox>,
-    /// The legacy session, which can ask the client. `None` in the modern era.
-    pub(crate) session: Option<Arc<Session>>,
     /// Questions and answers of the modern era. `None` in the legacy one.
     pub(crate) rounds: Option<Box<Rounds>>,
     /// From which level on a modern request wants log messages.
@@ -54,11 +49,10 @@ pub(crate) struct Call {
 
 /// What a request is made of besides its parameters.
 pub(crate) struct CallParts {
-    pub(crate) caller: Arc<Caller>,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) id: Id,
     pub(crate) method: &'static str,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) session: Option<Arc<Session>>,
     pub(crate) rounds: Option<Box<Rounds>>,
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
@@ -80,14 +74,12 @@ struct Reported {
 }
 
 impl Call {
-    pub(crate) fn new(core: Arc<Core>, parts: CallParts) -> Self {
+    pub(crate) fn new(parts: CallParts) -> Self {
         Self {
-            core,
-            caller: parts.caller,
+            peer: parts.peer,
             id: parts.id,
             method: parts.method,
             outbox: parts.outbox,
-            session: parts.session,
             rounds: parts.rounds,
             log_level: parts.log_level,
             nest: parts.nest,
@@ -134,7 +126,7 @@ impl Call {
             return;
         }
         let total = total.filter(|total| total.is_finite());
-        let rate = f64::from(self.core.limits.progress_per_second);
+        let rate = f64::from(self.peer.core.limits.progress_per_second);
         let mut reported = self.lock_progress();
         // All revisions: each report is greater than the last.
         let is_news = reported.last.is_none_or(|last| progress > last);
@@ -179,7 +171,7 @@ impl Call {
     fn encoding_progress(&self, params: &ProgressParams) -> impl FnOnce(&mut Vec<u8>) {
         let mut params = params.clone();
         // Nothing in it can be unsupported.
-        let _ = params.adapt(self.caller.revision);
+        let _ = params.adapt(self.peer.caller.revision);
         move |out| {
             let _ = encode_notification(out, Progress::NAME, Some(&params));
         }
@@ -191,7 +183,7 @@ impl Call {
 
     /// Whether the client wants log messages of this level for this request.
     pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {
-        match &self.session {
+        match &self.peer.session {
             Some(session) => session.wants(level),
             // 2026-07-28, utilities/logging: only for requests that say so.
             None => self.log_level.is_some_and(|wanted| level >= wanted),
@@ -216,7 +208,7 @@ impl Call {
     /// Looks at the last moment: a modern log message belongs to its request, and must not come
     /// after the answer (2026-07-28, utilities/logging).
     fn encode_log(&self, out: &mut Vec<u8>, params: &LoggingMessageParams) {
-        if self.session.is_some() || !self.is_finished.load(Ordering::Acquire) {
+        if self.peer.session.is_some() || !self.is_finished.load(Ordering::Acquire) {
             let _ = encode_notification(out, LoggingMessage::NAME, Some(params));
         }
     }

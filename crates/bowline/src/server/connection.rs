@@ -30,8 +30,8 @@ use self::parked::Parked;
 use super::answer::Outcome;
 use super::bus::Sink;
 use super::call::Call;
-use super::caller::{Caller, Callers};
 use super::core::Core;
+use super::peer::{LastPeer, Peer};
 use super::principal::Principal;
 use super::session::Session;
 use crate::clock;
@@ -55,9 +55,9 @@ pub(crate) struct Connection {
     parked: Parked,
     intake: Intake,
     /// Who opened the legacy session.
-    legacy: Option<Arc<Caller>>,
+    legacy: Option<Arc<Peer>>,
     /// Who sends modern requests.
-    callers: Callers,
+    modern: LastPeer,
     /// Who is at the other end, where the transport knows.
     principal: Option<Principal>,
 }
@@ -118,7 +118,7 @@ impl Connection {
             parked: Parked::new(limits.requests_waiting),
             intake: Intake::Open,
             legacy: None,
-            callers: Callers::default(),
+            modern: LastPeer::default(),
             principal,
             core,
         }

@@ -69,7 +69,7 @@ impl Context {
 
     /// Who is calling.
     pub fn caller(&self) -> &Caller {
-        &self.call.caller
+        &self.call.peer.caller
     }
 
     /// The W3C `traceparent` of the request, to go on with the caller's trace. Every request runs
@@ -80,13 +80,13 @@ impl Context {
 
     /// What [`Server::state`](crate::Server::state) put there: one value of each type.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.call.core.states.get()
+        self.call.peer.core.states.get()
     }
 
     /// The tools, prompts and resources of the server, to be changed while it runs. In a server
     /// that is [nested](crate::Server::nest) into another, by the names they have there.
     pub fn registry(&self) -> Registry {
-        self.call.core.registry.within(self.call.nest.clone())
+        self.call.peer.core.registry.within(self.call.nest.clone())
     }
 
     /// A question under a key of the handler's choice.
@@ -184,7 +184,7 @@ impl fmt::Debug for Context {
         f.debug_struct("Context")
             .field("method", &self.call.method)
             .field("id", &self.call.id)
-            .field("caller", &self.call.caller)
+            .field("caller", &self.call.peer.caller)
             .finish_non_exhaustive()
     }
 }

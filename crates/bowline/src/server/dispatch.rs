@@ -31,23 +31,20 @@ use super::core::Core;
 use super::error::resource_not_found;
 use super::middleware::{Incoming, Next};
 use super::nest::Nest;
+use super::peer::Peer;
 use super::registry::{IsThere, ListKind, Tables};
 use super::resource;
 use super::rounds::{Rounds, Subject};
 use super::running::{Handling, Running, panicked};
-use super::session::Session;
 use crate::outbox::Outbox;
 use crate::uri_template::Match;
 
 /// A request whose caller and era are known.
 pub(crate) struct Request<'a> {
-    pub(crate) core: &'a Arc<Core>,
+    pub(crate) peer: &'a Arc<Peer>,
     /// As it came.
     pub(crate) asked: &'a wire::Request<'a>,
-    pub(crate) caller: &'a Arc<Caller>,
     pub(crate) outbox: &'a Arc<Outbox>,
-    /// `None` in the modern era.
-    pub(crate) session: Option<&'a Arc<Session>>,
     /// What the headers of a modern HTTP request repeat of the arguments.
     #[cfg(feature = "http")]
     pub(crate) headers: Option<&'a http::HeaderMap>,
@@ -79,7 +76,7 @@ pub(crate) fn start(request: &Request<'_>) -> Started {
 
 fn try_start(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let missing = || ErrorObject::method_not_found(&request.asked.method);
-    let row = find(&request.asked.method, request.caller.revision).ok_or_else(missing)?;
+    let row = find(&request.asked.method, request.caller().revision).ok_or_else(missing)?;
     match row.name {
         CallTool::NAME => start_tool(request),
         GetPrompt::NAME => start_prompt(request),
@@ -87,7 +84,7 @@ fn try_start(request: &Request<'_>) -> Result<Started, ErrorObject> {
         Complete::NAME => completion::start(request),
         Discover::NAME => {
             let params: EmptyParams<'_> = decode_params(Discover::NAME, request.params())?;
-            let discovered = Answer::Discover(Box::new(request.core.discover_result()));
+            let discovered = Answer::Discover(Box::new(request.core().discover_result()));
             Ok(request.answer(Discover::NAME, None, &params.meta, Ok(discovered)))
         }
         Ping::NAME => Ok(Started::done(Ok(Answer::Empty))),
@@ -103,8 +100,16 @@ impl Request<'_> {
         self.asked.params.raw()
     }
 
+    fn core(&self) -> &Arc<Core> {
+        &self.peer.core
+    }
+
+    fn caller(&self) -> &Caller {
+        &self.peer.caller
+    }
+
     fn revision(&self) -> Revision {
-        self.caller.revision
+        self.caller().revision
     }
 
     /// An answer that needs no handler, through the middleware if there is any.
@@ -115,7 +120,7 @@ impl Request<'_> {
         meta: &RequestMeta<'_>,
         answer: Outcome,
     ) -> Started {
-        if self.core.middleware.is_empty() {
+        if self.core().middleware.is_empty() {
             return Started::done(answer);
         }
         let context = self.context(method, meta, self.work(None, &Nest::default()));
@@ -124,16 +129,15 @@ impl Request<'_> {
 
     /// What a handler without a time of its own needs.
     fn work(&self, rounds: Option<Box<Rounds>>, nest: &Nest) -> Work {
-        Work { rounds, timeout: self.core.limits.deadline, nest: nest.clone() }
+        Work { rounds, timeout: self.core().limits.deadline, nest: nest.clone() }
     }
 
     fn context(&self, method: &'static str, meta: &RequestMeta<'_>, work: Work) -> Context {
         let parts = CallParts {
-            caller: Arc::clone(self.caller),
+            peer: Arc::clone(self.peer),
             id: self.asked.id.clone(),
             method,
             outbox: Arc::clone(self.outbox),
-            session: self.session.cloned(),
             rounds: work.rounds,
             log_level: meta.log_level,
             progress_token: meta.progress_token.clone(),
@@ -141,16 +145,16 @@ impl Request<'_> {
             timeout: work.timeout,
             nest: work.nest,
         };
-        Context { call: Arc::new(Call::new(Arc::clone(self.core), parts)) }
+        Context { call: Arc::new(Call::new(parts)) }
     }
 
     /// The handler, with the middleware around it.
     fn run(&self, context: Context, name: Option<String>, handler: Handling) -> Started {
-        if self.core.middleware.is_empty() {
+        if self.core().middleware.is_empty() {
             return Started::Running(Running::new(context.call, handler));
         }
         let call = Arc::clone(&context.call);
-        let middleware = Arc::clone(&self.core.middleware);
+        let middleware = Arc::clone(&self.core().middleware);
         let next = Next { middleware, at: 0, handler: handler.into_future() };
         let incoming = Incoming { method: call.method, name, context };
         Started::Running(Running::new(call, Handling::Other(Box::pin(next.run(incoming)))))
@@ -164,21 +168,21 @@ impl Request<'_> {
         arguments: Option<Raw<'_>>,
         asked: Asked<'_>,
     ) -> Result<Option<Box<Rounds>>, ErrorObject> {
-        let client = &self.caller.capabilities;
+        let client = &self.caller().capabilities;
         let can_be_asked =
             client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some();
         let is_retry = asked.responses.is_some() || asked.state.is_some();
         if !self.revision().is_modern() || !(can_be_asked || is_retry) {
             return Ok(None);
         }
-        let principal = self.caller.principal.as_ref().map_or("", |it| it.as_str());
+        let principal = self.caller().principal.as_ref().map_or("", |it| it.as_str());
         let subject = Subject {
             principal: principal.to_owned(),
             method,
             name: name.to_owned(),
             arguments: arguments.map(Json::copy_of),
         };
-        let rounds = Rounds::new(self.core, subject, asked.responses, asked.state)?;
+        let rounds = Rounds::new(self.core(), subject, asked.responses, asked.state)?;
         Ok(Some(Box::new(rounds)))
     }
 }
@@ -219,11 +223,11 @@ fn start_called(
     meta: &RequestMeta<'_>,
     asked: Asked<'_>,
 ) -> Result<Started, ErrorObject> {
-    let (tool, is_offered) = request.core.registry.tool(name);
+    let (tool, is_offered) = request.core().registry.tool(name);
     if !is_offered {
         return Err(ErrorObject::method_not_found(CallTool::NAME));
     }
-    let tool = tool.filter(|tool| tool.is_there_for(request.caller));
+    let tool = tool.filter(|tool| tool.is_there_for(request.caller()));
     let tool = tool.ok_or_else(|| unknown_tool(name))?;
     #[cfg(feature = "http")]
     if let Some(headers) = request.headers {
@@ -231,7 +235,7 @@ fn start_called(
         agreed.map_err(|mismatch| mismatch.to_error_object())?;
     }
     let rounds = request.rounds(CallTool::NAME, name, arguments, asked)?;
-    let timeout = tool.timeout.unwrap_or(request.core.limits.deadline);
+    let timeout = tool.timeout.unwrap_or(request.core().limits.deadline);
     let work = Work { rounds, timeout, nest: tool.nest.clone() };
     let context = request.context(CallTool::NAME, meta, work);
     let handler = match tool.start(&context, arguments) {
@@ -241,7 +245,7 @@ fn start_called(
             Handling::Other(Box::pin(std::future::ready(outcome)))
         }
     };
-    let name = (!request.core.middleware.is_empty()).then(|| name.to_owned());
+    let name = (!request.core().middleware.is_empty()).then(|| name.to_owned());
     Ok(request.run(context, name, handler))
 }
 
@@ -262,11 +266,11 @@ fn bad_arguments(revision: Revision, tool: &str, reason: &str) -> Outcome {
 
 fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let params: GetPromptParams<'_> = decode_params(GetPrompt::NAME, request.params())?;
-    let tables = request.core.registry.tables();
+    let tables = request.core().registry.tables();
     if !tables.offered.prompts {
         return Err(ErrorObject::method_not_found(GetPrompt::NAME));
     }
-    let found = tables.prompts.get(&params.name).filter(|it| it.is_there_for(request.caller));
+    let found = tables.prompts.get(&params.name).filter(|it| it.is_there_for(request.caller()));
     let prompt = found.ok_or_else(|| {
         ErrorObject::invalid_params(format!("prompts/get: no prompt is called {:?}", params.name))
     })?;
@@ -301,11 +305,11 @@ fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {
 
 fn start_resource(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let params: ReadResourceParams<'_> = decode_params(ReadResource::NAME, request.params())?;
-    let tables = request.core.registry.tables();
+    let tables = request.core().registry.tables();
     if !tables.offered.resources {
         return Err(ErrorObject::method_not_found(ReadResource::NAME));
     }
-    let (resource, parts) = find_resource(&tables, &params.uri, request.caller)?;
+    let (resource, parts) = find_resource(&tables, &params.uri, request.caller())?;
     let asked = Asked {
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
@@ -361,7 +365,7 @@ pub(crate) fn find_resource(
 fn start_list(request: &Request<'_>, kind: ListKind) -> Result<Started, ErrorObject> {
     let method = kind.method();
     let params: PaginatedParams<'_> = decode_params(method, request.params())?;
-    let tables = request.core.registry.tables();
+    let tables = request.core().registry.tables();
     let is_offered = match kind {
         ListKind::Tools => tables.offered.tools,
         ListKind::Prompts => tables.offered.prompts,
@@ -371,6 +375,6 @@ fn start_list(request: &Request<'_>, kind: ListKind) -> Result<Started, ErrorObj
     if !is_offered {
         return Err(ErrorObject::method_not_found(method));
     }
-    let page = tables.list(kind, request.caller, params.cursor.as_deref())?;
+    let page = tables.list(kind, request.caller(), params.cursor.as_deref())?;
     Ok(request.answer(method, None, &params.meta, Ok(Answer::List(page))))
 }

@@ -18,6 +18,7 @@ use super::{Connection, Intake, Reply, Work, Working};
 use crate::server::answer::Outcome;
 use crate::server::caller::Caller;
 use crate::server::dispatch::{self, Started};
+use crate::server::peer::Peer;
 use crate::server::running::Running;
 use crate::server::{legacy, listen};
 
@@ -117,9 +118,9 @@ impl Connection {
             }
             Ok(Admission::Legacy(revision)) => {
                 if self.legacy.is_none() {
-                    self.legacy = Some(Arc::new(Caller::unknown(revision)));
+                    self.open_session(Caller::unknown(revision));
                 }
-                self.serve(cx, request, None, reply(revision));
+                self.serve(cx, request, reply(revision));
             }
             Ok(Admission::Modern(revision)) if batch.is_some() => {
                 let message = format!("{method}: {revision} has no batches");
@@ -127,8 +128,9 @@ impl Connection {
                 self.answer(&request.id, reply(revision), &mut refused);
             }
             Ok(Admission::Modern(revision)) => {
-                match self.callers.caller(revision, &request.params, self.principal.clone()) {
-                    Ok(caller) => self.serve(cx, request, Some(&caller), reply(revision)),
+                let who = self.principal.as_ref();
+                match self.modern.meet(&self.core, revision, &request.params, who) {
+                    Ok(_) => self.serve(cx, request, reply(revision)),
                     Err(error) => self.answer(&request.id, reply(revision), &mut Err(error)),
                 }
             }
@@ -139,19 +141,18 @@ impl Connection {
         let principal = self.principal.clone();
         let (caller, answer) =
             legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal)?;
-        self.legacy = Some(Arc::new(caller));
+        self.open_session(caller);
         Ok(answer)
     }
 
-    /// Serves a request: in place if its handler is ready at once, in a task if not. Without a
-    /// caller of its own, it is the session's.
-    fn serve(
-        &mut self,
-        cx: &mut TaskContext<'_>,
-        request: &wire::Request<'_>,
-        caller: Option<&Arc<Caller>>,
-        reply: Reply,
-    ) {
+    fn open_session(&mut self, caller: Caller) {
+        let (core, session) = (Arc::clone(&self.core), Some(Arc::clone(&self.session)));
+        self.legacy = Some(Arc::new(Peer { core, caller, session }));
+    }
+
+    /// Serves a request of a peer that is known by now: in place if its handler is ready at once,
+    /// in a task if not.
+    fn serve(&mut self, cx: &mut TaskContext<'_>, request: &wire::Request<'_>, reply: Reply) {
         let method: &str = &request.method;
         if !reply.revision.is_modern()
             && let Some(mut outcome) =
@@ -165,12 +166,12 @@ impl Connection {
             }
             return;
         }
-        let Some(caller) = caller.or(self.legacy.as_ref()) else { return };
+        let known =
+            if reply.revision.is_modern() { self.modern.get() } else { self.legacy.as_ref() };
+        let Some(peer) = known else { return };
         let started = dispatch::start(&dispatch::Request {
-            core: &self.core,
+            peer,
             asked: request,
-            session: (!reply.revision.is_modern()).then_some(&self.session),
-            caller,
             outbox: &self.outbox,
             #[cfg(feature = "http")]
             headers: None,

@@ -13,7 +13,7 @@ use crate::server::running::Handling;
 use crate::uri_template::UriTemplate;
 
 pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let tables = request.core.registry.tables();
+    let tables = request.core().registry.tables();
     if !tables.completes() {
         return Err(ErrorObject::method_not_found(Complete::NAME));
     }
@@ -23,7 +23,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
     let (name, completers, known, nest) = match &params.reference {
         Reference::Prompt(prompt) => {
             let found =
-                tables.prompts.get(&prompt.name).filter(|it| it.is_there_for(request.caller));
+                tables.prompts.get(&prompt.name).filter(|it| it.is_there_for(request.caller()));
             let entry =
                 found.ok_or_else(|| refused(format!("no prompt is called {:?}", prompt.name)))?;
             let arguments = entry.definition.arguments.iter().flatten();
@@ -32,7 +32,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
         }
         Reference::ResourceTemplate(template) => {
             let found =
-                tables.templates.get(&template.uri).filter(|it| it.is_there_for(request.caller));
+                tables.templates.get(&template.uri).filter(|it| it.is_there_for(request.caller()));
             let entry =
                 found.ok_or_else(|| refused(format!("no resource template {:?}", template.uri)))?;
             let variables = entry.template.iter().flat_map(UriTemplate::variables);
