@@ -133,21 +133,21 @@ impl PartialEq for Params<'_> {
 impl<'a> Found<'a> {
     fn walk(&mut self, members: &mut Walk<'_, 'a>) -> Result<(), Odd> {
         let mut meta = None;
-        while let Some(key) = members.next()? {
-            match key {
-                "name" => fill(&mut self.name, members.word()?)?,
-                "uri" => fill(&mut self.uri, members.word()?)?,
-                "arguments" => {
-                    let value = members.value()?;
-                    self.has_more |= !value.is_object();
-                    fill(&mut self.arguments, value)?;
-                }
-                "_meta" => fill(&mut meta, members.object(|it| self.meta.walk(it))?)?,
-                "task" | "inputResponses" | "requestState" => {
-                    members.value()?;
-                    self.has_more = true;
-                }
-                _ => drop(members.value()?),
+        while members.has_next()? {
+            if members.is("name")? {
+                fill(&mut self.name, members.word()?)?;
+            } else if members.is("arguments")? {
+                let value = members.value()?;
+                self.has_more |= !value.is_object();
+                fill(&mut self.arguments, value)?;
+            } else if members.is("_meta")? {
+                fill(&mut meta, members.object(|it| self.meta.walk(it))?)?;
+            } else if members.is("uri")? {
+                fill(&mut self.uri, members.word()?)?;
+            } else {
+                let name = members.name()?;
+                members.value()?;
+                self.has_more |= matches!(name, "task" | "inputResponses" | "requestState");
             }
         }
         Ok(())
@@ -185,6 +185,11 @@ mod tests {
         check(&format!(r#"{{"name":"echo","arguments":{{}},{META}}}"#), true);
         check(&format!(r#"{{{META},"uri":"file:///a","taskId":"t"}}"#), true);
         check(r#"{"name":"\u0065cho","uri":7}"#, true);
+        check(
+            "{ \"name\" : \"echo\" ,\n\"arguments\" :\t{ } , \"_meta\": { \"progressToken\" :1 } }",
+            true,
+        );
+        check(r#"{"names":"a","nam":"b","arguments_":{},"meta":{},"_met":{},"":1}"#, true);
         check(r#"{"name":"echo","arguments":null}"#, true);
         check(r#"{"name":"echo","arguments":[1]}"#, true);
         check(r#"{"name":"echo","task":{"ttl":1},"requestState":"s","inputResponses":{}}"#, true);

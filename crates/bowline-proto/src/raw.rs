@@ -104,33 +104,68 @@ impl<'c, 'a> Walk<'c, 'a> {
         Ok(Self { cursor, levels: MAX_DEPTH - 1, is_first: true })
     }
 
-    /// The name of the next member, if there is one.
+    /// Moves to the next member, if there is one; if not, over the end.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<&'a str>, Odd> {
+    pub(crate) fn has_next(&mut self) -> Result<bool, Odd> {
         let is_first = std::mem::take(&mut self.is_first);
-        match self.cursor.compact_name(is_first) {
-            Some(name) => Ok(Some(name)),
-            None => self.next_spaced(is_first),
+        // As most write them, without white space.
+        if self.cursor.peek() == Some(if is_first { b'"' } else { b',' }) {
+            if !is_first {
+                self.cursor.expect(b',')?;
+                self.cursor.skip_space();
+            }
+            return Ok(true);
         }
+        self.has_spaced(is_first)
     }
 
     /// The same, with white space wherever it may be.
-    #[inline(never)]
-    fn next_spaced(&mut self, is_first: bool) -> Result<Option<&'a str>, Odd> {
+    fn has_spaced(&mut self, is_first: bool) -> Result<bool, Odd> {
         let cursor = &mut *self.cursor;
         cursor.skip_space();
         if cursor.accept(b'}') {
-            return Ok(None);
+            return Ok(false);
         }
         if !is_first {
             cursor.expect(b',')?;
             cursor.skip_space();
         }
-        let key = cursor.plain_string()?;
-        cursor.skip_space();
-        cursor.expect(b':')?;
-        cursor.skip_space();
-        Ok(Some(key))
+        Ok(true)
+    }
+
+    /// Whether the member is called that; if so, moves on to its value. Compares, and looks for no
+    /// end: asking for all names that there may be is quicker than reading the one that there is.
+    #[inline(always)]
+    pub(crate) fn is(&mut self, name: &'static str) -> Result<bool, Odd> {
+        if !self.cursor.accept_string(name) {
+            return Ok(false);
+        }
+        self.cursor.colon()?;
+        Ok(true)
+    }
+
+    /// Moves on to the value of the member, whatever it is called, and gives the name.
+    pub(crate) fn name(&mut self) -> Result<&'a str, Odd> {
+        let name = self.cursor.plain_string()?;
+        self.cursor.colon()?;
+        Ok(name)
+    }
+
+    /// The name of the next member, if there is one.
+    pub(crate) fn next(&mut self) -> Result<Option<&'a str>, Odd> {
+        if self.has_next()? { self.name().map(Some) } else { Ok(None) }
+    }
+
+    /// Moves over the member.
+    pub(crate) fn skip(&mut self) -> Result<(), Odd> {
+        self.name()?;
+        self.value().map(drop)
+    }
+
+    /// Moves over the value of the member, which must be this string.
+    #[inline]
+    pub(crate) fn expect(&mut self, text: &'static str) -> Result<(), Odd> {
+        if self.cursor.accept_string(text) { Ok(()) } else { Err(Odd) }
     }
 
     /// Moves over the value of the member.

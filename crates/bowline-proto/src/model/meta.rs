@@ -121,20 +121,19 @@ impl<'a> RequestMeta<'a> {
 
     /// Reads it into what is empty, if it is plain.
     pub(crate) fn walk(&mut self, members: &mut Walk<'_, 'a>) -> Result<(), Odd> {
-        while let Some(key) = members.next()? {
-            match key {
-                meta_key::PROTOCOL_VERSION => {
-                    fill(&mut self.protocol_version, Cow::Borrowed(members.string()?))?;
-                }
-                meta_key::CLIENT_CAPABILITIES => {
-                    fill(&mut self.client_capabilities, members.value()?)?;
-                }
-                meta_key::CLIENT_INFO => fill(&mut self.client_info, members.value()?)?,
-                meta_key::PROGRESS_TOKEN => {
-                    fill(&mut self.progress_token, ProgressToken(Id::walk(members)?))?;
-                }
-                meta_key::LOG_LEVEL => return Err(Odd),
-                _ => self.others.push(key, members.value()?),
+        while members.has_next()? {
+            if members.is(meta_key::PROTOCOL_VERSION)? {
+                fill(&mut self.protocol_version, Cow::Borrowed(members.string()?))?;
+            } else if members.is(meta_key::CLIENT_INFO)? {
+                fill(&mut self.client_info, members.value()?)?;
+            } else if members.is(meta_key::CLIENT_CAPABILITIES)? {
+                fill(&mut self.client_capabilities, members.value()?)?;
+            } else if members.is(meta_key::PROGRESS_TOKEN)? {
+                fill(&mut self.progress_token, ProgressToken(Id::walk(members)?))?;
+            } else if members.is(meta_key::LOG_LEVEL)? {
+                return Err(Odd);
+            } else {
+                self.others.push(members.name()?, members.value()?);
             }
         }
         Ok(())

@@ -49,21 +49,31 @@ impl<'a> Cursor<'a> {
         self.at == self.text.len()
     }
 
-    /// Moves over the name of the next member to its value, if there is no white space around it
-    /// and no escape in it.
+    /// Moves over a string, if it is this one, written without escapes.
+    #[inline(always)]
+    pub(super) fn accept_string(&mut self, text: &'static str) -> bool {
+        let Some([b'"', rest @ ..]) = self.text.as_bytes().get(self.at..) else { return false };
+        let Some([b'"', ..]) = rest.strip_prefix(text.as_bytes()) else { return false };
+        self.at += text.len() + 2;
+        true
+    }
+
+    /// Moves over the colon between a name and its value.
     #[inline]
-    pub(super) fn compact_name(&mut self, is_first: bool) -> Option<&'a str> {
-        let name = match self.text.as_bytes().get(self.at..)? {
-            [b'"', name @ ..] if is_first => name,
-            [b',', b'"', name @ ..] if !is_first => name,
-            _ => return None,
-        };
-        let end = find_stop(name)?;
-        let [b'"', b':', 0x21..=0xff, ..] = name[end..] else { return None };
-        let start = self.text.len() - name.len();
-        let name = self.text.get(start..start + end)?;
-        self.at = start + end + 2;
-        Some(name)
+    pub(super) fn colon(&mut self) -> Result<(), Odd> {
+        if let Some([b':', 0x21..=0xff, ..]) = self.text.as_bytes().get(self.at..) {
+            self.at += 1;
+            return Ok(());
+        }
+        self.spaced_colon()
+    }
+
+    #[inline(never)]
+    fn spaced_colon(&mut self) -> Result<(), Odd> {
+        self.skip_space();
+        self.expect(b':')?;
+        self.skip_space();
+        Ok(())
     }
 
     /// Moves over a whole number of usual length that is the value of a member, if it is one.
@@ -71,12 +81,12 @@ impl<'a> Cursor<'a> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let (mut number, mut length) = (0, 0);
         while let Some(digit @ b'0'..=b'9') = rest.get(length) {
-            number = number * 10 + i64::from(digit - b'0');
-            length += 1;
             // More may not fit.
-            if length > 18 {
+            if length == 18 {
                 return None;
             }
+            number = number * 10 + i64::from(digit - b'0');
+            length += 1;
         }
         // No other number begins with a zero.
         let is_plain = rest.first() != Some(&b'0') || length == 1;

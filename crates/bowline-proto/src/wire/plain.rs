@@ -15,18 +15,24 @@ pub(super) fn parse(frame: &[u8]) -> Result<Message<'_>, Odd> {
     let mut members = Walk::new(&mut cursor)?;
     let (mut version, mut id, mut method, mut result) = (None, None, None, None);
     let mut params = Params::default();
-    while let Some(key) = members.next()? {
-        match key {
-            "jsonrpc" => fill(&mut version, members.string()?)?,
-            "id" => fill(&mut id, Id::walk(&mut members)?)?,
-            "method" => fill(&mut method, members.string()?)?,
-            "params" => params.walk(&mut members)?,
-            "result" => fill(&mut result, members.value()?)?,
-            "error" => return Err(Odd),
-            _ => drop(members.value()?),
+    while members.has_next()? {
+        if members.is("jsonrpc")? {
+            fill(&mut version, members.expect("2.0")?)?;
+        } else if members.is("id")? {
+            fill(&mut id, Id::walk(&mut members)?)?;
+        } else if members.is("method")? {
+            fill(&mut method, members.string()?)?;
+        } else if members.is("params")? {
+            params.walk(&mut members)?;
+        } else if members.is("result")? {
+            fill(&mut result, members.value()?)?;
+        } else if members.is("error")? {
+            return Err(Odd);
+        } else {
+            members.skip()?;
         }
     }
-    if !cursor.is_at_end() || version != Some("2.0") {
+    if !cursor.is_at_end() || version.is_none() {
         return Err(Odd);
     }
     match (method.map(Cow::Borrowed), result, id) {

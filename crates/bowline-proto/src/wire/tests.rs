@@ -273,6 +273,10 @@ fn plain_frames_are_read_the_same_both_ways() {
         (r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, true),
         (r#"{"jsonrpc":"2.0","id":-7,"result":{"a":"\u00e9"}}"#, true),
         (r#"{"jsonrpc":"2.0","id":18446744073709551615,"result":{}}"#, true),
+        (r#"{"jsonrpc":"2.0","id":999999999999999999,"result":{}}"#, true),
+        (r#"{"jsonrpc":"2.0","id":9999999999999999999,"result":{}}"#, true),
+        ("{ \"jsonrpc\" :\t\"2.0\" ,\r\n\"id\": 1 , \"method\" : \"ping\" }", true),
+        (r#"{"i":0,"ids":2,"jsonrpc":"2.0","id":1,"meth":0,"methods":0,"method":"ping"}"#, true),
         (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#, false),
         (r#"{"jsonrpc":"2.0","id":1,"method":"p\u0069ng"}"#, false),
         (r#"{"jsonrpc":"2\u002e0","id":1,"method":"ping"}"#, false),
@@ -292,6 +296,13 @@ fn plain_frames_are_read_the_same_both_ways() {
         r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
         r#"{"jsonrpc":"2.0","id":1}"#,
+        r#"{"jsonrpc":"2.0","id":99999999999999999999999999999999,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0" "id":1,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id" 1,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a",}"#,
+        r#"{,"jsonrpc":"2.0","id":1,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params"#,
+        r#"{"jsonrpc":"2.0"x,"id":1,"method":"a"}"#,
     ] {
         assert!(plain::parse(frame.as_bytes()).is_err(), "{frame}");
         assert!(parse_one(frame).is_err(), "{frame}");
