@@ -6,6 +6,7 @@ mod evidence;
 mod group;
 mod list;
 mod probe;
+mod reply;
 mod report;
 mod run;
 mod seen;
@@ -22,13 +23,14 @@ use bowline::Revision;
 use bowline::client::Preference;
 use bowline_web::Web;
 use clap::{Args, ValueEnum};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde_json::Value;
 
 use self::probe::Settings;
-use self::report::{Conclusion, Finding, Report, Verdict};
+use self::report::{Conclusion, Finding, Look, Report, Verdict};
 use self::run::{Choice, TIMEOUT};
 use self::survey::Survey;
+use self::table::Transport;
 use self::wire::{Door, Post, Program};
 use crate::failure::{Code, Failure};
 use crate::screen::{Format, OutputArgs, Screen, Style};
@@ -101,24 +103,25 @@ impl Check {
         if self.list {
             match form {
                 Form::Json => screen.print_json(&list::to_json().into()),
-                Form::Human | Form::Junit => screen.print(&list::for_people()),
+                Form::Human | Form::Junit => screen.print(&list::for_people(screen.columns)),
             }
             return screen.finish();
         }
         let choice = self.choice()?;
         let resolved = self.target.resolve()?;
-        let settings = self.settings(&resolved).await?;
+        let mut settings = self.settings(&resolved).await?;
         let mut kept = session::Settings::new(&self.target.options, root)?;
         // With evidence in the report, messages as they come would be there twice.
         kept.is_verbose = false;
-        let checked = self.report(&resolved, &settings, &choice, &screen);
+        let checked = self.report(&resolved, &mut settings, &choice, &screen);
         let report = Journal::keep(&resolved, &kept, checked).await?;
         match form {
             Form::Json => screen.print_json(&report.to_json(output.verbose).into()),
             Form::Junit => screen.print(&report.to_junit()),
             Form::Human => {
                 let paint = |verdict, word: &str| screen.out.paint(style(verdict), word);
-                screen.print(&report.for_people(&paint, output.verbose));
+                let look = Look { paint: &paint, columns: screen.columns, all: output.verbose };
+                screen.print(&report.for_people(&look));
             }
         }
         if let Some(file) = &self.junit {
@@ -129,6 +132,7 @@ impl Check {
             Conclusion::Good => Ok(()),
             Conclusion::Broken => Err(Failure::silent(Code::Broken)),
             Conclusion::NotPortable => Err(Failure::silent(Code::NotPortable)),
+            Conclusion::Barred => Err(barred(&resolved, report.barred.as_deref())),
         }
     }
 
@@ -155,34 +159,49 @@ impl Check {
             }
             calls.push((tool.clone(), arguments));
         }
-        let (door, is_local) = open(resolved).await?;
+        let (door, is_local) = open(resolved)?;
+        let has_credentials = match door.post() {
+            Some(post) => post.has_credentials().await,
+            None => false,
+        };
         let timeout = self.target.options.timeout.unwrap_or(TIMEOUT);
-        Ok(Settings { door, timeout, calls, samples: self.samples, is_local })
+        let samples = self.samples;
+        let settings = Settings::new(door, timeout);
+        Ok(Settings { calls, samples, is_local, has_credentials, ..settings })
     }
 
     /// Finds out what there is, and checks it.
     async fn report(
         &self,
         resolved: &Resolved,
-        settings: &Settings,
+        settings: &mut Settings,
         choice: &Choice,
         screen: &Screen,
     ) -> Result<Report, Failure> {
         let surveyed = survey::survey(settings).await;
+        let mut barred_by = None;
         let (spoken, server) = match surveyed {
             Survey::Speaks { revisions, server } => (revisions, server),
-            Survey::Unauthorized(why) => {
-                return Err(Failure::new(Code::Unauthorized, format!("{}: {why}", resolved.name))
-                    .with_remedy(
-                        "`bowline login` logs in; --token and --header send what you have",
-                    ));
+            Survey::Barred(why) => {
+                settings.is_barred = true;
+                barred_by = Some(match settings.has_credentials {
+                    true => format!("{why}: the token is not good"),
+                    false => why,
+                });
+                // The newest rules are what clients follow.
+                (vec![Revision::LATEST], None)
+            }
+            Survey::Broken(why) => {
+                return Err(Failure::new(Code::Broken, format!("{}: {why}", resolved.name))
+                    .with_remedy("no client can talk to it; `bowline doctor` looks closer"));
             }
             Survey::Unreachable(why) => {
                 return Err(Failure::new(Code::Unreachable, format!("{}: {why}", resolved.name))
                     .with_remedy("`bowline doctor` tells where it fails"));
             }
         };
-        let revisions = self.chosen(&spoken)?;
+        let revisions = self.chosen(&spoken, settings)?;
+        let settings = &*settings;
         let mut done = 0.0;
         // Hundreds of lines in a log help nobody; a bar in a terminal does.
         let is_watched = std::io::stderr().is_terminal();
@@ -194,6 +213,9 @@ impl Check {
             }
         };
         let findings = run::run(settings, choice, (&revisions, &spoken), told).await;
+        if findings.is_empty() && settings.is_barred {
+            return Err(barred(resolved, barred_by.as_deref()));
+        }
         Ok(Report {
             target: describe(resolved),
             server,
@@ -201,15 +223,23 @@ impl Check {
             revisions,
             findings,
             is_strict: self.strict,
+            barred: barred_by,
         })
     }
 
     /// The revisions to check.
-    fn chosen(&self, spoken: &[Revision]) -> Result<Vec<Revision>, Failure> {
+    fn chosen(&self, spoken: &[Revision], settings: &Settings) -> Result<Vec<Revision>, Failure> {
         let chosen: Vec<Revision> = match self.target.options.revision.unwrap_or_default() {
             Preference::Auto => spoken.to_vec(),
+            Preference::Pin(revision)
+                if revision.is_modern() && settings.transport() == Transport::Sse =>
+            {
+                let what = format!("the server speaks HTTP+SSE, which {revision} does not have");
+                return Err(Failure::usage(what));
+            }
             // One that the server does not speak is checked all the same: the report tells.
             Preference::Pin(revision) => vec![revision],
+            _ if settings.is_barred => spoken.to_vec(),
             Preference::LegacyOnly => spoken.iter().copied().filter(|it| !it.is_modern()).collect(),
             Preference::ModernOnly => spoken.iter().copied().filter(|it| it.is_modern()).collect(),
         };
@@ -223,8 +253,16 @@ impl Check {
     }
 }
 
+/// The server wants to know who asks, and the rest could not be checked.
+fn barred(resolved: &Resolved, why: Option<&str>) -> Failure {
+    let why = why.unwrap_or("a token is wanted");
+    let what = format!("{}: {why}; nothing but that can be checked", resolved.name);
+    Failure::new(Code::Unauthorized, what)
+        .with_remedy("`bowline login` logs in; --token and --header send what you have")
+}
+
 /// Where the server is, and whether that is this machine.
-async fn open(resolved: &Resolved) -> Result<(Door, bool), Failure> {
+fn open(resolved: &Resolved) -> Result<(Door, bool), Failure> {
     match &resolved.place {
         Place::Command { program, args, env, cwd } => {
             let (program, args) = (program.clone(), args.clone());
@@ -245,23 +283,13 @@ async fn open(resolved: &Resolved) -> Result<(Door, bool), Failure> {
                 let value = HeaderValue::from_str(value).map_err(|_| bad(()))?;
                 given.append(HeaderName::try_from(name.as_str()).map_err(|_| bad(()))?, value);
             }
-            given.extend(kept(resolved, &parsed).await);
             let host = parsed.host().unwrap_or_default().trim_matches(['[', ']']);
             let is_local = host.eq_ignore_ascii_case("localhost")
                 || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
-            Ok((Door::Address(Box::new(Post::new(web, parsed, given))), is_local))
+            let post = Post::new(web, parsed, given).with_login(resolved.login());
+            Ok((Door::Address(Box::new(post)), is_local))
         }
     }
-}
-
-/// The headers of a login that was kept for this server.
-async fn kept(resolved: &Resolved, url: &Uri) -> HeaderMap {
-    use bowline::client::http::Authorize;
-    let Some(kept) = resolved.login() else { return HeaderMap::new() };
-    let mut request = Request::new(());
-    *request.uri_mut() = url.clone();
-    // Without them the server says what it wants, and that is told.
-    kept.headers(&request.into_parts().0).await.unwrap_or_default()
 }
 
 /// The server as the user named it. Without passwords in a URL.

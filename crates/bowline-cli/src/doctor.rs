@@ -8,6 +8,7 @@
 mod address;
 mod auth;
 mod command;
+mod discovery;
 mod ending;
 mod era;
 mod http;
@@ -35,11 +36,16 @@ use bowline::client::Preference;
 use clap::Args;
 use serde_json::{Value, json};
 
+pub(crate) use self::address::Address;
+pub(crate) use self::discovery::{CHALLENGE, Discovery, Problem, RESOURCE, SERVER};
 use self::era::Want;
+pub(crate) use self::http::Events;
 use self::process::Recipe;
+pub(crate) use self::process::names;
 use self::report::{Outcome, Report};
 use self::show::Look;
 use self::site::Visit;
+pub(crate) use self::site::leads_to_login;
 use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen};
 use crate::session::{Journal, Settings};

@@ -1,7 +1,10 @@
 //! Calling tools without doing harm: those that say they only read and need no arguments, and
 //! those that the user names. Each is called once for all checks of a revision.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::evidence::Evidence;
 use super::probe::{Probe, TOOLS, Trouble};
@@ -12,11 +15,13 @@ use super::wire::Lost;
 pub(super) struct Called {
     pub(super) tool: Value,
     pub(super) name: String,
+    pub(super) arguments: Value,
     /// What progress notifications must carry.
     pub(super) token: String,
     /// All messages, the answer among them.
     pub(super) messages: Vec<Value>,
     pub(super) answer: Result<Value, Lost>,
+    pub(super) took: Duration,
     pub(super) evidence: Vec<Evidence>,
 }
 
@@ -49,20 +54,22 @@ impl Probe {
         chosen.extend(safe.take(self.settings.samples).map(|tool| (tool.clone(), json!({}))));
         let mut called = Vec::new();
         for (tool, arguments) in chosen {
-            called.push(self.call(tool, &arguments).await?);
+            called.push(self.call(tool, arguments).await?);
         }
         self.called = Some(called.clone());
         Ok(called)
     }
 
-    async fn call(&mut self, tool: Value, arguments: &Value) -> Result<Called, Trouble> {
+    async fn call(&mut self, tool: Value, arguments: Value) -> Result<Called, Trouble> {
         self.collect();
         let before = self.evidence.len();
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let token = format!("progress of {name}");
         let params =
             json!({"name": name, "arguments": arguments, "_meta": {"progressToken": token}});
+        let began = Instant::now();
         let reply = self.ask("tools/call", params).await;
+        let took = began.elapsed();
         let (messages, answer) = match reply {
             Ok(reply) => {
                 let answer = reply.message().cloned().unwrap_or_default();
@@ -76,7 +83,7 @@ impl Probe {
         };
         self.collect();
         let evidence = self.evidence.split_off(before.min(self.evidence.len()));
-        Ok(Called { tool, name, token, messages, answer, evidence })
+        Ok(Called { tool, name, arguments, token, messages, answer, took, evidence })
     }
 
     /// Shows the exchange of a call that a check complains about.

@@ -1,5 +1,6 @@
 //! What was sent and what came back, shortened for people and for files.
 
+use http::header::{LOCATION, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
 use super::wire::{Changes, Heard, Lost};
@@ -36,6 +37,12 @@ impl Evidence {
             Err(lost) => self.received.push(format!("({lost})")),
             Ok(heard) => {
                 self.received.extend(heard.status.map(|status| status.to_string()));
+                for name in [WWW_AUTHENTICATE, LOCATION] {
+                    for value in heard.headers.get_all(&name) {
+                        let value = String::from_utf8_lossy(value.as_bytes());
+                        self.received.push(shorten(&format!("{name}: {value}"), MOST));
+                    }
+                }
                 let messages = heard.messages.iter();
                 self.received.extend(messages.map(|message| shorten(&message.to_string(), MOST)));
                 if !heard.other.is_empty() {

@@ -1,6 +1,7 @@
-//! The checks, by what they look at. The order is that of the report; what only watches what the
-//! others caused comes last.
+//! The checks, by what they look at. The order is that of the report: what keeps all others from
+//! working comes first, what only watches what the others caused comes last.
 
+pub(super) mod auth;
 mod completion;
 mod http;
 mod http_modern;
@@ -11,6 +12,7 @@ mod modern;
 mod prompts;
 mod resources;
 mod schema;
+mod sse;
 mod stdio;
 mod tools;
 mod utilities;
@@ -20,6 +22,8 @@ use super::table::Check;
 
 /// All groups.
 pub(super) const ALL: &[&[Check]] = &[
+    auth::CHECKS,
+    sse::CHECKS,
     lifecycle::CHECKS,
     jsonrpc::CHECKS,
     modern::CHECKS,

@@ -4,22 +4,30 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::table::{Check, Transport, all};
+use super::table::{Check, all};
+use crate::text::{width, wrap};
 
-/// For people: a line each.
-pub(super) fn for_people() -> String {
-    let widest = all().map(|check| check.id.len()).max().unwrap_or(0);
+/// For people: a line each, or two where lines are short.
+pub(super) fn for_people(columns: Option<usize>) -> String {
+    let widest = |of: fn(&Check) -> usize| all().map(of).max().unwrap_or(0);
+    let ids = widest(|check| check.id.len());
+    let revisions = widest(|check| check.revisions().len());
+    let transports = widest(|check| check.transports().len());
+    let line = |check: &Check| {
+        let (of, on) = (check.revisions(), check.transports());
+        let Check { id, severity, says, .. } = check;
+        format!("{id:ids$}  {severity:11}  {of:revisions$}  {on:transports$}  {says}")
+    };
+    let Some(columns) = columns.filter(|columns| all().any(|it| width(&line(it)) > *columns))
+    else {
+        return all().map(|check| format!("{}\n", line(check))).collect();
+    };
     let mut text = String::new();
     for check in all() {
-        let _ = writeln!(
-            text,
-            "{:widest$}  {:11}  {:15} {:5}  {}",
-            check.id,
-            check.severity,
-            check.revisions(),
-            transport(check),
-            check.says
-        );
+        let (of, on) = (check.revisions(), check.transports());
+        let _ = writeln!(text, "{}  {}  {of}  {on}", check.id, check.severity);
+        let says = wrap(check.says, columns.saturating_sub(4));
+        text.extend(says.iter().map(|line| format!("    {line}\n")));
     }
     text
 }
@@ -31,7 +39,7 @@ pub(super) fn to_json() -> Value {
             "id": check.id,
             "severity": check.severity.as_str(),
             "revisions": check.revisions(),
-            "transport": transport(check),
+            "transport": check.transports(),
             "says": check.says,
             "spec": check.main_page(),
             "remedy": check.remedy,
@@ -53,14 +61,10 @@ pub(super) fn to_markdown() -> String {
             check.id,
             check.severity,
             check.revisions(),
-            transport(check),
+            check.transports(),
             check.says,
             check.main_page()
         );
     }
     text
-}
-
-fn transport(check: &Check) -> &'static str {
-    check.transport.map_or("both", Transport::as_str)
 }

@@ -2,6 +2,7 @@
 //! and words for what did not come back as it should.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bowline::{Era, Revision};
@@ -9,9 +10,11 @@ use serde_json::{Value, json};
 
 use super::calls::Called;
 use super::evidence::Evidence;
+use super::group::auth::Gate;
+pub(super) use super::reply::Reply;
 use super::seen::Seen;
 use super::table::Transport;
-use super::wire::{Changes, Door, Heard, Link, Lost, Until, request};
+use super::wire::{Changes, Door, Ending, Heard, Link, Lost, Until, request};
 
 /// How a check ends: well, perhaps with something to say, or not.
 pub(super) type Outcome = Result<Note, Trouble>;
@@ -66,22 +69,36 @@ pub(super) struct Settings {
     pub(super) samples: usize,
     /// Whether the address is of this machine.
     pub(super) is_local: bool,
+    /// Whether requests say who asks.
+    pub(super) has_credentials: bool,
+    /// Whether the server lets nobody in as we are: only that can be checked.
+    pub(super) is_barred: bool,
+    /// What it says to who brings no token, once that is known.
+    pub(super) gate: Arc<OnceLock<Arc<Gate>>>,
 }
 
 impl Settings {
+    /// For a door, with the least that is sensible; the rest is set by who knows.
+    pub(super) fn new(door: Door, timeout: Duration) -> Self {
+        Self {
+            door,
+            timeout,
+            calls: Vec::new(),
+            samples: 20,
+            is_local: false,
+            has_credentials: false,
+            is_barred: false,
+            gate: Arc::default(),
+        }
+    }
+
     pub(super) fn transport(&self) -> Transport {
         match self.door {
             Door::Program(_) => Transport::Stdio,
             Door::Address(_) => Transport::Http,
+            Door::Events(_) => Transport::Sse,
         }
     }
-}
-
-/// An answer, and the exchange that it came with.
-pub(super) struct Reply {
-    pub(super) heard: Heard,
-    message: Option<Value>,
-    method: String,
 }
 
 /// What checks of one revision share.
@@ -98,6 +115,8 @@ pub(super) struct Probe {
     lists: HashMap<&'static str, Vec<Value>>,
     /// The calls of tools, once they have been made.
     pub(super) called: Option<Vec<Called>>,
+    /// How the server ends, once that has been tried.
+    pub(super) ending: Option<Ending>,
 }
 
 impl Probe {
@@ -112,6 +131,7 @@ impl Probe {
             link: None,
             lists: HashMap::new(),
             called: None,
+            ending: None,
         }
     }
 
@@ -127,14 +147,14 @@ impl Probe {
     /// The connection that all share, opened when needed.
     pub(super) async fn link(&mut self) -> Result<&mut Link, Trouble> {
         if self.link.is_none() {
-            let mut link = self.fresh()?;
+            let mut link = self.fresh().await?;
             if !self.revision.is_modern() {
                 let shaken = link.shake_hands(self.revision.as_str()).await;
                 let answer = match shaken {
                     Ok(answer) => answer,
                     Err(lost) => {
                         self.absorb(&mut link);
-                        return Err(lost.into());
+                        return Err(Lost::NoSession(lost.to_string()).into());
                     }
                 };
                 if let Some(result) = answer.get("result") {
@@ -151,8 +171,8 @@ impl Probe {
     }
 
     /// A connection of the check's own, before any handshake.
-    pub(super) fn fresh(&self) -> Result<Link, Trouble> {
-        Ok(Link::open(&self.settings.door, self.revision, self.settings.timeout)?)
+    pub(super) async fn fresh(&self) -> Result<Link, Trouble> {
+        Ok(Link::open(&self.settings.door, self.revision, self.settings.timeout).await?)
     }
 
     /// Keeps what a connection of the check's own has heard.
@@ -163,7 +183,7 @@ impl Probe {
     }
 
     /// Ends a connection of the check's own.
-    pub(super) async fn finish(&mut self, mut link: Link) -> Option<super::wire::Ending> {
+    pub(super) async fn finish(&mut self, mut link: Link) -> Option<Ending> {
         self.absorb(&mut link);
         let (ending, seen) = link.close().await;
         self.seen.merge(seen);
@@ -213,7 +233,7 @@ impl Probe {
         let link = self.link().await?;
         let heard = link.exchange(&message.to_string(), Until::Answer(&id), changes).await?;
         let answer = heard.answer(&id).cloned();
-        Ok(Reply { heard, message: answer, method })
+        Ok(Reply::new(heard, answer, method))
     }
 
     /// Sends a frame that nobody need answer, and hears what comes all the same.
@@ -314,63 +334,3 @@ pub(super) const TEMPLATES: List = List {
 };
 pub(super) const PROMPTS: List =
     List { method: "prompts/list", member: "prompts", capability: "prompts" };
-
-impl Reply {
-    /// Its result.
-    pub(super) fn into_result(self) -> Result<Value, Trouble> {
-        match self.message.as_ref().and_then(|message| message.get("result")) {
-            Some(result) => Ok(result.clone()),
-            None => broken(format!("{} was answered with {}", self.method, self.describe())),
-        }
-    }
-
-    /// Whether it is a result.
-    pub(super) fn is_result(&self) -> bool {
-        self.message.as_ref().is_some_and(|message| message.get("result").is_some())
-    }
-
-    /// The error in it.
-    pub(super) fn error(&self) -> Option<&Value> {
-        self.message.as_ref()?.get("error")
-    }
-
-    pub(super) fn code(&self) -> Option<i64> {
-        self.error()?.get("code")?.as_i64()
-    }
-
-    /// The whole answer.
-    pub(super) fn message(&self) -> Option<&Value> {
-        self.message.as_ref()
-    }
-
-    /// Passes for an error with one of these codes.
-    pub(super) fn expect_code(&self, what: &str, codes: &[i64]) -> Outcome {
-        match self.code() {
-            Some(code) if codes.contains(&code) => PASS,
-            _ => {
-                let wanted: Vec<String> = codes.iter().map(i64::to_string).collect();
-                let (wanted, got) = (wanted.join(" or "), self.describe());
-                broken(format!("{what} was answered with {got}, not with error {wanted}"))
-            }
-        }
-    }
-
-    /// What came, in a few words.
-    pub(super) fn describe(&self) -> String {
-        match (&self.message, self.heard.status) {
-            (Some(message), _) => match message.get("error") {
-                Some(error) => {
-                    let text = error.get("message").and_then(Value::as_str).unwrap_or_default();
-                    let text = super::evidence::shorten(text, 160);
-                    format!("error {} ({text})", error.get("code").unwrap_or(&Value::Null))
-                }
-                None if message.pointer("/result/isError") == Some(&Value::Bool(true)) => {
-                    "a result that says isError".to_owned()
-                }
-                None => "a result".to_owned(),
-            },
-            (None, Some(status)) => format!("HTTP {status} and no message"),
-            (None, None) => "nothing".to_owned(),
-        }
-    }
-}

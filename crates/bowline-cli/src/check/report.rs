@@ -6,6 +6,7 @@ mod junit;
 
 use bowline::Revision;
 
+pub(super) use self::human::Look;
 use super::evidence::Evidence;
 use super::table::{Check, Severity, Transport};
 
@@ -57,6 +58,8 @@ pub(super) struct Report {
     pub(super) findings: Vec<Finding>,
     /// Whether recommendations and portability count.
     pub(super) is_strict: bool,
+    /// Why the server lets nobody in as we are, if so: all else could not be checked.
+    pub(super) barred: Option<String>,
 }
 
 /// What the findings come to.
@@ -67,6 +70,19 @@ pub(super) enum Conclusion {
     Broken,
     /// Only some clients choke.
     NotPortable,
+    /// What could be checked without a token is well.
+    Barred,
+}
+
+impl Conclusion {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Broken => "broken",
+            Self::NotPortable => "not-portable",
+            Self::Barred => "unauthorized",
+        }
+    }
 }
 
 impl Report {
@@ -101,8 +117,9 @@ impl Report {
             .map(|finding| finding.check.severity)
             .collect();
         match severities.iter().min() {
-            None => Conclusion::Good,
             Some(Severity::Must | Severity::Should) => Conclusion::Broken,
+            _ if self.barred.is_some() => Conclusion::Barred,
+            None => Conclusion::Good,
             Some(_) => Conclusion::NotPortable,
         }
     }

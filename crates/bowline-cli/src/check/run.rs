@@ -13,7 +13,7 @@ use super::wire::Lost;
 
 /// How many exchanges' time a check may take in all.
 const EXCHANGES: u32 = 8;
-/// After this many connections in a row that could not be opened, the rest is skipped.
+/// After this many connections or sessions in a row that could not be opened, the rest is skipped.
 const FAILURES: usize = 2;
 
 /// Which checks are wanted.
@@ -51,7 +51,8 @@ pub(super) async fn run(
     for &revision in revisions {
         let mut probe = Probe::new(settings, revision, spoken);
         for check in super::table::all() {
-            if choice.wants(check) && check.applies(revision, transport) {
+            let is_open = !settings.is_barred || check.group() == "auth";
+            if is_open && choice.wants(check) && check.applies(revision, transport) {
                 let finding = run_one(check, &mut probe, &mut failures).await;
                 told(&finding);
                 findings.push(finding);
@@ -72,7 +73,7 @@ struct Failures {
 impl Failures {
     /// What to say of a server that was lost: with the check that may have killed it.
     fn note(&mut self, lost: &Lost) -> String {
-        if !matches!(lost, Lost::Unreachable(_)) {
+        if !matches!(lost, Lost::Unreachable(_) | Lost::NoSession(_)) {
             return lost.to_string();
         }
         self.count += 1;
@@ -88,7 +89,7 @@ async fn run_one(check: &'static Check, probe: &mut Probe, failures: &mut Failur
     let revision = probe.revision;
     let finding = |verdict, said| Finding { check, revision, verdict, said, evidence: Vec::new() };
     if failures.count >= FAILURES {
-        let why = "the server cannot be reached any more".to_owned();
+        let why = "the server could not be connected to any more".to_owned();
         return finding(Verdict::Skipped, vec![why]);
     }
     let most = probe.settings.timeout.saturating_mul(EXCHANGES);

@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::evidence::shorten;
-use super::wire::{Heard, events};
+use super::wire::{Frame, Heard, events};
 use crate::session::note_received;
 
 /// How many examples of one thing are kept.
@@ -32,6 +32,8 @@ pub(super) struct Seen {
     pub(super) logs: Examples,
     /// Change notifications outside of a subscription.
     pub(super) unasked: Examples,
+    /// Messages in events that have another name, which clients do not look at.
+    pub(super) kinds: Examples,
     /// Media types of answers that are neither JSON nor a stream.
     pub(super) media: Examples,
     /// Session ids on answers to modern requests.
@@ -39,8 +41,9 @@ pub(super) struct Seen {
     /// Results of modern requests that do not say who answers.
     pub(super) anonymous: Examples,
     pub(super) stderr_lines: usize,
-    /// How many messages were looked at.
+    /// How many messages were looked at, and what the last answer looked like.
     pub(super) messages: usize,
+    last_answer: Option<String>,
 }
 
 /// How often something was seen, and what the first ones looked like.
@@ -84,6 +87,7 @@ impl Seen {
             (&mut self.codes, other.codes),
             (&mut self.logs, other.logs),
             (&mut self.unasked, other.unasked),
+            (&mut self.kinds, other.kinds),
             (&mut self.media, other.media),
             (&mut self.sessions, other.sessions),
             (&mut self.anonymous, other.anonymous),
@@ -93,10 +97,39 @@ impl Seen {
         }
         self.stderr_lines += other.stderr_lines;
         self.messages += other.messages;
+        self.last_answer = other.last_answer.or_else(|| self.last_answer.take());
     }
 
-    /// The messages on a line of standard output.
-    pub(super) fn line(&mut self, line: &[u8]) -> Vec<Value> {
+    /// What came from a server that gave no answer, if that explains it.
+    pub(super) fn instead(&self) -> Option<String> {
+        match (&self.last_answer, self.noise.count + self.kinds.count) {
+            (Some(answer), _) => Some(format!("this came under another id: {answer}")),
+            (None, 0) => None,
+            (None, count) => {
+                let first = self.noise.first.iter().chain(&self.kinds.first);
+                let first = first.map(String::as_str).collect::<Vec<_>>().join(" ; ");
+                let times = if count == 1 { "once" } else { "again and again" };
+                Some(format!("what came, {times}, is no message: {first}"))
+            }
+        }
+    }
+
+    /// The messages in a frame of a stream.
+    pub(super) fn frame(&mut self, (kind, bytes): &Frame) -> Vec<Value> {
+        match kind.as_deref().filter(|kind| *kind != "message") {
+            None => self.line(bytes),
+            Some(kind) => {
+                if serde_json::from_slice(bytes).is_ok_and(|value| is_message(&value)) {
+                    let shown = shorten(&String::from_utf8_lossy(bytes), 200);
+                    self.kinds.add(&format!("{:?} with {shown}", shorten(kind, 80)));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// The messages on a line of standard output, or in an event.
+    fn line(&mut self, line: &[u8]) -> Vec<Value> {
         note_received(line);
         let shown = shorten(&String::from_utf8_lossy(line), 200);
         if std::str::from_utf8(line).is_err() {
@@ -198,6 +231,7 @@ impl Seen {
     }
 
     fn response(&mut self, message: &Value, shown: &str) {
+        self.last_answer = Some(shown.to_owned());
         if !self.is_modern() {
             return;
         }

@@ -1,13 +1,17 @@
-//! Finding out what there is to check: which revisions the server speaks, or why nothing can be
-//! said.
+//! Finding out what there is to check: which transport and which revisions the server speaks, or
+//! why nothing can be said.
 
 use std::time::Duration;
 
 use bowline::Revision;
+use http::StatusCode;
+use http::header::LOCATION;
 use serde_json::{Value, json};
 
+use super::evidence::shorten;
 use super::probe::Settings;
-use super::wire::{Heard, Link, Lost, Until, request};
+use super::wire::{Door, Heard, Link, Lost, Post, Until, look, request};
+use crate::doctor::{Discovery, leads_to_login};
 
 /// What the first contact showed.
 #[derive(Debug)]
@@ -15,117 +19,206 @@ pub(super) enum Survey {
     /// These revisions, oldest first, and who answers.
     Speaks { revisions: Vec<Revision>, server: Option<String> },
     /// It wants to know who asks.
-    Unauthorized(String),
+    Barred(String),
     /// Nothing answers.
     Unreachable(String),
+    /// Something does, and not in the protocol.
+    Broken(String),
 }
 
 /// A server that knows no modern request may say nothing to it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks for each revision once.
-pub(super) async fn survey(settings: &Settings) -> Survey {
-    let mut revisions = Vec::new();
+/// Asks for each revision once. A server of HTTP+SSE is recognised as clients do: it refuses what
+/// is posted to its address, and a GET there gives an endpoint.
+pub(super) async fn survey(settings: &mut Settings) -> Survey {
+    let first = ask_around(settings, &Revision::ALL).await;
+    let (why, refusal) = match first {
+        Asked::Settled(survey) => return survey,
+        Asked::Mute(why, refusal) => (why, refusal),
+    };
+    let post = match &settings.door {
+        Door::Address(post) => post.clone(),
+        Door::Program(_) | Door::Events(_) => return Survey::Unreachable(why),
+    };
+    let Some(refusal) = refusal else { return Survey::Unreachable(why) };
+    // As the client has it.
+    if matches!(refusal.status.map(|status| status.as_u16()), Some(400 | 404 | 405)) {
+        match look(&post, settings.timeout).await {
+            Ok(()) => {
+                settings.door = Door::Events(post);
+                let legacy: Vec<_> =
+                    Revision::ALL.into_iter().filter(|it| !it.is_modern()).collect();
+                return match ask_around(settings, &legacy).await {
+                    Asked::Settled(survey) => survey,
+                    Asked::Mute(why, _) => Survey::Unreachable(why),
+                };
+            }
+            Err(Some(StatusCode::UNAUTHORIZED)) => {
+                settings.door = Door::Events(post);
+                return Survey::Barred(StatusCode::UNAUTHORIZED.to_string());
+            }
+            Err(_) => {}
+        }
+    }
+    match is_barred(&post, &refusal, settings.timeout).await {
+        true => Survey::Barred(describe("the first request", &refusal)),
+        false => Survey::Unreachable(why),
+    }
+}
+
+/// What came of asking for some revisions.
+enum Asked {
+    Settled(Survey),
+    /// Nothing speaks the protocol: why, and the answer that came instead, if one came.
+    Mute(String, Option<Box<Heard>>),
+}
+
+async fn ask_around(settings: &Settings, revisions: &[Revision]) -> Asked {
+    let mut spoken = Vec::new();
     let mut server = None;
     let mut trouble = Vec::new();
+    let mut refusal = None;
     let mut has_answered = false;
-    for revision in Revision::ALL {
-        let contact = match contact(settings, revision).await {
-            Ok(contact) => contact,
-            Err(Lost::Closed(why)) if why.starts_with(UNAUTHORIZED) => {
-                return Survey::Unauthorized(why);
+    for &revision in revisions {
+        match contact(settings, revision).await {
+            Ok(Contact::Speaks(name)) => {
+                has_answered = true;
+                spoken.push(revision);
+                server = name.or(server);
             }
-            Err(lost) => {
-                trouble.push(lost.to_string());
-                continue;
+            Ok(Contact::Talks) => has_answered = true,
+            Ok(Contact::Mute(heard))
+                if heard.status == Some(StatusCode::UNAUTHORIZED) && spoken.is_empty() =>
+            {
+                return Asked::Settled(Survey::Barred(StatusCode::UNAUTHORIZED.to_string()));
             }
-        };
-        has_answered = true;
-        if contact.speaks {
-            revisions.push(revision);
-            server = contact.server.or(server);
+            Ok(Contact::Mute(heard)) => {
+                trouble.push(describe(first_method(revision), &heard));
+                refusal.get_or_insert(heard);
+            }
+            Ok(Contact::Odd(why)) => return Asked::Settled(Survey::Broken(why)),
+            Err(lost) => trouble.push(lost.to_string()),
         }
     }
     if !has_answered {
         // The first says it all: the others tried the same.
         let why = trouble.into_iter().next().unwrap_or_else(|| "nothing was said".to_owned());
-        return Survey::Unreachable(why);
+        return Asked::Mute(why, refusal);
     }
-    if revisions.is_empty() {
+    if spoken.is_empty() {
         // It talks, but agrees to nothing that we know: the checks tell how.
-        revisions.push(Revision::LATEST_LEGACY);
+        spoken.push(Revision::LATEST_LEGACY);
     }
-    Survey::Speaks { revisions, server }
+    Asked::Settled(Survey::Speaks { revisions: spoken, server })
 }
 
-struct Contact {
-    speaks: bool,
-    server: Option<String>,
+/// What one question showed.
+enum Contact {
+    /// The revision, and who answers.
+    Speaks(Option<String>),
+    /// It answers with messages, but not in this revision.
+    Talks,
+    /// No message came, but this.
+    Mute(Box<Heard>),
+    /// No answer came, and this is why.
+    Odd(String),
 }
 
-const UNAUTHORIZED: &str = "401";
+fn first_method(revision: Revision) -> &'static str {
+    if revision.is_modern() { "server/discover" } else { "initialize" }
+}
 
 async fn contact(settings: &Settings, revision: Revision) -> Result<Contact, Lost> {
     let patience =
         settings.timeout.min(if revision.is_modern() { PATIENCE } else { Duration::MAX });
-    let mut link = Link::open(&settings.door, revision, patience)?;
-    let contacted = match revision.is_modern() {
+    let mut link = Link::open(&settings.door, revision, patience).await?;
+    // Nobody waits for a server that does not speak.
+    let heard = match revision.is_modern() {
         true => discover(&mut link, revision).await,
-        false => shake_hands(&mut link, revision).await,
+        false => link.initialize(revision.as_str()).await,
     };
-    match contacted {
-        // Nobody waits for a server that does not speak.
-        Err(lost) => Err(lost),
-        Ok(contact) => {
-            link.close().await;
-            Ok(contact)
+    let heard = match (heard, link.seen.instead()) {
+        // A handshake is answered by every server that can be talked to.
+        (Err(lost @ Lost::Silent(_)), Some(instead)) if !revision.is_modern() => {
+            let method = first_method(revision);
+            return Ok(Contact::Odd(format!("{method} got {lost}; {instead}")));
         }
-    }
+        (heard, _) => heard?,
+    };
+    link.close().await;
+    let is_refused = heard.status == Some(StatusCode::UNAUTHORIZED);
+    let Some(answer) = heard.responses().next().filter(|_| !is_refused) else {
+        return Ok(Contact::Mute(Box::new(heard)));
+    };
+    let (is_it, info) = match revision.is_modern() {
+        true => {
+            let versions = answer.pointer("/result/supportedVersions").and_then(Value::as_array);
+            let is_it = versions.is_some_and(|all| all.contains(&json!(revision.as_str())));
+            (is_it, answer.pointer("/result/_meta/io.modelcontextprotocol~1serverInfo"))
+        }
+        false => {
+            let agreed = answer.pointer("/result/protocolVersion").and_then(Value::as_str);
+            (agreed == Some(revision.as_str()), answer.pointer("/result/serverInfo"))
+        }
+    };
+    Ok(if is_it { Contact::Speaks(info.and_then(identity)) } else { Contact::Talks })
 }
 
-async fn discover(link: &mut Link, revision: Revision) -> Result<Contact, Lost> {
+async fn discover(link: &mut Link, revision: Revision) -> Result<Heard, Lost> {
     let id = link.next_id();
     let frame = request(revision, &id, "server/discover", json!({})).to_string();
-    let heard = link.exchange(&frame, Until::Answer(&id), &[]).await?;
-    check_authorization(&heard)?;
-    let result = heard.answer(&id).and_then(|answer| answer.get("result"));
-    let versions = result.and_then(|result| result.get("supportedVersions")?.as_array());
-    let speaks = versions.is_some_and(|versions| versions.contains(&json!(revision.as_str())));
-    let info = result.and_then(|it| it.pointer("/_meta/io.modelcontextprotocol~1serverInfo"));
-    Ok(Contact { speaks, server: info.and_then(identity) })
+    link.exchange(&frame, Until::Answer(&id), &[]).await
 }
 
-async fn shake_hands(link: &mut Link, revision: Revision) -> Result<Contact, Lost> {
-    let shaken = link.shake_hands(revision.as_str()).await;
-    let answer = match shaken {
-        Ok(answer) => answer,
-        Err(lost) => {
-            let refused = link.evidence.iter().flat_map(|it| &it.received);
-            let is_401 = refused.clone().any(|line| line.starts_with(UNAUTHORIZED));
-            return Err(if is_401 { unauthorized() } else { lost });
+/// What came in place of a message.
+fn describe(method: &str, heard: &Heard) -> String {
+    let status = heard.status.map_or_else(String::new, |status| format!("{status} and "));
+    match (place(heard), heard.other.as_str()) {
+        (Some(place), _) => {
+            let place = shorten(&place, 160);
+            format!("{method} was answered with {status}no message, but sent to {place}")
         }
-    };
-    if link.evidence.iter().flat_map(|it| &it.received).any(|line| line.starts_with(UNAUTHORIZED)) {
-        return Err(unauthorized());
-    }
-    let agreed = answer.pointer("/result/protocolVersion").and_then(Value::as_str);
-    let server = answer.pointer("/result/serverInfo").and_then(identity);
-    Ok(Contact { speaks: agreed == Some(revision.as_str()), server })
-}
-
-fn check_authorization(heard: &Heard) -> Result<(), Lost> {
-    match heard.status {
-        Some(status) if status.as_u16() == 401 => Err(unauthorized()),
-        _ => Ok(()),
+        (None, "") => format!("{method} was answered with {status}no message"),
+        (None, text) => {
+            let text = shorten(text, 120);
+            format!("{method} was answered with {status}no message, but {text:?}")
+        }
     }
 }
 
-fn unauthorized() -> Lost {
-    Lost::Closed(format!("{UNAUTHORIZED} Unauthorized"))
+/// Where a redirect leads.
+fn place(heard: &Heard) -> Option<String> {
+    let place = heard.headers.get(LOCATION)?;
+    let is_redirect = heard.status.is_some_and(|status| status.is_redirection());
+    is_redirect.then(|| String::from_utf8_lossy(place.as_bytes()).into_owned())
+}
+
+/// Whether a refusal that is no 401 is one for want of a token all the same.
+async fn is_barred(post: &Post, refusal: &Heard, patience: Duration) -> bool {
+    let status = refusal.status.unwrap_or_default();
+    if status != StatusCode::FORBIDDEN && !status.is_redirection() {
+        return false;
+    }
+    if refusal.headers.contains_key(http::header::WWW_AUTHENTICATE)
+        || place(refusal).is_some_and(|place| leads_to_login(&place))
+        || misses_token(&refusal.other)
+    {
+        return true;
+    }
+    let url = post.url.to_string();
+    Discovery::walk(&post.web, &url, &refusal.headers, patience).await.has_metadata()
+}
+
+/// Whether a refusal says that it is for want of a token.
+fn misses_token(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let words = ["token", "api key", "api-key", "apikey", "api_key", "credential", "authentica"];
+    words.iter().any(|word| text.contains(word))
 }
 
 fn identity(info: &Value) -> Option<String> {
     let name = info.get("name")?.as_str()?;
     let version = info.get("version").and_then(Value::as_str).unwrap_or_default();
-    Some(super::evidence::shorten(format!("{name} {version}").trim(), 80))
+    Some(shorten(format!("{name} {version}").trim(), 80))
 }

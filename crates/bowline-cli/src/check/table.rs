@@ -45,14 +45,20 @@ impl fmt::Display for Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
     Stdio,
+    /// Streamable HTTP.
     Http,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
 }
 
 impl Transport {
+    const ALL: &'static [Self] = &[Self::Stdio, Self::Http, Self::Sse];
+
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
             Self::Http => "http",
+            Self::Sse => "sse",
         }
     }
 }
@@ -74,8 +80,7 @@ pub(super) struct Check {
     pages: [&'static str; 2],
     first: Revision,
     last: Revision,
-    /// `None` is both.
-    pub(super) transport: Option<Transport>,
+    transports: &'static [Transport],
     pub(super) run: Run,
 }
 
@@ -89,7 +94,7 @@ impl Check {
             pages: [""; 2],
             first: Revision::V2024_11_05,
             last: Revision::LATEST,
-            transport: None,
+            transports: Transport::ALL,
             run,
         }
     }
@@ -149,19 +154,35 @@ impl Check {
     }
 
     pub(super) const fn stdio(mut self) -> Self {
-        self.transport = Some(Transport::Stdio);
+        self.transports = &[Transport::Stdio];
         self
     }
 
     pub(super) const fn http(mut self) -> Self {
-        self.transport = Some(Transport::Http);
+        self.transports = &[Transport::Http];
+        self
+    }
+
+    pub(super) const fn sse(mut self) -> Self {
+        self.transports = &[Transport::Sse];
+        self
+    }
+
+    /// Where all messages come on one stream.
+    pub(super) const fn streams(mut self) -> Self {
+        self.transports = &[Transport::Stdio, Transport::Sse];
+        self
+    }
+
+    /// Over HTTP, whichever way.
+    pub(super) const fn web(mut self) -> Self {
+        self.transports = &[Transport::Http, Transport::Sse];
         self
     }
 
     /// Whether it means anything for this revision on this transport.
     pub(super) fn applies(&self, revision: Revision, transport: Transport) -> bool {
-        (self.first..=self.last).contains(&revision)
-            && self.transport.is_none_or(|only| only == transport)
+        (self.first..=self.last).contains(&revision) && self.transports.contains(&transport)
     }
 
     /// The page of the specification that it follows from.
@@ -187,6 +208,14 @@ impl Check {
             (first, last) if first == last => first.to_string(),
             (first, Revision::V2026_07_28) => format!("{first} on"),
             (first, last) => format!("{first} to {last}"),
+        }
+    }
+
+    /// The transports as people write them.
+    pub(super) fn transports(&self) -> String {
+        match self.transports.len() == Transport::ALL.len() {
+            true => "all".to_owned(),
+            false => self.transports.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", "),
         }
     }
 

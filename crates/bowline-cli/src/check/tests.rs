@@ -1,6 +1,7 @@
 //! Each check passes on good servers and fails on one that breaks just that: good servers whose
 //! messages are changed on the way, one fault a row.
 
+mod auth_faults;
 #[allow(dead_code, unexpected_cfgs, reason = "an example has a main, and features of its crate")]
 #[path = "../../../bowline/examples/everything.rs"]
 mod everything;
@@ -15,10 +16,11 @@ mod servers;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bowline::http::Http;
 use bowline::{Revision, Server, Tool};
 use bowline_web::{Proxy, Web};
 use http::HeaderMap;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -40,22 +42,38 @@ fn settings(door: Door) -> Settings {
         ("structured".to_owned(), json!({"a": 1, "b": 2})),
         ("slow".to_owned(), json!({"steps": 3, "ms": 1})),
     ];
-    Settings { door, timeout: Duration::from_secs(20), calls, samples: 20, is_local: true }
+    Settings { calls, is_local: true, ..Settings::new(door, Duration::from_secs(20)) }
 }
+
+/// A call that takes long enough to be cancelled.
+fn slow() -> Vec<(String, Value)> {
+    vec![("slow".to_owned(), json!({"steps": 8, "ms": 50}))]
+}
+
+/// The revisions that HTTP+SSE is spoken in.
+const LEGACY: [Revision; 4] =
+    [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
 /// A server over HTTP, until this is dropped.
 struct Running {
     task: JoinHandle<()>,
+    /// Streamable HTTP.
     post: Box<Post>,
+    /// HTTP+SSE.
+    events: Box<Post>,
 }
 
 impl Running {
     async fn start(server: Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let serving = server.http().serve_until(listener, std::future::pending());
+        Self::serve(server.http(), listener)
+    }
+
+    fn serve(http: Http, listener: TcpListener) -> Self {
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let serving = http.serve_until(listener, std::future::pending());
         let task = tokio::spawn(async move { serving.await.unwrap() });
-        Self { task, post: post(&url) }
+        Self { task, post: post(&format!("{base}/mcp")), events: post(&format!("{base}/sse")) }
     }
 }
 
@@ -70,10 +88,10 @@ fn post(url: &str) -> Box<Post> {
     Box::new(Post::new(web, url.parse().unwrap(), HeaderMap::new()))
 }
 
-/// Runs one check, or all of them.
+/// Runs one check, a group, or all of them.
 async fn check(settings: &Settings, only: &str, revisions: &[Revision]) -> Vec<Finding> {
-    let only = Some(only).filter(|it| !it.is_empty()).map(ToOwned::to_owned);
-    let choice = Choice { only: only.into_iter().collect(), skip: Vec::new() };
+    let only = only.split(',').filter(|it| !it.is_empty()).map(ToOwned::to_owned);
+    let choice = Choice { only: only.collect(), skip: Vec::new() };
     run(settings, &choice, (revisions, revisions), |_| {}).await
 }
 
@@ -86,14 +104,29 @@ fn problems(findings: &[Finding]) -> Vec<String> {
 
 #[tokio::test]
 async fn our_servers_break_nothing_in_any_revision_on_any_transport() {
-    let names = ["features", "empty", "pages", "counter"];
-    for name in names {
-        let make = move || servers::server(name).unwrap();
-        let pipe = settings(Rewrite::none(make).door());
-        assert_eq!(problems(&check(&pipe, "", &Revision::ALL).await), [""; 0], "{name}");
-        let running = Running::start(make()).await;
-        let http = settings(Door::Address(running.post.clone()));
-        assert_eq!(problems(&check(&http, "", &Revision::ALL).await), [""; 0], "{name}");
+    // Most of the time is spent waiting for what should not come.
+    let all = tokio::task::LocalSet::new();
+    let tasks = ["features", "empty", "pages", "counter"].map(|name| {
+        all.spawn_local(async move {
+            let make = move || servers::server(name).unwrap();
+            let running = Running::start(make()).await;
+            let pipe = settings(Rewrite::none(make).door());
+            let http = settings(Door::Address(running.post.clone()));
+            let events = settings(Door::Events(running.events.clone()));
+            let (pipe, http, events) = tokio::join!(
+                check(&pipe, "", &Revision::ALL),
+                check(&http, "", &Revision::ALL),
+                check(&events, "", &LEGACY),
+            );
+            for findings in [pipe, http, events] {
+                assert_eq!(problems(&findings), [""; 0], "{name}");
+                assert!(findings.len() > 300, "{name}: {}", findings.len());
+            }
+        })
+    });
+    all.await;
+    for task in tasks {
+        task.await.unwrap();
     }
 }
 
@@ -101,9 +134,15 @@ async fn our_servers_break_nothing_in_any_revision_on_any_transport() {
 async fn every_check_can_be_passed() {
     let pipe = settings(Rewrite::none(good).door());
     let mut findings = check(&pipe, "", &Revision::ALL).await;
+    let pipe = Settings { calls: slow(), ..pipe };
+    findings.extend(check(&pipe, "cancel.running", &Revision::ALL).await);
     let running = Running::start(good()).await;
     let http = settings(Door::Address(running.post.clone()));
     findings.extend(check(&http, "", &Revision::ALL).await);
+    let events = settings(Door::Events(running.events.clone()));
+    findings.extend(check(&events, "", &LEGACY).await);
+    let (_running, guarded) = auth_faults::guarded().await;
+    findings.extend(check(&guarded, "auth", &[Revision::LATEST_LEGACY]).await);
     // Some are about servers without the legacy era.
     let modern = good().revisions(Revision::LATEST.into());
     let running = Running::start(modern).await;
@@ -125,6 +164,9 @@ async fn every_check_has_a_fault_that_it_finds() {
         .iter()
         .map(|row| row.id)
         .chain(http_faults::ROWS.iter().map(|row| row.id))
+        .chain(http_faults::EVENTS.iter().map(|row| row.id))
+        .chain(auth_faults::ROWS.iter().map(|row| row.id))
+        .chain(auth_faults::LET_IN.map(|(id, _)| id))
         .chain(faults::BY_PROGRAM)
         .chain(http_faults::BY_SOCKET)
         .collect();

@@ -5,6 +5,8 @@
 
 mod pipe;
 mod post;
+mod sse;
+mod stream;
 
 use std::fmt;
 use std::time::Duration;
@@ -13,13 +15,14 @@ use bowline::Revision;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use self::pipe::Pipe;
 pub(super) use self::pipe::{Ending, Program};
 #[cfg(test)]
 pub(super) use self::pipe::{Reader, Writer};
 #[cfg(test)]
 pub(super) use self::post::Fault;
 pub(super) use self::post::{Ask, Post, events};
+pub(super) use self::sse::{begin, endpoint, look};
+use self::stream::{Sending, Stream};
 use super::evidence::Evidence;
 use super::seen::Seen;
 
@@ -30,11 +33,26 @@ pub(super) enum Door {
     Program(Program),
     /// An address to post to.
     Address(Box<Post>),
+    /// An address with a stream of events, which says where to post to.
+    Events(Box<Post>),
 }
 
-/// One of the two ways that bytes travel.
+impl Door {
+    /// The address, if it is one.
+    pub(super) fn post(&self) -> Option<&Post> {
+        match self {
+            Self::Program(_) => None,
+            Self::Address(post) | Self::Events(post) => Some(post),
+        }
+    }
+}
+
+/// What comes on a stream: its kind, where it is an event that has one, and its bytes.
+pub(super) type Frame = (Option<String>, Vec<u8>);
+
+/// One of the two ways that answers come: on a stream with all else, or each to its request.
 enum Carrier {
-    Pipe(Box<Pipe>),
+    Stream(Box<Stream>),
     Post(Box<Post>),
 }
 
@@ -45,7 +63,7 @@ pub(super) enum Until<'a> {
     Answer(&'a Value),
     /// Any message has come.
     First,
-    /// Nothing more can come: on a pipe, a request sent after the frame has been answered.
+    /// Nothing more can come: on a stream, a request sent after the frame has been answered.
     Quiet,
 }
 
@@ -55,7 +73,7 @@ pub(super) type Changes<'a> = &'a [(&'static str, Option<&'a str>)];
 /// What came back.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heard {
-    /// Over HTTP.
+    /// Over HTTP; over HTTP+SSE of a refusal only, since all else comes on the stream.
     pub(super) status: Option<StatusCode>,
     pub(super) headers: HeaderMap,
     /// In the order in which they came; the members of a batch one by one.
@@ -99,6 +117,8 @@ pub(super) enum Lost {
     Closed(String),
     /// It cannot be reached at all.
     Unreachable(String),
+    /// It does not begin a session.
+    NoSession(String),
 }
 
 impl fmt::Display for Lost {
@@ -107,6 +127,7 @@ impl fmt::Display for Lost {
             Self::Silent(after) => write!(f, "no answer within {after:?}"),
             Self::Closed(how) => write!(f, "the server is gone: {how}"),
             Self::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
+            Self::NoSession(why) => write!(f, "there is no handshake: {why}"),
         }
     }
 }
@@ -124,10 +145,15 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Starts the program, or makes ready to post.
-    pub(super) fn open(door: &Door, revision: Revision, timeout: Duration) -> Result<Self, Lost> {
+    /// Starts the program, opens the stream, or makes ready to post.
+    pub(super) async fn open(
+        door: &Door,
+        revision: Revision,
+        timeout: Duration,
+    ) -> Result<Self, Lost> {
         let carrier = match door {
-            Door::Program(program) => Carrier::Pipe(Box::new(Pipe::start(program)?)),
+            Door::Program(program) => Carrier::Stream(Box::new(Stream::start(program)?)),
+            Door::Events(post) => Carrier::Stream(Box::new(Stream::open(post, timeout).await?)),
             Door::Address(post) => Carrier::Post(post.clone()),
         };
         let seen = Seen::new(revision);
@@ -136,28 +162,40 @@ impl Link {
 
     /// The legacy handshake; gives the whole answer to `initialize`. The modern era has none.
     pub(super) async fn shake_hands(&mut self, version: &str) -> Result<Value, Lost> {
-        let id = self.next_id();
-        let frame = initialize(&id, version).to_string();
-        let heard = self.exchange(&frame, Until::Answer(&id), &[]).await?;
-        let Some(answer) = heard.answer(&id).cloned() else {
+        let heard = self.initialize(version).await?;
+        let Some(answer) = heard.responses().next().cloned() else {
             let status = heard.status.map_or_else(String::new, |status| format!("{status} "));
             return Err(Lost::Closed(format!(
                 "initialize got no message, but {status}{:?}",
                 heard.other
             )));
         };
-        if let Carrier::Post(post) = &mut self.carrier {
-            post.session = heard.headers.get("mcp-session-id").cloned();
-            post.negotiated = answer
-                .pointer("/result/protocolVersion")
-                .and_then(Value::as_str)
-                .map(ToOwned::to_owned);
-        }
         if answer.get("result").is_some() {
             let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
             self.tell(&ready.to_string(), &[]).await?;
         }
         Ok(answer)
+    }
+
+    /// The first half of it: keeps what the server gives out, whatever else comes.
+    pub(super) async fn initialize(&mut self, version: &str) -> Result<Heard, Lost> {
+        let id = self.next_id();
+        let frame = initialize(&id, version).to_string();
+        let mut heard = self.exchange(&frame, Until::Answer(&id), &[]).await?;
+        let answer = heard.answer(&id).cloned();
+        heard.messages.retain(|message| message.get("method").is_some());
+        let post = match &mut self.carrier {
+            Carrier::Post(post) => Some(&mut **post),
+            Carrier::Stream(stream) => stream.post_mut(),
+        };
+        if let Some(post) = post {
+            post.session = heard.headers.get("mcp-session-id").cloned();
+            let agreed = answer.as_ref().and_then(|it| it.pointer("/result/protocolVersion"));
+            post.negotiated = agreed.and_then(Value::as_str).map(ToOwned::to_owned);
+        }
+        // Only one of the answers is to this.
+        heard.messages.extend(answer);
+        Ok(heard)
     }
 
     /// An id that this connection has not used.
@@ -181,21 +219,22 @@ impl Link {
                 let ask = Ask::post(frame, changes);
                 post.exchange(&ask, until, timeout, &mut self.seen).await
             }
-            Carrier::Pipe(pipe) => {
-                pipe.exchange(frame, (until, barrier.as_ref()), timeout, &mut self.seen).await
+            Carrier::Stream(stream) => {
+                let sending = Sending { frame, changes, until, barrier, patience: timeout };
+                stream.exchange(&sending, &mut self.seen).await
             }
         };
         self.evidence.push(shown.heard(&heard));
         heard
     }
 
-    /// Sends a notification, and over HTTP hears what is said to it.
+    /// Sends a notification, and where each message is an exchange hears what is said to it.
     pub(super) async fn tell(&mut self, frame: &str, changes: Changes<'_>) -> Result<Heard, Lost> {
         match &mut self.carrier {
             Carrier::Post(_) => self.exchange(frame, Until::Quiet, changes).await,
-            Carrier::Pipe(pipe) => {
+            Carrier::Stream(stream) => {
                 self.evidence.push(Evidence::sent(frame, changes));
-                pipe.send(frame, self.timeout).await.map(|()| Heard::default())
+                stream.tell(frame, self.timeout).await.map(|()| Heard::default())
             }
         }
     }
@@ -204,15 +243,21 @@ impl Link {
     pub(super) fn post(&self) -> Option<&Post> {
         match &self.carrier {
             Carrier::Post(post) => Some(post),
-            Carrier::Pipe(_) => None,
+            Carrier::Stream(stream) => stream.post(),
         }
     }
 
-    /// An HTTP exchange that is not a plain message.
+    /// An HTTP exchange that is not a plain message. Of HTTP+SSE, what comes on the stream is not
+    /// waited for.
     pub(super) async fn http(&mut self, ask: &Ask<'_>) -> Result<Heard, Lost> {
-        let Carrier::Post(post) = &self.carrier else {
+        let Some(post) = self.post().cloned() else {
             return Err(Lost::Closed("this is no HTTP connection".to_owned()));
         };
+        self.http_at(&post, ask).await
+    }
+
+    /// The same at another address.
+    pub(super) async fn http_at(&mut self, post: &Post, ask: &Ask<'_>) -> Result<Heard, Lost> {
         let heard = post.exchange(ask, Until::Quiet, self.timeout, &mut self.seen).await;
         self.evidence.push(ask.evidence().heard(&heard));
         heard
@@ -222,9 +267,9 @@ impl Link {
     pub(super) async fn close(self) -> (Option<Ending>, Seen) {
         let mut seen = self.seen;
         match self.carrier {
-            Carrier::Pipe(pipe) => {
-                let ending = pipe.close(self.timeout, &mut seen).await;
-                (Some(ending), seen)
+            Carrier::Stream(stream) => {
+                let ending = stream.close(self.timeout, &mut seen).await;
+                (ending, seen)
             }
             Carrier::Post(post) => {
                 if post.session.is_some() && !self.revision.is_modern() {
@@ -239,7 +284,7 @@ impl Link {
 
     /// A request whose answer shows that what was sent before it has been read.
     fn barrier(&mut self, until: Until<'_>) -> Option<(Value, String)> {
-        if !matches!((until, &self.carrier), (Until::Quiet, Carrier::Pipe(_))) {
+        if !matches!((until, &self.carrier), (Until::Quiet, Carrier::Stream(_))) {
             return None;
         }
         self.asked += 1;

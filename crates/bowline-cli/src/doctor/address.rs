@@ -83,6 +83,23 @@ impl Address {
         parts.path_and_query = Some(path.parse().ok()?);
         Uri::from_parts(parts).ok()
     }
+
+    /// An address that a server gives, against this one: a path, or a URL of the same origin.
+    pub(crate) fn resolve(&self, place: &str) -> Option<Uri> {
+        if place.contains("://") {
+            let other = Self::parse(place).ok()?;
+            let is_same = (other.is_secure, &other.host, other.port)
+                == (self.is_secure, &self.host, self.port);
+            return is_same.then_some(other.uri);
+        }
+        let path = self.uri.path();
+        match place {
+            _ if place.starts_with("//") => None,
+            _ if place.starts_with('/') => self.at(place),
+            _ if place.starts_with('?') => self.at(&format!("{path}{place}")),
+            _ => self.at(&format!("{}{place}", &path[..=path.rfind('/')?])),
+        }
+    }
 }
 
 const EXAMPLE: &str = "Compare it with https://host:port/mcp.";
@@ -159,6 +176,18 @@ mod tests {
         }
         let address = Address::parse("https://a:8/x?y=1").unwrap();
         assert_eq!(address.at("/mcp").unwrap(), "https://a:8/mcp");
+        for (place, found) in [
+            ("/m?s=1", Some("https://a:8/m?s=1")),
+            ("m?s=1", Some("https://a:8/m?s=1")),
+            ("?s=1", Some("https://a:8/x?s=1")),
+            ("https://a:8/m", Some("https://a:8/m")),
+            ("https://a/m", None),
+            ("http://a:8/m", None),
+            ("//b/m", None),
+        ] {
+            let resolved = address.resolve(place).map(|uri| uri.to_string());
+            assert_eq!(resolved.as_deref(), found, "{place}");
+        }
         assert!(
             Address::parse("http://0.0.0.0:1/")
                 .unwrap()

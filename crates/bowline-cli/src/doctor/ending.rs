@@ -1,5 +1,6 @@
 //! A command that gives no connection: from what was seen of it to the cause.
 
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::output::{self, Output};
@@ -12,6 +13,22 @@ use super::words;
 pub(crate) enum End {
     Code(i32),
     Signal(i32),
+}
+
+impl From<ExitStatus> for End {
+    #[cfg(unix)]
+    fn from(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, signal) => Self::Signal(signal.unwrap_or(0)),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn from(status: ExitStatus) -> Self {
+        Self::Code(status.code().unwrap_or(-1))
+    }
 }
 
 /// What was seen of a command until it was given up.

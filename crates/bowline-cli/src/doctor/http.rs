@@ -15,7 +15,7 @@ use http::{HeaderMap, Method, Request, Response, Uri, header};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use self::events::Events;
+pub(crate) use self::events::Events;
 use super::address::Address;
 use super::report::Diagnosis;
 use super::seen::{plain, quoted};
@@ -184,7 +184,7 @@ impl Talk {
         let (events, data) =
             timeout(patience, opening).await.unwrap_or(Err(Trouble::NoAnswer(patience)))?;
         let place = String::from_utf8_lossy(&data).into_owned();
-        let Some(uri) = self.resolve(&place) else {
+        let Some(uri) = self.address.resolve(&place) else {
             let what = format!("its endpoint is no address of this server: {}", plain(&place));
             return Err(Trouble::Malformed(what));
         };
@@ -244,23 +244,6 @@ impl Talk {
         body.truncate(KEPT);
         let has_credentials = self.has_credentials.load(Ordering::Relaxed);
         Answer { status: head.status.as_u16(), headers: head.headers, body, took, has_credentials }
-    }
-
-    /// An endpoint of HTTP+SSE: a path, or a URL at the same place.
-    fn resolve(&self, place: &str) -> Option<Uri> {
-        if place.starts_with('/') && !place.starts_with("//") {
-            return self.address.at(place);
-        }
-        if place.contains("://") {
-            let other = Address::parse(place).ok()?;
-            let ours = &self.address;
-            let is_same = (other.is_secure, &other.host, other.port)
-                == (ours.is_secure, &ours.host, ours.port);
-            return is_same.then_some(other.uri);
-        }
-        let path = self.address.uri.path();
-        let above = &path[..=path.rfind('/')?];
-        self.address.at(&format!("{above}{place}"))
     }
 
     pub(crate) fn base_headers(&self) -> &HeaderMap {

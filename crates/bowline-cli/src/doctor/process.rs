@@ -4,7 +4,7 @@ mod group;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -67,6 +67,8 @@ const STDERR_LINES: usize = 40;
 const STDERR_LINE: usize = 2000;
 /// How many odd messages and questions of the server are kept.
 const KEPT: usize = 64;
+/// How long what a dead program wrote may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 /// How long a silent program may take to write what it holds back when its input ends.
 const BUFFER_GRACE: Duration = Duration::from_secs(3);
 
@@ -251,7 +253,15 @@ impl Process {
                 return Some(line);
             }
             let mut chunk = [0; 8 << 10];
-            let count = self.stdout.read(&mut chunk).await.unwrap_or(0);
+            let count = tokio::select! {
+                biased;
+                count = self.stdout.read(&mut chunk) => count.unwrap_or(0),
+                // What it started may keep the pipe open for ever.
+                _ = self.child.wait() => {
+                    let last = timeout(LAST_WORDS, self.stdout.read(&mut chunk)).await;
+                    last.ok().and_then(Result::ok).unwrap_or(0)
+                }
+            };
             if count == 0 {
                 let rest = std::mem::take(&mut self.partial);
                 note_received(rest.trim_ascii());
@@ -288,6 +298,10 @@ impl Process {
             }
             _ => {
                 end = timeout(BUFFER_GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+                if end.is_some() {
+                    // Whatever is left would keep its standard error open.
+                    self.group.kill();
+                }
                 // What it said last may still be in the pipe.
                 let _ = timeout(BUFFER_GRACE, &mut self.draining).await;
                 self.started.elapsed()
@@ -300,7 +314,7 @@ impl Process {
         Evidence {
             output: self.output.clone(),
             stderr: self.stderr_lines(),
-            end: end.map(how),
+            end: end.map(End::from),
             was_buffered,
             waited,
             runner: runner(&self.recipe.program.to_string_lossy()),
@@ -338,12 +352,12 @@ impl Process {
             }
             self.child.wait().await.ok()
         };
-        timeout(patience, ended).await.ok().flatten().map(how)
+        timeout(patience, ended).await.ok().flatten().map(End::from)
     }
 
     /// Waits for the end, after a signal.
     pub(crate) async fn ended(&mut self, patience: Duration) -> Option<End> {
-        timeout(patience, self.child.wait()).await.ok().and_then(Result::ok).map(how)
+        timeout(patience, self.child.wait()).await.ok().and_then(Result::ok).map(End::from)
     }
 }
 
@@ -352,20 +366,6 @@ impl Drop for Process {
         self.group.kill();
         self.draining.abort();
     }
-}
-
-#[cfg(unix)]
-fn how(status: ExitStatus) -> End {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => End::Code(code),
-        (None, signal) => End::Signal(signal.unwrap_or(0)),
-    }
-}
-
-#[cfg(not(unix))]
-fn how(status: ExitStatus) -> End {
-    End::Code(status.code().unwrap_or(-1))
 }
 
 async fn drain(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {

@@ -257,12 +257,16 @@ async fn look_again(
     }
 }
 
+/// Whether a redirect is to a page where people log in.
+pub(crate) fn leads_to_login(place: &str) -> bool {
+    let place = place.to_lowercase();
+    ["login", "signin", "sso", "auth"].iter().any(|word| place.contains(word))
+}
+
 fn redirected(answer: &Answer) -> Diagnosis {
     let place = answer.header(http::header::LOCATION).unwrap_or_default();
     let mut diagnosis = status::diagnose(answer);
-    let is_login =
-        ["login", "signin", "sso", "auth"].iter().any(|word| place.to_lowercase().contains(word));
-    diagnosis.fix = match is_login {
+    diagnosis.fix = match leads_to_login(&place) {
         true => "It leads to a login page for browsers: let the server answer 401 to clients, or \
                  let this path pass without that login."
             .to_owned(),

@@ -1,5 +1,8 @@
 //! `bowline check` as people and build servers use it.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+
 use serde_json::Value;
 
 use crate::fixture::{Folder, PROGRAM, program, url};
@@ -13,7 +16,7 @@ fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn our_servers_pass_on_both_transports() {
+fn our_servers_pass_on_every_transport() {
     for name in ["counter", "example", "mcp-logger"] {
         let (code, out, err) = check(&["--", PROGRAM, "serve", name]);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
@@ -26,6 +29,109 @@ fn our_servers_pass_on_both_transports() {
     assert_eq!(report["revisions"].as_array().unwrap().len(), 5);
     assert_eq!(report["summary"]["problems"]["must"], 0);
     assert_eq!(report["summary"]["problems"]["should"], 0);
+    let sse = url("counter").replace("/mcp", "/sse");
+    let (code, out, err) = check(&[&sse, "--output", "json"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["transport"], "sse");
+    assert_eq!(report["revisions"].as_array().unwrap().len(), 4);
+    assert_eq!(report["summary"]["problems"]["must"], 0);
+    assert_eq!(report["summary"]["problems"]["should"], 0);
+    let (code, _, err) = check(&[&sse, "--revision", "2026-07-28"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("speaks HTTP+SSE, which 2026-07-28 does not have"), "{err}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_ends_is_noticed_whoever_holds_its_pipe() {
+    // Nobody else sleeps as long as this.
+    let sleep = format!("sleep 9{}", std::process::id());
+    let script = format!("echo the reason >&2; {sleep} & exit 3");
+    let (code, _, err) = check(&["--timeout", "10m", "--", "sh", "-c", &script]);
+    assert_eq!(code, Some(4), "{err}");
+    assert!(err.contains("exit status: 3") && err.contains("the reason"), "{err}");
+    let wanted = format!("{}\0", sleep.replace(' ', "\0"));
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|it| std::fs::read_to_string(it.path().join("cmdline")).ok());
+    assert_eq!(lines.filter(|line| *line == wanted).count(), 0);
+}
+
+/// A site that wants a token; gives its address.
+fn closed(challenge: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let here = base.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut line = String::new();
+            let _ = reader.read_line(&mut line);
+            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let mut length = 0;
+            loop {
+                line.clear();
+                let _ = reader.read_line(&mut line);
+                let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+                if name.eq_ignore_ascii_case("content-length") {
+                    length = value.parse().unwrap_or(0);
+                }
+            }
+            // What is left unread when a connection is closed takes the answer with it.
+            let _ = reader.read_exact(&mut vec![0; length]);
+            let (status, body) = answer(&path, &here);
+            let challenge = challenge.replace("HERE", &here);
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status} x\r\n{challenge}content-length: {}\r\n\
+                 connection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    format!("{base}/mcp")
+}
+
+fn answer(path: &str, base: &str) -> (u16, String) {
+    let document = match path {
+        "/mcp" => return (401, String::new()),
+        "/.well-known/oauth-protected-resource" => {
+            serde_json::json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})
+        }
+        "/.well-known/oauth-authorization-server" => serde_json::json!({
+            "issuer": base,
+            "authorization_endpoint": format!("{base}/authorize"),
+            "token_endpoint": format!("{base}/token"),
+            "registration_endpoint": format!("{base}/register"),
+            "code_challenge_methods_supported": ["S256"],
+        }),
+        _ => return (404, String::new()),
+    };
+    (200, document.to_string())
+}
+
+#[test]
+fn a_server_that_wants_a_token_is_checked_as_far_as_it_can_be() {
+    let good = closed(
+        "www-authenticate: Bearer error=\"invalid_token\", \
+         resource_metadata=\"HERE/.well-known/oauth-protected-resource\"\r\n",
+    );
+    let (code, out, err) = check(&[&good]);
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(out.contains("without a token") && out.contains("0 broken (must)"), "{out}");
+    assert!(err.contains("401") && err.contains("bowline login"), "{err}");
+    let (code, out, err) = check(&["--output", "json", &good]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &report["conclusion"]), (Some(3), &"unauthorized".into()), "{err}");
+    let (code, _, err) = check(&["--token", "sesame-sesame", &good]);
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("the token is not good") && !err.contains("sesame"), "{err}");
+    let (code, out, err) = check(&["--only", "tools", &good]);
+    assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
+    // Nothing says how to log in.
+    let (code, out, _) = check(&[&closed("")]);
+    assert_eq!(code, Some(9), "{out}");
+    assert!(out.contains("FAIL auth.challenge (must)"), "{out}");
 }
 
 #[test]
@@ -69,7 +175,7 @@ fn build_servers_get_a_file() {
 fn the_table_is_listed() {
     let (code, out, _) = check(&["--list"]);
     assert_eq!(code, Some(0));
-    assert!(out.lines().count() > 100 && out.starts_with("lifecycle.initialize"), "{out}");
+    assert!(out.lines().count() > 100 && out.contains("\nlifecycle.initialize"), "{out}");
     let (_, out, _) = check(&["--list", "--output", "json"]);
     let list: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(list["checks"][0]["severity"], "must");

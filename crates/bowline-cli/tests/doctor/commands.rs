@@ -24,6 +24,13 @@ fn examine(manner: &str, timeout: &str) -> super::world::Found {
 }
 
 #[test]
+fn a_program_that_ends_is_noticed_whoever_holds_its_pipe() {
+    let script = "echo cannot open the database >&2; sleep 300 & exit 3";
+    let found = doctor(&["--timeout", "10m", "--", "sh", "-c", script]);
+    found.is("fail", "initialize", "exit status 3; its last words: cannot open", 4);
+}
+
+#[test]
 fn each_nasty_server_is_seen_through() {
     let cases = [
         // How it writes.

@@ -133,7 +133,7 @@ fn status(heard: &Heard) -> StatusCode {
 }
 
 /// Passes for one of these statuses.
-fn expect(what: &str, heard: &Heard, wanted: &[u16]) -> Outcome {
+pub(super) fn expect(what: &str, heard: &Heard, wanted: &[u16]) -> Outcome {
     let got = status(heard);
     if wanted.contains(&got.as_u16()) {
         return PASS;
@@ -143,7 +143,7 @@ fn expect(what: &str, heard: &Heard, wanted: &[u16]) -> Outcome {
 }
 
 /// Passes for any refusal.
-fn refused(what: &str, heard: &Heard) -> Outcome {
+pub(super) fn refused(what: &str, heard: &Heard) -> Outcome {
     match status(heard).is_client_error() {
         true => PASS,
         false => broken(format!("{what} was answered with {}", status(heard))),
@@ -157,9 +157,10 @@ async fn origin(probe: &mut Probe, origin: &str) -> Outcome {
         // Rebinding is about addresses of this machine; a public server may let in every page.
         return Ok(Some(format!("{what} is served; this is not a local server")));
     }
+    refused(&what, &heard)?;
     match probe.revision >= Revision::V2025_11_25 {
         true => expect(&what, &heard, &[403]),
-        false => refused(&what, &heard),
+        false => PASS,
     }
 }
 

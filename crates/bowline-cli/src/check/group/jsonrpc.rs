@@ -176,6 +176,14 @@ fn refused(heard: &Heard, codes: &[i64]) -> Option<String> {
     }
 }
 
+/// What came in place of an answer.
+fn unanswered(heard: &Heard) -> String {
+    match heard.status {
+        Some(status) => format!("was answered with {status} and no message"),
+        None => "was not answered".to_owned(),
+    }
+}
+
 async fn ids(probe: &mut Probe) -> Outcome {
     let (revision, method) = (probe.revision, plain(probe));
     let odd = [
@@ -196,7 +204,7 @@ async fn ids(probe: &mut Probe) -> Outcome {
         match answers.next() {
             Some(echo) if echo == id => {}
             Some(echo) => problems.push(format!("id {id} came back as {echo}")),
-            None => problems.push(format!("a request with id {id} was not answered")),
+            None => problems.push(format!("a request with id {id} {}", unanswered(&heard))),
         }
     }
     all_good(problems)
@@ -210,7 +218,7 @@ async fn large_id(probe: &mut Probe) -> Outcome {
     match echo {
         Some(echo) if echo == id => PASS,
         Some(echo) => broken(format!("id {id} came back as {echo}")),
-        None => broken(format!("a request with id {id} was not answered")),
+        None => broken(format!("a request with id {id} {}", unanswered(&heard))),
     }
 }
 
@@ -303,7 +311,7 @@ async fn extra_member(probe: &mut Probe) -> Outcome {
         None if heard.responses().next().is_some() => {
             broken("a request with an unknown member was refused")
         }
-        None => broken("a request with an unknown member was not answered at all"),
+        None => broken(format!("a request with an unknown member {}", unanswered(&heard))),
     }
 }
 

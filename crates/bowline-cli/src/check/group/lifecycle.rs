@@ -6,10 +6,10 @@ use bowline::proto::decode::decode;
 use serde_json::{Value, json};
 
 use crate::check::probe::{
-    Outcome, PASS, PROMPTS, Probe, RESOURCES, TEMPLATES, TOOLS, all_good, broken, skip,
+    Outcome, PASS, PROMPTS, Probe, RESOURCES, TEMPLATES, TOOLS, Trouble, all_good, broken, skip,
 };
 use crate::check::table::Check;
-use crate::check::wire::Until;
+use crate::check::wire::{Lost, Until, request};
 
 const PAGE: &str = "basic/lifecycle";
 
@@ -36,16 +36,22 @@ pub(super) const CHECKS: &[Check] = &[
         Box::pin(early_ping(probe))
     })
     .legacy()
-    .stdio()
+    .streams()
     .page(PAGE)
     .fix("Answer ping at any time: clients may send it before initialize."),
     Check::should("lifecycle.early-request", "a request before the handshake is answered, if only with an error", |probe| {
         Box::pin(early_request(probe))
     })
     .legacy()
-    .stdio()
+    .streams()
     .page(PAGE)
     .fix("Answer with an error instead of keeping silent or ending: clients that probe would wait."),
+    Check::portability("lifecycle.discover-first", "server/discover does not keep a legacy client from its handshake", |probe| {
+        Box::pin(discover_first(probe))
+    })
+    .legacy()
+    .page(PAGE)
+    .fix("Answer server/discover with error -32601 if it is unknown, and take initialize afterwards: clients of 2026-07-28 ask it first."),
     Check::portability("lifecycle.identity", "the server says who it is", |probe| {
         Box::pin(identity(probe))
     })
@@ -76,7 +82,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 async fn initialize(probe: &mut Probe) -> Outcome {
     let revision = probe.revision;
-    let mut link = probe.fresh()?;
+    let mut link = probe.fresh().await?;
     let answer = link.shake_hands(revision.as_str()).await;
     probe.finish(link).await;
     let answer = answer?;
@@ -107,7 +113,7 @@ async fn initialize(probe: &mut Probe) -> Outcome {
 async fn unknown_version(probe: &mut Probe) -> Outcome {
     let mut problems = Vec::new();
     for version in ["1999-12-31", "2999-12-31"] {
-        let mut link = probe.fresh()?;
+        let mut link = probe.fresh().await?;
         let answer = link.shake_hands(version).await;
         probe.finish(link).await;
         // An error is what the page shows as an example.
@@ -122,7 +128,7 @@ async fn unknown_version(probe: &mut Probe) -> Outcome {
 }
 
 async fn modern_version(probe: &mut Probe) -> Outcome {
-    let mut link = probe.fresh()?;
+    let mut link = probe.fresh().await?;
     let answer = link.shake_hands(Revision::LATEST.as_str()).await;
     probe.finish(link).await;
     match answer?.pointer("/result/protocolVersion").and_then(Value::as_str) {
@@ -145,7 +151,7 @@ async fn early_request(probe: &mut Probe) -> Outcome {
 
 /// A request that comes before the handshake.
 async fn early(probe: &mut Probe, method: &str, judge: fn(&Value) -> Outcome) -> Outcome {
-    let mut link = probe.fresh()?;
+    let mut link = probe.fresh().await?;
     let id = link.next_id();
     let frame = json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string();
     let heard = link.exchange(&frame, Until::Answer(&id), &[]).await;
@@ -158,6 +164,36 @@ async fn early(probe: &mut Probe, method: &str, judge: fn(&Value) -> Outcome) ->
         Ok(heard) => {
             probe.finish(link).await;
             heard.answer(&id).map_or_else(|| broken(format!("{method} got no answer")), judge)
+        }
+    }
+}
+
+async fn discover_first(probe: &mut Probe) -> Outcome {
+    let mut link = probe.fresh().await?;
+    let id = link.next_id();
+    let frame = request(Revision::LATEST, &id, "server/discover", json!({})).to_string();
+    let heard = link.exchange(&frame, Until::Answer(&id), &[]).await;
+    let heard = match heard {
+        Ok(heard) => heard,
+        Err(lost) => {
+            probe.absorb(&mut link);
+            return broken(format!("server/discover: {lost}"));
+        }
+    };
+    if heard.responses().any(|answer| answer.get("result").is_some()) {
+        probe.finish(link).await;
+        return Ok(Some("server/discover is answered".to_owned()));
+    }
+    let shaken = link.shake_hands(probe.revision.as_str()).await;
+    probe.absorb(&mut link);
+    match shaken {
+        Err(lost) => broken(format!("server/discover, and then initialize: {lost}")),
+        Ok(answer) => {
+            probe.finish(link).await;
+            match answer.get("result") {
+                Some(_) => PASS,
+                None => broken(format!("initialize was then answered with {}", answer["error"])),
+            }
         }
     }
 }
@@ -211,7 +247,14 @@ async fn undeclared(probe: &mut Probe) -> Outcome {
         if capabilities.get(list.capability).is_some() {
             continue;
         }
-        let reply = probe.ask(list.method, json!({})).await?;
+        let reply = match probe.ask(list.method, json!({})).await {
+            // How unknown methods are answered is a check of its own.
+            Err(Trouble::Lost(lost @ (Lost::Silent(_) | Lost::Closed(_)))) => {
+                probe.drop_link();
+                return skip(format!("{}, which is not declared: {lost}", list.method));
+            }
+            reply => reply?,
+        };
         let Ok(result) = reply.into_result() else { continue };
         let count = result.get(list.member).and_then(Value::as_array).map_or(0, Vec::len);
         if count > 0 {

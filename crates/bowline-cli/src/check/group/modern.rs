@@ -102,7 +102,7 @@ async fn no_discover_needed(probe: &mut Probe) -> Outcome {
     let Some(list) = lists.iter().find(|list| capabilities.get(list.capability).is_some()) else {
         return skip("the server declares neither tools nor resources nor prompts");
     };
-    let mut link = probe.fresh()?;
+    let mut link = probe.fresh().await?;
     let id = link.next_id();
     let frame = request(probe.revision, &id, list.method, json!({})).to_string();
     let heard = link.exchange(&frame, Until::Answer(&id), &[]).await;
@@ -236,7 +236,7 @@ async fn listen(probe: &mut Probe) -> Outcome {
     let Some((_, filter)) = flags.iter().find(is_declared) else {
         return skip("the server declares no changes of lists");
     };
-    let mut link = probe.fresh()?;
+    let mut link = probe.fresh().await?;
     let id = json!("listen-1");
     let params = json!({"notifications": {*filter: true}});
     let frame = request(probe.revision, &id, "subscriptions/listen", params).to_string();

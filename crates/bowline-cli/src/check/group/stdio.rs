@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::jsonrpc::plain;
-use crate::check::probe::{Outcome, PASS, Probe, broken};
+use crate::check::probe::{Outcome, PASS, Probe, Trouble, broken, skip};
 use crate::check::table::Check;
 use crate::check::wire::{Ending, Until, request};
 
@@ -34,6 +34,12 @@ pub(super) const CHECKS: &[Check] = &[
     .stdio()
     .pages("basic/lifecycle", PAGES[1])
     .fix("End when standard input is closed; otherwise processes stay behind, or are killed."),
+    Check::portability("stdio.left-behind", "what the server started ends with it", |probe| {
+        Box::pin(left_behind(probe))
+    })
+    .stdio()
+    .pages("basic/lifecycle", PAGES[1])
+    .fix("End children before ending; a wrapper script should exec the server."),
     Check::info("stdio.exit-status", "the server ends with status 0", |probe| {
         Box::pin(exit_status(probe))
     })
@@ -68,8 +74,12 @@ async fn large_message(probe: &mut Probe) -> Outcome {
     answered(probe, "", "", json!({"_meta": {"com.example/padding": padding}})).await
 }
 
-async fn ended(probe: &mut Probe) -> Result<Option<Ending>, crate::check::probe::Trouble> {
-    let mut link = probe.fresh()?;
+/// How the server ends when its input is closed; tried once for all checks of a revision.
+async fn ended(probe: &mut Probe) -> Result<Option<Ending>, Trouble> {
+    if let Some(known) = &probe.ending {
+        return Ok(Some(known.clone()));
+    }
+    let mut link = probe.fresh().await?;
     if probe.revision.is_modern() {
         let id = link.next_id();
         let frame = request(probe.revision, &id, "server/discover", json!({})).to_string();
@@ -77,7 +87,8 @@ async fn ended(probe: &mut Probe) -> Result<Option<Ending>, crate::check::probe:
     } else {
         link.shake_hands(probe.revision.as_str()).await?;
     }
-    Ok(probe.finish(link).await)
+    probe.ending = probe.finish(link).await;
+    Ok(probe.ending.clone())
 }
 
 async fn end(probe: &mut Probe) -> Outcome {
@@ -89,9 +100,19 @@ async fn end(probe: &mut Probe) -> Outcome {
     }
 }
 
+async fn left_behind(probe: &mut Probe) -> Outcome {
+    match ended(probe).await? {
+        Some(Ending::Exited { left, .. }) if !left.is_empty() => {
+            broken(format!("after it had ended, these ran on: {}", left.join(", ")))
+        }
+        Some(Ending::Killed) => skip("the server itself did not end"),
+        _ => PASS,
+    }
+}
+
 async fn exit_status(probe: &mut Probe) -> Outcome {
     match ended(probe).await? {
-        Some(Ending::Exited(status)) if status != "0" => {
+        Some(Ending::Exited { status, .. }) if status != "0" => {
             broken(format!("the exit status was {status}"))
         }
         _ => PASS,

@@ -315,7 +315,7 @@ async fn content_types(probe: &mut Probe) -> Outcome {
                 "resource_link" => Revision::V2025_06_18,
                 _ => continue,
             };
-            let problem = format!("{} gave {kind}, which {revision} does not have", called.name);
+            let problem = format!("{} gave {kind}, which is new in {since}", called.name);
             if revision < since && !problems.contains(&problem) {
                 problems.push(problem);
                 probe.show(called);

@@ -1,13 +1,18 @@
 //! Log levels, cancellation, progress.
 
+use std::time::Duration;
+
 use bowline::Era;
+use bowline::model::meta_key::LOG_LEVEL;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::jsonrpc::plain;
+use crate::check::calls::Called;
 use crate::check::probe::{Outcome, PASS, Probe, all_good, broken, skip};
 use crate::check::seen::LEVELS;
 use crate::check::table::Check;
-use bowline::model::meta_key::LOG_LEVEL;
+use crate::check::wire::{Until, request};
 
 const LOGGING: &str = "server/utilities/logging";
 const CANCEL: [&str; 2] = ["basic/utilities/cancellation", "basic/patterns/cancellation"];
@@ -33,6 +38,12 @@ pub(super) const CHECKS: &[Check] = &[
     })
     .pages(CANCEL[0], CANCEL[1])
     .fix("Ignore notifications/cancelled that cannot be read, and go on."),
+    Check::should("cancel.running", "a call that is cancelled is not answered", |probe| {
+        Box::pin(cancel_running(probe))
+    })
+    .streams()
+    .pages(CANCEL[0], CANCEL[1])
+    .fix("Stop what a cancelled request started, and send nothing more for it."),
     Check::must("progress.token", "progress carries the token of its request", |probe| {
         Box::pin(progress_token(probe))
     })
@@ -75,6 +86,45 @@ async fn cancel_unknown(probe: &mut Probe) -> Outcome {
 
 async fn cancel_malformed(probe: &mut Probe) -> Outcome {
     unanswered(probe, &json!({"reason": "a check"}), "a cancellation without requestId").await
+}
+
+async fn cancel_running(probe: &mut Probe) -> Outcome {
+    /// What is faster may be done before it is cancelled.
+    const LONG: Duration = Duration::from_millis(300);
+    let calls = probe.calls().await?;
+    let is_long = |called: &&Called| called.success().is_some() && called.took >= LONG;
+    let Some(called) = calls.iter().find(is_long) else {
+        return skip("no call takes long enough to be cancelled; --call names one that does");
+    };
+    let mut link = probe.fresh().await?;
+    if probe.revision.era() == Era::Legacy {
+        link.shake_hands(probe.revision.as_str()).await?;
+    }
+    let id = json!("bowline-cancelled");
+    let params = json!({"name": called.name, "arguments": called.arguments});
+    let call = request(probe.revision, &id, "tools/call", params).to_string();
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": id, "reason": "a check"}});
+    link.evidence.clear();
+    link.tell(&call, &[]).await?;
+    sleep(called.took / 4).await;
+    link.tell(&cancel.to_string(), &[]).await?;
+    // By then it would have been done.
+    sleep(called.took).await;
+    let plain = request(probe.revision, &json!("after"), plain(probe), json!({})).to_string();
+    let heard = link.exchange(&plain, Until::Answer(&json!("after")), &[]).await;
+    probe.finish(link).await;
+    let heard = heard?;
+    let answered = heard.responses().find(|answer| answer.get("id") == Some(&id));
+    match answered {
+        None => PASS,
+        Some(answer) if answer.get("result").is_some() => {
+            broken(format!("{} was cancelled, and answered with a result", called.name))
+        }
+        Some(answer) => {
+            broken(format!("{} was cancelled, and answered with {}", called.name, answer["error"]))
+        }
+    }
 }
 
 async fn unanswered(probe: &mut Probe, params: &Value, what: &str) -> Outcome {

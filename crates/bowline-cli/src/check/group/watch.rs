@@ -17,10 +17,24 @@ pub(super) const CHECKS: &[Check] = &[
     .http()
     .pages("basic/transports", "basic/transports/streamable-http")
     .fix("Send one JSON-RPC message as the body, or one in the data of each event."),
-    Check::must("transport.utf8", "messages are UTF-8", |probe| {
-        Box::pin(async { none(&probe.seen.not_utf8, "lines are not UTF-8") })
+    Check::must("sse.pollution", "events carry messages and nothing else", |probe| {
+        Box::pin(async { none(&probe.seen.noise, "events are no messages") })
     })
-    .stdio()
+    .legacy()
+    .sse()
+    .page("basic/transports")
+    .fix("Send one JSON-RPC message in the data of each event."),
+    Check::must("sse.message-events", "messages come in events of the name message", |probe| {
+        Box::pin(async { none(&probe.seen.kinds, "messages came in others") })
+    })
+    .legacy()
+    .sse()
+    .page("basic/transports")
+    .fix("Name the events of messages message, or give them no name: clients look at no others."),
+    Check::must("transport.utf8", "messages are UTF-8", |probe| {
+        Box::pin(async { none(&probe.seen.not_utf8, "messages are not UTF-8") })
+    })
+    .streams()
     .pages("basic/transports", "basic/transports")
     .fix("Encode output as UTF-8, whatever the locale says."),
     Check::info("stdio.stderr", "what is said on standard error is not too much", |probe| {

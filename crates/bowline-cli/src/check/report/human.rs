@@ -3,16 +3,76 @@
 use std::fmt::Write;
 
 use bowline::Revision;
+use unicode_width::UnicodeWidthChar;
 
 use super::{Finding, Report, Verdict};
 use crate::check::evidence::shorten;
 use crate::check::table::Severity;
+use crate::text::wrap;
 
-/// How much of a message is shown.
+/// How much of a message is shown, and in how many lines at most.
 const MOST: usize = 240;
+const LINES: usize = 3;
 /// How many exchanges, and how many problems of one check, are shown.
 const EXCHANGES: usize = 2;
 const PROBLEMS: usize = 8;
+/// Lines are not made narrower than this.
+const NARROWEST: usize = 24;
+
+/// How it is written.
+pub(in crate::check) struct Look<'a> {
+    /// Colours the word for a verdict.
+    pub(in crate::check) paint: &'a dyn Fn(Verdict, &str) -> String,
+    /// How wide lines may be, if that matters.
+    pub(in crate::check) columns: Option<usize>,
+    /// Whether what passed and what was skipped is listed too.
+    pub(in crate::check) all: bool,
+}
+
+impl Look<'_> {
+    /// How much room there is after so many columns.
+    fn room(&self, indent: usize) -> Option<usize> {
+        self.columns.map(|columns| columns.saturating_sub(indent).max(NARROWEST))
+    }
+
+    /// Prose after a head that is written already; further lines stand under the first.
+    fn prose(&self, text: &str, indent: usize) -> String {
+        let Some(room) = self.room(indent) else { return text.to_owned() };
+        let lines: Vec<_> = wrap(text, room).iter().flat_map(|line| fold(line, room)).collect();
+        hang(&lines, indent)
+    }
+
+    /// The beginning of a message, broken anywhere.
+    fn message(&self, text: &str, indent: usize) -> String {
+        match self.room(indent) {
+            None => shorten(text, MOST),
+            Some(room) => hang(&fold(&shorten(text, MOST.min(LINES * room - 16)), room), indent),
+        }
+    }
+}
+
+fn hang(lines: &[String], indent: usize) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
+/// A line in pieces of so many columns.
+fn fold(line: &str, columns: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut taken = 0;
+    for letter in line.chars() {
+        let wide = letter.width().unwrap_or(0);
+        if taken + wide > columns {
+            pieces.push(String::new());
+            taken = 0;
+        }
+        taken += wide;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(letter);
+        }
+    }
+    pieces
+}
 
 /// The same problem in several revisions.
 struct Group<'a> {
@@ -21,36 +81,37 @@ struct Group<'a> {
 }
 
 impl Report {
-    /// For people. With `all`, what passed and what was skipped is listed too.
-    pub(in crate::check) fn for_people(
-        &self,
-        paint: &dyn Fn(Verdict, &str) -> String,
-        all: bool,
-    ) -> String {
-        let mut text = self.head();
+    /// For people.
+    pub(in crate::check) fn for_people(&self, look: &Look<'_>) -> String {
+        let mut text = format!("{}\n\n", look.prose(&self.head(), 0));
         for group in self.groups(|finding| finding.verdict.is_problem()) {
-            self.problem(&mut text, &group, paint);
+            self.problem(&mut text, &group, look);
         }
-        if all {
+        if look.all {
             for group in self.groups(|finding| !finding.verdict.is_problem()) {
                 let Finding { check, verdict, said, .. } = group.first;
-                let word = paint(*verdict, &format!("{:7}", verdict.as_str()));
+                let word = (look.paint)(*verdict, &format!("{:7}", verdict.as_str()));
                 let note =
                     if said.is_empty() { String::new() } else { format!(": {}", said.join("; ")) };
-                let _ = writeln!(text, "{word} {} {}{note}", check.id, self.span(&group.revisions));
+                let rest = format!("{} {}{note}", check.id, self.span(&group.revisions));
+                let _ = writeln!(text, "{word} {}", look.prose(&rest, 8));
             }
             text.push('\n');
         }
-        self.sum(&mut text);
+        let _ = writeln!(text, "{}", look.prose(&self.sum(), 0));
         text
     }
 
     fn head(&self) -> String {
         let server = self.server.as_ref().map_or_else(String::new, |server| format!(" ({server})"));
+        let target = shorten(&self.target, MOST);
+        let transport = self.transport.as_str();
+        if self.barred.is_some() {
+            return format!("{target}, {transport}: only what can be checked without a token");
+        }
         let revisions: Vec<&str> =
             self.revisions.iter().map(|revision| revision.as_str()).collect();
-        let target = shorten(&self.target, MOST);
-        format!("{target}{server}, {}: {}\n\n", self.transport.as_str(), revisions.join(", "))
+        format!("{target}{server}, {transport}: {}", revisions.join(", "))
     }
 
     /// Findings that say the same, in order.
@@ -71,37 +132,31 @@ impl Report {
         groups
     }
 
-    fn problem(
-        &self,
-        text: &mut String,
-        group: &Group<'_>,
-        paint: &dyn Fn(Verdict, &str) -> String,
-    ) {
+    fn problem(&self, text: &mut String, group: &Group<'_>, look: &Look<'_>) {
+        const LABEL: usize = 13;
         let Finding { check, verdict, said, evidence, revision } = group.first;
-        let word = paint(*verdict, &format!("{:4}", verdict.as_str().to_uppercase()));
-        let _ = writeln!(
-            text,
-            "{word} {} ({}) {}",
-            check.id,
-            check.severity,
-            self.span(&group.revisions)
-        );
-        let _ = writeln!(text, "     wanted: {}", check.says);
+        let word = (look.paint)(*verdict, &format!("{:4}", verdict.as_str().to_uppercase()));
+        let title = format!("{} ({}) {}", check.id, check.severity, self.span(&group.revisions));
+        let _ = writeln!(text, "{word} {}", look.prose(&title, 5));
+        let mut lines = vec![("wanted:", look.prose(check.says, LABEL))];
         for problem in said.iter().take(PROBLEMS) {
-            let _ = writeln!(text, "     found:  {}", shorten(problem, 2 * MOST));
+            lines.push(("found:", look.prose(&shorten(problem, 2 * MOST), LABEL)));
         }
         if said.len() > PROBLEMS {
-            let _ = writeln!(text, "     found:  … and {} more", said.len() - PROBLEMS);
+            lines.push(("found:", format!("… and {} more", said.len() - PROBLEMS)));
         }
         let shown = evidence.len().saturating_sub(EXCHANGES);
         for exchange in &evidence[shown..] {
-            let _ = writeln!(text, "     sent:   {}", shorten(&exchange.sent, MOST));
-            for received in exchange.received.iter().take(3) {
-                let _ = writeln!(text, "     got:    {}", shorten(received, MOST));
-            }
+            lines.push(("sent:", look.message(&exchange.sent, LABEL)));
+            let received = exchange.received.iter().take(3);
+            lines.extend(received.map(|received| ("got:", look.message(received, LABEL))));
         }
-        let _ = writeln!(text, "     do:     {}", check.remedy);
-        let _ = writeln!(text, "     see:    {revision}/{}\n", check.page_of(*revision));
+        lines.push(("do:", look.prose(check.remedy, LABEL)));
+        lines.push(("see:", format!("{revision}/{}", check.page_of(*revision))));
+        for (label, words) in lines {
+            let _ = writeln!(text, "     {label:7} {words}");
+        }
+        text.push('\n');
     }
 
     /// The revisions of a finding, if not all that were checked.
@@ -113,10 +168,11 @@ impl Report {
         format!("in {}", names.join(", "))
     }
 
-    fn sum(&self, text: &mut String) {
+    fn sum(&self) -> String {
         let passed = self.count(Verdict::Passed);
         let skipped = self.count(Verdict::Skipped);
-        let _ = write!(text, "{} checks: {passed} passed, {skipped} skipped", self.findings.len());
+        let mut text =
+            format!("{} checks: {passed} passed, {skipped} skipped", self.findings.len());
         for severity in Severity::ALL {
             let count = self.problems(severity);
             let _ = match severity {
@@ -127,6 +183,6 @@ impl Report {
                 Severity::Info => write!(text, ", {count} to know"),
             };
         }
-        text.push('\n');
+        text
     }
 }

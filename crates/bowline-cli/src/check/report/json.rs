@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Conclusion, Finding, Report, Verdict};
+use super::{Finding, Report, Verdict};
 use crate::check::evidence::Evidence;
 use crate::check::table::Severity;
 
@@ -21,11 +21,7 @@ impl Report {
             "server": self.server,
             "transport": self.transport.as_str(),
             "revisions": self.revisions,
-            "conclusion": match self.conclusion() {
-                Conclusion::Good => "good",
-                Conclusion::Broken => "broken",
-                Conclusion::NotPortable => "not-portable",
-            },
+            "conclusion": self.conclusion().as_str(),
             "summary": {
                 "checks": self.findings.len(),
                 "passed": self.count(Verdict::Passed),

@@ -13,16 +13,33 @@ impl Report {
     pub(in crate::check) fn to_junit(&self) -> String {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let failures = self.findings.iter().filter(|finding| self.counts(finding)).count();
+        let errors = usize::from(self.barred.is_some());
         let _ = writeln!(
             text,
-            "<testsuites name=\"bowline check\" tests=\"{}\" failures=\"{failures}\" errors=\"0\">",
-            self.findings.len()
+            "<testsuites name=\"bowline check\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\">",
+            self.findings.len() + errors
         );
         for revision in &self.revisions {
             self.suite(&mut text, *revision);
         }
+        if let Some(why) = &self.barred {
+            self.unchecked(&mut text, why);
+        }
         text.push_str("</testsuites>\n");
         text
+    }
+
+    /// What could not be checked, as what JUnit has for that.
+    fn unchecked(&self, text: &mut String, why: &str) {
+        let name = escape(&format!("{} {}", self.target, self.transport.as_str()));
+        let why = escape(why);
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{name}\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n    \
+             <testcase classname=\"auth\" name=\"all other checks\"><error type=\"unauthorized\" \
+             message=\"{why}\">They need a token: bowline login, --token or --header.</error></testcase>\n  \
+             </testsuite>"
+        );
     }
 
     fn suite(&self, text: &mut String, revision: Revision) {

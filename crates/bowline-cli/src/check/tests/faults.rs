@@ -6,7 +6,8 @@ use bowline::Revision;
 use serde_json::{Value, json};
 
 use super::rewrite::{Rewrite, Way};
-use super::{check, good, not_found, settings};
+use super::{check, good, not_found, settings, slow};
+use crate::check::survey::{Survey, survey};
 use crate::check::wire::{Door, Program};
 
 /// A fault, and the check that must find it in this revision.
@@ -19,7 +20,7 @@ pub(super) struct Row {
 type Extra = Vec<Vec<u8>>;
 
 const PLAIN: Rewrite =
-    Rewrite { make: good, frame: |_| Way::Pass, message: |_, _, _| {}, stays: false };
+    Rewrite { make: good, frame: |_| Way::Pass, message: |_, _, _| {}, stays: false, ticks: false };
 const R24: Revision = Revision::V2024_11_05;
 const R03: Revision = Revision::V2025_03_26;
 const R11: Revision = Revision::V2025_11_25;
@@ -123,6 +124,7 @@ pub(super) const ROWS: &[Row] = &[
         }
     }),
     hears("lifecycle.early-request", R11, |f| die_if(f.contains("tools/list"))),
+    hears("lifecycle.discover-first", R11, |f| die_if(f.contains("server/discover"))),
     says("lifecycle.identity", R11, |q, a, _| {
         if is(q, "initialize") {
             a["result"]["serverInfo"]["version"] = json!(" ");
@@ -524,6 +526,7 @@ pub(super) const ROWS: &[Row] = &[
         )
     }),
     hears("cancel.malformed", R26, |f| die_if(f.contains("cancelled") && !f.contains("requestId"))),
+    hears("cancel.running", R11, |f| silence_if(f.contains("notifications/cancelled"))),
     says("progress.token", R11, |_, a, _| {
         if is(a, "notifications/progress") {
             a["params"]["progressToken"] = json!(1);
@@ -556,7 +559,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What only shows with a real process.
-pub(super) const BY_PROGRAM: [&str; 2] = ["stdio.exit-status", "stdio.stderr"];
+pub(super) const BY_PROGRAM: [&str; 3] = ["stdio.exit-status", "stdio.stderr", "stdio.left-behind"];
 
 /// What only shows while others run.
 const WATCHED: [&str; 11] = [
@@ -578,6 +581,9 @@ async fn each_fault_is_found() {
     let mut missed = Vec::new();
     for row in ROWS {
         let mut settings = settings(row.rewrite.door());
+        if row.id == "cancel.running" {
+            settings.calls = slow();
+        }
         if row.rewrite.stays {
             settings.timeout = std::time::Duration::from_millis(200);
         }
@@ -595,14 +601,13 @@ async fn each_fault_is_found() {
 #[tokio::test]
 async fn a_program_is_watched_to_its_end() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}"#;
-    let script = format!("seq 2000 >&2; while read line; do echo '{answer}'; done; exit 3");
-    let program = Program::Command {
-        program: "sh".into(),
-        args: vec!["-c".into(), script.into()],
-        env: Vec::new(),
-        cwd: None,
+    let shell = |before: &str| {
+        let script = format!("{before}\nwhile read line; do echo '{answer}'; done\nexit 3");
+        let args = vec!["-c".into(), script.into()];
+        let program = Program::Command { program: "sh".into(), args, env: Vec::new(), cwd: None };
+        settings(Door::Program(program))
     };
-    let settings = settings(Door::Program(program));
+    let settings = shell("seq 2000 >&2");
     let findings = check(&settings, "stdio.exit-status", &[R11]).await;
     assert_eq!(not_found("stdio.exit-status", &findings), None);
     let mut findings = check(&settings, "lifecycle.initialize", &[R11]).await;
@@ -614,6 +619,54 @@ async fn a_program_is_watched_to_its_end() {
     findings = crate::check::run::run(&settings, &choice, (&[R11], &[R11]), |_| {}).await;
     findings.retain(|finding| finding.check.id == "stdio.stderr");
     assert_eq!(not_found("stdio.stderr", &findings), None);
+    let messy = shell("sleep 300 >/dev/null 2>&1 &");
+    let findings = check(&messy, "stdio.left-behind", &[R11]).await;
+    assert_eq!(not_found("stdio.left-behind", &findings), None);
+    assert!(findings[0].said[0].contains("sleep ("), "{:?}", findings[0].said);
+    // Its children hold the pipes open, and it has ended all the same.
+    let holding = shell("sleep 300 &");
+    let findings = check(&holding, "stdio.end", &[R11]).await;
+    assert!(!findings[0].verdict.is_problem(), "{:?}", findings[0].said);
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_past_everybody_is_told_so() {
+    for (rewrite, why) in [
+        (
+            Rewrite { message: |_, a, _| a["id"] = json!(a["id"].to_string()), ..PLAIN },
+            "under another id: {\"jsonrpc\":\"2.0\",\"id\":\"1\"",
+        ),
+        (
+            Rewrite { frame: |f| answer_if(f.contains("\"id\""), "Content-Length: 12\r"), ..PLAIN },
+            "what came, once, is no message: Content-Length: 12",
+        ),
+    ] {
+        let mut settings = settings(rewrite.door());
+        settings.timeout = std::time::Duration::from_millis(300);
+        match survey(&mut settings).await {
+            Survey::Broken(found) => assert!(found.contains(why), "{found}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_stops_talking_is_heard_out() {
+    let rewrite = Rewrite { ticks: true, ..PLAIN };
+    let findings = check(&settings(rewrite.door()), "jsonrpc", &[R11]).await;
+    let accused = findings.iter().filter(|it| it.verdict.is_problem()).count();
+    assert_eq!(accused, 0);
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_the_handshake_is_not_waited_for_in_every_check() {
+    let rewrite = Rewrite { frame: |f| silence_if(f.contains("\"initialize\"")), ..PLAIN };
+    let mut settings = settings(rewrite.door());
+    settings.timeout = std::time::Duration::from_millis(200);
+    let findings = check(&settings, "tools,schema,resources", &[R11]).await;
+    let accused: Vec<_> = findings.iter().filter(|it| it.verdict.is_problem()).collect();
+    assert_eq!(accused.len(), 2);
+    assert!(accused[0].said[0].contains("there is no handshake"), "{:?}", accused[0].said);
 }
 
 #[tokio::test]

@@ -8,15 +8,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Running, check, good, not_found, post, settings};
-use crate::check::wire::{Door, Fault};
+use crate::check::probe::Settings;
+use crate::check::wire::{Door, Fault, Frame};
 
 /// A fault, and the check that must find it in this revision.
 pub(super) struct Row {
     pub(super) id: &'static str,
     revision: Revision,
-    fault: fn(&Parts, &[u8], &mut Response<Bytes>),
+    fault: Fault,
 }
 
+const R24: Revision = Revision::V2024_11_05;
 const R06: Revision = Revision::V2025_06_18;
 const R11: Revision = Revision::V2025_11_25;
 const R26: Revision = Revision::V2026_07_28;
@@ -26,7 +28,17 @@ const fn row(
     revision: Revision,
     fault: fn(&Parts, &[u8], &mut Response<Bytes>),
 ) -> Row {
-    Row { id, revision, fault }
+    Row { id, revision, fault: Fault { after: fault, event: |_| {} } }
+}
+
+/// What a server of HTTP+SSE answers.
+const fn answers(id: &'static str, fault: fn(&Parts, &[u8], &mut Response<Bytes>)) -> Row {
+    row(id, R24, fault)
+}
+
+/// What it says on its stream.
+const fn says(id: &'static str, event: fn(&mut Frame)) -> Row {
+    Row { id, revision: R11, fault: Fault { after: |_, _, _| {}, event } }
 }
 
 /// The status becomes another one where the request has a header.
@@ -141,11 +153,73 @@ pub(super) const ROWS: &[Row] = &[
     }),
 ];
 
+/// What servers of HTTP+SSE do wrong.
+pub(super) const EVENTS: &[Row] = &[
+    says("sse.endpoint", |frame| {
+        if frame.0.as_deref() == Some("endpoint") {
+            frame.1 = b"http://elsewhere.example/messages?session=1".to_vec();
+        }
+    }),
+    says("sse.endpoint", |frame| {
+        if frame.0.as_deref() == Some("endpoint") {
+            frame.0 = None;
+        }
+    }),
+    answers("sse.post", |q, _, a| {
+        if q.method == Method::POST {
+            always_ok(a);
+        }
+    }),
+    answers("sse.unknown-session", |q, _, a| {
+        if q.uri.query().is_some_and(|it| it.contains("=000000")) {
+            *a.status_mut() = StatusCode::ACCEPTED;
+        }
+    }),
+    answers("sse.origin", |q, _, a| {
+        if q.method == Method::GET {
+            let_in(q, "origin", a);
+        }
+    }),
+    answers("sse.origin", |q, _, a| {
+        if q.method == Method::POST {
+            let_in(q, "origin", a);
+        }
+    }),
+    answers("sse.host", |q, _, a| let_in(q, "host", a)),
+    answers("sse.content-type", |q, _, a| {
+        if is(q, "content-type", "text/plain") {
+            always_ok(a);
+        }
+    }),
+    answers("sse.successor", |q, _, a| {
+        if q.uri.path() == "/mcp" {
+            *a.status_mut() = StatusCode::NOT_FOUND;
+            a.body_mut().clear();
+        }
+    }),
+    says("sse.pollution", |frame| {
+        if frame.1.windows(6).any(|it| it == b"-32601") {
+            frame.1.splice(..0, *b"hello ");
+        }
+    }),
+    says("sse.message-events", |frame| {
+        if frame.1.windows(6).any(|it| it == b"-32601") {
+            frame.0 = Some("answer".to_owned());
+        }
+    }),
+];
+
 /// What only shows on a socket.
 pub(super) const BY_SOCKET: [&str; 1] = ["http.stream-ends"];
 
 /// What only shows while others run.
-const WATCHED: [&str; 3] = ["http.pollution", "http.media-type", "modern.no-session"];
+const WATCHED: [&str; 5] = [
+    "http.pollution",
+    "http.media-type",
+    "modern.no-session",
+    "sse.pollution",
+    "sse.message-events",
+];
 
 #[tokio::test]
 async fn each_fault_is_found() {
@@ -153,14 +227,35 @@ async fn each_fault_is_found() {
     for row in ROWS {
         let running = Running::start(good()).await;
         let mut post = running.post.clone();
-        post.fault = Some(Fault { after: row.fault });
-        let settings = settings(Door::Address(post));
-        let only = if WATCHED.contains(&row.id) { "" } else { row.id };
-        let mut findings = check(&settings, only, &[row.revision]).await;
-        findings.retain(|finding| finding.check.id == row.id);
-        missed.extend(not_found(row.id, &findings));
+        post.fault = Some(row.fault.clone());
+        missed.extend(find(row, settings(Door::Address(post)), "").await);
     }
     assert_eq!(missed, [""; 0]);
+}
+
+#[tokio::test]
+async fn each_fault_of_a_stream_is_found() {
+    let mut missed = Vec::new();
+    for row in EVENTS {
+        let running = Running::start(good()).await;
+        let mut post = running.events.clone();
+        post.fault = Some(row.fault.clone());
+        let mut settings = settings(Door::Events(post));
+        // What is spoilt never comes: this is how long is waited for it.
+        if WATCHED.contains(&row.id) {
+            settings.timeout = std::time::Duration::from_secs(2);
+        }
+        missed.extend(find(row, settings, "jsonrpc,sse").await);
+    }
+    assert_eq!(missed, [""; 0]);
+}
+
+/// Looks for the fault; with others that cause what is watched.
+async fn find(row: &Row, settings: Settings, others: &str) -> Option<String> {
+    let only = if WATCHED.contains(&row.id) { others } else { row.id };
+    let mut findings = check(&settings, only, &[row.revision]).await;
+    findings.retain(|finding| finding.check.id == row.id);
+    not_found(row.id, &findings)
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use bowline_serve::testing::golden;
 use super::rewrite::{Rewrite, Way};
 use super::{check, good, settings};
 use crate::check::list;
-use crate::check::report::{Conclusion, Finding, Report, Verdict};
+use crate::check::report::{Conclusion, Finding, Look, Report, Verdict};
 use crate::check::table::Transport;
 
 /// A server with a fault of each severity, and a check of each outcome.
@@ -26,6 +26,7 @@ async fn report(is_strict: bool) -> Report {
             }
         },
         stays: false,
+        ticks: false,
     };
     let revisions = vec![Revision::V2025_06_18, Revision::V2025_11_25];
     let mut findings = Vec::new();
@@ -50,7 +51,12 @@ async fn report(is_strict: bool) -> Report {
         revisions,
         findings,
         is_strict,
+        barred: None,
     }
+}
+
+fn plain(columns: Option<usize>) -> Look<'static> {
+    Look { paint: &|_, word| word.to_owned(), columns, all: true }
 }
 
 fn file(name: &str) -> std::path::PathBuf {
@@ -60,9 +66,47 @@ fn file(name: &str) -> std::path::PathBuf {
 #[tokio::test]
 async fn reports_are_as_they_were() {
     let report = report(false).await;
-    golden(&file("report.txt"), &report.for_people(&|_, word| word.to_owned(), true));
+    golden(&file("report.txt"), &report.for_people(&plain(None)));
     golden(&file("report.json"), &serde_json::to_string_pretty(&report.to_json(false)).unwrap());
     golden(&file("report.xml"), &report.to_junit());
+}
+
+#[tokio::test]
+async fn lines_fit_the_terminal() {
+    let report = report(false).await;
+    let whole = report.for_people(&plain(None));
+    for columns in [60, 80, 120] {
+        let text = report.for_people(&plain(Some(columns)));
+        let widest = text.lines().map(crate::text::width).max().unwrap();
+        assert!(widest <= columns, "{widest} > {columns}:\n{text}");
+        // Nothing is lost but line breaks, and of messages the end.
+        let squeeze = |text: &str| text.split_whitespace().collect::<String>();
+        for line in whole.lines().filter(|line| !line.contains("got:")) {
+            assert!(squeeze(&text).contains(&squeeze(line)), "{line}\n{text}");
+        }
+    }
+    golden(&file("report-60.txt"), &report.for_people(&plain(Some(60))));
+    for columns in [60, 80] {
+        let list = list::for_people(Some(columns));
+        let widest = list.lines().map(crate::text::width).max().unwrap();
+        assert!(widest <= columns, "{widest} > {columns}:\n{list}");
+    }
+    assert_eq!(list::for_people(None).lines().count(), crate::check::table::all().count());
+}
+
+#[tokio::test]
+async fn what_needs_a_token_is_told() {
+    let mut report = report(false).await;
+    report.findings.retain(|it| it.check.id == "tools.pages");
+    report.barred = Some("401 <Unauthorized>".to_owned());
+    assert_eq!(report.conclusion(), Conclusion::Barred);
+    assert_eq!(report.to_json(false)["conclusion"], "unauthorized");
+    assert!(report.for_people(&plain(None)).contains("without a token"));
+    let junit = report.to_junit();
+    assert!(
+        junit.contains("errors=\"1\"") && junit.contains("401 &lt;Unauthorized&gt;"),
+        "{junit}"
+    );
 }
 
 #[tokio::test]
@@ -98,8 +142,10 @@ fn colour_goes_by_the_verdict() {
         revisions: vec![Revision::LATEST_LEGACY],
         findings: vec![finding(Verdict::Failed), finding(Verdict::Passed)],
         is_strict: false,
+        barred: None,
     };
-    let text = report.for_people(&|verdict, word| format!("<{verdict:?} {word}>"), true);
+    let paint = |verdict: Verdict, word: &str| format!("<{verdict:?} {word}>");
+    let text = report.for_people(&Look { paint: &paint, columns: None, all: true });
     assert!(text.contains("<Failed FAIL>") && text.contains("<Passed pass   >"), "{text}");
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Rewrite {
     pub(super) message: fn(&Value, &mut Value, &mut Vec<Vec<u8>>),
     /// Whether the server stays when the client closes its side.
     pub(super) stays: bool,
+    /// Whether it tells something all the time.
+    pub(super) ticks: bool,
 }
 
 impl Rewrite {
@@ -57,6 +59,9 @@ impl Rewrite {
     ) {
         let asked = Arc::new(Mutex::new(HashMap::new()));
         let to_client = Arc::new(tokio::sync::Mutex::new(to_client));
+        if self.ticks {
+            tokio::spawn(tick(Arc::clone(&to_client)));
+        }
         let backward = self.backward(from_server, Arc::clone(&to_client), Arc::clone(&asked));
         let forward = self.forward((from_client, to_server), Arc::clone(&to_client), asked);
         tokio::pin!(backward);
@@ -131,6 +136,16 @@ impl Rewrite {
             }
             line.clear();
         }
+    }
+}
+
+/// Logs until nobody listens.
+async fn tick(to_client: Arc<tokio::sync::Mutex<DuplexStream>>) {
+    let tick =
+        br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
+    let tick = [&tick[..], b"\n"].concat();
+    while to_client.lock().await.write_all(&tick).await.is_ok() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
 

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use bowline::client::ProcessGroup;
 use bowline::proto::line;
-use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Heard, Lost, Until};
-use crate::check::seen::Seen;
+use super::stream::FRAMES;
+use super::{Frame, Lost};
+use crate::doctor::names;
 use crate::session::note_sent;
 
 /// Where the server's output comes from.
@@ -26,14 +26,12 @@ pub(in crate::check) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 /// Where its input goes.
 pub(in crate::check) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Lines that wait to be looked at; the server waits when there are more.
-const LINES: usize = 256;
 /// How much of standard error is kept.
 const TAIL: usize = 12;
-/// After the last answer, how long stray messages may still come.
-const LINGER: Duration = Duration::from_millis(40);
-/// How long a server may take to end when its input is closed.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long the end of a program whose output has ended may take, and its last words.
+const SOON: Duration = Duration::from_millis(400);
+/// How long what a program started may take to end after it.
+const CHILDREN: Duration = Duration::from_millis(500);
 
 /// A program that is a server, or in tests one made of streams.
 #[derive(Clone)]
@@ -54,7 +52,11 @@ pub(in crate::check) enum Program {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) enum Ending {
     /// By itself, with this status.
-    Exited(String),
+    Exited {
+        status: String,
+        /// What it started and left behind, by name where the system tells.
+        left: Vec<String>,
+    },
     /// Not by itself: it had to be killed.
     Killed,
 }
@@ -67,12 +69,12 @@ struct Tail {
 }
 
 /// A running server.
-pub(in crate::check) struct Pipe {
+pub(super) struct Pipe {
     child: Option<Running>,
     input: Option<Writer>,
-    lines: mpsc::Receiver<Vec<u8>>,
     tail: Arc<Mutex<Tail>>,
-    readers: Vec<JoinHandle<()>>,
+    reader: JoinHandle<()>,
+    errors: Option<JoinHandle<()>>,
 }
 
 /// A process whose group is killed when this is dropped.
@@ -82,7 +84,8 @@ struct Running {
 }
 
 impl Pipe {
-    pub(super) fn start(program: &Program) -> Result<Self, Lost> {
+    /// Starts it; gives the lines of its output, too.
+    pub(super) fn start(program: &Program) -> Result<(Self, mpsc::Receiver<Frame>), Lost> {
         match program {
             #[cfg(test)]
             Program::Streams(open) => {
@@ -116,19 +119,22 @@ impl Pipe {
         }
     }
 
-    fn new(child: Option<Running>, output: Reader, input: Writer, errors: Option<Reader>) -> Self {
-        let (sender, lines) = mpsc::channel(LINES);
+    fn new(
+        child: Option<Running>,
+        output: Reader,
+        input: Writer,
+        errors: Option<Reader>,
+    ) -> (Self, mpsc::Receiver<Frame>) {
+        let (sender, lines) = mpsc::channel(FRAMES);
         let tail = Arc::new(Mutex::new(Tail::default()));
-        let mut readers = vec![tokio::spawn(read_lines(output, sender))];
-        if let Some(errors) = errors {
-            readers.push(tokio::spawn(drain(errors, Arc::clone(&tail))));
-        }
-        Self { child, input: Some(input), lines, tail, readers }
+        let reader = tokio::spawn(read_lines(output, sender));
+        let errors = errors.map(|errors| tokio::spawn(drain(errors, Arc::clone(&tail))));
+        (Self { child, input: Some(input), tail, reader, errors }, lines)
     }
 
     /// Writes a frame and the line feed that ends it.
     pub(super) async fn send(&mut self, frame: &str, patience: Duration) -> Result<(), Lost> {
-        let Some(input) = &mut self.input else {
+        let Self { input: Some(input), child, .. } = self else {
             return Err(Lost::Closed("its input is closed".to_owned()));
         };
         note_sent(frame.as_bytes());
@@ -137,99 +143,68 @@ impl Pipe {
             input.write_all(b"\n").await?;
             input.flush().await
         };
-        match timeout(patience, write).await {
+        let written = tokio::select! {
+            biased;
+            written = timeout(patience, write) => written,
+            () = ended(child) => Ok(Err(std::io::ErrorKind::BrokenPipe.into())),
+        };
+        match written {
             Err(_) => Err(Lost::Closed(format!("it has read nothing for {patience:?}"))),
             Ok(Err(_)) => Err(self.gone().await),
             Ok(Ok(())) => Ok(()),
         }
     }
 
-    /// Sends a frame; hears until its answer has come, or the barrier's.
-    pub(super) async fn exchange(
-        &mut self,
-        frame: &str,
-        (until, barrier): (Until<'_>, Option<&(Value, String)>),
-        patience: Duration,
-        seen: &mut Seen,
-    ) -> Result<Heard, Lost> {
-        let deadline = Instant::now() + patience;
-        self.send(frame, patience).await?;
-        if let Some((_, frame)) = barrier {
-            self.send(frame, patience).await?;
-        }
-        let is_last = |message: &Value| match (until, barrier) {
-            (Until::Answer(id), _) | (Until::Quiet, Some((id, _))) => is_answer(message, id),
-            (Until::First | Until::Quiet, _) => true,
-        };
-        let mut heard = Heard::default();
-        while !heard.messages.iter().any(is_last) {
-            let Ok(line) = timeout_at(deadline, self.lines.recv()).await else {
-                return Err(Lost::Silent(patience));
-            };
-            let Some(line) = line else { return Err(self.gone().await) };
-            self.take(&line, &mut heard, patience, seen).await?;
-        }
-        if barrier.is_some() {
-            while let Ok(Some(line)) = timeout(LINGER, self.lines.recv()).await {
-                self.take(&line, &mut heard, patience, seen).await?;
-            }
-            heard.messages.retain(|message| !is_last(message));
-        }
-        Ok(heard)
+    /// Waits until the program itself has ended; what it started may live on.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub(super) async fn exited(&mut self) {
+        ended(&mut self.child).await;
     }
 
-    /// Sorts one line of output; answers what the server asks.
-    async fn take(
-        &mut self,
-        line: &[u8],
-        heard: &mut Heard,
-        patience: Duration,
-        seen: &mut Seen,
-    ) -> Result<(), Lost> {
-        for message in seen.line(line) {
-            if let Some(answer) = answer_to(&message) {
-                self.send(&answer.to_string(), patience).await?;
-            }
-            heard.messages.push(message);
-        }
-        Ok(())
-    }
-
-    /// Closes the input and waits for the end.
-    pub(super) async fn close(mut self, patience: Duration, seen: &mut Seen) -> Ending {
+    /// Tells the program that nothing more will come.
+    pub(super) fn close_input(&mut self) {
         self.input = None;
-        let grace = GRACE.min(patience.max(Duration::from_secs(1)));
-        let deadline = Instant::now() + grace;
-        while let Ok(Some(line)) = timeout_at(deadline, self.lines.recv()).await {
-            let _ = seen.line(&line);
-        }
-        let ending = match &mut self.child {
-            None => match timeout_at(deadline, self.lines.recv()).await {
-                Ok(_) => Ending::Exited("0".to_owned()),
-                Err(_) => Ending::Killed,
-            },
-            Some(running) => match timeout_at(deadline, running.child.wait()).await {
-                Ok(Ok(status)) => Ending::Exited(
-                    status.code().map_or_else(|| status.to_string(), |code| code.to_string()),
-                ),
-                _ => Ending::Killed,
-            },
+    }
+
+    /// How it ended, once its output is over or the deadline has passed.
+    pub(super) async fn end(&mut self, is_over: bool, deadline: Instant) -> Ending {
+        let Some(Running { child, group }) = &mut self.child else {
+            return match is_over {
+                true => Ending::Exited { status: "0".to_owned(), left: Vec::new() },
+                false => Ending::Killed,
+            };
         };
-        seen.stderr_lines += self.tail.lock().unwrap_or_else(PoisonError::into_inner).count;
-        ending
+        let Ok(Ok(status)) = timeout_at(deadline, child.wait()).await else {
+            return Ending::Killed;
+        };
+        let status = status.code().map_or_else(|| status.to_string(), |code| code.to_string());
+        let is_gone = timeout(CHILDREN, group.gone()).await.is_ok();
+        Ending::Exited { status, left: if is_gone { Vec::new() } else { names(group) } }
+    }
+
+    /// How many lines came on standard error.
+    pub(super) fn stderr_lines(&self) -> usize {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).count
     }
 
     /// Why its output has ended.
-    async fn gone(&mut self) -> Lost {
+    pub(super) async fn gone(&mut self) -> Lost {
         let mut how = "it closed its output".to_owned();
-        if let Some(running) = &mut self.child
-            && let Ok(Ok(status)) = timeout(LINGER * 10, running.child.wait()).await
+        if let Some(Running { child, group }) = &mut self.child
+            && let Ok(Ok(status)) = timeout(SOON, child.wait()).await
         {
             how = status.to_string();
+            if group.is_alive() {
+                how.push_str(", while something that it started runs on");
+            }
+            // Whatever is left would keep its standard error open.
+            group.kill();
         }
         // What it said last may still be on its way.
-        if let Some(errors) = self.readers.get_mut(1).filter(|errors| !errors.is_finished()) {
-            let _ = timeout(LINGER * 10, errors).await;
+        if let Some(errors) = self.errors.as_mut().filter(|errors| !errors.is_finished()) {
+            let _ = timeout(SOON, errors).await;
         }
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let last: Vec<&str> = tail.lines.iter().map(String::as_str).collect();
@@ -240,10 +215,20 @@ impl Pipe {
     }
 }
 
+/// Waits for the end of a process; for ever where there is none.
+async fn ended(child: &mut Option<Running>) {
+    match child {
+        // One that cannot be waited for has been reaped by somebody else.
+        Some(running) => drop(running.child.wait().await),
+        None => std::future::pending().await,
+    }
+}
+
 impl Drop for Pipe {
     fn drop(&mut self) {
-        for reader in &self.readers {
-            reader.abort();
+        self.reader.abort();
+        if let Some(errors) = &self.errors {
+            errors.abort();
         }
     }
 }
@@ -255,29 +240,14 @@ impl Drop for Running {
     }
 }
 
-fn is_answer(message: &Value, id: &Value) -> bool {
-    message.get("method").is_none() && message.get("id") == Some(id)
-}
-
-/// What a client that can do nothing says to a request.
-pub(super) fn answer_to(message: &Value) -> Option<Value> {
-    let method = message.get("method")?.as_str()?;
-    let id = message.get("id")?;
-    Some(match method {
-        "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
-        _ => json!({"jsonrpc": "2.0", "id": id, "error": {
-            "code": -32601, "message": "this client declared no such capability"}}),
-    })
-}
-
-async fn read_lines(mut output: Reader, sender: mpsc::Sender<Vec<u8>>) {
+async fn read_lines(mut output: Reader, sender: mpsc::Sender<Frame>) {
     let mut parser = line::Parser::default();
     let mut chunk = vec![0; 64 << 10];
     while let Ok(length @ 1..) = output.read(&mut chunk).await {
         let mut rest = &chunk[..length];
         while let Some(frame) = parser.next_frame(&mut rest) {
             let line = frame.map_or_else(|error| error.prefix, <[u8]>::to_vec);
-            if sender.send(line).await.is_err() {
+            if sender.send((None, line)).await.is_err() {
                 return;
             }
         }

@@ -1,21 +1,25 @@
 //! A server at a URL: each message an exchange of its own, with exactly the headers that a check
 //! wants.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline::proto::{http as rules, sse};
-use bowline_web::Web;
+use bowline_web::{Authorize, Body, Web};
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, Uri};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::pipe::answer_to;
+#[cfg(test)]
+use super::Frame;
+use super::stream::answer_to;
 use super::{Changes, Heard, Lost, Until};
 use crate::check::evidence::Evidence;
 use crate::check::seen::Seen;
 use crate::session::note_sent;
+use crate::target::Kept;
 
 /// Most bytes of an answer that are read: 16 MiB.
 const MOST: usize = 16 << 20;
@@ -23,10 +27,12 @@ const MOST: usize = 16 << 20;
 /// An address, and what is known of the session there.
 #[derive(Clone)]
 pub(in crate::check) struct Post {
-    web: Web,
-    url: Uri,
+    pub(in crate::check) web: Web,
+    pub(in crate::check) url: Uri,
     /// What the user wants on every request, such as a token. Never shown.
     given: HeaderMap,
+    /// A login that was kept.
+    login: Option<Arc<Kept>>,
     pub(in crate::check) session: Option<HeaderValue>,
     /// The revision that the handshake ended with.
     pub(in crate::check) negotiated: Option<String>,
@@ -40,6 +46,8 @@ pub(in crate::check) struct Post {
 #[derive(Clone)]
 pub(in crate::check) struct Fault {
     pub(in crate::check) after: fn(&http::request::Parts, &[u8], &mut Response<Bytes>),
+    /// What it makes of an event of HTTP+SSE.
+    pub(in crate::check) event: fn(&mut Frame),
 }
 
 /// A request in the sense of HTTP.
@@ -75,11 +83,41 @@ impl Post {
             web,
             url,
             given,
+            login: None,
             session: None,
             negotiated: None,
             #[cfg(test)]
             fault: None,
         }
+    }
+
+    /// With a login, which proves itself anew with each request.
+    pub(in crate::check) fn with_login(mut self, login: Option<Kept>) -> Self {
+        self.login = login.map(Arc::new);
+        self
+    }
+
+    /// Whether requests say who asks.
+    pub(in crate::check) async fn has_credentials(&self) -> bool {
+        let request = self.request(&Ask::verb(Method::GET, &[])).await;
+        request.is_ok_and(|request| request.headers().contains_key(AUTHORIZATION))
+    }
+
+    /// Sends, and reads nothing yet.
+    pub(super) async fn send(&self, ask: &Ask<'_>) -> Result<Response<Body>, Lost> {
+        let request = self.request(ask).await?;
+        note_sent(request.body());
+        self.web.send(request).await.map_err(|error| lost(&error))
+    }
+
+    /// One request beside all connections.
+    pub(in crate::check) async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        patience: Duration,
+    ) -> Result<Heard, Lost> {
+        let mut unseen = Seen::new(bowline::Revision::LATEST);
+        self.exchange(ask, Until::Quiet, patience, &mut unseen).await
     }
 
     /// Sends and reads: all of a plain body, of a stream up to the answer.
@@ -91,13 +129,8 @@ impl Post {
         seen: &mut Seen,
     ) -> Result<Heard, Lost> {
         let deadline = Instant::now() + patience;
-        let request = self.request(ask)?;
-        note_sent(request.body());
-        #[cfg(test)]
-        let sent = (request.clone().into_parts().0, request.body().clone());
-        let sending = timeout_at(deadline, self.web.send(request)).await;
-        let response =
-            sending.map_err(|_| Lost::Silent(patience))?.map_err(|error| lost(&error))?;
+        let sending = timeout_at(deadline, self.send(ask)).await;
+        let response = sending.map_err(|_| Lost::Silent(patience))??;
         let (head, mut body) = response.into_parts();
         let mut reading = Reading::new(&head.headers, ask.method == Method::GET);
         while reading.goes_on(until) {
@@ -118,7 +151,7 @@ impl Post {
         let left_open = reading.left_open;
         let response = Response::from_parts(head, Bytes::from(reading.bytes));
         #[cfg(test)]
-        let response = self.after(&sent, response);
+        let response = self.after(ask, response).await;
         let (head, body) = response.into_parts();
         let mut heard = Heard {
             status: Some(head.status),
@@ -138,14 +171,12 @@ impl Post {
     async fn answer_questions(&self, heard: &Heard, deadline: Instant) {
         for answer in heard.messages.iter().filter_map(answer_to) {
             let frame = answer.to_string();
-            if let Ok(request) = self.request(&Ask::post(&frame, &[])) {
-                // Whether it minds the answer is not what is checked.
-                let _ = timeout_at(deadline, self.web.send(request)).await;
-            }
+            // Whether it minds the answer is not what is checked.
+            let _ = timeout_at(deadline, self.send(&Ask::post(&frame, &[]))).await;
         }
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Result<Request<Bytes>, Lost> {
+    async fn request(&self, ask: &Ask<'_>) -> Result<Request<Bytes>, Lost> {
         let mut headers = self.given.clone();
         let accept = match ask.method {
             Method::GET => "text/event-stream",
@@ -160,19 +191,25 @@ impl Post {
             Some(version) => mirror(&mut headers, version, message.as_ref()),
             None => self.dress_legacy(&mut headers),
         }
-        for (name, value) in ask.changes {
-            let name = HeaderName::from_static(name);
-            match value.map(HeaderValue::from_str) {
-                None => drop(headers.remove(name)),
-                Some(Ok(value)) => drop(headers.insert(name, value)),
-                Some(Err(_)) => return Err(Lost::Unreachable("a header of no use".to_owned())),
-            }
-        }
-        let mut request = Request::new(Bytes::from(ask.body.unwrap_or_default().to_owned()));
+        let mut request = Request::new(());
         *request.method_mut() = ask.method.clone();
         *request.uri_mut() = self.url.clone();
         *request.headers_mut() = headers;
-        Ok(request)
+        let mut head = request.into_parts().0;
+        if let Some(login) = &self.login {
+            // One that is no longer good shows in the answer.
+            head.headers.extend(login.headers(&head).await.unwrap_or_default());
+        }
+        for (name, value) in ask.changes {
+            let name = HeaderName::from_static(name);
+            match value.map(HeaderValue::from_str) {
+                None => drop(head.headers.remove(name)),
+                Some(Ok(value)) => drop(head.headers.insert(name, value)),
+                Some(Err(_)) => return Err(Lost::Unreachable("a header of no use".to_owned())),
+            }
+        }
+        let body = Bytes::from(ask.body.unwrap_or_default().to_owned());
+        Ok(Request::from_parts(head, body))
     }
 
     fn dress_legacy(&self, headers: &mut HeaderMap) {
@@ -186,15 +223,21 @@ impl Post {
     }
 
     #[cfg(test)]
-    fn after(
-        &self,
-        sent: &(http::request::Parts, Bytes),
-        mut response: Response<Bytes>,
-    ) -> Response<Bytes> {
-        if let Some(fault) = &self.fault {
-            (fault.after)(&sent.0, &sent.1, &mut response);
+    async fn after(&self, ask: &Ask<'_>, mut response: Response<Bytes>) -> Response<Bytes> {
+        if let (Some(fault), Ok(sent)) = (&self.fault, self.request(ask).await) {
+            let (head, body) = sent.into_parts();
+            (fault.after)(&head, &body, &mut response);
         }
         response
+    }
+
+    /// What a test makes of an event of HTTP+SSE.
+    #[cfg(test)]
+    pub(super) fn changed(&self, mut event: Frame) -> Frame {
+        if let Some(fault) = &self.fault {
+            (fault.event)(&mut event);
+        }
+        event
     }
 }
 

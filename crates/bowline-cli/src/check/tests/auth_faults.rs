@@ -1,0 +1,307 @@
+//! What servers do wrong with tokens, one fault a row.
+
+use std::sync::Arc;
+
+use bowline::Revision;
+use bowline::http::auth::{Guard, Identity, StaticTokens};
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use super::{Running, check, good, not_found, post, settings};
+use crate::check::probe::Settings;
+use crate::check::report::Verdict;
+use crate::check::survey::{Survey, survey};
+use crate::check::table::Transport;
+use crate::check::wire::{Door, Fault, Post};
+
+/// A request, as far as it matters.
+struct Asked {
+    verb: String,
+    path: String,
+    has_token: bool,
+}
+
+/// The answer to it.
+struct Answer {
+    status: u16,
+    challenge: Option<String>,
+    body: Value,
+}
+
+/// A fault, and the check that must find it.
+pub(super) struct Row {
+    pub(super) id: &'static str,
+    change: fn(&Asked, &mut Answer),
+}
+
+const fn row(id: &'static str, change: fn(&Asked, &mut Answer)) -> Row {
+    Row { id, change }
+}
+
+/// The answer becomes another one where the path ends like this.
+fn at(asked: &Asked, end: &str, answer: &mut Answer, change: fn(&mut Answer)) {
+    if asked.path.ends_with(end) {
+        change(answer);
+    }
+}
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
+const SERVER: &str = "/.well-known/oauth-authorization-server";
+
+pub(super) const ROWS: &[Row] = &[
+    row("auth.status", |q, a| {
+        at(q, "/mcp", a, |a| a.status = if a.status == 401 { 403 } else { 200 });
+    }),
+    row("auth.status", |q, a| {
+        at(q, "/mcp", a, |a| a.status = if a.status == 401 { 302 } else { 200 });
+    }),
+    row("auth.challenge", |_, a| a.challenge = None),
+    row("auth.challenge", |_, a| a.challenge = Some("Basic realm=\"x\"".to_owned())),
+    row("auth.challenge-syntax", |_, a| {
+        a.challenge = a.challenge.as_ref().map(|it| it.replace('"', ""));
+    }),
+    row("auth.pointer", |_, a| a.challenge = Some("Bearer".to_owned())),
+    row("auth.metadata", |q, a| at(q, RESOURCE, a, |a| a.status = 404)),
+    row("auth.metadata-valid", |q, a| {
+        at(q, RESOURCE, a, |a| a.body["authorization_servers"] = json!([]));
+    }),
+    row("auth.metadata-valid", |q, a| at(q, RESOURCE, a, |a| a.body = json!("none"))),
+    row("auth.resource", |q, a| {
+        at(q, RESOURCE, a, |a| a.body["resource"] = json!("https://other.example/mcp"));
+    }),
+    row("auth.server", |q, a| at(q, SERVER, a, |a| a.status = 404)),
+    row("auth.server", |q, a| at(q, SERVER, a, |a| a.body["token_endpoint"] = Value::Null)),
+    row("auth.issuer", |q, a| {
+        at(q, SERVER, a, |a| {
+            a.body["issuer"] = json!(format!("{}/", a.body["issuer"].as_str().unwrap()));
+        });
+    }),
+    row("auth.pkce", |q, a| {
+        at(q, SERVER, a, |a| a.body["code_challenge_methods_supported"] = json!(["plain"]));
+    }),
+    row("auth.registration", |q, a| {
+        at(q, SERVER, a, |a| a.body["registration_endpoint"] = Value::Null);
+    }),
+    row("auth.bad-token", |q, a| {
+        if q.has_token {
+            a.status = 403;
+        }
+    }),
+    row("auth.bad-token-error", |q, a| {
+        if q.has_token {
+            a.challenge = Some("Bearer".to_owned());
+        }
+    }),
+    row("auth.get", |q, a| {
+        if q.verb == "GET" && q.path == "/mcp" {
+            a.status = 200;
+        }
+    }),
+];
+
+type Change = fn(&Parts, &[u8], &mut Response<Bytes>);
+
+/// What only shows once somebody is let in: what a server of ours answers becomes this.
+pub(super) const LET_IN: [(&str, Change); 2] = [
+    ("auth.closed", |q, _, a| {
+        if !q.headers.contains_key(AUTHORIZATION) {
+            *a.status_mut() = StatusCode::OK;
+        }
+    }),
+    ("auth.session", |q, _, a| {
+        if !q.headers.contains_key(AUTHORIZATION) && q.headers.contains_key("mcp-session-id") {
+            *a.status_mut() = StatusCode::OK;
+        }
+    }),
+];
+
+/// A site that wants a token and says where to get one, until this is dropped.
+struct Site {
+    task: JoinHandle<()>,
+    base: String,
+}
+
+impl Site {
+    async fn start(change: fn(&Asked, &mut Answer)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let here: Arc<str> = base.as_str().into();
+        let task = tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let _ = respond(socket, &here, change).await;
+            }
+        });
+        Self { task, base }
+    }
+
+    fn settings(&self) -> Settings {
+        let post = post(&format!("{}/mcp", self.base));
+        Settings { is_barred: true, ..settings(Door::Address(post)) }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn respond(
+    mut socket: TcpStream,
+    base: &str,
+    change: fn(&Asked, &mut Answer),
+) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    let mut chunk = [0; 4096];
+    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
+        match socket.read(&mut chunk).await? {
+            0 => return Ok(()),
+            length => head.extend_from_slice(&chunk[..length]),
+        }
+    }
+    let text = String::from_utf8_lossy(&head).to_lowercase();
+    let start = text.find("\r\n\r\n").map_or(0, |at| at + 4);
+    let length = text.split("\r\ncontent-length: ").nth(1).and_then(|it| it.lines().next());
+    let length = length.and_then(|it| it.parse().ok()).unwrap_or(0);
+    // What is left unread when a connection is closed takes the answer with it.
+    let mut rest = vec![0; (start + length).saturating_sub(head.len())];
+    socket.read_exact(&mut rest).await?;
+    let mut words = text.split(' ');
+    let verb = words.next().unwrap_or_default().to_uppercase();
+    let path = words.next().unwrap_or_default().to_owned();
+    let asked = Asked { verb, path, has_token: text.contains("\r\nauthorization:") };
+    let mut answer = usual(&asked, base);
+    change(&asked, &mut answer);
+    let Answer { status, challenge, body } = answer;
+    let challenge = challenge.map_or_else(String::new, |it| format!("www-authenticate: {it}\r\n"));
+    let place = if (300..400).contains(&status) { "location: /login\r\n" } else { "" };
+    let body = body.to_string();
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 {status} x\r\n{challenge}{place}content-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    socket.write_all(answer.as_bytes()).await?;
+    socket.shutdown().await
+}
+
+/// What is right.
+fn usual(asked: &Asked, base: &str) -> Answer {
+    let ok = |body| Answer { status: 200, challenge: None, body };
+    match asked.path.as_str() {
+        "/mcp" => {
+            let error = if asked.has_token { ", error=\"invalid_token\"" } else { "" };
+            let challenge = format!("Bearer resource_metadata=\"{base}{RESOURCE}\"{error}");
+            Answer { status: 401, challenge: Some(challenge), body: json!("who are you?") }
+        }
+        RESOURCE => ok(json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})),
+        SERVER => ok(json!({
+            "issuer": base,
+            "authorization_endpoint": format!("{base}/authorize"),
+            "token_endpoint": format!("{base}/token"),
+            "registration_endpoint": format!("{base}/register"),
+            "code_challenge_methods_supported": ["S256"],
+        })),
+        _ => Answer { status: 404, challenge: None, body: Value::Null },
+    }
+}
+
+/// A server of ours that wants a token, and settings with one.
+pub(super) async fn guarded() -> ((Running, impl Drop), Settings) {
+    let site = Site::start(|_, _| {}).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let tokens = StaticTokens::new().token("open-sesame", Identity::new("alice").scope("mcp"));
+    let guard = Guard::new(&url, tokens).unwrap().authorization_server(&site.base).unwrap();
+    let running = Running::serve(good().http().require_auth(guard), listener);
+    let mut given = HeaderMap::new();
+    given.insert(AUTHORIZATION, HeaderValue::from_static("Bearer open-sesame"));
+    let post = Post::new(running.post.web.clone(), running.post.url.clone(), given);
+    let door = Door::Address(Box::new(post));
+    let settings = Settings { has_credentials: true, ..settings(door) };
+    ((running, site), settings)
+}
+
+#[tokio::test]
+async fn a_door_that_is_well_shut_passes() {
+    let site = Site::start(|_, _| {}).await;
+    let findings = check(&site.settings(), "", &[Revision::V2025_11_25]).await;
+    for finding in &findings {
+        assert!(!finding.verdict.is_problem(), "{}: {:?}", finding.check.id, finding.said);
+        assert_eq!(finding.check.group(), "auth");
+    }
+    assert_eq!(findings.len(), ROWS_AND_LET_IN);
+}
+
+/// How many checks there are of who is let in.
+const ROWS_AND_LET_IN: usize = 16;
+
+#[tokio::test]
+async fn each_fault_is_found() {
+    let mut missed = Vec::new();
+    for row in ROWS {
+        let site = Site::start(row.change).await;
+        let findings = check(&site.settings(), row.id, &[Revision::V2025_11_25]).await;
+        missed.extend(not_found(row.id, &findings));
+    }
+    assert_eq!(missed, [""; 0]);
+}
+
+#[tokio::test]
+async fn who_is_let_in_without_a_token_is_noticed() {
+    let ((_running, _site), settings) = guarded().await;
+    for (id, after) in LET_IN {
+        let Door::Address(mut post) = settings.door.clone() else { panic!("it has an address") };
+        post.fault = Some(Fault { after, event: |_| {} });
+        let gate = Arc::default();
+        let settings = Settings { door: Door::Address(post), gate, ..settings.clone() };
+        let findings = check(&settings, id, &[Revision::V2025_11_25]).await;
+        assert_eq!(not_found(id, &findings), None);
+    }
+}
+
+#[tokio::test]
+async fn a_door_that_is_shut_is_recognised() {
+    for change in [
+        |_: &Asked, _: &mut Answer| {},
+        |q: &Asked, a: &mut Answer| {
+            at(q, "/mcp", a, |a| a.status = if a.status == 401 { 302 } else { 200 });
+        },
+    ] {
+        let site = Site::start(change).await;
+        let mut settings = site.settings();
+        let found = survey(&mut settings).await;
+        assert!(matches!(found, Survey::Barred(_)), "{found:?}");
+    }
+    // Somebody else's business.
+    let site = Site::start(|_, a| {
+        (a.status, a.challenge, a.body) = (403, None, json!("not from here"));
+    })
+    .await;
+    let found = survey(&mut site.settings()).await;
+    assert!(matches!(found, Survey::Unreachable(ref why) if why.contains("403")), "{found:?}");
+    // With the token all is open.
+    let ((running, _site), mut settings) = guarded().await;
+    let found = survey(&mut settings).await;
+    assert!(matches!(found, Survey::Speaks { ref revisions, .. } if revisions.len() == 5));
+    // The old transport, too: the token goes with the GET and with the POSTs.
+    let Door::Address(mut post) = settings.door.clone() else { panic!("it has an address") };
+    post.url = running.events.url.clone();
+    let mut settings = Settings { door: Door::Address(post), ..settings };
+    let found = survey(&mut settings).await;
+    assert!(matches!(found, Survey::Speaks { ref revisions, .. } if revisions.len() == 4));
+    assert_eq!(settings.transport(), Transport::Sse);
+    let findings = check(&settings, "auth,sse,tools.list", &[Revision::V2025_11_25]).await;
+    let accused = findings.iter().filter(|it| it.verdict == Verdict::Failed);
+    // The metadata is for the other address.
+    assert_eq!(accused.map(|it| it.check.id).collect::<Vec<_>>(), ["auth.resource"]);
+    let mut settings = self::settings(Door::Address(running.events.clone()));
+    let found = survey(&mut settings).await;
+    assert!(matches!(found, Survey::Barred(_)), "{found:?}");
+}
