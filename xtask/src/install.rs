@@ -99,8 +99,36 @@ fn node(folder: &Path, release: &str, oldest: u32) -> (Vec<String>, PathBuf) {
     if major(release).is_some_and(|major| major >= oldest) {
         return (vec![install + " --omit=optional"], "node".into());
     }
+    (vec![install], folder.join(format!("node_modules/{}/bin/node", node_package())))
+}
+
+/// The package that holds Node for this machine.
+pub(crate) fn node_package() -> String {
     let arch = if ARCH == "aarch64" { "arm64" } else { "x64" };
-    (vec![install], folder.join(format!("node_modules/node-linux-{arch}/bin/node")))
+    format!("node-linux-{arch}")
+}
+
+/// Installs one package of Node's world as a person would, with what it needs as of today, unless
+/// it is there.
+pub(crate) fn package(folder: &Path, name: &str, version: &str) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let (stamp, wanted) = (folder.join(".installed"), format!("{name}@{version}"));
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    // Half of an installation must not pass for a whole one.
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(said)?;
+    }
+    fs::create_dir_all(folder).map_err(said)?;
+    let Ran { ok, output } = run(command(&format!(
+        "npm install --prefix {} --no-package-lock --ignore-scripts --no-audit --no-fund {wanted}",
+        folder.display()
+    )));
+    match ok {
+        true => fs::write(&stamp, wanted).map_err(said),
+        false => Err(format!("{wanted} could not be installed\n\n{output}")),
+    }
 }
 
 fn venv(folder: &Path, requirements: &Path) -> (Vec<String>, PathBuf) {

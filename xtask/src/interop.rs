@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+pub(crate) use self::servers::everything_version;
 use self::walk::Walked;
 use crate::install::{Environment, Language};
 use crate::options::Options;

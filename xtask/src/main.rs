@@ -11,6 +11,7 @@
 mod auth;
 mod conformance;
 mod fuzz;
+mod inspector;
 mod install;
 mod interop;
 mod need;
@@ -99,6 +100,12 @@ const COMMANDS: &[Command] = &[
         takes: &[options::PART, options::QUICK],
         about: "measure, alone and beside rmcp, and write docs/performance.md; not in `test`",
         steps: &[steps::BENCH],
+    },
+    Command {
+        name: "inspector",
+        takes: &[],
+        about: "ask beside MCP Inspector, and write docs/inspector.md; installs it; not in `test`",
+        steps: &[steps::INSPECTOR],
     },
     Command {
         name: "deny",

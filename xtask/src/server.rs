@@ -88,6 +88,6 @@ impl Drop for Server {
 }
 
 /// A port that nobody listens on. Somebody else may take it first, but hardly ever does.
-fn free_port() -> std::io::Result<u16> {
+pub(crate) fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

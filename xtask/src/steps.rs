@@ -6,7 +6,7 @@ use crate::need::{How, need};
 use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
-use crate::{auth, conformance, fuzz, interop, rsyslog, tidy};
+use crate::{auth, conformance, fuzz, inspector, interop, rsyslog, tidy};
 
 /// What a change must pass, quickest answers first.
 pub(crate) const TEST: &[Step] =
@@ -102,6 +102,13 @@ pub(crate) const FUZZ: Step = Step {
 
 /// Measures, and writes the page on performance. What it finds out is shown as it comes.
 pub(crate) const BENCH: Step = Step { name: "bench", needs: &[], run: bench };
+
+/// The program beside MCP Inspector's command line; writes the page on it.
+pub(crate) const INSPECTOR: Step = Step {
+    name: "inspector",
+    needs: &[need("node", How::Package("nodejs")), need("npm", How::Package("npm"))],
+    run: inspector::step,
+};
 
 pub(crate) const DENY: Step =
     Step { name: "deny", needs: &[need("cargo-deny", How::Crate("cargo-deny"))], run: deny };

@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "cli/authority.rs"]
+mod authority;
+#[cfg(unix)]
+#[path = "cli/browser.rs"]
+mod browser;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/fixture.rs"]
@@ -10,6 +15,9 @@ mod fixture;
 mod login;
 #[path = "cli/manners.rs"]
 mod manners;
+#[cfg(unix)]
+#[path = "cli/readme.rs"]
+mod readme;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
 

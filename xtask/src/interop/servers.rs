@@ -79,6 +79,7 @@ const fn over(
 }
 
 const PACKAGES: &str = "servers/typescript/package.json";
+const EVERYTHING_PIN: (&str, &str) = (PACKAGES, r#""@modelcontextprotocol/server-everything": ""#);
 const EVERYTHING: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 const HOSTS: &[Host] = &[
@@ -111,7 +112,7 @@ const HOSTS: &[Host] = &[
     Host {
         name: "everything",
         title: "everything",
-        version: Some((PACKAGES, r#""@modelcontextprotocol/server-everything": ""#)),
+        version: Some(EVERYTHING_PIN),
         over_http: &[over("http", &["streamableHttp", "{port}"], "/mcp"), SSE],
         checks: "everything.txt",
         eras: "legacy",
@@ -153,6 +154,11 @@ const fn host(program: Program) -> Host {
         checks: "interop.txt",
         eras: "both",
     }
+}
+
+/// The version of `server-everything` that is walked.
+pub(crate) fn everything_version() -> String {
+    version(EVERYTHING_PIN.0, EVERYTHING_PIN.1)
 }
 
 /// What runs the servers, or why nothing does.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bowline::Client;
 use bowline::client::auth::{
-    Browser, Client as OAuthClient, FileStore, Login as LoginWay, OAuth, OAuthBuilder, Paste,
+    Browser, Client as OAuthClient, FileStore, Limits, Login as LoginWay, OAuth, OAuthBuilder,
+    Paste,
 };
 use bowline::client::http::Endpoint;
 use bowline::client::{Direction, OpenError, Restart};
@@ -14,15 +16,17 @@ use serde_json::json;
 
 use crate::failure::{Code, Failure};
 use crate::redact;
+use crate::render::wire::time;
 use crate::screen::{OutputArgs, Screen};
 use crate::session::{Settings, interrupted};
-use crate::target::{Place, TargetArgs, credentials};
+use crate::target::{Place, TargetArgs, credentials, duration};
 use crate::text::plain;
 
 /// Log in to a server, and keep the tokens for all commands
 ///
-/// The browser opens where the server's authorization server says. The tokens are kept in a folder
-/// that only you can read, and renewed when they expire.
+/// The browser opens where the server's authorization server says: the one that BROWSER names, or
+/// else the system's. Where none opens, open the address that is shown yourself. The tokens are
+/// kept in a folder that only you can read, and renewed when they expire.
 #[derive(Args)]
 pub(crate) struct Login {
     /// Show the address and read the answer here, for machines without a browser
@@ -37,6 +41,10 @@ pub(crate) struct Login {
     /// with it [default: any]
     #[arg(long, value_name = "PORT", conflicts_with = "paste")]
     port: Option<u16>,
+
+    /// How long you may take until you come back: 90, 10m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    wait: Duration,
 
     /// Ask for a scope, beside what the server asks for; may be repeated
     #[arg(long, value_name = "SCOPE")]
@@ -61,7 +69,15 @@ impl Login {
         let login = match self.paste {
             true => self.builder(&url, Paste::new())?,
             false => {
-                let mut browser = Browser::new();
+                let (screen, wait) = (Arc::clone(&settings.screen), time(self.wait.as_secs_f64()));
+                let mut browser = Browser::new().show(move |page| {
+                    screen.say(&format!(
+                        "To log in, go to this address in a browser on this machine:\n\n  {}\n\n\
+                         Waiting for you to come back, for {wait} at most. With a browser elsewhere, \
+                         use --paste.\n",
+                        plain(page.as_str())
+                    ));
+                });
                 if self.no_browser {
                     browser = browser.print();
                 }
@@ -73,14 +89,17 @@ impl Login {
         };
         let oauth = login.build().map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
-            done = connect(&url, oauth, &settings) => done,
+            done = connect(&url, oauth, &settings, self.wait) => done,
             () = interrupted() => Err(Failure::new(Code::TimedOut, "interrupted: not logged in")),
         }
     }
 
     fn builder(&self, url: &str, way: impl LoginWay + 'static) -> Result<OAuthBuilder, Failure> {
         let store = open_store()?;
-        let mut builder = OAuth::login(url, way).client_name("Bowline").store(store);
+        let mut limits = Limits::default();
+        limits.login = self.wait;
+        let builder = OAuth::login(url, way).client_name("Bowline").store(store);
+        let mut builder = builder.limits(limits);
         if !self.scope.is_empty() {
             builder = builder.scopes(&self.scope);
         }
@@ -99,13 +118,17 @@ impl Login {
 }
 
 /// Connects, which logs in where the server asks for it.
-async fn connect(url: &str, oauth: OAuth, settings: &Settings) -> Result<(), Failure> {
+async fn connect(
+    url: &str,
+    oauth: OAuth,
+    settings: &Settings,
+    wait: Duration,
+) -> Result<(), Failure> {
     let screen = &settings.screen;
     let shows_token = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&shows_token);
-    // As long as a person may take.
     let timeouts = bowline::client::Timeouts {
-        connect: std::time::Duration::from_secs(15 * 60),
+        connect: settings.timeouts.connect.saturating_add(wait),
         ..settings.timeouts.clone()
     };
     let opened = Client::builder("bowline", env!("CARGO_PKG_VERSION"))
@@ -121,8 +144,14 @@ async fn connect(url: &str, oauth: OAuth, settings: &Settings) -> Result<(), Fai
         })
         .connect(Endpoint::new(url).authorize(oauth))
         .await;
+    let shown = redact::url(url);
     let client = opened.map_err(|error| match error {
-        OpenError::Unauthorized { .. } => Failure::new(Code::Unauthorized, error.to_string()),
+        OpenError::Unauthorized { problem, .. } => {
+            let failure = Failure::new(Code::Unauthorized, format!("not logged in: {problem}"));
+            failure.with_remedy(format!(
+                "`bowline login {shown}` tries again; --wait gives you more time"
+            ))
+        }
         other => other.into(),
     })?;
     let asked = client.list_tools().await;
@@ -131,7 +160,6 @@ async fn connect(url: &str, oauth: OAuth, settings: &Settings) -> Result<(), Fai
     if let Err(bowline::client::CallError::Unauthorized { .. }) = asked {
         return Err(Failure::new(Code::Unauthorized, "logged in, but still not let in"));
     }
-    let shown = redact::url(url);
     if screen.is_json() {
         screen.print_json(&json!({ "url": shown, "loggedIn": is_logged_in }).into());
     } else {

@@ -1,7 +1,10 @@
 //! Servers in this process, a home that is empty, and the program with its own words.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Child;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
@@ -69,11 +72,14 @@ impl Drop for Folder {
     }
 }
 
+/// What would tell the program of another home, or have it do more than it is told.
+const UNSET: [&str; 6] =
+    ["BROWSER", "RUST_LOG", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+
 /// The program, at home in a folder and nowhere else.
 pub(crate) fn program(home: &Folder) -> Command {
     let mut command = Command::new(PROGRAM);
-    for name in ["RUST_LOG", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
-    {
+    for name in UNSET {
         command.env_remove(name);
     }
     command
@@ -93,4 +99,21 @@ pub(crate) fn said(command: &mut Command) -> Said {
     let output = command.output().expect("the program starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Sends a signal.
+#[cfg(unix)]
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+}
+
+/// Waits for a line that holds this.
+pub(crate) fn wait_for(reader: &mut impl BufRead, part: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(part) {
+        line.clear();
+        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before {part:?}");
+    }
+    line
 }

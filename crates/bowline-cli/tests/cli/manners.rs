@@ -1,12 +1,14 @@
 //! How the program behaves where things are not as usual: interrupted, cut off, recorded.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufReader, Read};
+use std::process::{Command, Stdio};
 
 use bowline_serve::testing::{Answer, Service};
 use serde_json::{Value, json};
 
 use crate::fixture::{Folder, PROGRAM, program, said, url};
+#[cfg(unix)]
+use crate::fixture::{signal, wait_for};
 
 /// A server of a few lines of shell: answers a legacy handshake, then runs `rest`.
 fn shell_server(rest: &str) -> Vec<String> {
@@ -23,22 +25,6 @@ fn shell_server(rest: &str) -> Vec<String> {
         done"#
     );
     ["--revision", "legacy", "--", "sh", "-c", &script].map(str::to_owned).into()
-}
-
-#[cfg(unix)]
-fn signal(child: &Child, name: &str) {
-    let kill = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
-    assert!(kill.unwrap().success());
-}
-
-/// Waits for a line that holds this.
-fn wait_for(reader: &mut impl BufRead, part: &str) -> String {
-    let mut line = String::new();
-    while !line.contains(part) {
-        line.clear();
-        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "it ended before {part:?}");
-    }
-    line
 }
 
 #[test]
@@ -393,52 +379,4 @@ fn waiting_has_an_end() {
     let mut command = program(&home);
     let told = said(command.args(["info", "--connect-timeout", "300ms", "--", "sleep", "60"]));
     assert_eq!(told.code, Some(8), "{}", told.err);
-}
-
-/// What the README tells a newcomer to type, typed; but for the server, which has any free port.
-#[test]
-#[cfg(unix)]
-fn the_readme_can_be_typed_along() {
-    let home = Folder::new();
-    let readme = std::fs::read_to_string("../../README.md").unwrap();
-    let block = readme.split("```sh\n").find(|block| block.starts_with("bowline serve example"));
-    let block = block.unwrap().split("```").next().unwrap();
-    let serve = ["serve", "example", "--http", "127.0.0.1:0", "--weather", "sample"];
-    let mut server = bowline_serve::testing::Process::start(PROGRAM, &serve);
-    let url = format!("http://{}/mcp", server.http_address());
-    let script: String = block
-        .lines()
-        .filter(|line| !line.starts_with("bowline serve"))
-        .map(|line| match line {
-            _ if line.starts_with("url=") => format!("url={url}\n"),
-            // A person waits for a while, a test until it is so.
-            _ if line.starts_with("bowline watch") => {
-                format!("{}\n", line.replacen('&', "2>watching &", 1))
-            }
-            _ if line.starts_with("sleep") => {
-                "until grep -q listening watching; do sleep 0.05; done\n".to_owned()
-            }
-            _ => format!("{line}\n"),
-        })
-        .collect();
-    let folder = std::path::Path::new(PROGRAM).parent().unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    shell.args(["-e", "-c", &format!("{script}wait\n")]).env("PATH", path).env("NO_COLOR", "1");
-    let told = said(shell.env("HOME", home.path()).current_dir(home.path()));
-    assert_eq!(told.code, Some(0), "{}\n{}", told.out, told.err);
-    for part in [
-        "answered in",
-        "protocol  2025-11-25 (legacy era)",
-        "found by  initialize answered",
-        "calculator_arithmetic",
-        "tools +calculator_twice",
-        "\n42\n",
-    ] {
-        assert!(told.out.contains(part), "{part}: {}", told.out);
-    }
-    for part in ["\"method\":\"initialize\"", "\"method\":\"notifications/initialized\""] {
-        assert!(told.err.contains(part), "{part}: {}", told.err);
-    }
-    assert_eq!(server.terminate().code, Some(0));
 }

@@ -23,22 +23,29 @@ pub struct Answer {
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
+    /// Where to go instead.
+    pub location: Option<String>,
 }
 
 impl Answer {
     /// JSON.
     pub fn json(body: &Value) -> Self {
-        Self { status: 200, body: body.to_string().into_bytes() }
+        Self::bytes(body.to_string())
     }
 
     /// Bytes.
     pub fn bytes(body: impl Into<Vec<u8>>) -> Self {
-        Self { status: 200, body: body.into() }
+        Self { status: 200, body: body.into(), location: None }
     }
 
     /// An error.
     pub fn error(status: u16, body: &str) -> Self {
-        Self { status, body: body.into() }
+        Self { status, ..Self::bytes(body) }
+    }
+
+    /// Sends on to another address.
+    pub fn redirect(location: impl Into<String>) -> Self {
+        Self { location: Some(location.into()), ..Self::error(302, "") }
     }
 }
 
@@ -100,9 +107,10 @@ fn serve(
     reader.read_exact(&mut body)?;
     let asked = Asked { what, body: String::from_utf8_lossy(&body).into_owned() };
     log.lock().expect("nobody panics with it").push(asked.clone());
-    let Answer { status, body } = answer(&asked);
+    let Answer { status, body, location } = answer(&asked);
+    let location = location.map(|it| format!("location: {it}\r\n")).unwrap_or_default();
     let head = format!(
-        "HTTP/1.1 {status} x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {status} x\r\n{location}content-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
     let mut stream = stream;

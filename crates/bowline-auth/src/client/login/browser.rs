@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use super::loopback::Catcher;
 use super::{AuthorizationUrl, Login, LoginError, Redirected, Visit, Waiting};
 
-/// Opens the login page in the system's browser, and catches the redirect on a loopback port.
+/// Opens the login page in a browser, and catches the redirect on a loopback port.
 ///
-/// The address is shown on standard error as well: whether a browser came up, only the person
-/// knows.
+/// The browser is the one that the environment variable `BROWSER` names, or else the system's. The
+/// address is shown on standard error as well: whether a browser came up, only the person knows.
 #[derive(Clone)]
 pub struct Browser {
     port: u16,
@@ -93,27 +93,98 @@ fn show_on_stderr(page: &AuthorizationUrl) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
-/// Hands the address to the system as one argument; no shell sees it.
+/// Hands the address to the first browser that starts, as one argument; no shell sees it.
 fn open(page: &str) -> io::Result<()> {
-    let (program, first): (&str, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
+    // Paths of Windows have colons of their own.
+    let named = if cfg!(windows) { None } else { std::env::var("BROWSER").ok() };
+    let mut trouble = io::Error::from(io::ErrorKind::NotFound);
+    for words in browsers(named.as_deref().unwrap_or_default(), page) {
+        match start(&words) {
+            Ok(mut child) => {
+                // Some openers stay as long as the browser: their end is awaited by a thread that
+                // may outlive everything else.
+                std::thread::spawn(move || drop(child.wait()));
+                return Ok(());
+            }
+            Err(error) => trouble = error,
+        }
+    }
+    Err(trouble)
+}
+
+/// What may open a page, each as a program and its arguments: what `BROWSER` names, then what the
+/// system has. Names are parted by colons; `%s` in one is the page, which else comes last.
+fn browsers(named: &str, page: &str) -> Vec<Vec<String>> {
+    let system: &[&str] = if cfg!(target_os = "macos") {
+        &["open"]
     } else if cfg!(windows) {
-        ("rundll32", &["url.dll,FileProtocolHandler"])
+        &["rundll32", "url.dll,FileProtocolHandler"]
     } else {
-        ("xdg-open", &[])
+        &["xdg-open"]
     };
+    let named = named.split(':').map(|it| it.split_whitespace().collect::<Vec<_>>());
+    let all = named.filter(|words| !words.is_empty()).chain([system.to_vec()]);
+    all.map(|words| {
+        let has_place = words.iter().any(|word| word.contains("%s"));
+        let end = if has_place { None } else { Some(page.to_owned()) };
+        words.iter().map(|word| word.replace("%s", page)).chain(end).collect()
+    })
+    .collect()
+}
+
+fn start(words: &[String]) -> io::Result<Child> {
+    let (program, arguments) = words.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
-    command.args(first).arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    // Some openers stay as long as the browser: their end is awaited by a thread that may outlive
-    // everything else.
-    std::thread::spawn(move || drop(child.wait()));
-    Ok(())
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C in our terminal is not meant for the browser.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn()
 }
 
 impl fmt::Debug for Browser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Browser");
         shown.field("port", &self.port).field("opens", &self.opens).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(not(windows))]
+    fn the_environment_names_browsers_before_the_system() {
+        let system = if cfg!(target_os = "macos") { "open P" } else { "xdg-open P" };
+        for (named, expected) in [
+            ("", &[system][..]),
+            ("firefox", &["firefox P", system]),
+            ("firefox --new-tab %s:w3m", &["firefox --new-tab P", "w3m P", system]),
+            (": :env page=%s x:", &["env page=P x", system]),
+        ] {
+            let found: Vec<String> = browsers(named, "P").iter().map(|it| it.join(" ")).collect();
+            assert_eq!(found, expected, "{named:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_stays_one_word() {
+        let page = "https://a.example/?a=1&b=%s $(x) 'y'";
+        let all = browsers("b --at=%s", page);
+        assert_eq!(all[0], ["b", "--at=https://a.example/?a=1&b=%s $(x) 'y'"]);
+        assert_eq!(all.last().unwrap().last().unwrap(), page);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_interrupt_of_ours_does_not_reach_the_browser() {
+        let mut child = start(&["sleep".to_owned(), "60".to_owned()]).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Of a group of its own it is the first.
+        let group = stat.rsplit_once(") ").unwrap().1.split(' ').nth(2).unwrap();
+        assert_eq!(group, child.id().to_string());
     }
 }

@@ -1,0 +1,117 @@
+//! What the README tells a newcomer to type, typed.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use bowline_serve::testing::Said;
+
+use crate::fixture::{Folder, PROGRAM};
+
+/// A script that has not ended by then never will: 3 minutes.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The script that starts a server, in a section of the README, and what is said to end it.
+struct Script {
+    block: String,
+    end: String,
+}
+
+impl Script {
+    fn find(heading: &str) -> Self {
+        let readme = std::fs::read_to_string("../../README.md").unwrap();
+        let (_, section) = readme.split_once(&format!("\n## {heading}\n")).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let blocks =
+            section.match_indices("```sh\n").map(|(at, fence)| &section[at + fence.len()..]);
+        let mut blocks = blocks.map(|rest| rest.split_once("\n```\n").unwrap());
+        let (block, after) = blocks.find(|(block, _)| block.contains("bowline serve")).unwrap();
+        let (end, _) = after.split_once("` ends the server").unwrap();
+        let (_, end) = end.rsplit_once('`').unwrap();
+        Self { block: block.to_owned(), end: end.to_owned() }
+    }
+
+    /// The script as it stands, but for a port that is free here. Whoever types it looks at the
+    /// screen before they go on; here, `sleep` looks for what they would see. In the end everything
+    /// that was left running must have ended well too.
+    fn prepared(&self) -> String {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert!(self.block.contains(":8080"), "{}", self.block);
+        let block = self.block.replace(":8080", &format!(":{}", free.port()));
+        format!(
+            "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n\
+             seen() {{ grep -q 'listening;' \"$SEEN\"; }}\n\
+             sleep() {{ until seen || ! kill -0 $!; do command sleep 0.05; done; }}\n\
+             {block}\n\
+             wait $!\n\
+             server=$(jobs -p %1)\n\
+             {}\n\
+             wait $server\n",
+            self.end
+        )
+    }
+}
+
+/// Runs a script in an empty folder, with the programs that were just built.
+fn run(script: &str) -> Said {
+    let (home, kept) = (Folder::new(), Folder::new());
+    let file = |name: &str| kept.path().join(name);
+    let open = |name: &str| std::fs::File::create(file(name)).unwrap();
+    let programs = Path::new(PROGRAM).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("bash");
+    shell.args(["-e", "-c", script]).current_dir(home.path()).process_group(0);
+    shell.env("PATH", path).env("HOME", home.path()).env("SEEN", file("err"));
+    shell.env("NO_COLOR", "1").env("COLUMNS", "90").env_remove("RUST_LOG");
+    shell.stdin(Stdio::null()).stdout(open("out")).stderr(open("err"));
+    let mut shell = shell.spawn().expect("there is a shell");
+    let group = format!("-{}", shell.id());
+    let (sender, ended) = channel();
+    let waiting = thread::spawn(move || {
+        let status = shell.wait().unwrap();
+        let _ = sender.send(());
+        status
+    });
+    if ended.recv_timeout(PATIENCE).is_err() {
+        drop(Command::new("kill").args(["-KILL", "--", &group]).status());
+    }
+    let code = waiting.join().unwrap().code();
+    let text = |name: &str| std::fs::read_to_string(file(name)).unwrap();
+    Said { code, out: text("out"), err: text("err") }
+}
+
+#[test]
+fn the_way_a_session_begins_can_be_typed_along() {
+    let script = Script::find("The program");
+    let told = run(&script.prepared());
+    assert_eq!(told.code, Some(0), "{}\n{}", told.out, told.err);
+    // What the remarks beside the commands promise, in their order.
+    let mut rest = told.out.as_str();
+    for part in [
+        "answered in",
+        "protocol  2025-11-25 (legacy era)",
+        "found by  initialize answered",
+        "calculator_arithmetic",
+        "calculator_define",
+        "calculator_twice",
+        "\n42\n",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part}: {}", told.out));
+        rest = &rest[at..];
+    }
+    assert!(told.out.contains("tools +calculator_twice"), "{}", told.out);
+    let mut rest = told.err.as_str();
+    for part in [
+        "\"method\":\"initialize\"",
+        "\"capabilities\":{",
+        "\"method\":\"notifications/initialized\"",
+        "listening;",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part}: {}", told.err));
+        rest = &rest[at..];
+    }
+}
