@@ -105,7 +105,8 @@ pub(crate) fn step(_: &Options) -> Outcome {
 }
 
 /// The walks over stdio run all at once, since they wait more than they work. Those over HTTP share
-/// a server, and count what it counts: they run one after the other, but beside the former.
+/// a server, and count what it counts: they run one after the other, but beside the former. What
+/// comes after them is installed and built meanwhile.
 fn walk_all() -> Result<AllWalked, String> {
     copy(Path::new(SOURCE), Path::new(PLACE))?;
     let server = built(SERVER, "target/debug/examples/everything")?;
@@ -113,7 +114,8 @@ fn walk_all() -> Result<AllWalked, String> {
     // One environment after the other, so that no two install the same.
     let installed: Vec<Installed> =
         PEERS.iter().map(|peer| (peer, peer.environment.install())).collect();
-    let (everything, ready) = thread::scope(|scope| {
+    let (everything, ready, prepared) = thread::scope(|scope| {
+        let prepared = scope.spawn(servers::prepare);
         let ready = scope.spawn(|| ready::walk_all(&installed));
         let over_http = scope.spawn(|| walk_over_http(&installed, &server));
         let over_stdio: Vec<_> =
@@ -121,9 +123,10 @@ fn walk_all() -> Result<AllWalked, String> {
         let join = |walk: thread::ScopedJoinHandle<'_, _>| walk.join().expect("no walk panics");
         let mut walked: Vec<Named> = over_stdio.into_iter().map(join).collect();
         walked.extend(over_http.join().expect("no walk panics")?);
-        Ok::<_, String>((walked, ready.join().expect("no walk panics")))
+        let prepared = prepared.join().expect("nothing panics there")?;
+        Ok::<_, String>((walked, ready.join().expect("no walk panics"), prepared))
     })?;
-    Ok(AllWalked { everything, ready, servers: servers::walk_all()? })
+    Ok(AllWalked { everything, ready, servers: servers::walk_all(&prepared) })
 }
 
 /// A client and what runs its scripts, or why nothing does.

@@ -161,6 +161,13 @@ pub(crate) fn everything_version() -> String {
     version(EVERYTHING_PIN.0, EVERYTHING_PIN.1)
 }
 
+/// What walks, and what is walked.
+pub(super) struct Prepared {
+    client: String,
+    program: String,
+    installed: Installed,
+}
+
 /// What runs the servers, or why nothing does.
 struct Installed {
     node: Result<PathBuf, String>,
@@ -174,9 +181,8 @@ pub(super) struct Walks {
     pub(super) program: Vec<Named>,
 }
 
-/// Installs the servers, builds the walks, and runs those of the client, then those of the program,
-/// all at once: they mostly wait. The program and our servers are built already.
-pub(super) fn walk_all() -> Result<Walks, String> {
+/// Installs the servers and builds the walks. The program and our servers are built already.
+pub(super) fn prepare() -> Result<Prepared, String> {
     let client = built("cargo build --quiet --package bowline-walk", "target/debug/walk")?;
     let program =
         built("cargo build --quiet --package bowline-program-walk", "target/debug/program-walk")?;
@@ -185,12 +191,18 @@ pub(super) fn walk_all() -> Result<Walks, String> {
         python: FASTMCP.install(),
         rust: built(RUST, "target/interop/rmcp/debug/rmcp-server").map(PathBuf::from),
     };
-    let client = walk_hosts(&[HOSTS], &installed, |host, _| {
-        let mut walk = Command::new(&client);
+    Ok(Prepared { client, program, installed })
+}
+
+/// Runs the walks of the client, then those of the program, all at once: they mostly wait.
+pub(super) fn walk_all(prepared: &Prepared) -> Walks {
+    let Prepared { client, program, installed } = prepared;
+    let client = walk_hosts(&[HOSTS], installed, |host, _| {
+        let mut walk = Command::new(client);
         walk.arg(host.name);
         walk
     });
-    let program = walk_hosts(&[HOSTS, OURS], &installed, |host, transport| {
+    let program = walk_hosts(&[HOSTS, OURS], installed, |host, transport| {
         let eras = match (transport, host.eras, host.program) {
             ("sse", ..) => "legacy",
             // They start slowly, once for each command.
@@ -198,11 +210,11 @@ pub(super) fn walk_all() -> Result<Walks, String> {
             _ => host.eras,
         };
         let checks = Path::new(SOURCE).join("program/checks").join(host.checks);
-        let mut walk = Command::new(&program);
+        let mut walk = Command::new(program);
         walk.arg(BOWLINE).arg(checks).args([eras, host.name]);
         walk
     });
-    Ok(Walks { client, program })
+    Walks { client, program }
 }
 
 /// Walks each of them over each transport, with what `walk` begins.
