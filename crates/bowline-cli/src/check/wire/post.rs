@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 #[cfg(test)]
 use super::Frame;
-use super::stream::answer_to;
+use super::stream::{answer_to, is_answer};
 use super::{Changes, Heard, Lost, Until};
 use crate::check::evidence::Evidence;
 use crate::check::seen::Seen;
@@ -294,10 +294,7 @@ impl Reading {
         }
         match until {
             Until::Answer(id) if self.is_stream => {
-                let is_it = |message: &Value| {
-                    message.get("method").is_none() && message.get("id") == Some(id)
-                };
-                !events(&self.bytes).iter().flatten().any(is_it)
+                !events(&self.bytes).iter().flatten().any(|message| is_answer(message, id))
             }
             Until::First if self.is_stream => events(&self.bytes).is_empty(),
             _ => true,

@@ -186,7 +186,8 @@ impl Stream {
     }
 }
 
-fn is_answer(message: &Value, id: &Value) -> bool {
+/// Whether a message answers the request of this id.
+pub(super) fn is_answer(message: &Value, id: &Value) -> bool {
     message.get("method").is_none() && message.get("id") == Some(id)
 }
 
