@@ -264,9 +264,13 @@ impl Host {
         });
         let walked = match launched {
             Err(why) => Walked::not_at_all(why),
-            Ok(server) => {
+            Ok(mut server) => {
                 walk.args([transport, server.url(path).as_str()]);
-                walk::walk(walk)
+                let mut walked = walk::walk(walk);
+                if walked.failed() > 0 {
+                    walked.said += &server.report(&log);
+                }
+                walked
             }
         };
         (format!("{self} {transport}"), walked)

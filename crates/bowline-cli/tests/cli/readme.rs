@@ -1,6 +1,5 @@
 //! What the README tells a newcomer to type, typed.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use bowline_serve::testing::Said;
+use bowline_serve::testing::{Said, free_port};
 
 use crate::fixture::{Folder, PROGRAM};
 
@@ -39,9 +38,8 @@ impl Script {
     /// screen before they go on; here, `sleep` looks for what they would see. In the end everything
     /// that was left running must have ended well too.
     fn prepared(&self) -> String {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         assert!(self.block.contains(":8080"), "{}", self.block);
-        let block = self.block.replace(":8080", &format!(":{}", free.port()));
+        let block = self.block.replace(":8080", &format!(":{}", free_port()));
         format!(
             "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n\
              seen() {{ grep -q 'listening;' \"$SEEN\"; }}\n\

@@ -1,10 +1,11 @@
 //! URLs: servers that are well, and everything that stands in for one.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use bowline::http::auth::{Guard, Identity, JwtVerifier, StaticTokens};
 use bowline::http::{Http, Tls};
 use bowline::{Server, Tool};
+use bowline_serve::testing::free_port;
 use serde_json::{Value, json};
 
 use super::world::{Asked, Folder, answer, doctor, doctor_with, serve, site};
@@ -42,7 +43,7 @@ fn the_old_transport_is_recognised() {
 
 #[test]
 fn addresses_that_lead_nowhere() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = SocketAddr::from(([127, 0, 0, 1], free_port()));
     doctor(&[&url(closed, "/mcp")]).is("fail", "tcp", "nothing listens on port", 4);
     doctor(&["http://nowhere.invalid/mcp"]).is("fail", "dns", "cannot be resolved", 4);
     doctor(&["localhost:3000/mcp"]).is("fail", "url", "has no scheme", 4);
@@ -52,7 +53,7 @@ fn addresses_that_lead_nowhere() {
 
 #[test]
 fn proxies_are_told_and_blamed() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let proxy = format!("http://user:hidden-word@{closed}");
     let with = [("HTTP_PROXY", proxy.as_str()), ("http_proxy", &proxy), ("NO_PROXY", "")];
     let found = doctor_with(&["http://mcp.example.com/mcp"], &with);

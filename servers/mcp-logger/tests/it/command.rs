@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use bowline_serve::testing::free_port;
+
 use crate::receiver::{Datagrams, Stream, folder};
 
 fn program(arguments: &[&str]) -> Command {
@@ -137,8 +139,7 @@ async fn failures_have_exit_codes() {
         assert_eq!(output.status.code(), Some(code), "{}", said(&output));
         assert!(said(&output).contains(part), "{}", said(&output));
     };
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let closed = closed.to_string();
+    let closed = free_port().to_string();
     check(&["send", "127.0.0.1", "x", "-T", "-P", &closed], 1, "cannot connect over tcp").await;
     check(&["send", "127.0.0.1", "x", "-P", &closed], 1, "nothing listens").await;
     check(&["send", "127.0.0.1", "x", "-P", "70000"], 2, "70000").await;

@@ -1,9 +1,10 @@
 //! The program over HTTP: what strangers may do, and how it ends.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use bowline_serve::testing::free_port;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
@@ -31,7 +32,7 @@ impl Program {
     }
 
     fn spawn(options: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let child = Command::new(env!("CARGO_BIN_EXE_mcp-logger"))
             .arg("--http")
             .arg(format!("127.0.0.1:{port}"))

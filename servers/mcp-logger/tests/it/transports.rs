@@ -1,5 +1,6 @@
 //! What arrives, on every transport.
 
+use bowline_serve::testing::free_port;
 use serde_json::json;
 
 use crate::receiver::{Certificates, Datagrams, Stream, folder};
@@ -92,11 +93,9 @@ async fn a_line_feed_cannot_forge_a_message() {
 #[tokio::test]
 async fn nobody_there_is_told() {
     let client = client("").await;
-    let (port, _) = (Stream::tcp().await.port, ());
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    assert_ne!(port, closed);
+    let port = free_port();
     let arguments =
-        json!({ "server": "127.0.0.1", "port": closed, "transport": "tcp", "message": "x" });
+        json!({ "server": "127.0.0.1", "port": port, "transport": "tcp", "message": "x" });
     let text = fail(&client, "send-syslog", arguments).await;
     assert!(text.contains("cannot connect over tcp"), "{text}");
     let arguments = json!({ "server": "no-such-host.invalid", "message": "x" });

@@ -1,11 +1,12 @@
 //! A rsyslogd of this test: its own ports, its own files, gone when the test is over.
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, fs};
 
+use bowline_serve::testing::free_port;
 use tokio::time::{Instant, sleep};
 
 use crate::receiver::{Certificates, PATIENCE, folder};
@@ -62,9 +63,7 @@ impl Daemon {
     fn spawn(unpacked: &Path, name: &str) -> Self {
         let folder = folder(name);
         let certificates = Certificates::new(&format!("{name}-tls"));
-        let [tcp, tls] = [(); 2]
-            .map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
-        let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let [udp, tcp, tls] = [(); 3].map(|()| free_port());
         let config = config(&folder, &certificates, [udp, tcp, tls]);
         fs::write(folder.join("rsyslog.conf"), config).unwrap();
         let libraries = libraries(unpacked);
