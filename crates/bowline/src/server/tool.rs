@@ -48,6 +48,7 @@ use super::scopes::Scopes;
 /// ```
 #[must_use = "a tool does nothing until it is added to a server"]
 pub struct Tool {
+    /// Short of the schemas.
     pub(crate) definition: model::Tool,
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
@@ -103,7 +104,7 @@ impl Tool {
         start: impl Start + 'static,
     ) -> Self {
         Self {
-            definition: model::Tool::new(name, schema::carried(&input_schema)),
+            definition: model::Tool::new(name, Json::null()),
             input_schema,
             output_schema,
             start: Arc::new(start),
@@ -172,7 +173,6 @@ impl Tool {
 
     /// Another schema of the arguments than their type's. They are validated against it, always.
     pub fn input_schema(mut self, schema: Value) -> Self {
-        self.definition.input_schema = schema::carried(&schema);
         self.input_schema = schema;
         self.start = Arc::new(AlwaysValidated(self.start));
         self
@@ -210,7 +210,7 @@ impl Tool {
     }
 
     /// Checks what can be checked before anybody calls, and freezes the rest.
-    pub(crate) fn build(mut self) -> Result<Entry, BuildError> {
+    pub(crate) fn build(self) -> Result<Entry, BuildError> {
         let name = &self.definition.name;
         check_name("tool", name)?;
         self.scopes.check("tool", name)?;
@@ -218,19 +218,14 @@ impl Tool {
         if !schema::is_object(&self.input_schema) {
             return Err(bad("input", r#"must have "type": "object""#.to_owned()));
         }
-        let input = Check::build(&self.input_schema, self.start.needs_validation())
-            .map_err(|reason| bad("input", reason))?;
-        let output = match &self.output_schema {
-            // What a type guarantees is not checked again.
-            Some(schema) => {
-                Some(Check::build(schema, false).map_err(|reason| bad("output", reason))?)
-            }
-            None => None,
-        };
-        self.definition.output_schema = self.output_schema.as_ref().map(schema::carried);
         #[cfg(feature = "http")]
         let headers = ParamHeaders::parse(&self.input_schema)
             .map_err(|error| bad("input", error.to_string()))?;
+        let input = Check::build(self.input_schema, self.start.needs_validation())
+            .map_err(|reason| bad("input", reason))?;
+        // What a type guarantees is not checked again.
+        let output = self.output_schema.map(|schema| Check::build(schema, false));
+        let output = output.transpose().map_err(|reason| bad("output", reason))?;
         Ok(Entry {
             #[cfg(feature = "http")]
             headers,
@@ -249,8 +244,18 @@ impl Tool {
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("definition", &self.definition).finish_non_exhaustive()
+        let Self { definition, input_schema, output_schema, .. } = self;
+        let definition = described(definition, input_schema, output_schema.as_ref());
+        f.debug_struct("Tool").field("definition", &definition).finish_non_exhaustive()
     }
+}
+
+/// The definition with its schemas, as it is listed.
+fn described(definition: &model::Tool, input: &Value, output: Option<&Value>) -> model::Tool {
+    let mut definition = definition.clone();
+    definition.input_schema = schema::carried(input);
+    definition.output_schema = output.map(schema::carried);
+    definition
 }
 
 /// Names are not restricted further: a peer that minds says so, and others may not.
@@ -267,6 +272,7 @@ pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), BuildErro
 /// A tool that is ready to be called.
 #[derive(Clone)]
 pub(crate) struct Entry {
+    /// Short of the schemas, which are written when somebody wants to see them.
     pub(crate) definition: model::Tool,
     /// Which arguments its calls repeat as headers.
     #[cfg(feature = "http")]
@@ -282,6 +288,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// What is listed.
+    pub(crate) fn described(&self) -> model::Tool {
+        let output = self.output.as_ref().map(Check::schema);
+        described(&self.definition, self.input.schema(), output)
+    }
+
     /// Reads the arguments and starts the handler.
     ///
     /// # Errors

@@ -109,12 +109,16 @@ mod anew {
     use std::fs::File;
     use std::os::fd::AsRawFd;
 
+    use rustix::fs::{FsWord, fstatfs};
     use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
     use tokio::net::unix::pipe;
 
     /// What a pipe holds at least. Four times the default, so that most answers take one write. Not
     /// the megabyte that is allowed: all pipes of a user share 64, and the next ones get a page.
     const CAPACITY: usize = 256 * 1024;
+
+    /// The file system of anonymous pipes, as `linux/magic.h` has it.
+    const PIPEFS_MAGIC: FsWord = 0x5049_5045;
 
     pub(super) fn receiver(file: &File) -> Option<pipe::Receiver> {
         pipe::OpenOptions::new().open_receiver(path(file)?).ok()
@@ -127,11 +131,10 @@ mod anew {
     /// Where an anonymous pipe is opened again. A named one has rules of its own: who opens it
     /// after the last writer has gone never hears of its end.
     fn path(file: &File) -> Option<String> {
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let target = std::fs::read_link(&path).ok()?;
-        target.to_str()?.starts_with("pipe:[").then(|| {
+        let is_anonymous = fstatfs(file).ok()?.f_type == PIPEFS_MAGIC;
+        is_anonymous.then(|| {
             enlarge(file);
-            path
+            format!("/proc/self/fd/{}", file.as_raw_fd())
         })
     }
 

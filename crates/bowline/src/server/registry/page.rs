@@ -16,8 +16,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::table::{Table, Tables};
 use crate::server::caller::Caller;
-use crate::server::resource;
 use crate::server::tool::Visible;
+use crate::server::{prompt, resource, tool};
 
 /// How long and by whom lists may be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,8 +126,7 @@ impl Tables {
         let wanted = Wanted { kind, start, caller };
         match kind {
             ListKind::Tools => {
-                let (tools, next_cursor) =
-                    self.page(wanted, &self.tools, |it| it.definition.clone());
+                let (tools, next_cursor) = self.page(wanted, &self.tools, tool::Entry::described);
                 let rest = ListToolsResult::default();
                 written(to, ListToolsResult { tools, next_cursor, ttl_ms, cache_scope, ..rest })
             }
@@ -221,4 +220,4 @@ macro_rules! is_there {
         }
     )*};
 }
-is_there!(crate::server::tool::Entry, crate::server::prompt::Entry, resource::Entry);
+is_there!(tool::Entry, prompt::Entry, resource::Entry);

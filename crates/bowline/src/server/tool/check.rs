@@ -15,15 +15,19 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn build(schema: &Value, always: bool) -> Result<Self, String> {
-        let is_needed = always || bowline_schema::needs_validation(schema);
+    pub(super) fn build(schema: Value, always: bool) -> Result<Self, String> {
+        let is_needed = always || bowline_schema::needs_validation(&schema);
         let compiled = OnceLock::new();
         if is_needed {
-            let schema = Schema::compile(schema).map_err(|error| error.to_string())?;
+            let schema = Schema::compile(&schema).map_err(|error| error.to_string())?;
             // It is empty: just made.
             let _ = compiled.set(Some(schema));
         }
-        Ok(Self { schema: Arc::new(schema.clone()), compiled: Arc::new(compiled), is_needed })
+        Ok(Self { schema: Arc::new(schema), compiled: Arc::new(compiled), is_needed })
+    }
+
+    pub(super) fn schema(&self) -> &Value {
+        &self.schema
     }
 
     pub(super) fn check(&self, root: &str, text: &str) -> Result<(), String> {
