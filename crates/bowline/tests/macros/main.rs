@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-mod compile;
 mod groups;
 mod prompts;
 mod resources;
