@@ -1,23 +1,23 @@
-//! Tools: the builder, and how one call of a tool begins.
+//! Tools: the builder, and what is ready to be called.
 
 mod check;
+mod start;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_proto::decode::decode;
 use bowline_proto::error::ErrorObject;
 #[cfg(feature = "http")]
 use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
 use bowline_proto::model::{self, CallToolResult, Icon, ToolAnnotations};
 use bowline_proto::raw::Raw;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::check::Check;
+pub(crate) use self::start::Start;
+use self::start::{AlwaysValidated, Typed};
 use super::answer::{Answer, Outcome};
 use super::caller::Caller;
 use super::context::Context;
@@ -349,62 +349,4 @@ impl Entry {
             }
         }
     }
-}
-
-/// Starting a handler from the text of its arguments, its types hidden.
-pub(crate) trait Start: Send + Sync {
-    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String>;
-
-    /// Whether nothing but the schema checks the arguments.
-    fn needs_validation(&self) -> bool;
-}
-
-struct Typed<A, F> {
-    run: F,
-    is_validated: bool,
-    arguments: std::marker::PhantomData<fn(A)>,
-}
-
-impl<A, F> Typed<A, F> {
-    fn new(run: F) -> Self {
-        Self { run, is_validated: false, arguments: std::marker::PhantomData }
-    }
-
-    fn validated(run: F) -> Self {
-        Self { is_validated: true, ..Self::new(run) }
-    }
-}
-
-impl<A, F, R> Start for Typed<A, F>
-where
-    A: DeserializeOwned + 'static,
-    F: Fn(&Context, A) -> R + Send + Sync,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
-        let arguments = read_arguments(arguments)?;
-        Ok(Box::pin((self.run)(context, arguments)))
-    }
-
-    fn needs_validation(&self) -> bool {
-        self.is_validated
-    }
-}
-
-/// A tool whose author gave a schema that its type may know nothing of.
-struct AlwaysValidated(Arc<dyn Start>);
-
-impl Start for AlwaysValidated {
-    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
-        self.0.start(context, arguments)
-    }
-
-    fn needs_validation(&self) -> bool {
-        true
-    }
-}
-
-fn read_arguments<'a, A: Deserialize<'a>>(text: &'a str) -> Result<A, String> {
-    decode("", "arguments", text)
-        .map_err(|error| error.to_string().trim_start_matches(": ").to_owned())
 }
