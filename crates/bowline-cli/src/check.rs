@@ -5,6 +5,8 @@ mod calls;
 mod evidence;
 mod group;
 mod list;
+mod opening;
+mod plan;
 mod probe;
 mod reply;
 mod report;
@@ -68,6 +70,11 @@ pub(crate) struct Check {
     /// How many resources and prompts are read, and safe tools called, at most
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     samples: usize,
+
+    /// How many programs are tested at once, if the server is one [default: one for each processor,
+    /// from 2 to 4]. With 1, a server that cannot run twice at a time is started once at a time
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: Option<u8>,
 
     /// How the report is written to standard output [default: as --output says]
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -137,7 +144,8 @@ impl Check {
     }
 
     fn choice(&self) -> Result<Choice, Failure> {
-        let choice = Choice { only: self.only.clone(), skip: self.skip.clone() };
+        let (only, skip) = (self.only.clone(), self.skip.clone());
+        let choice = Choice { only, skip, ..Choice::default() };
         match choice.unknown() {
             None => Ok(choice),
             Some(word) => {
@@ -165,9 +173,9 @@ impl Check {
             None => false,
         };
         let timeout = self.target.options.timeout.unwrap_or(TIMEOUT);
-        let samples = self.samples;
+        let (samples, jobs) = (self.samples, self.jobs.map_or_else(processors, usize::from));
         let settings = Settings::new(door, timeout);
-        Ok(Settings { calls, samples, is_local, has_credentials, ..settings })
+        Ok(Settings { calls, samples, jobs, is_local, has_credentials, ..settings })
     }
 
     /// Finds out what there is, and checks it.
@@ -251,6 +259,11 @@ impl Check {
             }
         }
     }
+}
+
+/// How many programs this machine can start at once without any of them starting late.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(2, |it| it.get().clamp(2, 4))
 }
 
 /// The server wants to know who asks, and the rest could not be checked.

@@ -22,6 +22,9 @@ pub(crate) struct Line {
     pub(crate) at: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) direction: Option<Way>,
+    /// Which connection, where several were open at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) connection: Option<u64>,
     /// The message, to the letter, if it is JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<Json>,

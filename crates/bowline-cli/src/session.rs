@@ -11,7 +11,7 @@ use bowline::Client;
 use bowline::client::{ClientBuilder, Preference, Restart, Timeouts};
 use bowline::model::{LoggingLevel, ProgressParams};
 
-pub(crate) use self::journal::{Heard, Journal, Step, Tap, note_received, note_sent};
+pub(crate) use self::journal::{Heard, Journal, Step, Tap, note};
 use crate::answers::Answers;
 use crate::failure::{Code, Failure};
 use crate::record::Recorder;

@@ -20,8 +20,8 @@ mod watch;
 
 use super::table::Check;
 
-/// All groups.
-pub(super) const ALL: &[&[Check]] = &[
+/// What sends something.
+pub(super) const ACTING: &[&[Check]] = &[
     auth::CHECKS,
     sse::CHECKS,
     lifecycle::CHECKS,
@@ -36,5 +36,7 @@ pub(super) const ALL: &[&[Check]] = &[
     http::CHECKS,
     http_modern::CHECKS,
     stdio::CHECKS,
-    watch::CHECKS,
 ];
+
+/// What only watches.
+pub(super) const WATCHING: &[Check] = watch::CHECKS;

@@ -1,7 +1,7 @@
 //! What a check works with: the connection that checks of one revision share, fresh ones, requests,
 //! and words for what did not come back as it should.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use super::calls::Called;
 use super::evidence::Evidence;
 use super::group::auth::Gate;
+use super::opening::Opened;
 pub(super) use super::reply::Reply;
 use super::seen::Seen;
 use super::table::Transport;
-use super::wire::{Changes, Door, Ending, Heard, Link, Lost, Until, request};
+use super::wire::{Changes, Door, Heard, Link, Lost, Until, request};
 
 /// How a check ends: well, perhaps with something to say, or not.
 pub(super) type Outcome = Result<Note, Trouble>;
@@ -67,6 +68,10 @@ pub(super) struct Settings {
     pub(super) calls: Vec<(String, Value)>,
     /// How many resources and prompts are read, and safe tools called.
     pub(super) samples: usize,
+    /// How many programs are tested at once.
+    pub(super) jobs: usize,
+    /// Connections that were opened and closed to find out what there is.
+    pub(super) openings: Arc<BTreeMap<Revision, Opened>>,
     /// Whether the address is of this machine.
     pub(super) is_local: bool,
     /// Whether requests say who asks.
@@ -85,11 +90,19 @@ impl Settings {
             timeout,
             calls: Vec::new(),
             samples: 20,
+            jobs: 1,
+            openings: Arc::default(),
             is_local: false,
             has_credentials: false,
             is_barred: false,
             gate: Arc::default(),
         }
+    }
+
+    /// How many connections are in use at once. Each has a program of its own, or all of them the
+    /// same server, which is then asked one thing at a time.
+    pub(super) fn jobs(&self) -> usize {
+        if self.transport() == Transport::Stdio { self.jobs } else { 1 }
     }
 
     pub(super) fn transport(&self) -> Transport {
@@ -115,8 +128,8 @@ pub(super) struct Probe {
     lists: HashMap<&'static str, Vec<Value>>,
     /// The calls of tools, once they have been made.
     pub(super) called: Option<Vec<Called>>,
-    /// How the server ends, once that has been tried.
-    pub(super) ending: Option<Ending>,
+    /// A connection that was opened and closed, once that has been tried.
+    pub(super) opened: Option<Opened>,
 }
 
 impl Probe {
@@ -131,7 +144,7 @@ impl Probe {
             link: None,
             lists: HashMap::new(),
             called: None,
-            ending: None,
+            opened: None,
         }
     }
 
@@ -178,16 +191,14 @@ impl Probe {
     /// Keeps what a connection of the check's own has heard.
     pub(super) fn absorb(&mut self, link: &mut Link) {
         self.evidence.append(&mut link.evidence);
-        self.seen.merge(std::mem::take(&mut link.seen));
-        link.seen = Seen::new(self.revision);
+        self.seen.merge(link.take_seen());
     }
 
     /// Ends a connection of the check's own.
-    pub(super) async fn finish(&mut self, mut link: Link) -> Option<Ending> {
+    pub(super) async fn finish(&mut self, mut link: Link) {
         self.absorb(&mut link);
-        let (ending, seen) = link.close().await;
+        let (_, seen) = link.close().await;
         self.seen.merge(seen);
-        ending
     }
 
     /// Moves what the shared connection has heard to where the runner looks for it.
@@ -200,10 +211,8 @@ impl Probe {
 
     /// Gives up the shared connection; the next check gets another one.
     pub(super) async fn hang_up(&mut self) {
-        self.collect();
         if let Some(link) = self.link.take() {
-            let (_, seen) = link.close().await;
-            self.seen.merge(seen);
+            self.finish(link).await;
         }
     }
 
@@ -254,9 +263,14 @@ impl Probe {
     /// What the server says it can do.
     pub(super) async fn capabilities(&mut self) -> Result<Value, Trouble> {
         if self.opening.is_null() {
-            match self.revision.era() {
-                Era::Modern => self.opening = self.result("server/discover", json!({})).await?,
-                Era::Legacy => drop(self.link().await?),
+            let surveyed = self.settings.openings.get(&self.revision);
+            let surveyed = surveyed.and_then(|opened| opened.answer.get("result")).cloned();
+            match (self.revision.era(), surveyed) {
+                (Era::Modern, Some(result)) => self.opening = result,
+                (Era::Modern, None) => {
+                    self.opening = self.result("server/discover", json!({})).await?;
+                }
+                (Era::Legacy, _) => drop(self.link().await?),
             }
         }
         Ok(self.opening.get("capabilities").cloned().unwrap_or_else(|| json!({})))

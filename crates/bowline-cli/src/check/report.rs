@@ -38,6 +38,7 @@ impl Verdict {
 }
 
 /// One check in one revision.
+#[derive(Clone)]
 pub(super) struct Finding {
     pub(super) check: &'static Check,
     pub(super) revision: Revision,

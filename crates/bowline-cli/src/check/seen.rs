@@ -7,15 +7,18 @@ use serde_json::Value;
 
 use super::evidence::shorten;
 use super::wire::{Frame, Heard, events};
-use crate::session::note_received;
+use crate::record::Way;
+use crate::session::note;
 
 /// How many examples of one thing are kept.
 const EXAMPLES: usize = 5;
 
 /// The record of a revision, over all its connections.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     revision: Option<Revision>,
+    /// The number of the program, where there are several.
+    connection: Option<u64>,
     /// Lines on standard output that are no messages.
     pub(super) noise: Examples,
     /// Lines or bodies that are not UTF-8.
@@ -76,6 +79,11 @@ impl Seen {
         Self { revision: Some(revision), ..Self::default() }
     }
 
+    /// That of a program.
+    pub(super) fn on(self, connection: Option<u64>) -> Self {
+        Self { connection, ..self }
+    }
+
     /// Takes over what another connection saw.
     pub(super) fn merge(&mut self, other: Self) {
         let pairs = [
@@ -130,7 +138,7 @@ impl Seen {
 
     /// The messages on a line of standard output, or in an event.
     fn line(&mut self, line: &[u8]) -> Vec<Value> {
-        note_received(line);
+        note(Way::Received, line, self.connection);
         let shown = shorten(&String::from_utf8_lossy(line), 200);
         if std::str::from_utf8(line).is_err() {
             self.not_utf8.add(&shown);
@@ -146,7 +154,7 @@ impl Seen {
 
     /// The messages in the body of an answer, to a modern request or not.
     pub(super) fn body(&mut self, body: &[u8], is_modern: bool, heard: &mut Heard) {
-        note_received(body);
+        note(Way::Received, body, None);
         let media = heard.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         let is_success = heard.status.is_some_and(|status| status.is_success());

@@ -1,14 +1,20 @@
 //! Finding out what there is to check: which transport and which revisions the server speaks, or
 //! why nothing can be said.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline::Revision;
 use http::StatusCode;
 use http::header::LOCATION;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
 use super::evidence::shorten;
+use super::opening::Opened;
+use super::plan::at_once;
 use super::probe::Settings;
 use super::wire::{Door, Heard, Link, Lost, Post, Until, look, request};
 use crate::doctor::{Discovery, leads_to_login};
@@ -26,7 +32,7 @@ pub(super) enum Survey {
     Broken(String),
 }
 
-/// A server that knows no modern request may say nothing to it.
+/// How much longer than to the other revisions an answer to the modern one may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks for each revision once. A server of HTTP+SSE is recognised as clients do: it refuses what
@@ -74,18 +80,20 @@ enum Asked {
     Mute(String, Option<Box<Heard>>),
 }
 
-async fn ask_around(settings: &Settings, revisions: &[Revision]) -> Asked {
+async fn ask_around(settings: &mut Settings, revisions: &[Revision]) -> Asked {
     let mut spoken = Vec::new();
+    let mut openings = BTreeMap::new();
     let mut server = None;
     let mut trouble = Vec::new();
     let mut refusal = None;
     let mut has_answered = false;
-    for &revision in revisions {
-        match contact(settings, revision).await {
-            Ok(Contact::Speaks(name)) => {
+    for (revision, contact) in contacts(settings, revisions).await {
+        match contact {
+            Ok(Contact::Speaks(name, opened)) => {
                 has_answered = true;
                 spoken.push(revision);
                 server = name.or(server);
+                openings.extend(opened.map(|opened| (revision, *opened)));
             }
             Ok(Contact::Talks) => has_answered = true,
             Ok(Contact::Mute(heard))
@@ -110,13 +118,70 @@ async fn ask_around(settings: &Settings, revisions: &[Revision]) -> Asked {
         // It talks, but agrees to nothing that we know: the checks tell how.
         spoken.push(Revision::LATEST_LEGACY);
     }
+    settings.openings = Arc::new(openings);
     Asked::Settled(Survey::Speaks { revisions: spoken, server })
+}
+
+/// Asks for each revision, for several at once where each has a program of its own. A program that
+/// answers only while no other of its kind runs is never started twice at once again.
+async fn contacts(
+    settings: &mut Settings,
+    revisions: &[Revision],
+) -> Vec<(Revision, Result<Contact, Lost>)> {
+    let pace = Pace::new(revisions);
+    let asking = revisions.iter().map(|it| contact(settings, *it, &pace)).collect();
+    let heard = at_once(settings.jobs(), asking).await;
+    let mut contacts: Vec<_> = revisions.iter().copied().zip(heard).collect();
+    let is_there = contacts.iter().any(|(_, it)| matches!(it, Ok(Contact::Speaks(..))));
+    if settings.jobs() > 1 && is_there {
+        for (revision, contact) in contacts.iter_mut().filter(|(_, it)| is_gone(it)) {
+            let again = self::contact(settings, *revision, &pace).await;
+            if !is_gone(&again) {
+                settings.jobs = 1;
+                *contact = again;
+            }
+        }
+    }
+    contacts
+}
+
+/// Whether a program ended instead of answering.
+fn is_gone(contact: &Result<Contact, Lost>) -> bool {
+    matches!(contact, Err(Lost::Closed(_) | Lost::Unreachable(_)))
+}
+
+/// How long those took to answer who cannot but answer.
+struct Pace(watch::Sender<(usize, Duration)>);
+
+impl Pace {
+    fn new(revisions: &[Revision]) -> Self {
+        let legacy = revisions.iter().filter(|it| !it.is_modern()).count();
+        Self(watch::Sender::new((legacy, Duration::ZERO)))
+    }
+
+    /// One of them is done.
+    fn note(&self, took: Duration) {
+        self.0.send_modify(|(left, slowest)| {
+            *left = left.saturating_sub(1);
+            *slowest = took.max(*slowest);
+        });
+    }
+
+    /// A server that knows no modern request may say nothing to it, and a slow one may have to
+    /// start first: it gets as long as the others took, and some more.
+    async fn is_over(&self) -> Lost {
+        let mut told = self.0.subscribe();
+        let slowest = told.wait_for(|(left, _)| *left == 0).await.map(|it| it.1);
+        let patience = PATIENCE + slowest.unwrap_or_default();
+        sleep(patience).await;
+        Lost::Silent(patience)
+    }
 }
 
 /// What one question showed.
 enum Contact {
-    /// The revision, and who answers.
-    Speaks(Option<String>),
+    /// The revision: who answers, and the connection, if it need not be made again.
+    Speaks(Option<String>, Option<Box<Opened>>),
     /// It answers with messages, but not in this revision.
     Talks,
     /// No message came, but this.
@@ -129,14 +194,20 @@ fn first_method(revision: Revision) -> &'static str {
     if revision.is_modern() { "server/discover" } else { "initialize" }
 }
 
-async fn contact(settings: &Settings, revision: Revision) -> Result<Contact, Lost> {
-    let patience =
-        settings.timeout.min(if revision.is_modern() { PATIENCE } else { Duration::MAX });
-    let mut link = Link::open(&settings.door, revision, patience).await?;
+async fn contact(settings: &Settings, revision: Revision, pace: &Pace) -> Result<Contact, Lost> {
+    let mut link = Link::open(&settings.door, revision, settings.timeout).await?;
     // Nobody waits for a server that does not speak.
     let heard = match revision.is_modern() {
-        true => discover(&mut link, revision).await,
-        false => link.initialize(revision.as_str()).await,
+        true => tokio::select! {
+            heard = discover(&mut link, revision) => heard,
+            lost = pace.is_over() => Err(lost),
+        },
+        false => {
+            let began = Instant::now();
+            let heard = link.initialize(revision.as_str()).await;
+            pace.note(began.elapsed());
+            heard
+        }
     };
     let heard = match (heard, link.seen.instead()) {
         // A handshake is answered by every server that can be talked to.
@@ -146,9 +217,9 @@ async fn contact(settings: &Settings, revision: Revision) -> Result<Contact, Los
         }
         (heard, _) => heard?,
     };
-    link.close().await;
     let is_refused = heard.status == Some(StatusCode::UNAUTHORIZED);
-    let Some(answer) = heard.responses().next().filter(|_| !is_refused) else {
+    let Some(answer) = heard.responses().next().filter(|_| !is_refused).cloned() else {
+        link.close().await;
         return Ok(Contact::Mute(Box::new(heard)));
     };
     let (is_it, info) = match revision.is_modern() {
@@ -162,7 +233,12 @@ async fn contact(settings: &Settings, revision: Revision) -> Result<Contact, Los
             (agreed == Some(revision.as_str()), answer.pointer("/result/serverInfo"))
         }
     };
-    Ok(if is_it { Contact::Speaks(info.and_then(identity)) } else { Contact::Talks })
+    let name = info.and_then(identity);
+    let is_open = is_it && (revision.is_modern() || link.agree().await.is_ok());
+    let opened = Opened::close(link, answer).await;
+    // Only a program costs enough to be looked at once.
+    let opened = Some(Box::new(opened)).filter(|it| is_open && it.ending.is_some());
+    Ok(if is_it { Contact::Speaks(name, opened) } else { Contact::Talks })
 }
 
 async fn discover(link: &mut Link, revision: Revision) -> Result<Heard, Lost> {

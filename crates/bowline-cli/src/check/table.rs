@@ -63,6 +63,18 @@ impl Transport {
     }
 }
 
+/// Whose connections a check uses. Only the start of a program costs enough to make a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// The one that checks of a revision share, if any: they leave it as good as it was.
+    Shared,
+    /// Those of all checks with this word, and no others.
+    Own(&'static str),
+    /// Its own, before any revision is agreed to: what is sent is the same in every revision, and
+    /// so is what is found.
+    Once,
+}
+
 /// What runs for a check.
 pub(super) type Run = for<'a> fn(&'a mut Probe) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
@@ -81,6 +93,7 @@ pub(super) struct Check {
     first: Revision,
     last: Revision,
     transports: &'static [Transport],
+    pub(super) ground: Ground,
     pub(super) run: Run,
 }
 
@@ -95,6 +108,7 @@ impl Check {
             first: Revision::V2024_11_05,
             last: Revision::LATEST,
             transports: Transport::ALL,
+            ground: Ground::Shared,
             run,
         }
     }
@@ -180,6 +194,18 @@ impl Check {
         self
     }
 
+    /// Apart from all but those of the same word.
+    pub(super) const fn apart(mut self, word: &'static str) -> Self {
+        self.ground = Ground::Own(word);
+        self
+    }
+
+    /// Once for all revisions.
+    pub(super) const fn once(mut self) -> Self {
+        self.ground = Ground::Once;
+        self
+    }
+
     /// Whether it means anything for this revision on this transport.
     pub(super) fn applies(&self, revision: Revision, transport: Transport) -> bool {
         (self.first..=self.last).contains(&revision) && self.transports.contains(&transport)
@@ -225,9 +251,19 @@ impl Check {
     }
 }
 
-/// All checks, in the order in which they run: what only watches comes last.
+/// All checks, in the order of the report.
 pub(super) fn all() -> impl Iterator<Item = &'static Check> {
-    group::ALL.iter().copied().flatten()
+    acting().chain(group::WATCHING)
+}
+
+/// Those that send something.
+pub(super) fn acting() -> impl Iterator<Item = &'static Check> {
+    group::ACTING.iter().copied().flatten()
+}
+
+/// Those that look at what came while the others ran.
+pub(super) fn watching() -> impl Iterator<Item = &'static Check> {
+    group::WATCHING.iter()
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn settings(door: Door) -> Settings {
         ("structured".to_owned(), json!({"a": 1, "b": 2})),
         ("slow".to_owned(), json!({"steps": 3, "ms": 1})),
     ];
-    Settings { calls, is_local: true, ..Settings::new(door, Duration::from_secs(20)) }
+    Settings { calls, jobs: 4, is_local: true, ..Settings::new(door, Duration::from_secs(20)) }
 }
 
 /// A call that takes long enough to be cancelled.
@@ -91,7 +91,7 @@ fn post(url: &str) -> Box<Post> {
 /// Runs one check, a group, or all of them.
 async fn check(settings: &Settings, only: &str, revisions: &[Revision]) -> Vec<Finding> {
     let only = only.split(',').filter(|it| !it.is_empty()).map(ToOwned::to_owned);
-    let choice = Choice { only: only.collect(), skip: Vec::new() };
+    let choice = Choice { only: only.collect(), ..Choice::default() };
     run(settings, &choice, (revisions, revisions), |_| {}).await
 }
 

@@ -9,6 +9,7 @@ mod sse;
 mod stream;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bowline::Revision;
@@ -135,6 +136,8 @@ impl fmt::Display for Lost {
 /// A connection: opened, and after [`Link::shake_hands`] ready for requests.
 pub(super) struct Link {
     carrier: Carrier,
+    /// Of a program: which one it is.
+    number: Option<u64>,
     revision: Revision,
     timeout: Duration,
     asked: u64,
@@ -151,13 +154,19 @@ impl Link {
         revision: Revision,
         timeout: Duration,
     ) -> Result<Self, Lost> {
+        static STARTED: AtomicU64 = AtomicU64::new(1);
+        let mut number = None;
         let carrier = match door {
-            Door::Program(program) => Carrier::Stream(Box::new(Stream::start(program)?)),
+            Door::Program(program) => {
+                let new = STARTED.fetch_add(1, Ordering::Relaxed);
+                number = Some(new);
+                Carrier::Stream(Box::new(Stream::start(program, new)?))
+            }
             Door::Events(post) => Carrier::Stream(Box::new(Stream::open(post, timeout).await?)),
             Door::Address(post) => Carrier::Post(post.clone()),
         };
-        let seen = Seen::new(revision);
-        Ok(Self { carrier, revision, timeout, asked: 0, evidence: Vec::new(), seen })
+        let seen = Seen::new(revision).on(number);
+        Ok(Self { carrier, number, revision, timeout, asked: 0, evidence: Vec::new(), seen })
     }
 
     /// The legacy handshake; gives the whole answer to `initialize`. The modern era has none.
@@ -171,10 +180,20 @@ impl Link {
             )));
         };
         if answer.get("result").is_some() {
-            let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-            self.tell(&ready.to_string(), &[]).await?;
+            self.agree().await?;
         }
         Ok(answer)
+    }
+
+    /// The second half of it.
+    pub(super) async fn agree(&mut self) -> Result<(), Lost> {
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.tell(&ready.to_string(), &[]).await.map(drop)
+    }
+
+    /// What it has heard since this was last taken.
+    pub(super) fn take_seen(&mut self) -> Seen {
+        std::mem::replace(&mut self.seen, Seen::new(self.revision).on(self.number))
     }
 
     /// The first half of it: keeps what the server gives out, whatever else comes.

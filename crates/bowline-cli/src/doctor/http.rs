@@ -21,7 +21,8 @@ use super::report::Diagnosis;
 use super::seen::{plain, quoted};
 use super::status::Answer;
 use super::wire::{Answered, Trouble, encode};
-use crate::session::{note_received, note_sent};
+use crate::record::Way;
+use crate::session::note;
 use crate::target::Kept;
 
 /// How much of an answer is read.
@@ -131,7 +132,7 @@ impl Talk {
             return answered;
         }
         let body = read(body, BODY).await;
-        note_received(&body);
+        note(Way::Received, &body, None);
         // Who is not let in is told so by the status, whatever the body says.
         let is_barred = matches!(status, 401 | 403);
         match read_message(&body, id, status).filter(|_| !is_barred) {
@@ -148,7 +149,7 @@ impl Talk {
         if !response.status().is_success() {
             let (head, body) = response.into_parts();
             let body = read(body, BODY).await;
-            note_received(&body);
+            note(Way::Received, &body, None);
             let status = head.status.as_u16();
             let answer = self.answer(head, body.clone(), took);
             let read = read_message(&body, id, status);
@@ -223,7 +224,7 @@ impl Talk {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Response<Body>, Trouble> {
-        note_sent(&body);
+        note(Way::Sent, &body, None);
         let mut request = Request::new(Bytes::from(body));
         *request.method_mut() = method;
         *request.uri_mut() = uri;
@@ -255,7 +256,7 @@ impl Talk {
 async fn answer_of(events: &mut Events, id: u64) -> Answered {
     let mut odd = None;
     while let Some((_, data)) = events.next().await {
-        note_received(&data);
+        note(Way::Received, &data, None);
         match read_message(&data, id, 200) {
             Some(Err(Trouble::Malformed(what))) => odd = Some(what),
             Some(answered) => return answered,

@@ -24,7 +24,8 @@ use super::ending::{End, Evidence, runner};
 use super::output::Output;
 use super::seen::plain;
 use super::wire::{Answered, Trouble, encode};
-use crate::session::{note_received, note_sent};
+use crate::record::Way;
+use crate::session::note;
 
 /// How to start it.
 #[derive(Debug, Clone)]
@@ -172,7 +173,7 @@ impl Process {
     }
 
     async fn send(&mut self, mut frame: Vec<u8>) -> std::io::Result<()> {
-        note_sent(&frame);
+        note(Way::Sent, &frame, None);
         frame.push(b'\n');
         match &mut self.stdin {
             Some(stdin) => stdin.write_all(&frame).await,
@@ -249,7 +250,7 @@ impl Process {
     async fn next_line(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(line) = self.lines.pop_front() {
-                note_received(&line);
+                note(Way::Received, &line, None);
                 return Some(line);
             }
             let mut chunk = [0; 8 << 10];
@@ -264,7 +265,7 @@ impl Process {
             };
             if count == 0 {
                 let rest = std::mem::take(&mut self.partial);
-                note_received(rest.trim_ascii());
+                note(Way::Received, rest.trim_ascii(), None);
                 return (!rest.trim_ascii().is_empty()).then_some(rest);
             }
             self.first_byte.get_or_insert_with(|| self.started.elapsed());

@@ -15,6 +15,8 @@ pub(crate) fn render(line: &Line, paint: Paint) -> String {
         None => ("·", Style::Dim),
     };
     let arrow = paint.paint(style, arrow);
+    let connection = line.connection.map(|it| paint.paint(Style::Dim, &format!("#{it:<3} ")));
+    let connection = connection.unwrap_or_default();
     let text = match (line.kind, &line.http, &line.message, &line.text) {
         (Kind::Http, Some(head), _, _) => {
             let first = match head.status {
@@ -36,7 +38,7 @@ pub(crate) fn render(line: &Line, paint: Paint) -> String {
         (_, _, _, Some(text)) => paint.paint(Style::Red, &one_line(text)),
         _ => String::new(),
     };
-    format!("{at} {arrow} {text}{took}\n")
+    format!("{at} {connection}{arrow} {text}{took}\n")
 }
 
 /// A time for people, in the unit that fits.

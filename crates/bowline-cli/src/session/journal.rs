@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Settings;
+use super::{Settings, cancelled, interrupted};
 use crate::failure::Failure;
 use crate::record::{FORMAT, HttpHead, Kind, Line, Opening, Recorder, Way};
 use crate::redact::{self, Redactor};
@@ -80,15 +80,12 @@ tokio::task_local! {
     static KEPT: Arc<Journal>;
 }
 
-/// Writes down what such a command sent, if a journal is kept of it.
-pub(crate) fn note_sent(bytes: &[u8]) {
+/// Writes down what such a command sent or received, if a journal is kept of it; with the number of
+/// the connection where several are open at once.
+pub(crate) fn note(way: Way, bytes: &[u8], connection: Option<u64>) {
+    let line = Line { direction: Some(way), connection, ..Line::default() };
     // Without a journal there is nothing to do.
-    let _ = KEPT.try_with(|journal| journal.tell_message(Way::Sent, bytes, None));
-}
-
-/// Writes down what such a command received.
-pub(crate) fn note_received(bytes: &[u8]) {
-    let _ = KEPT.try_with(|journal| journal.tell_message(Way::Received, bytes, None));
+    let _ = KEPT.try_with(|journal| journal.tell_message(line, bytes));
 }
 
 /// How many requests are remembered.
@@ -144,14 +141,18 @@ impl Journal {
     /// Keeps a journal while a command leads its connections itself.
     ///
     /// # Errors
-    /// When the recording cannot be made.
+    /// When the recording cannot be made, the work fails, or it is interrupted.
     pub(crate) async fn keep<T>(
         resolved: &Resolved,
         settings: &Settings,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let journal = Arc::new(Self::new(resolved, settings, settings.recorder()?));
-        let outcome = KEPT.scope(Arc::clone(&journal), work).await;
+        let outcome = tokio::select! {
+            outcome = KEPT.scope(Arc::clone(&journal), work) => outcome,
+            // Whatever the work has started ends with it.
+            () = interrupted() => Err(cancelled()),
+        };
         journal.end(outcome.as_ref().err());
         outcome
     }
@@ -230,22 +231,18 @@ impl Journal {
             };
             self.tell(&Line { http: Some(head), ..line(Kind::Http) });
         }
-        self.tell_message(way, message.bytes, took);
+        let took = took.map(|it| it.as_secs_f64());
+        self.tell_message(Line { took, ..line(Kind::Message) }, message.bytes);
     }
 
-    fn tell_message(&self, way: Way, bytes: &[u8], took: Option<Duration>) {
+    /// Tells of a message, of which everything but the message is known.
+    fn tell_message(&self, line: Line, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end_matches('\r');
-        let mut told = Line {
-            kind: Kind::Message,
-            at: self.now(),
-            direction: Some(way),
-            took: took.map(|it| it.as_secs_f64()),
-            ..Line::default()
-        };
+        let mut told = Line { kind: Kind::Message, at: self.now(), ..line };
         match Json::from_text(self.redactor.json(text)) {
             Ok(message) => told.message = Some(message),
             Err(_) => told.text = Some(self.redactor.json(text)),

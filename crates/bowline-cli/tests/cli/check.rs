@@ -1,11 +1,13 @@
 //! `bowline check` as people and build servers use it.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fixture::{Folder, PROGRAM, program, url};
+use crate::fixture::{Folder, PROGRAM, program, said, url};
 
 /// Runs the check; gives its exit code, output and complaints.
 fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -42,6 +44,131 @@ fn our_servers_pass_on_every_transport() {
     assert!(err.contains("speaks HTTP+SSE, which 2026-07-28 does not have"), "{err}");
 }
 
+/// A program that notes each of its starts in a file, and is a server.
+#[cfg(unix)]
+fn counted(home: &Folder, before: &str) -> String {
+    let log = home.path().join("starts");
+    format!("echo start >> {}\n{before}\n{PROGRAM} serve counter", log.display())
+}
+
+#[cfg(unix)]
+fn starts(home: &Folder) -> usize {
+    std::fs::read_to_string(home.path().join("starts")).unwrap().lines().count()
+}
+
+/// A start of a program may take seconds. One for each revision to find it out, which also shows
+/// how a connection begins and ends, and one that checks share; besides, in each legacy revision
+/// one that is asked for the modern one first, five for what is the same in all of these, and two
+/// in the modern revision.
+#[cfg(unix)]
+#[test]
+fn a_program_is_started_no_more_often_than_needed() {
+    let mut reports = Vec::new();
+    for jobs in ["1", "4"] {
+        let home = Folder::new();
+        let script = counted(&home, "");
+        let arguments = ["--verbose", "--jobs", jobs, "--", "sh", "-c", &script];
+        let (code, out, err) = check(&arguments);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+        assert_eq!(starts(&home), 5 + 5 + 4 + 5 + 2, "--jobs {jobs}");
+        reports.push(out.replace(home.path().to_str().unwrap(), ""));
+    }
+    assert_eq!(reports[0], reports[1], "the report is the same however many run at once");
+    let home = Folder::new();
+    let script = counted(&home, "");
+    let one = ["--revision", "2025-11-25", "--only", "lifecycle.ping", "--", "sh", "-c", &script];
+    assert_eq!(check(&one).0, Some(0));
+    assert_eq!(starts(&home), 5 + 1);
+    let (code, _, err) = check(&["--jobs", "0", "--", PROGRAM, "serve", "counter"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("--jobs") && err.contains("1..=64"), "{err}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_that_cannot_run_twice_at_a_time_is_started_once_at_a_time() {
+    let home = Folder::new();
+    let lock = home.path().join("lock");
+    let lock = lock.display();
+    let alone = format!("mkdir {lock} 2>/dev/null || exit 5\ntrap 'rmdir {lock}' EXIT\nsleep 0.1");
+    let script = counted(&home, &alone);
+    let (code, out, err) = check(&["--jobs", "4", "--output", "json", "--", "sh", "-c", &script]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["revisions"].as_array().unwrap().len(), 5);
+    assert_eq!(report["summary"]["problems"]["must"], 0);
+    assert_eq!(report["summary"]["problems"]["should"], 0);
+    // Those that were started too early came to nothing.
+    assert!(starts(&home) > 21, "{}", starts(&home));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_tells_connections_apart() {
+    let home = Folder::new();
+    let file = home.path().join("session");
+    let file = file.to_str().unwrap();
+    let only = ["--only", "lifecycle", "--record", file, "--jobs", "4", "--"];
+    let server = [PROGRAM, "serve", "counter"];
+    assert_eq!(check(&[&only[..], &server[..]].concat()).0, Some(0));
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut connections: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    for line in lines.filter(|line| line["kind"] == "message") {
+        connections.entry(line["connection"].as_u64().unwrap()).or_default().push(line);
+    }
+    // In the modern era there is no handshake, and the survey has asked all that these ask.
+    assert_eq!(connections.len(), 5 + 4 + 4 + 5);
+    for (number, lines) in &connections {
+        assert_eq!(
+            (&lines[0]["direction"], &lines[0]["message"]["id"]),
+            (&"sent".into(), &1.into())
+        );
+        assert_eq!(lines[1]["direction"], "received", "connection {number}");
+        assert_eq!(lines[1]["message"]["id"], 1, "connection {number}");
+    }
+    let shown = said(program(&home).arg("show").arg(file)).out;
+    assert!(shown.contains("#1   →") && shown.contains("#18  ←"), "{shown}");
+}
+
+/// How many processes have this command line.
+#[cfg(target_os = "linux")]
+fn running(command: &str) -> usize {
+    let wanted = format!("{}\0", command.replace(' ', "\0"));
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|it| std::fs::read_to_string(it.path().join("cmdline")).ok());
+    lines.filter(|line| *line == wanted).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_check_leaves_no_program_behind() {
+    // Nobody else sleeps as long as this.
+    let sleep = format!("sleep 8{}", std::process::id());
+    // Neither answers nor ends with its input, and has a child that does not, either.
+    let script = format!("trap '' TERM INT HUP\necho ready >&2\n{sleep} & {sleep}; exit 1");
+    for signal in ["INT", "TERM"] {
+        let home = Folder::new();
+        let mut command = program(&home);
+        command.args(["check", "--jobs", "3", "--timeout", "10m", "--", "sh", "-c", &script]);
+        let child = command.spawn().unwrap();
+        while running(&sleep) < 6 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        crate::fixture::signal(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(8), "{err}");
+        assert!(err.contains("interrupted"), "{err}");
+        // Killed before the program ended; what is dying still has its name for a moment.
+        let begun = Instant::now();
+        while running(&sleep) > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "SIG{signal}: some are left");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_that_ends_is_noticed_whoever_holds_its_pipe() {
@@ -51,10 +178,7 @@ fn a_program_that_ends_is_noticed_whoever_holds_its_pipe() {
     let (code, _, err) = check(&["--timeout", "10m", "--", "sh", "-c", &script]);
     assert_eq!(code, Some(4), "{err}");
     assert!(err.contains("exit status: 3") && err.contains("the reason"), "{err}");
-    let wanted = format!("{}\0", sleep.replace(' ', "\0"));
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|it| std::fs::read_to_string(it.path().join("cmdline")).ok());
-    assert_eq!(lines.filter(|line| *line == wanted).count(), 0);
+    assert_eq!(running(&sleep), 0);
 }
 
 /// A site that wants a token; gives its address.

@@ -12,30 +12,36 @@ use crate::check::table::Check;
 use crate::check::wire::{Lost, Until, request};
 
 const PAGE: &str = "basic/lifecycle";
+/// A connection that is opened, and closed, as the revision has it.
+pub(super) const OPENING: &str = "opening";
 
 pub(super) const CHECKS: &[Check] = &[
     Check::must("lifecycle.initialize", "the answer to initialize is whole", |probe| {
         Box::pin(initialize(probe))
     })
     .legacy()
+    .apart(OPENING)
     .page(PAGE)
     .fix("Answer initialize with protocolVersion (the one asked for), capabilities (an object) and serverInfo (name, version)."),
     Check::must("lifecycle.unknown-version", "a version that nobody knows is not agreed to", |probe| {
         Box::pin(unknown_version(probe))
     })
     .legacy()
+    .once()
     .page(PAGE)
     .fix("Answer with a version that the server speaks; never repeat whatever the client sent."),
     Check::should("lifecycle.modern-version", "the modern revision is not agreed to by handshake", |probe| {
         Box::pin(modern_version(probe))
     })
     .legacy()
+    .once()
     .page(PAGE)
     .fix("Answer initialize for 2026-07-28 with the newest legacy revision: the modern one has no handshake."),
     Check::should("lifecycle.early-ping", "ping is answered before the handshake", |probe| {
         Box::pin(early_ping(probe))
     })
     .legacy()
+    .once()
     .streams()
     .page(PAGE)
     .fix("Answer ping at any time: clients may send it before initialize."),
@@ -43,6 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
         Box::pin(early_request(probe))
     })
     .legacy()
+    .once()
     .streams()
     .page(PAGE)
     .fix("Answer with an error instead of keeping silent or ending: clients that probe would wait."),
@@ -50,6 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
         Box::pin(discover_first(probe))
     })
     .legacy()
+    .apart("discover")
     .page(PAGE)
     .fix("Answer server/discover with error -32601 if it is unknown, and take initialize afterwards: clients of 2026-07-28 ask it first."),
     Check::portability("lifecycle.identity", "the server says who it is", |probe| {
@@ -82,10 +90,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 async fn initialize(probe: &mut Probe) -> Outcome {
     let revision = probe.revision;
-    let mut link = probe.fresh().await?;
-    let answer = link.shake_hands(revision.as_str()).await;
-    probe.finish(link).await;
-    let answer = answer?;
+    let answer = probe.opened().await?.answer;
     let Some(result) = answer.get("result") else {
         return broken(format!("initialize was answered with {}", answer["error"]));
     };

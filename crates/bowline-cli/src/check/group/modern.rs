@@ -27,6 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
         Box::pin(no_discover_needed(probe))
     })
     .modern()
+    .apart("first")
     .page(META)
     .fix("Serve each request by itself: nothing may depend on an earlier one."),
     Check::must("modern.missing-meta", "a request without _meta is refused", |probe| {
@@ -75,6 +76,7 @@ pub(super) const CHECKS: &[Check] = &[
         Box::pin(listen(probe))
     })
     .modern()
+    .apart("listen")
     .page("basic/patterns/subscriptions")
     .fix("Answer subscriptions/listen first with notifications/subscriptions/acknowledged, its id in _meta."),
 ];

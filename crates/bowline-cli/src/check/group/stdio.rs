@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::jsonrpc::plain;
+use super::lifecycle::OPENING;
 use crate::check::probe::{Outcome, PASS, Probe, Trouble, broken, skip};
 use crate::check::table::Check;
 use crate::check::wire::{Ending, Until, request};
@@ -32,18 +33,21 @@ pub(super) const CHECKS: &[Check] = &[
         Box::pin(end(probe))
     })
     .stdio()
+    .apart(OPENING)
     .pages("basic/lifecycle", PAGES[1])
     .fix("End when standard input is closed; otherwise processes stay behind, or are killed."),
     Check::portability("stdio.left-behind", "what the server started ends with it", |probe| {
         Box::pin(left_behind(probe))
     })
     .stdio()
+    .apart(OPENING)
     .pages("basic/lifecycle", PAGES[1])
     .fix("End children before ending; a wrapper script should exec the server."),
     Check::info("stdio.exit-status", "the server ends with status 0", |probe| {
         Box::pin(exit_status(probe))
     })
     .stdio()
+    .apart(OPENING)
     .pages("basic/lifecycle", PAGES[1])
     .fix("Exit with 0 when the client has closed standard input: that is not a failure."),
 ];
@@ -74,21 +78,9 @@ async fn large_message(probe: &mut Probe) -> Outcome {
     answered(probe, "", "", json!({"_meta": {"com.example/padding": padding}})).await
 }
 
-/// How the server ends when its input is closed; tried once for all checks of a revision.
+/// How the server ends when its input is closed.
 async fn ended(probe: &mut Probe) -> Result<Option<Ending>, Trouble> {
-    if let Some(known) = &probe.ending {
-        return Ok(Some(known.clone()));
-    }
-    let mut link = probe.fresh().await?;
-    if probe.revision.is_modern() {
-        let id = link.next_id();
-        let frame = request(probe.revision, &id, "server/discover", json!({})).to_string();
-        link.exchange(&frame, Until::Answer(&id), &[]).await?;
-    } else {
-        link.shake_hands(probe.revision.as_str()).await?;
-    }
-    probe.ending = probe.finish(link).await;
-    Ok(probe.ending.clone())
+    Ok(probe.opened().await?.ending)
 }
 
 async fn end(probe: &mut Probe) -> Outcome {

@@ -614,7 +614,7 @@ async fn a_program_is_watched_to_its_end() {
     assert!(!findings[0].verdict.is_problem(), "{:?}", findings[0].said);
     let choice = crate::check::run::Choice {
         only: vec!["stdio.exit-status".to_owned(), "stdio.stderr".to_owned()],
-        skip: Vec::new(),
+        ..crate::check::run::Choice::default()
     };
     findings = crate::check::run::run(&settings, &choice, (&[R11], &[R11]), |_| {}).await;
     findings.retain(|finding| finding.check.id == "stdio.stderr");

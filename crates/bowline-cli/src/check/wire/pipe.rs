@@ -19,7 +19,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::stream::FRAMES;
 use super::{Frame, Lost};
 use crate::doctor::names;
-use crate::session::note_sent;
+use crate::record::Way;
+use crate::session::note;
 
 /// Where the server's output comes from.
 pub(in crate::check) type Reader = Box<dyn AsyncRead + Send + Unpin>;
@@ -70,6 +71,7 @@ struct Tail {
 
 /// A running server.
 pub(super) struct Pipe {
+    number: u64,
     child: Option<Running>,
     input: Option<Writer>,
     tail: Arc<Mutex<Tail>>,
@@ -84,13 +86,16 @@ struct Running {
 }
 
 impl Pipe {
-    /// Starts it; gives the lines of its output, too.
-    pub(super) fn start(program: &Program) -> Result<(Self, mpsc::Receiver<Frame>), Lost> {
+    /// Starts it; gives the lines of its output, too. The number is for those who read a recording.
+    pub(super) fn start(
+        program: &Program,
+        number: u64,
+    ) -> Result<(Self, mpsc::Receiver<Frame>), Lost> {
         match program {
             #[cfg(test)]
             Program::Streams(open) => {
                 let (output, input) = open();
-                Ok(Self::new(None, output, input, None))
+                Ok(Self::new(number, None, (output, input), None))
             }
             Program::Command { program, args, env, cwd } => {
                 let mut command = Command::new(program);
@@ -114,30 +119,31 @@ impl Pipe {
                 };
                 let group = ProcessGroup::of(&child);
                 let child = Some(Running { child, group });
-                Ok(Self::new(child, Box::new(output), Box::new(input), Some(Box::new(errors))))
+                let streams: (Reader, Writer) = (Box::new(output), Box::new(input));
+                Ok(Self::new(number, child, streams, Some(Box::new(errors))))
             }
         }
     }
 
     fn new(
+        number: u64,
         child: Option<Running>,
-        output: Reader,
-        input: Writer,
+        (output, input): (Reader, Writer),
         errors: Option<Reader>,
     ) -> (Self, mpsc::Receiver<Frame>) {
         let (sender, lines) = mpsc::channel(FRAMES);
         let tail = Arc::new(Mutex::new(Tail::default()));
         let reader = tokio::spawn(read_lines(output, sender));
         let errors = errors.map(|errors| tokio::spawn(drain(errors, Arc::clone(&tail))));
-        (Self { child, input: Some(input), tail, reader, errors }, lines)
+        (Self { number, child, input: Some(input), tail, reader, errors }, lines)
     }
 
     /// Writes a frame and the line feed that ends it.
     pub(super) async fn send(&mut self, frame: &str, patience: Duration) -> Result<(), Lost> {
-        let Self { input: Some(input), child, .. } = self else {
+        let Self { number, input: Some(input), child, .. } = self else {
             return Err(Lost::Closed("its input is closed".to_owned()));
         };
-        note_sent(frame.as_bytes());
+        note(Way::Sent, frame.as_bytes(), Some(*number));
         let write = async {
             input.write_all(frame.as_bytes()).await?;
             input.write_all(b"\n").await?;

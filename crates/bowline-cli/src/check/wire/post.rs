@@ -18,7 +18,8 @@ use super::stream::{answer_to, is_answer};
 use super::{Changes, Heard, Lost, Until};
 use crate::check::evidence::Evidence;
 use crate::check::seen::Seen;
-use crate::session::note_sent;
+use crate::record::Way;
+use crate::session::note;
 use crate::target::Kept;
 
 /// Most bytes of an answer that are read: 16 MiB.
@@ -106,7 +107,7 @@ impl Post {
     /// Sends, and reads nothing yet.
     pub(super) async fn send(&self, ask: &Ask<'_>) -> Result<Response<Body>, Lost> {
         let request = self.request(ask).await?;
-        note_sent(request.body());
+        note(Way::Sent, request.body(), None);
         self.web.send(request).await.map_err(|error| lost(&error))
     }
 

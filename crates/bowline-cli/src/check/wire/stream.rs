@@ -46,8 +46,8 @@ pub(super) struct Sending<'a> {
 
 impl Stream {
     /// Starts a program.
-    pub(super) fn start(program: &Program) -> Result<Self, Lost> {
-        let (pipe, down) = Pipe::start(program)?;
+    pub(super) fn start(program: &Program, number: u64) -> Result<Self, Lost> {
+        let (pipe, down) = Pipe::start(program, number)?;
         Ok(Self { up: Up::Pipe(Box::new(pipe)), down })
     }
 

@@ -1,0 +1,170 @@
+//! Which checks run one after the other, and which at the same time.
+//!
+//! A program costs a second or three to start, so checks share one wherever that proves as much, and
+//! the rest run beside each other. A server with an address costs nothing to connect to, and is
+//! asked one thing at a time: what one check breaks there, another would be blamed for.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use bowline::Revision;
+
+use super::run::Choice;
+use super::table::{self, Check, Ground, Transport};
+
+/// Checks of one revision that run one after the other, on connections that nobody else uses.
+pub(super) struct Unit {
+    pub(super) revision: Revision,
+    pub(super) checks: Vec<&'static Check>,
+    /// Whether it has the connection that most checks of the revision share. Each revision has
+    /// exactly one such unit.
+    pub(super) is_main: bool,
+}
+
+impl Unit {
+    /// Whether what it finds is true of a revision.
+    pub(super) fn is_of(&self, revision: Revision) -> bool {
+        let is_once = |check: &&Check| check.ground == Ground::Once;
+        let reaches = |check: &&Check| check.applies(revision, Transport::Stdio);
+        self.revision == revision || self.checks.iter().any(|it| is_once(it) && reaches(it))
+    }
+}
+
+/// Units that run one after the other; with other lanes, several at the same time.
+pub(super) type Lane = Vec<Unit>;
+
+/// Sorts out the checks that send something. The longest lanes come first.
+pub(super) fn lanes(choice: &Choice, revisions: &[Revision], transport: Transport) -> Vec<Lane> {
+    let is_split = transport == Transport::Stdio;
+    let mut mains = Vec::new();
+    let mut beside: Vec<(&str, Unit)> = Vec::new();
+    for &revision in revisions {
+        let mut main = Unit { revision, checks: Vec::new(), is_main: true };
+        for check in table::acting().filter(|it| choice.takes(it, revision, transport)) {
+            let word = match check.ground {
+                Ground::Own(word) if is_split => word,
+                Ground::Once if is_split => check.id,
+                _ => {
+                    main.checks.push(check);
+                    continue;
+                }
+            };
+            let known = beside.iter_mut().find(|(name, unit)| {
+                *name == word && (unit.revision == revision || check.ground == Ground::Once)
+            });
+            match known {
+                Some(_) if check.ground == Ground::Once => {}
+                Some((_, unit)) => unit.checks.push(check),
+                None => {
+                    beside.push((word, Unit { revision, checks: vec![check], is_main: false }));
+                }
+            }
+        }
+        mains.push(main);
+    }
+    match is_split {
+        false => vec![mains],
+        true => {
+            let beside = beside.into_iter().map(|(_, unit)| unit);
+            mains.into_iter().chain(beside).map(|unit| vec![unit]).collect()
+        }
+    }
+}
+
+/// Does all of this work, so much of it at once; gives what came of it in the same order. Nothing of
+/// it goes on when this is dropped.
+pub(super) async fn at_once<F: Future>(most: usize, work: Vec<F>) -> Vec<F::Output> {
+    let count = work.len();
+    let mut waiting = work.into_iter().enumerate();
+    let mut running: Vec<(usize, Pin<Box<F>>)> = Vec::new();
+    let mut done = Vec::new();
+    poll_fn(|context| {
+        loop {
+            let room = most.max(1) - running.len();
+            running.extend(waiting.by_ref().take(room).map(|(at, it)| (at, Box::pin(it))));
+            let before = done.len();
+            running.retain_mut(|(at, it)| match it.as_mut().poll(context) {
+                Poll::Ready(value) => {
+                    done.push((*at, value));
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if done.len() == count {
+                return Poll::Ready(());
+            }
+            if done.len() == before {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await;
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, value)| value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    fn shape(transport: Transport, revisions: &[Revision], only: &[&str]) -> Vec<Vec<String>> {
+        let only = only.iter().map(|it| (*it).to_owned()).collect();
+        let choice = Choice { only, ..Choice::default() };
+        let told = |unit: Unit| {
+            let ids = unit.checks.iter().map(|it| it.id).collect::<Vec<_>>().join(" ");
+            format!("{} {ids}", unit.revision)
+        };
+        let lanes = lanes(&choice, revisions, transport);
+        lanes.into_iter().map(|lane| lane.into_iter().map(told).collect()).collect()
+    }
+
+    #[test]
+    fn programs_are_tested_beside_each_other_and_sites_are_not() {
+        let revisions = [Revision::V2025_06_18, Revision::V2025_11_25];
+        let only = ["lifecycle.initialize", "lifecycle.early-ping", "lifecycle.ping", "stdio.end"];
+        assert_eq!(
+            shape(Transport::Stdio, &revisions, &only),
+            [
+                ["2025-06-18 lifecycle.ping"],
+                ["2025-11-25 lifecycle.ping"],
+                ["2025-06-18 lifecycle.initialize stdio.end"],
+                ["2025-06-18 lifecycle.early-ping"],
+                ["2025-11-25 lifecycle.initialize stdio.end"],
+            ]
+        );
+        assert_eq!(
+            shape(Transport::Sse, &revisions, &only),
+            [[
+                "2025-06-18 lifecycle.initialize lifecycle.early-ping lifecycle.ping",
+                "2025-11-25 lifecycle.initialize lifecycle.early-ping lifecycle.ping",
+            ]]
+        );
+    }
+
+    #[tokio::test]
+    async fn only_so_much_is_done_at_once_and_the_order_stays() {
+        for most in [1, 3, 20] {
+            let (running, seen) = (Cell::new(0), Cell::new(0));
+            let work = (0..10).map(|at| {
+                let (running, seen) = (&running, &seen);
+                async move {
+                    running.set(running.get() + 1);
+                    seen.set(seen.get().max(running.get()));
+                    for _ in at..10 {
+                        yield_now().await;
+                    }
+                    running.set(running.get() - 1);
+                    at
+                }
+            });
+            let done = at_once(most, work.collect()).await;
+            assert_eq!(done, (0..10).collect::<Vec<_>>());
+            assert_eq!(seen.get(), most.min(10));
+        }
+    }
+}
