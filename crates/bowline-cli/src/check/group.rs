@@ -12,8 +12,10 @@ mod modern;
 mod prompts;
 mod resources;
 mod schema;
+pub(super) mod scopes;
 mod sse;
 mod stdio;
+mod tasks;
 mod tools;
 mod utilities;
 mod watch;
@@ -23,6 +25,7 @@ use super::table::Check;
 /// What sends something.
 pub(super) const ACTING: &[&[Check]] = &[
     auth::CHECKS,
+    scopes::CHECKS,
     sse::CHECKS,
     lifecycle::CHECKS,
     jsonrpc::CHECKS,
@@ -32,6 +35,7 @@ pub(super) const ACTING: &[&[Check]] = &[
     resources::CHECKS,
     prompts::CHECKS,
     completion::CHECKS,
+    tasks::CHECKS,
     utilities::CHECKS,
     http::CHECKS,
     http_modern::CHECKS,

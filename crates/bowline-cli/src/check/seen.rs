@@ -6,6 +6,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::evidence::shorten;
+use super::group::scopes::problem_of;
 use super::wire::{Frame, Heard, events};
 use crate::record::Way;
 use crate::session::note;
@@ -43,6 +44,8 @@ pub(super) struct Seen {
     pub(super) sessions: Examples,
     /// Results of modern requests that do not say who answers.
     pub(super) anonymous: Examples,
+    /// Refusals for want of a scope that do not say so; `None` if there were no such refusals.
+    pub(super) scopes: Option<Examples>,
     pub(super) stderr_lines: usize,
     /// How many messages were looked at, and what the last answer looked like.
     pub(super) messages: usize,
@@ -102,6 +105,9 @@ impl Seen {
         ];
         for (mine, theirs) in pairs {
             mine.merge(theirs);
+        }
+        if let Some(scopes) = other.scopes {
+            self.scopes.get_or_insert_default().merge(scopes);
         }
         self.stderr_lines += other.stderr_lines;
         self.messages += other.messages;
@@ -186,6 +192,16 @@ impl Seen {
                     heard.other = shorten(&text, 400);
                 }
             },
+        }
+    }
+
+    /// Looks at an answer to a request with our token, if we have one.
+    pub(super) fn refusal(&mut self, heard: &Heard) {
+        if let Some(refused) = problem_of(heard) {
+            let problems = self.scopes.get_or_insert_default();
+            if let Err(problem) = refused {
+                problems.add(&problem);
+            }
         }
     }
 

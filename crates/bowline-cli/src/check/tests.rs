@@ -142,7 +142,9 @@ async fn every_check_can_be_passed() {
     let events = settings(Door::Events(running.events.clone()));
     findings.extend(check(&events, "", &LEGACY).await);
     let (_running, guarded) = auth_faults::guarded().await;
-    findings.extend(check(&guarded, "auth", &[Revision::LATEST_LEGACY]).await);
+    findings.extend(check(&guarded, "auth,tools.call", &Revision::ALL).await);
+    findings
+        .extend(check(&settings(faults::TASKED.door()), "tasks", &[Revision::V2025_11_25]).await);
     // Some are about servers without the legacy era.
     let modern = good().revisions(Revision::LATEST.into());
     let running = Running::start(modern).await;

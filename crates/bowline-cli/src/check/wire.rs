@@ -243,6 +243,11 @@ impl Link {
                 stream.exchange(&sending, &mut self.seen).await
             }
         };
+        if let Ok(heard) = &heard
+            && changes.iter().all(|(name, _)| *name != "authorization")
+        {
+            self.seen.refusal(heard);
+        }
         self.evidence.push(shown.heard(&heard));
         heard
     }

@@ -20,6 +20,8 @@ pub(crate) struct Discovery {
     pub(crate) stages: Vec<Stage>,
     /// Whether the challenge says where the metadata is.
     pub(crate) has_pointer: bool,
+    /// The scopes that the metadata of the resource lists.
+    pub(crate) scopes: Vec<String>,
 }
 
 /// A header or a document.
@@ -73,11 +75,14 @@ impl Discovery {
         let (challenge, pointer) = challenge(refusal);
         let (stage, resource) = resource(&site, url, pointer.as_deref()).await;
         let mut stages = vec![challenge, stage];
-        let issuers = resource.map(|it| it.authorization_servers).unwrap_or_default();
+        let (issuers, scopes) = match resource {
+            Some(it) => (it.authorization_servers, it.scopes_supported.unwrap_or_default()),
+            None => Default::default(),
+        };
         if let Some(issuer) = issuers.first() {
             stages.push(server(&site, issuer).await);
         }
-        Self { stages, has_pointer: pointer.is_some() }
+        Self { stages, has_pointer: pointer.is_some(), scopes }
     }
 
     /// A stage, if it was reached.

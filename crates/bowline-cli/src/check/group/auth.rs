@@ -102,22 +102,30 @@ const NOBODYS: &str = "Bearer bowline-check-no-such-token";
 /// The answer to who brings no token, and where that leads.
 pub(in crate::check) struct Gate {
     status: StatusCode,
-    headers: HeaderMap,
-    discovery: Discovery,
-    evidence: Vec<Evidence>,
+    pub(super) headers: HeaderMap,
+    pub(super) discovery: Discovery,
+    pub(super) evidence: Vec<Evidence>,
 }
 
 /// A first request, without the token or with another.
 async fn knock(probe: &mut Probe, token: Option<&str>) -> Result<Heard, Trouble> {
-    let changes = [("authorization", token)];
+    knock_with(probe, &[("authorization", token)]).await
+}
+
+/// A first request with what we have.
+pub(super) async fn knock_as_we_are(probe: &mut Probe) -> Result<Heard, Trouble> {
+    knock_with(probe, &[]).await
+}
+
+async fn knock_with(probe: &mut Probe, changes: Changes<'_>) -> Result<Heard, Trouble> {
     let (id, revision) = (json!(1), probe.revision);
     let frame = match revision.is_modern() {
         true => request(revision, &id, "server/discover", json!({})).to_string(),
         false => initialize(&id, revision.as_str()).to_string(),
     };
     let ask = match probe.settings.door {
-        Door::Events(_) => Ask::verb(Method::GET, &changes),
-        _ => Ask::post(&frame, &changes),
+        Door::Events(_) => Ask::verb(Method::GET, changes),
+        _ => Ask::post(&frame, changes),
     };
     send(probe, &ask).await
 }
@@ -151,7 +159,7 @@ async fn gate(probe: &mut Probe) -> Result<Arc<Gate>, Trouble> {
 }
 
 /// The same, where it is shut.
-async fn shut(probe: &mut Probe) -> Result<Arc<Gate>, Trouble> {
+pub(super) async fn shut(probe: &mut Probe) -> Result<Arc<Gate>, Trouble> {
     let gate = gate(probe).await?;
     match gate.status.is_success() {
         true => skip("the server serves who brings no token"),

@@ -5,6 +5,7 @@ use crate::check::seen::Examples;
 use crate::check::table::Check;
 
 pub(super) const CHECKS: &[Check] = &[
+    super::scopes::INSUFFICIENT,
     Check::must("stdio.pollution", "standard output carries messages and nothing else", |probe| {
         Box::pin(async { none(&probe.seen.noise, "lines are no messages") })
     })

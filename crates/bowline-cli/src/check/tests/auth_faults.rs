@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bowline::Revision;
 use bowline::http::auth::{Guard, Identity, StaticTokens};
+use bowline::{Revision, Tool};
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -25,6 +25,8 @@ struct Asked {
     verb: String,
     path: String,
     has_token: bool,
+    /// Whether it is one that is not enough.
+    is_weak: bool,
 }
 
 /// The answer to it.
@@ -98,6 +100,33 @@ pub(super) const ROWS: &[Row] = &[
             a.challenge = Some("Bearer".to_owned());
         }
     }),
+    row("auth.scope-syntax", |_, a| {
+        a.challenge = a.challenge.as_ref().map(|it| it.replace("mcp:read", "mcp:read,  mcp:write"));
+    }),
+    row("auth.scope-syntax", |q, a| {
+        at(q, RESOURCE, a, |a| a.body["scopes_supported"] = json!(["mcp:read mcp:write"]));
+    }),
+    row("auth.scope-hint", |_, a| {
+        a.challenge = a.challenge.as_ref().map(|it| it.replace(" scope=\"mcp:read\",", ""));
+    }),
+    row("auth.scope-listed", |q, a| {
+        at(q, RESOURCE, a, |a| a.body["scopes_supported"] = json!(["mcp:write"]));
+    }),
+    row("auth.offline-access", |q, a| {
+        at(q, RESOURCE, a, |a| a.body["scopes_supported"] = json!(["mcp:read", "offline_access"]));
+    }),
+    row("auth.offline-access", |_, a| {
+        let more = |it: &String| it.replace("mcp:read", "mcp:read offline_access");
+        a.challenge = a.challenge.as_ref().map(more);
+    }),
+    row("auth.insufficient-scope", |_, a| {
+        a.challenge = a.challenge.as_ref().map(|it| it.replace(" scope=\"mcp:read\",", ""));
+    }),
+    row("auth.insufficient-scope", |q, a| {
+        if q.is_weak {
+            a.challenge = a.challenge.as_ref().map(|it| it.replace("insufficient_scope", "no"));
+        }
+    }),
     row("auth.get", |q, a| {
         if q.verb == "GET" && q.path == "/mcp" {
             a.status = 200;
@@ -144,6 +173,13 @@ impl Site {
         let post = post(&format!("{}/mcp", self.base));
         Settings { is_barred: true, ..settings(Door::Address(post)) }
     }
+
+    /// With a token that is not enough.
+    fn weak(&self) -> Settings {
+        let Settings { door: Door::Address(post), .. } = self.settings() else { unreachable!() };
+        let post = with_token(&post, "Bearer weak");
+        Settings { door: Door::Address(post), has_credentials: true, ..self.settings() }
+    }
 }
 
 impl Drop for Site {
@@ -175,7 +211,8 @@ async fn respond(
     let mut words = text.split(' ');
     let verb = words.next().unwrap_or_default().to_uppercase();
     let path = words.next().unwrap_or_default().to_owned();
-    let asked = Asked { verb, path, has_token: text.contains("\r\nauthorization:") };
+    let has_token = text.contains("\r\nauthorization:");
+    let asked = Asked { verb, path, has_token, is_weak: text.contains("bearer weak\r\n") };
     let mut answer = usual(&asked, base);
     change(&asked, &mut answer);
     let Answer { status, challenge, body } = answer;
@@ -196,11 +233,20 @@ fn usual(asked: &Asked, base: &str) -> Answer {
     let ok = |body| Answer { status: 200, challenge: None, body };
     match asked.path.as_str() {
         "/mcp" => {
-            let error = if asked.has_token { ", error=\"invalid_token\"" } else { "" };
-            let challenge = format!("Bearer resource_metadata=\"{base}{RESOURCE}\"{error}");
-            Answer { status: 401, challenge: Some(challenge), body: json!("who are you?") }
+            let (status, error) = match (asked.has_token, asked.is_weak) {
+                (false, _) => (401, ""),
+                (true, false) => (401, ", error=\"invalid_token\""),
+                (true, true) => (403, ", error=\"insufficient_scope\""),
+            };
+            let challenge =
+                format!("Bearer scope=\"mcp:read\", resource_metadata=\"{base}{RESOURCE}\"{error}");
+            Answer { status, challenge: Some(challenge), body: json!("who are you?") }
         }
-        RESOURCE => ok(json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})),
+        RESOURCE => ok(json!({
+            "resource": format!("{base}/mcp"),
+            "authorization_servers": [base],
+            "scopes_supported": ["mcp:read", "mcp:write"],
+        })),
         SERVER => ok(json!({
             "issuer": base,
             "authorization_endpoint": format!("{base}/authorize"),
@@ -219,35 +265,50 @@ pub(super) async fn guarded() -> ((Running, impl Drop), Settings) {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let tokens = StaticTokens::new().token("open-sesame", Identity::new("alice").scope("mcp"));
     let guard = Guard::new(&url, tokens).unwrap().authorization_server(&site.base).unwrap();
-    let running = Running::serve(good().http().require_auth(guard), listener);
-    let mut given = HeaderMap::new();
-    given.insert(AUTHORIZATION, HeaderValue::from_static("Bearer open-sesame"));
-    let post = Post::new(running.post.web.clone(), running.post.url.clone(), given);
-    let door = Door::Address(Box::new(post));
+    let guard = guard.scopes(["mcp"]).unwrap().offer_scopes(["admin"]).unwrap();
+    let secret = Tool::new("secret", || async { "secret" }).read_only().scopes(["admin"]);
+    let running = Running::serve(good().with(secret).http().require_auth(guard), listener);
+    let door = Door::Address(with_token(&running.post, "Bearer open-sesame"));
     let settings = Settings { has_credentials: true, ..settings(door) };
     ((running, site), settings)
+}
+
+fn with_token(post: &Post, token: &'static str) -> Box<Post> {
+    let mut given = HeaderMap::new();
+    given.insert(AUTHORIZATION, HeaderValue::from_static(token));
+    Box::new(Post::new(post.web.clone(), post.url.clone(), given))
 }
 
 #[tokio::test]
 async fn a_door_that_is_well_shut_passes() {
     let site = Site::start(|_, _| {}).await;
-    let findings = check(&site.settings(), "", &[Revision::V2025_11_25]).await;
-    for finding in &findings {
-        assert!(!finding.verdict.is_problem(), "{}: {:?}", finding.check.id, finding.said);
-        assert_eq!(finding.check.group(), "auth");
+    for settings in [site.settings(), site.weak()] {
+        let findings = check(&settings, "", &[Revision::V2025_11_25]).await;
+        for finding in &findings {
+            assert!(!finding.verdict.is_problem(), "{}: {:?}", finding.check.id, finding.said);
+            assert_eq!(finding.check.group(), "auth");
+        }
+        assert_eq!(findings.len(), ROWS_AND_LET_IN);
     }
-    assert_eq!(findings.len(), ROWS_AND_LET_IN);
 }
 
-/// How many checks there are of who is let in.
-const ROWS_AND_LET_IN: usize = 16;
+/// How many checks there are of who is let in, in 2025-11-25.
+const ROWS_AND_LET_IN: usize = 20;
 
 #[tokio::test]
 async fn each_fault_is_found() {
     let mut missed = Vec::new();
     for row in ROWS {
         let site = Site::start(row.change).await;
-        let findings = check(&site.settings(), row.id, &[Revision::V2025_11_25]).await;
+        let revision = match row.id {
+            "auth.offline-access" => Revision::V2026_07_28,
+            _ => Revision::V2025_11_25,
+        };
+        let settings = match row.id {
+            "auth.insufficient-scope" => site.weak(),
+            _ => site.settings(),
+        };
+        let findings = check(&settings, row.id, &[revision]).await;
         missed.extend(not_found(row.id, &findings));
     }
     assert_eq!(missed, [""; 0]);

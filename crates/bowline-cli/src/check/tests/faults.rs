@@ -26,6 +26,34 @@ const R03: Revision = Revision::V2025_03_26;
 const R11: Revision = Revision::V2025_11_25;
 const R26: Revision = Revision::V2026_07_28;
 
+/// A server that has a task.
+pub(super) const TASKED: Rewrite = Rewrite { message: with_tasks, ..PLAIN };
+
+/// What our servers do not have: the answers of one that has a task.
+fn with_tasks(request: &Value, reply: &mut Value, _: &mut Extra) {
+    let params = &request["params"];
+    match request["method"].as_str().unwrap_or_default() {
+        "initialize" => {
+            reply["result"]["capabilities"]["tasks"] =
+                json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+        }
+        "tasks/list" if params.get("cursor").is_some() => refuse(reply, -32602),
+        "tasks/list" => grant(reply, json!({"tasks": [task()]})),
+        "tasks/get" | "tasks/cancel" if params["taskId"] == task()["taskId"] => {
+            grant(reply, task())
+        }
+        "tasks/get" | "tasks/cancel" => refuse(reply, -32602),
+        _ => {}
+    }
+}
+
+fn task() -> Value {
+    json!({
+        "taskId": "786512e2-9e0d-44bd-8f29-789f320fe840", "status": "working", "ttl": null,
+        "createdAt": "2025-11-25T10:30:00Z", "lastUpdatedAt": "2025-11-25T10:40:00Z",
+    })
+}
+
 /// Changes messages.
 const fn says(
     id: &'static str,
@@ -420,6 +448,40 @@ pub(super) const ROWS: &[Row] = &[
     }),
     says("schema.undescribed", R11, |q, a, _| {
         schema(q, a, json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    }),
+    says("tasks.declaration", R11, |q, a, more| {
+        with_tasks(q, a, more);
+        if is(q, "initialize") {
+            a["result"]["capabilities"]["tasks"]["requests"]["tools"]["call"] = json!(true);
+        }
+    }),
+    says("tasks.list", R11, |q, a, more| {
+        with_tasks(q, a, more);
+        remove(first(q, a, "tasks/list", "tasks"), "ttl");
+    }),
+    says("tasks.list", R11, |q, a, more| {
+        with_tasks(q, a, more);
+        if let Some(task) = first(q, a, "tasks/list", "tasks") {
+            task["status"] = json!("running");
+        }
+    }),
+    says("tasks.bad-cursor", R11, |q, a, more| {
+        with_tasks(q, a, more);
+        if is(q, "tasks/list") {
+            grant(a, json!({"tasks": []}));
+        }
+    }),
+    says("tasks.unknown", R11, |q, a, more| {
+        with_tasks(q, a, more);
+        if is(q, "tasks/cancel") {
+            grant(a, task());
+        }
+    }),
+    says("tasks.unknown-code", R11, |q, a, more| {
+        with_tasks(q, a, more);
+        if is(q, "tasks/get") {
+            recode(a, -32603);
+        }
     }),
     says("resources.list", R11, |q, a, _| {
         if let Some(it) = first(q, a, "resources/list", "resources") {
