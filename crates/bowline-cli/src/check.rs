@@ -71,8 +71,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     samples: usize,
 
-    /// How many programs are tested at once, if the server is one [default: one for each processor,
-    /// from 2 to 4]. With 1, a server that cannot run twice at a time is started once at a time
+    /// How many programs are tested at once, if the server is one; 1 is for those that cannot run
+    /// twice at a time [default: one for each processor, from 2 to 4]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: Option<u8>,
 

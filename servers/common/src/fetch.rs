@@ -1,7 +1,6 @@
 //! Fetching JSON and bytes from services, over [`bowline_web`]: a deadline, a bound on what comes
 //! back, and errors that name the URL.
 
-use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -9,6 +8,8 @@ use bowline_web::{FetchLimits, Web, WebError};
 use bytes::Bytes;
 use http::{Method, Request, header};
 use serde_json::Value;
+
+use crate::with_causes;
 
 /// How much of a service's complaint is passed on, in characters.
 const MAX_COMPLAINT: usize = 300;
@@ -120,14 +121,4 @@ impl Fetch {
         let web = Web::builder().fetch_limits(self.limits).build()?;
         Ok(self.web.get_or_init(|| web))
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

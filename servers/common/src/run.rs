@@ -4,10 +4,10 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use bowline::{ServeError, Server, stop_signal};
+use bowline::{Server, stop_signal};
 use tokio::net::TcpListener;
 
-use crate::{Guide, ServeArgs, start_log};
+use crate::{Guide, ServeArgs, start_log, with_causes};
 
 /// Wrong use, as in most programs and in `clap`.
 const USAGE: u8 = 2;
@@ -28,7 +28,7 @@ pub async fn run(name: &str, server: Server, args: ServeArgs) -> ExitCode {
     }
     let served = match args.http {
         Some(address) => serve_http(name, server, address, &args.allow_host).await,
-        None => server.serve_stdio().await.map_err(|error| described(&error)),
+        None => server.serve_stdio().await.map_err(|error| with_causes(&error)),
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,15 +83,7 @@ pub async fn serve_on(
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let stop = stop_signal();
     announce(&format!("http://{address}/mcp"));
-    http.serve_until(listener, stop).await.map_err(|error| described(&error))
-}
-
-fn described(error: &ServeError) -> String {
-    use std::error::Error;
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
+    http.serve_until(listener, stop).await.map_err(|error| with_causes(&error))
 }
 
 /// Prints what was asked for, where no protocol runs beside it.

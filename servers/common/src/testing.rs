@@ -15,4 +15,4 @@ pub use self::manners::check_manners;
 pub use self::notes::Note;
 pub use self::port::free_port;
 pub use self::process::{Process, Said, run};
-pub use self::service::{Answer, Asked, Service};
+pub use self::service::{Answer, Asked, Service, answer_with};

@@ -1,8 +1,8 @@
 //! Which checks run one after the other, and which at the same time.
 //!
-//! A program costs a second or three to start, so checks share one wherever that proves as much, and
-//! the rest run beside each other. A server with an address costs nothing to connect to, and is
-//! asked one thing at a time: what one check breaks there, another would be blamed for.
+//! A program may take seconds to start, so checks share one wherever that proves as much, and the
+//! rest run beside each other. A server with an address costs nothing to connect to, and is asked
+//! one thing at a time: what one check breaks there, another would be blamed for.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -72,8 +72,10 @@ pub(super) fn lanes(choice: &Choice, revisions: &[Revision], transport: Transpor
     }
 }
 
-/// Does all of this work, so much of it at once; gives what came of it in the same order. Nothing of
-/// it goes on when this is dropped.
+/// Does all of this work, so much of it at once; gives what came of it in the same order.
+///
+/// # Cancel safety
+/// Nothing of the work goes on when this is dropped.
 pub(super) async fn at_once<F: Future>(most: usize, work: Vec<F>) -> Vec<F::Output> {
     let count = work.len();
     let mut waiting = work.into_iter().enumerate();
@@ -146,25 +148,31 @@ mod tests {
         );
     }
 
+    /// How many run, and how many did at most.
+    #[derive(Default)]
+    struct Count {
+        now: Cell<usize>,
+        most: Cell<usize>,
+    }
+
+    /// The later ones are done first.
+    async fn work(at: usize, count: &Count) -> usize {
+        count.now.set(count.now.get() + 1);
+        count.most.set(count.most.get().max(count.now.get()));
+        for _ in at..10 {
+            yield_now().await;
+        }
+        count.now.set(count.now.get() - 1);
+        at
+    }
+
     #[tokio::test]
     async fn only_so_much_is_done_at_once_and_the_order_stays() {
         for most in [1, 3, 20] {
-            let (running, seen) = (Cell::new(0), Cell::new(0));
-            let work = (0..10).map(|at| {
-                let (running, seen) = (&running, &seen);
-                async move {
-                    running.set(running.get() + 1);
-                    seen.set(seen.get().max(running.get()));
-                    for _ in at..10 {
-                        yield_now().await;
-                    }
-                    running.set(running.get() - 1);
-                    at
-                }
-            });
-            let done = at_once(most, work.collect()).await;
+            let count = Count::default();
+            let done = at_once(most, (0..10).map(|at| work(at, &count)).collect()).await;
             assert_eq!(done, (0..10).collect::<Vec<_>>());
-            assert_eq!(seen.get(), most.min(10));
+            assert_eq!(count.most.get(), most.min(10));
         }
     }
 }

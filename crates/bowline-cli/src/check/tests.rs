@@ -28,6 +28,7 @@ use self::rewrite::Rewrite;
 use super::probe::Settings;
 use super::report::{Finding, Verdict};
 use super::run::{Choice, run};
+use super::survey::{Survey, survey};
 use super::table::{Severity, all};
 use super::wire::{Door, Post};
 
@@ -158,6 +159,21 @@ async fn every_check_can_be_passed() {
     let missing: Vec<&str> =
         all().map(|it| it.id).filter(|id| !passed.contains(id) && !accepted.contains(id)).collect();
     assert_eq!(missing, [""; 0]);
+}
+
+/// A server that keeps silent to the modern revision is not waited for as long as one that starts.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_starts_slowly_is_asked_for_every_revision() {
+    for jobs in [1, 4] {
+        let door = Rewrite::none(good).slow_door(Duration::from_secs(8));
+        let mut settings = Settings { jobs, ..settings(door) };
+        let found = survey(&mut settings).await;
+        let Survey::Speaks { revisions, .. } = found else { panic!("{found:?}") };
+        assert_eq!(revisions, Revision::ALL);
+        assert_eq!(settings.jobs, jobs);
+        assert!(settings.openings.values().all(|it| it.ending.is_some()));
+        assert_eq!(settings.openings.len(), 5);
+    }
 }
 
 #[tokio::test]

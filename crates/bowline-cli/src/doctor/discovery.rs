@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bowline::client::auth::{Challenge, MetadataError, ResourceMetadata, ServerMetadata};
+use bowline_serve::with_causes;
 use bowline_web::Web;
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
@@ -193,7 +194,7 @@ impl Site<'_> {
         let request = request.body(Bytes::new()).map_err(|error| error.to_string())?;
         match timeout(self.patience, self.web.fetch(request)).await {
             Ok(Ok(answer)) => Ok((answer.status().as_u16(), answer.into_body())),
-            Ok(Err(error)) => Err(error.to_string()),
+            Ok(Err(error)) => Err(with_causes(&error)),
             Err(_) => Err("no answer in time".to_owned()),
         }
     }

@@ -9,6 +9,7 @@ use bowline::Json;
 use bowline::proto::http::{Media, Outline, SessionId, write_legacy};
 use bowline::proto::revision::Revision;
 use bowline::proto::wire::Message;
+use bowline_serve::with_causes;
 use bowline_web::{Authorize, Body, Web, WebError};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, Uri, header};
@@ -307,15 +308,7 @@ pub(crate) async fn read_start(body: Body) -> Vec<u8> {
 
 /// No answer at all.
 fn unreachable(error: &WebError) -> Trouble {
-    let mut seen = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !seen.contains(&text) {
-            seen = format!("{seen}: {text}");
-        }
-        cause = inner.source();
-    }
+    let seen = with_causes(error);
     let fix = match error {
         WebError::Proxy { .. } => {
             "Check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY), or add the host to NO_PROXY."

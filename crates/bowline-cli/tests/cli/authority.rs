@@ -1,6 +1,5 @@
 //! A small authorization server, and a server that wants a token of it.
 
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use bowline::http::auth::{Guard, Identity, StaticTokens};
@@ -21,11 +20,9 @@ pub(crate) enum Person {
 
 /// An authorization server without questions: it knows what the person does.
 pub(crate) fn authorization_server(person: Person) -> Service {
-    let address = Arc::new(OnceLock::<String>::new());
-    let known = Arc::clone(&address);
-    let service = Service::start(move |asked| {
-        let issuer = known.get().cloned().unwrap_or_default();
-        let (_, target) = asked.what.split_once(' ').unwrap();
+    Service::start(move |asked| {
+        let issuer = asked.base();
+        let target = asked.path();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         match path {
             "/.well-known/oauth-authorization-server" => Answer::json(&json!({
@@ -42,9 +39,7 @@ pub(crate) fn authorization_server(person: Person) -> Service {
             "/token" => token(asked),
             _ => Answer::error(404, "nothing here"),
         }
-    });
-    address.set(service.url()).unwrap();
-    service
+    })
 }
 
 fn authorize(query: &str, person: Person) -> Answer {

@@ -1,11 +1,10 @@
 //! `bowline check` as people and build servers use it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::Value;
+use bowline_serve::testing::{Answer, Service};
+use serde_json::{Value, json};
 
 use crate::fixture::{Folder, PROGRAM, program, said, url};
 
@@ -140,32 +139,53 @@ fn running(command: &str) -> usize {
     lines.filter(|line| *line == wanted).count()
 }
 
+/// Looks again and again, for a minute at least.
+#[cfg(target_os = "linux")]
+fn wait_until(is_so: impl Fn() -> bool) {
+    for _ in 0..6000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never comes to that");
+}
+
+/// A program that neither answers nor ends with its input, like its child; and what both are called.
+/// Nobody else sleeps for so many seconds.
+#[cfg(target_os = "linux")]
+fn hanging(digit: u8) -> (String, String) {
+    let sleep = format!("sleep {digit}{}", std::process::id());
+    (format!("trap '' TERM INT HUP\n{sleep} & {sleep}; exit 1"), sleep)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_hangs_is_not_left_behind() {
+    let (script, sleep) = hanging(7);
+    let (code, _, err) = check(&["--timeout", "300ms", "--jobs", "4", "--", "sh", "-c", &script]);
+    assert_eq!(code, Some(4), "{err}");
+    assert!(err.contains("no answer within 300ms"), "{err}");
+    wait_until(|| running(&sleep) == 0);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_check_leaves_no_program_behind() {
-    // Nobody else sleeps as long as this.
-    let sleep = format!("sleep 8{}", std::process::id());
-    // Neither answers nor ends with its input, and has a child that does not, either.
-    let script = format!("trap '' TERM INT HUP\necho ready >&2\n{sleep} & {sleep}; exit 1");
+    let (script, sleep) = hanging(8);
     for signal in ["INT", "TERM"] {
         let home = Folder::new();
         let mut command = program(&home);
         command.args(["check", "--jobs", "3", "--timeout", "10m", "--", "sh", "-c", &script]);
         let child = command.spawn().unwrap();
-        while running(&sleep) < 6 {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(|| running(&sleep) == 6);
         crate::fixture::signal(&child, signal);
         let output = child.wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(8), "{err}");
         assert!(err.contains("interrupted"), "{err}");
         // Killed before the program ended; what is dying still has its name for a moment.
-        let begun = Instant::now();
-        while running(&sleep) > 0 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "SIG{signal}: some are left");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(|| running(&sleep) == 0);
     }
 }
 
@@ -181,65 +201,36 @@ fn a_program_that_ends_is_noticed_whoever_holds_its_pipe() {
     assert_eq!(running(&sleep), 0);
 }
 
-/// A site that wants a token; gives its address.
-fn closed(challenge: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base = format!("http://{}", listener.local_addr().unwrap());
-    let here = base.clone();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let mut line = String::new();
-            let _ = reader.read_line(&mut line);
-            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-            let mut length = 0;
-            loop {
-                line.clear();
-                let _ = reader.read_line(&mut line);
-                let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-                if name.eq_ignore_ascii_case("content-length") {
-                    length = value.parse().unwrap_or(0);
-                }
-            }
-            // What is left unread when a connection is closed takes the answer with it.
-            let _ = reader.read_exact(&mut vec![0; length]);
-            let (status, body) = answer(&path, &here);
-            let challenge = challenge.replace("HERE", &here);
-            let _ = write!(
-                stream,
-                "HTTP/1.1 {status} x\r\n{challenge}content-length: {}\r\n\
-                 connection: close\r\n\r\n{body}",
-                body.len()
-            );
+/// A site that wants a token, and tells so with this challenge if there is one.
+fn closed(challenge: Option<&'static str>) -> String {
+    let service = Service::start(move |asked| {
+        let base = asked.base();
+        match asked.path() {
+            "/mcp" => challenge.into_iter().fold(Answer::error(401, ""), |answer, challenge| {
+                answer.with_header("www-authenticate", challenge.replace("HERE", &base))
+            }),
+            "/.well-known/oauth-protected-resource" => Answer::json(&json!({
+                "resource": format!("{base}/mcp"), "authorization_servers": [base],
+            })),
+            "/.well-known/oauth-authorization-server" => Answer::json(&json!({
+                "issuer": base,
+                "authorization_endpoint": format!("{base}/authorize"),
+                "token_endpoint": format!("{base}/token"),
+                "registration_endpoint": format!("{base}/register"),
+                "code_challenge_methods_supported": ["S256"],
+            })),
+            _ => Answer::error(404, ""),
         }
     });
-    format!("{base}/mcp")
-}
-
-fn answer(path: &str, base: &str) -> (u16, String) {
-    let document = match path {
-        "/mcp" => return (401, String::new()),
-        "/.well-known/oauth-protected-resource" => {
-            serde_json::json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})
-        }
-        "/.well-known/oauth-authorization-server" => serde_json::json!({
-            "issuer": base,
-            "authorization_endpoint": format!("{base}/authorize"),
-            "token_endpoint": format!("{base}/token"),
-            "registration_endpoint": format!("{base}/register"),
-            "code_challenge_methods_supported": ["S256"],
-        }),
-        _ => return (404, String::new()),
-    };
-    (200, document.to_string())
+    format!("{}/mcp", service.url())
 }
 
 #[test]
 fn a_server_that_wants_a_token_is_checked_as_far_as_it_can_be() {
-    let good = closed(
-        "www-authenticate: Bearer error=\"invalid_token\", \
-         resource_metadata=\"HERE/.well-known/oauth-protected-resource\"\r\n",
-    );
+    let good = closed(Some(
+        "Bearer error=\"invalid_token\", \
+         resource_metadata=\"HERE/.well-known/oauth-protected-resource\"",
+    ));
     let (code, out, err) = check(&[&good]);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(out.contains("without a token") && out.contains("0 broken (must)"), "{out}");
@@ -253,7 +244,7 @@ fn a_server_that_wants_a_token_is_checked_as_far_as_it_can_be() {
     let (code, out, err) = check(&["--only", "tools", &good]);
     assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
     // Nothing says how to log in.
-    let (code, out, _) = check(&[&closed("")]);
+    let (code, out, _) = check(&[&closed(None)]);
     assert_eq!(code, Some(9), "{out}");
     assert!(out.contains("FAIL auth.challenge (must)"), "{out}");
 }

@@ -1,15 +1,15 @@
 //! The program under test, and things for it to look at.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{env, fs, thread};
 
 use bowline::http::Http;
-use bowline_serve::testing::Process;
+use bowline_serve::testing::{Process, answer_with};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -157,48 +157,17 @@ pub(crate) struct Asked {
 pub(crate) fn site(
     answer: impl Fn(&Asked) -> Option<String> + Send + Sync + 'static,
 ) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr().expect("it is bound");
-    let answer = Arc::new(answer);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let answer = Arc::clone(&answer);
-            // A client that goes away early is no failure of the site.
-            thread::spawn(move || respond(stream, answer.as_ref()).ok());
+    answer_with(move |asked, mut stream| {
+        let (method, path) = (asked.method().to_owned(), asked.path().to_owned());
+        let body = serde_json::from_str(&asked.body).unwrap_or_default();
+        match answer(&Asked { method, path, body }) {
+            Some(bytes) => stream.write_all(bytes.as_bytes()),
+            None => {
+                thread::sleep(Duration::from_secs(30));
+                Ok(())
+            }
         }
-    });
-    address
-}
-
-fn respond(
-    stream: TcpStream,
-    answer: &(dyn Fn(&Asked) -> Option<String> + Send + Sync),
-) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let mut words = line.split(' ').map(str::to_owned);
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut length = 0;
-    loop {
-        line.clear();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        if name.eq_ignore_ascii_case("content-length") {
-            length = value.parse().unwrap_or(0);
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    let mut stream = stream;
-    match answer(&Asked { method, path, body }) {
-        Some(bytes) => stream.write_all(bytes.as_bytes()),
-        None => {
-            thread::sleep(Duration::from_secs(30));
-            Ok(())
-        }
-    }
+    })
 }
 
 /// An HTTP answer.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::{io, thread};
 
 use serde_json::Value;
 
@@ -12,8 +12,55 @@ use serde_json::Value;
 pub struct Asked {
     /// The method and the path, as in `GET /v1/speakers?x=1`.
     pub what: String,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
+}
+
+impl Asked {
+    /// Reads a request; nothing is left of it when the connection is closed, which would take the
+    /// answer with it.
+    fn read(stream: &TcpStream) -> io::Result<Self> {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let what = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
+        let mut headers = Vec::new();
+        loop {
+            line.clear();
+            reader.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        let mut asked = Self { what, headers, body: String::new() };
+        let length = asked.header("content-length").and_then(|it| it.parse().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body)?;
+        asked.body = String::from_utf8_lossy(&body).into_owned();
+        Ok(asked)
+    }
+
+    /// The method.
+    pub fn method(&self) -> &str {
+        self.what.split(' ').next().unwrap_or_default()
+    }
+
+    /// The path, and the query if there is one.
+    pub fn path(&self) -> &str {
+        self.what.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// A header, by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The URL of the service, as the client knows it.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.header("host").unwrap_or_default())
+    }
 }
 
 /// What it answers.
@@ -21,10 +68,10 @@ pub struct Asked {
 pub struct Answer {
     /// The status code.
     pub status: u16,
+    /// The headers, but for those that every answer has.
+    pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Where to go instead.
-    pub location: Option<String>,
 }
 
 impl Answer {
@@ -35,7 +82,7 @@ impl Answer {
 
     /// Bytes.
     pub fn bytes(body: impl Into<Vec<u8>>) -> Self {
-        Self { status: 200, body: body.into(), location: None }
+        Self { status: 200, headers: Vec::new(), body: body.into() }
     }
 
     /// An error.
@@ -45,7 +92,26 @@ impl Answer {
 
     /// Sends on to another address.
     pub fn redirect(location: impl Into<String>) -> Self {
-        Self { location: Some(location.into()), ..Self::error(302, "") }
+        Self::error(302, "").with_header("location", location)
+    }
+
+    /// The same with one more header.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    fn write(&self, mut stream: &TcpStream) -> io::Result<()> {
+        let Self { status, headers, body } = self;
+        let headers = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let headers = headers.collect::<String>();
+        let head = format!(
+            "HTTP/1.1 {status} x\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body)
     }
 }
 
@@ -59,17 +125,11 @@ pub struct Service {
 impl Service {
     /// Starts it.
     pub fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
-        let answer = Arc::new(answer);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
-                // A client that goes away early is no failure of the service.
-                thread::spawn(move || serve(stream, &log, answer.as_ref()).ok());
-            }
+        let address = answer_with(move |asked, stream| {
+            log.lock().expect("nobody panics with it").push(asked.clone());
+            answer(asked).write(stream)
         });
         Self { address, asked }
     }
@@ -85,35 +145,20 @@ impl Service {
     }
 }
 
-fn serve(
-    stream: TcpStream,
-    log: &Mutex<Vec<Asked>>,
-    answer: &(dyn Fn(&Asked) -> Answer + Send + Sync),
-) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let what = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
-    let mut length = 0;
-    loop {
-        line.clear();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        if name.eq_ignore_ascii_case("content-length") {
-            length = value.parse().unwrap_or(0);
+/// Reads a request from each connection on loopback, and lets a test write what it likes, or
+/// nothing. Ends with the process.
+pub fn answer_with(
+    answer: impl Fn(&Asked, &TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answer = Arc::clone(&answer);
+            // A client that goes away early is no failure of the service.
+            thread::spawn(move || answer(&Asked::read(&stream)?, &stream));
         }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    let asked = Asked { what, body: String::from_utf8_lossy(&body).into_owned() };
-    log.lock().expect("nobody panics with it").push(asked.clone());
-    let Answer { status, body, location } = answer(&asked);
-    let location = location.map(|it| format!("location: {it}\r\n")).unwrap_or_default();
-    let head = format!(
-        "HTTP/1.1 {status} x\r\n{location}content-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    let mut stream = stream;
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(&body)
+    });
+    address
 }

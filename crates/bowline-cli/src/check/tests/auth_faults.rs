@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use bowline::http::auth::{Guard, Identity, StaticTokens};
 use bowline::{Revision, Tool};
+use bowline_serve::testing::{self, Service};
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::net::TcpListener;
 
 use super::{Running, check, good, not_found, post, settings};
 use crate::check::probe::Settings;
@@ -55,6 +54,8 @@ fn at(asked: &Asked, end: &str, answer: &mut Answer, change: fn(&mut Answer)) {
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
+/// A token that is not enough.
+const WEAK: &str = "Bearer weak";
 
 pub(super) const ROWS: &[Row] = &[
     row("auth.status", |q, a| {
@@ -150,23 +151,26 @@ pub(super) const LET_IN: [(&str, Change); 2] = [
     }),
 ];
 
-/// A site that wants a token and says where to get one, until this is dropped.
+/// A site that wants a token and says where to get one.
 struct Site {
-    task: JoinHandle<()>,
     base: String,
 }
 
 impl Site {
-    async fn start(change: fn(&Asked, &mut Answer)) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
-        let here: Arc<str> = base.as_str().into();
-        let task = tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                let _ = respond(socket, &here, change).await;
-            }
+    fn start(change: fn(&Asked, &mut Answer)) -> Self {
+        let service = Service::start(move |request| {
+            let token = request.header("authorization");
+            let asked = Asked {
+                verb: request.method().to_owned(),
+                path: request.path().to_owned(),
+                has_token: token.is_some(),
+                is_weak: token == Some(WEAK),
+            };
+            let mut answer = usual(&asked, &request.base());
+            change(&asked, &mut answer);
+            answer.into_http()
         });
-        Self { task, base }
+        Self { base: service.url() }
     }
 
     fn settings(&self) -> Settings {
@@ -176,56 +180,25 @@ impl Site {
 
     /// With a token that is not enough.
     fn weak(&self) -> Settings {
-        let Settings { door: Door::Address(post), .. } = self.settings() else { unreachable!() };
-        let post = with_token(&post, "Bearer weak");
-        Settings { door: Door::Address(post), has_credentials: true, ..self.settings() }
+        let post = with_token(&post(&format!("{}/mcp", self.base)), WEAK);
+        let settings = settings(Door::Address(post));
+        Settings { is_barred: true, has_credentials: true, ..settings }
     }
 }
 
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn respond(
-    mut socket: TcpStream,
-    base: &str,
-    change: fn(&Asked, &mut Answer),
-) -> std::io::Result<()> {
-    let mut head = Vec::new();
-    let mut chunk = [0; 4096];
-    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
-        match socket.read(&mut chunk).await? {
-            0 => return Ok(()),
-            length => head.extend_from_slice(&chunk[..length]),
+impl Answer {
+    fn into_http(self) -> testing::Answer {
+        let mut answer =
+            testing::Answer { status: self.status, ..testing::Answer::json(&self.body) }
+                .with_header("content-type", "application/json");
+        if let Some(challenge) = self.challenge {
+            answer = answer.with_header("www-authenticate", challenge);
+        }
+        match self.status {
+            300..400 => answer.with_header("location", "/login"),
+            _ => answer,
         }
     }
-    let text = String::from_utf8_lossy(&head).to_lowercase();
-    let start = text.find("\r\n\r\n").map_or(0, |at| at + 4);
-    let length = text.split("\r\ncontent-length: ").nth(1).and_then(|it| it.lines().next());
-    let length = length.and_then(|it| it.parse().ok()).unwrap_or(0);
-    // What is left unread when a connection is closed takes the answer with it.
-    let mut rest = vec![0; (start + length).saturating_sub(head.len())];
-    socket.read_exact(&mut rest).await?;
-    let mut words = text.split(' ');
-    let verb = words.next().unwrap_or_default().to_uppercase();
-    let path = words.next().unwrap_or_default().to_owned();
-    let has_token = text.contains("\r\nauthorization:");
-    let asked = Asked { verb, path, has_token, is_weak: text.contains("bearer weak\r\n") };
-    let mut answer = usual(&asked, base);
-    change(&asked, &mut answer);
-    let Answer { status, challenge, body } = answer;
-    let challenge = challenge.map_or_else(String::new, |it| format!("www-authenticate: {it}\r\n"));
-    let place = if (300..400).contains(&status) { "location: /login\r\n" } else { "" };
-    let body = body.to_string();
-    let length = body.len();
-    let answer = format!(
-        "HTTP/1.1 {status} x\r\n{challenge}{place}content-type: application/json\r\n\
-         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    );
-    socket.write_all(answer.as_bytes()).await?;
-    socket.shutdown().await
 }
 
 /// What is right.
@@ -259,8 +232,8 @@ fn usual(asked: &Asked, base: &str) -> Answer {
 }
 
 /// A server of ours that wants a token, and settings with one.
-pub(super) async fn guarded() -> ((Running, impl Drop), Settings) {
-    let site = Site::start(|_, _| {}).await;
+pub(super) async fn guarded() -> (Running, Settings) {
+    let site = Site::start(|_, _| {});
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let tokens = StaticTokens::new().token("open-sesame", Identity::new("alice").scope("mcp"));
@@ -270,7 +243,7 @@ pub(super) async fn guarded() -> ((Running, impl Drop), Settings) {
     let running = Running::serve(good().with(secret).http().require_auth(guard), listener);
     let door = Door::Address(with_token(&running.post, "Bearer open-sesame"));
     let settings = Settings { has_credentials: true, ..settings(door) };
-    ((running, site), settings)
+    (running, settings)
 }
 
 fn with_token(post: &Post, token: &'static str) -> Box<Post> {
@@ -281,7 +254,7 @@ fn with_token(post: &Post, token: &'static str) -> Box<Post> {
 
 #[tokio::test]
 async fn a_door_that_is_well_shut_passes() {
-    let site = Site::start(|_, _| {}).await;
+    let site = Site::start(|_, _| {});
     for settings in [site.settings(), site.weak()] {
         let findings = check(&settings, "", &[Revision::V2025_11_25]).await;
         for finding in &findings {
@@ -299,7 +272,7 @@ const ROWS_AND_LET_IN: usize = 20;
 async fn each_fault_is_found() {
     let mut missed = Vec::new();
     for row in ROWS {
-        let site = Site::start(row.change).await;
+        let site = Site::start(row.change);
         let revision = match row.id {
             "auth.offline-access" => Revision::V2026_07_28,
             _ => Revision::V2025_11_25,
@@ -316,7 +289,7 @@ async fn each_fault_is_found() {
 
 #[tokio::test]
 async fn who_is_let_in_without_a_token_is_noticed() {
-    let ((_running, _site), settings) = guarded().await;
+    let (_running, settings) = guarded().await;
     for (id, after) in LET_IN {
         let Door::Address(mut post) = settings.door.clone() else { panic!("it has an address") };
         post.fault = Some(Fault { after, event: |_| {} });
@@ -335,7 +308,7 @@ async fn a_door_that_is_shut_is_recognised() {
             at(q, "/mcp", a, |a| a.status = if a.status == 401 { 302 } else { 200 });
         },
     ] {
-        let site = Site::start(change).await;
+        let site = Site::start(change);
         let mut settings = site.settings();
         let found = survey(&mut settings).await;
         assert!(matches!(found, Survey::Barred(_)), "{found:?}");
@@ -343,12 +316,11 @@ async fn a_door_that_is_shut_is_recognised() {
     // Somebody else's business.
     let site = Site::start(|_, a| {
         (a.status, a.challenge, a.body) = (403, None, json!("not from here"));
-    })
-    .await;
+    });
     let found = survey(&mut site.settings()).await;
     assert!(matches!(found, Survey::Unreachable(ref why) if why.contains("403")), "{found:?}");
     // With the token all is open.
-    let ((running, _site), mut settings) = guarded().await;
+    let (running, mut settings) = guarded().await;
     let found = survey(&mut settings).await;
     assert!(matches!(found, Survey::Speaks { ref revisions, .. } if revisions.len() == 5));
     // The old transport, too: the token goes with the GET and with the POSTs.

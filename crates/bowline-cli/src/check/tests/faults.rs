@@ -40,7 +40,7 @@ fn with_tasks(request: &Value, reply: &mut Value, _: &mut Extra) {
         "tasks/list" if params.get("cursor").is_some() => refuse(reply, -32602),
         "tasks/list" => grant(reply, json!({"tasks": [task()]})),
         "tasks/get" | "tasks/cancel" if params["taskId"] == task()["taskId"] => {
-            grant(reply, task())
+            grant(reply, task());
         }
         "tasks/get" | "tasks/cancel" => refuse(reply, -32602),
         _ => {}

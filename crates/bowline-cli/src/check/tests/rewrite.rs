@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bowline::Server;
 use serde_json::Value;
@@ -145,7 +146,7 @@ async fn tick(to_client: Arc<tokio::sync::Mutex<DuplexStream>>) {
         br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
     let tick = [&tick[..], b"\n"].concat();
     while to_client.lock().await.write_all(&tick).await.is_ok() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -171,11 +172,19 @@ pub(super) struct Untouched<F>(F);
 
 impl<F: Fn() -> Server + Send + Sync + Copy + 'static> Untouched<F> {
     pub(super) fn door(self) -> Door {
+        self.slow_door(Duration::ZERO)
+    }
+
+    /// It takes some time to start.
+    pub(super) fn slow_door(self, start: Duration) -> Door {
         Door::Program(Program::Streams(Arc::new(move || {
             let (reader, writer, input, output) = pipes();
             let server = (self.0)();
             let stream = tokio::io::join(input, output);
-            tokio::spawn(async move { server.serve(stream).await });
+            tokio::spawn(async move {
+                tokio::time::sleep(start).await;
+                server.serve(stream).await
+            });
             (Box::new(reader), Box::new(writer))
         })))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline::proto::{http as rules, sse};
+use bowline_serve::with_causes;
 use bowline_web::{Authorize, Body, Web};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -325,12 +326,7 @@ pub(in crate::check) fn events(bytes: &[u8]) -> Vec<Option<Value>> {
 }
 
 fn lost(error: &bowline_web::WebError) -> Lost {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
+    let text = with_causes(error);
     match error.is_before_sending() {
         true => Lost::Unreachable(text),
         false => Lost::Closed(text),
