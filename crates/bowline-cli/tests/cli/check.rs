@@ -151,8 +151,8 @@ fn wait_until(is_so: impl Fn() -> bool) {
     panic!("it never comes to that");
 }
 
-/// A program that neither answers nor ends with its input, like its child; and what both are called.
-/// Nobody else sleeps for so many seconds.
+/// A program that neither answers nor ends with its input, like its child, and what both are
+/// called: nobody else sleeps for so many seconds.
 #[cfg(target_os = "linux")]
 fn hanging(digit: u8) -> (String, String) {
     let sleep = format!("sleep {digit}{}", std::process::id());
