@@ -243,9 +243,8 @@ impl Link {
                 stream.exchange(&sending, &mut self.seen).await
             }
         };
-        if let Ok(heard) = &heard
-            && changes.iter().all(|(name, _)| *name != "authorization")
-        {
+        // With other headers it may be refused for other reasons.
+        if let (Ok(heard), []) = (&heard, changes) {
             self.seen.refusal(heard);
         }
         self.evidence.push(shown.heard(&heard));
