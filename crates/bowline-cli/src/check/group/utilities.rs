@@ -12,7 +12,7 @@ use crate::check::calls::Called;
 use crate::check::probe::{Outcome, PASS, Probe, all_good, broken, skip};
 use crate::check::seen::LEVELS;
 use crate::check::table::Check;
-use crate::check::wire::{Until, request};
+use crate::check::wire::{Heard, Link, Lost, Until, request};
 
 const LOGGING: &str = "server/utilities/logging";
 const CANCEL: [&str; 2] = ["basic/utilities/cancellation", "basic/patterns/cancellation"];
@@ -111,22 +111,32 @@ async fn cancel_running(probe: &mut Probe) -> Outcome {
     link.tell(&call, &[]).await?;
     sleep(SOON).await;
     link.tell(&cancel.to_string(), &[]).await?;
+    // Its answer shows that the cancellation has been read.
+    let read = ask(probe, &mut link, "read").await?;
     // By then it would have been done, even if it takes somewhat longer this time.
     sleep(called.took * 3 / 2).await;
-    let plain = request(probe.revision, &json!("after"), plain(probe), json!({})).to_string();
-    let heard = link.exchange(&plain, Until::Answer(&json!("after")), &[]).await;
+    let after = ask(probe, &mut link, "after").await;
     probe.finish(link).await;
-    let heard = heard?;
-    let answered = heard.responses().find(|answer| answer.get("id") == Some(&id));
-    match answered {
+    let after = after?;
+    let name = &called.name;
+    let is_it = |answer: &&Value| answer.get("id") == Some(&id);
+    let early = read.responses().find(is_it);
+    match early.or_else(|| after.responses().find(is_it)) {
         None => PASS,
-        Some(answer) if answer.get("result").is_some() => {
-            broken(format!("{} was cancelled, and answered with a result", called.name))
+        Some(answer) if answer.get("result").is_none() => {
+            broken(format!("{name} was cancelled, and answered with {}", answer["error"]))
         }
-        Some(answer) => {
-            broken(format!("{} was cancelled, and answered with {}", called.name, answer["error"]))
+        Some(_) if early.is_some() => {
+            skip(format!("{name} was done before its cancellation was read"))
         }
+        Some(_) => broken(format!("{name} was cancelled, and answered with a result")),
     }
+}
+
+/// What comes up to the answer to a plain request.
+async fn ask(probe: &Probe, link: &mut Link, id: &str) -> Result<Heard, Lost> {
+    let frame = request(probe.revision, &json!(id), plain(probe), json!({})).to_string();
+    link.exchange(&frame, Until::Answer(&json!(id)), &[]).await
 }
 
 async fn unanswered(probe: &mut Probe, params: &Value, what: &str) -> Outcome {
