@@ -10,7 +10,6 @@ pub mod arguments;
 pub mod config;
 pub mod destination;
 pub mod encoding;
-pub mod error;
 pub mod escape;
 pub mod logger;
 pub mod message;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bowline_serve::with_causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +12,6 @@ use crate::allow::Allow;
 use crate::arguments::{MessageOptions, Place};
 use crate::config::{Config, ConfigError};
 use crate::destination::{Destination, FrameError, Transport};
-use crate::error::whole;
 use crate::message::Format;
 use crate::packet::Packets;
 use crate::plan::{self, Look, PlanError};
@@ -241,7 +241,7 @@ impl Logger {
             tag: parcel.look.fields.tag.clone(),
             messages: parcel.packets.packets.len(),
             bytes: parcel.packets.packets.iter().map(Vec::len).sum(),
-            outcome: sent.map_or_else(|error| whole(error), |()| "sent".to_owned()),
+            outcome: sent.map_or_else(|error| with_causes(error), |()| "sent".to_owned()),
         };
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.push_back(record);

@@ -3,9 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use bowline_serve::ServeArgs;
+use bowline_serve::{ServeArgs, with_causes};
 use clap::{Parser, Subcommand};
-use mcp_logger::error::whole;
 use mcp_logger::send::{self, CommandError, SendArgs};
 use mcp_logger::{Callers, ConfigError, Logger, Settings};
 
@@ -74,6 +73,6 @@ fn person(settings: &Settings) -> Result<Logger, ConfigError> {
 
 #[expect(clippy::print_stderr, reason = "a program tells people what is wrong")]
 fn fail(code: u8, error: &dyn Error) -> ExitCode {
-    eprintln!("mcp-logger: {}", whole(error));
+    eprintln!("mcp-logger: {}", with_causes(error));
     ExitCode::from(code)
 }

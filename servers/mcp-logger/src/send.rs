@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
+use bowline_serve::with_causes;
+
 use self::data::DataArgs;
 use crate::arguments::{MessageOptions, Place};
 use crate::destination::{Destination, Framing, Transport};
 use crate::encoding::{Bom, OnUnmappable};
-use crate::error::whole;
 use crate::logger::{Logger, Parcel, SendError};
 use crate::message::Format;
 use crate::packet::Oversize;
@@ -152,7 +153,7 @@ impl From<PlanError> for CommandError {
     fn from(error: PlanError) -> Self {
         match error {
             PlanError::Packet(_) => Self::Send(error.into()),
-            other => Self::Usage(whole(&other)),
+            other => Self::Usage(with_causes(&other)),
         }
     }
 }
@@ -188,7 +189,8 @@ pub async fn run(logger: &Logger, args: SendArgs) -> Result<(), CommandError> {
         match sending.line(text.trim_end_matches(['\n', '\r'])).await {
             Err(CommandError::Send(error @ SendError::Plan(_))) => {
                 left_out += 1;
-                let _ = writeln!(io::stderr(), "mcp-logger: line {number}: {}", whole(&error));
+                let _ =
+                    writeln!(io::stderr(), "mcp-logger: line {number}: {}", with_causes(&error));
             }
             other => other?,
         }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use bowline::model::{CallToolResult, ContentBlock};
 use bowline::{Json, ToolOutcome, ToolOutput, schema_for};
+use bowline_serve::with_causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::destination::Transport;
-use crate::error::whole;
 use crate::logger::{Delivery, Receipt, SendError};
 use crate::schema::plain;
 
@@ -70,9 +70,9 @@ impl From<SendError> for Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sent {
-            None => write!(f, "{}: {}", self.what, whole(&self.cause)),
+            None => write!(f, "{}: {}", self.what, with_causes(&self.cause)),
             Some((sent, of)) => {
-                let (what, cause) = (self.what, whole(&self.cause));
+                let (what, cause) = (self.what, with_causes(&self.cause));
                 write!(f, "{what}: {cause} (sent {sent} of {of} messages before)")
             }
         }
