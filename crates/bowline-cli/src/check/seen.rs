@@ -47,8 +47,7 @@ pub(super) struct Seen {
     /// Refusals for want of a scope that do not say so; `None` if there were no such refusals.
     pub(super) scopes: Option<Examples>,
     pub(super) stderr_lines: usize,
-    /// How many messages were looked at, and what the last answer looked like.
-    pub(super) messages: usize,
+    /// What the last answer looked like.
     last_answer: Option<String>,
 }
 
@@ -110,7 +109,6 @@ impl Seen {
             self.scopes.get_or_insert_default().merge(scopes);
         }
         self.stderr_lines += other.stderr_lines;
-        self.messages += other.messages;
         self.last_answer = other.last_answer.or_else(|| self.last_answer.take());
     }
 
@@ -222,7 +220,6 @@ impl Seen {
     }
 
     fn message(&mut self, message: &Value) {
-        self.messages += 1;
         let shown = shorten(&message.to_string(), 200);
         if let Some(problem) = envelope_problem(message) {
             self.envelopes.add(&format!("{problem}: {shown}"));
