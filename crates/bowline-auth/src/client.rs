@@ -47,6 +47,7 @@ pub use login::{
 pub use metadata::{MetadataError, ResourceMetadata, ServerMetadata};
 pub use oauth::OAuth;
 pub use registration::Client;
+pub use scope::is_scope;
 pub use secret::Secret;
 pub use settings::{Limits, OAuthBuilder};
 pub use store::{FileStore, MemoryStore, Store, StoreError, StoreLock, Stored};

@@ -37,7 +37,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 pub(crate) use self::address::Address;
-pub(crate) use self::discovery::{CHALLENGE, Discovery, Problem, RESOURCE, SERVER};
+pub(crate) use self::discovery::{CHALLENGE, Discovery, Problem, RESOURCE, SERVER, wants_token};
 use self::era::Want;
 pub(crate) use self::http::Events;
 use self::process::Recipe;

@@ -72,7 +72,7 @@ fn guests(callers: Callers) -> Result<Vec<(&'static str, Server)>, Failure> {
 /// The one server whose settings may mean nothing.
 fn logger(settings: &mcp_logger::Settings, callers: Callers) -> Result<Server, Failure> {
     let server = settings.config().and_then(|config| mcp_logger::server(config, callers));
-    server.map_err(|error| (bowline_serve::with_causes(&error), ExitCode::from(2)))
+    server.map_err(|error| (bowline::with_causes(&error), ExitCode::from(2)))
 }
 
 /// Who may reach a server: whoever started it, or whoever finds it on the network.

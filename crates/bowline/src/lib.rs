@@ -37,6 +37,7 @@
 //! | `client-auth` | clients that log in |
 //! | `client-log` | `tracing` events of a server as log messages to its client |
 
+mod causes;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
@@ -65,6 +66,7 @@ pub use bowline_proto::json::Json;
 pub use bowline_proto::model;
 pub use bowline_proto::revision::{Era, Revision, Revisions};
 
+pub use self::causes::with_causes;
 #[cfg(feature = "client")]
 pub use self::client::Client;
 #[cfg(feature = "client-log")]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Method, Request, header};
 use serde_json::Value;
 
-use crate::with_causes;
+use bowline::with_causes;
 
 /// How much of a service's complaint is passed on, in characters.
 const MAX_COMPLAINT: usize = 300;

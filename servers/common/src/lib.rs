@@ -25,7 +25,6 @@
 
 mod answer;
 mod arguments;
-mod causes;
 pub mod fetch;
 mod guide;
 mod log;
@@ -35,7 +34,6 @@ pub mod testing;
 
 pub use self::answer::answer;
 pub use self::arguments::{LogLevel, ServeArgs, long_version};
-pub use self::causes::with_causes;
 pub use self::guide::{Guide, snippets, tool_names};
 pub use self::log::start_log;
 pub use self::run::{complain, run, serve_on, tell};

@@ -4,10 +4,10 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use bowline::{Server, stop_signal};
+use bowline::{Server, stop_signal, with_causes};
 use tokio::net::TcpListener;
 
-use crate::{Guide, ServeArgs, start_log, with_causes};
+use crate::{Guide, ServeArgs, start_log};
 
 /// Wrong use, as in most programs and in `clap`.
 const USAGE: u8 = 2;

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn what_means_nothing_is_refused() {
         fn check(text: &str, part: &str) {
-            let error = bowline_serve::with_causes(&Config::parse(text).unwrap_err());
+            let error = bowline::with_causes(&Config::parse(text).unwrap_err());
             assert!(error.contains(part), "{error}");
         }
         check("alow = []", "alow");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_serve::with_causes;
+use bowline::with_causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use bowline_serve::{ServeArgs, with_causes};
+use bowline::with_causes;
+use bowline_serve::ServeArgs;
 use clap::{Parser, Subcommand};
 use mcp_logger::send::{self, CommandError, SendArgs};
 use mcp_logger::{Callers, ConfigError, Logger, Settings};

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
-use bowline_serve::with_causes;
+use bowline::with_causes;
 
 use self::data::DataArgs;
 use crate::arguments::{MessageOptions, Place};

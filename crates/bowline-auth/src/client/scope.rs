@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 /// step up would be a new question to a person.
 const MAX_SCOPES: usize = 100;
 
+/// Whether it is one scope, as RFC 6749 has it in appendix A.4.
+pub fn is_scope(word: &str) -> bool {
+    let is_allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+    !word.is_empty() && word.bytes().all(is_allowed)
+}
+
 /// A set of scopes, in the order in which they were named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -28,10 +34,7 @@ impl Scopes {
     }
 
     pub(super) fn add(&mut self, word: &str) {
-        // RFC 6749, appendix A.4.
-        let is_scope = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
-        let is_word = !word.is_empty() && word.bytes().all(is_scope);
-        if is_word && !self.has(word) && self.0.len() < MAX_SCOPES {
+        if is_scope(word) && !self.has(word) && self.0.len() < MAX_SCOPES {
             self.0.push(word.to_owned());
         }
     }

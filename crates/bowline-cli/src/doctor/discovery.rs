@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bowline::client::auth::{Challenge, MetadataError, ResourceMetadata, ServerMetadata};
-use bowline_serve::with_causes;
+use bowline::with_causes;
 use bowline_web::Web;
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
@@ -214,19 +214,22 @@ impl Site<'_> {
 }
 
 /// What a refusal says of where to log in, and the address of the metadata, if it does.
+/// Whether a challenge is for a token of ours.
+pub(crate) fn wants_token(challenge: &Challenge) -> bool {
+    let scheme = &challenge.scheme;
+    scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("dpop")
+}
+
 fn challenge(headers: &HeaderMap) -> (Stage, Option<String>) {
     let began = Instant::now();
     let all = Challenge::all(headers);
-    let is_ours = |it: &&Challenge| {
-        it.scheme.eq_ignore_ascii_case("bearer") || it.scheme.eq_ignore_ascii_case("dpop")
-    };
     let mut problems: Vec<Problem> = headers
         .get_all(header::WWW_AUTHENTICATE)
         .iter()
         .filter(|value| !value.to_str().is_ok_and(is_grammatical))
         .map(|value| Problem::Malformed(quoted(value.as_bytes())))
         .collect();
-    let (seen, pointer) = match all.iter().find(is_ours) {
+    let (seen, pointer) = match all.iter().find(|it| wants_token(it)) {
         None => {
             let schemes: Vec<String> = all.iter().map(|it| plain(&it.scheme)).collect();
             let schemes = schemes.join(", ");

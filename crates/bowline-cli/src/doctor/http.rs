@@ -9,7 +9,7 @@ use bowline::Json;
 use bowline::proto::http::{Media, Outline, SessionId, write_legacy};
 use bowline::proto::revision::Revision;
 use bowline::proto::wire::Message;
-use bowline_serve::with_causes;
+use bowline::with_causes;
 use bowline_web::{Authorize, Body, Web, WebError};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, Uri, header};

@@ -11,7 +11,7 @@ use bowline_proto::model::{
 use bowline_proto::session::Preference;
 use tokio::sync::{oneshot, watch};
 
-use super::error::{OpenError, causes};
+use super::error::OpenError;
 use super::handlers::{FormAnswer, Handlers, UrlAnswer, handler};
 use super::limits::{ClientLimits, Timeouts};
 use super::notification::{Fault, Notification};
@@ -24,6 +24,7 @@ use super::verdicts::Verdicts;
 use super::wire::WireMessage;
 use super::{Client, Handle};
 use crate::server::serve_core;
+use crate::with_causes;
 
 /// A client before it is connected: who it is, what it answers, how long it waits.
 ///
@@ -220,7 +221,7 @@ impl ClientBuilder {
             Place::Command(command) => Source::Command(command),
             Place::Stream(once) => Source::Once(Some(once)),
             Place::Server(server) => {
-                let core = server.build().map_err(|error| OpenError::Serve(causes(&error)))?;
+                let core = server.build().map_err(|error| OpenError::Serve(with_causes(&error)))?;
                 let (ours, theirs) = tokio::io::duplex(64 << 10);
                 let (reader, writer) = tokio::io::split(ours);
                 let server = tokio::spawn(async move {

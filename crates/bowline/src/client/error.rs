@@ -234,18 +234,3 @@ pub enum OpenError {
 fn told(exit: &Option<Arc<Exit>>) -> String {
     exit.as_ref().map(|exit| format!(": {exit}")).unwrap_or_default()
 }
-
-/// An error with all its causes, in one line.
-pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.contains(&told) {
-            text.push_str(": ");
-            text.push_str(&told);
-        }
-        cause = error.source();
-    }
-    text
-}

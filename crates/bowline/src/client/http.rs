@@ -22,12 +22,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use self::session::Session;
-use super::error::{CloseReason, OpenError, causes};
+use super::error::{CloseReason, OpenError};
 use super::handshake::{Search, Stop};
 use super::shared::{Link, Shared};
 use super::state::Phase;
 use super::supervise::{asked_to_close, finish};
 use super::wire::HttpWire;
+use crate::with_causes;
 
 /// A URL, and how to talk to it.
 ///
@@ -144,7 +145,7 @@ impl HttpLink {
         }
         // Every call keeps its own time.
         let web = web.header_timeout(None).build();
-        let web = web.map_err(|error| wrong(causes(&error)))?;
+        let web = web.map_err(|error| wrong(with_causes(&error)))?;
         Ok(Arc::new(Self {
             web,
             url: uri,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use bowline::model::{CallToolResult, ContentBlock};
+use bowline::with_causes;
 use bowline::{Json, ToolOutcome, ToolOutput, schema_for};
-use bowline_serve::with_causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -2,14 +2,16 @@
 //! brings a token that is not good for everything.
 
 use bowline::Revision;
-use bowline::client::auth::Challenge;
+use bowline::client::auth::{Challenge, is_scope};
 use http::{HeaderMap, StatusCode};
 
 use super::auth::{Gate, knock_as_we_are, shut};
+use super::watch::none;
 use crate::check::evidence::shorten;
 use crate::check::probe::{Outcome, PASS, Probe, Trouble, all_good, broken, skip};
 use crate::check::table::Check;
 use crate::check::wire::Heard;
+use crate::doctor::wants_token;
 
 /// A check of scopes: since challenges name them.
 const fn of(check: Check) -> Check {
@@ -46,10 +48,7 @@ pub(super) const INSUFFICIENT: Check = of(Check::should(
 
 /// The challenge for a token of ours.
 fn bearer(headers: &HeaderMap) -> Option<Challenge> {
-    let is_ours = |it: &Challenge| {
-        it.scheme.eq_ignore_ascii_case("bearer") || it.scheme.eq_ignore_ascii_case("dpop")
-    };
-    Challenge::all(headers).into_iter().find(is_ours)
+    Challenge::all(headers).into_iter().find(wants_token)
 }
 
 /// What a server tells of scopes to who brings no token.
@@ -78,12 +77,6 @@ async fn told(probe: &mut Probe) -> Result<Told, Trouble> {
         true => skip("the server names no scopes"),
         false => Ok(Told { asked, listed }),
     }
-}
-
-/// Whether it is one scope (RFC 6749, appendix A.4).
-fn is_scope(word: &str) -> bool {
-    let is_allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
-    !word.is_empty() && word.bytes().all(is_allowed)
 }
 
 async fn syntax(probe: &mut Probe) -> Outcome {
@@ -132,12 +125,7 @@ async fn insufficient(probe: &mut Probe) -> Outcome {
     }
     match &probe.seen.scopes {
         None => skip("no request was refused for want of a scope"),
-        Some(problems) if problems.count == 0 => PASS,
-        Some(problems) => broken(format!(
-            "{} refusals do not say it: {}",
-            problems.count,
-            problems.first.join(" ; ")
-        )),
+        Some(problems) => none(problems, "refusals do not say it"),
     }
 }
 

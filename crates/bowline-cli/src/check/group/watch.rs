@@ -105,7 +105,8 @@ pub(super) const CHECKS: &[Check] = &[
     .fix("Send no Mcp-Session-Id in answer to a modern request."),
 ];
 
-fn none(examples: &Examples, what: &str) -> Outcome {
+/// Good if nothing of the kind was seen.
+pub(super) fn none(examples: &Examples, what: &str) -> Outcome {
     if examples.count == 0 {
         return PASS;
     }

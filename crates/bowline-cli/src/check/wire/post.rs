@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline::proto::{http as rules, sse};
-use bowline_serve::with_causes;
+use bowline::with_causes;
 use bowline_web::{Authorize, Body, Web};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};

@@ -8,11 +8,11 @@ use bowline_proto::wire::Id;
 use bowline_web::Body;
 
 use super::HttpLink;
-use crate::client::error::causes;
 use crate::client::incoming::Route;
 use crate::client::notification::Fault;
 use crate::client::shared::{Shared, lock};
 use crate::client::trouble::Trouble;
+use crate::with_causes;
 
 /// A stream of events, across the breaks in it.
 pub(super) struct Events {
@@ -68,7 +68,7 @@ impl Events {
             let chunk = match chunk {
                 Some(Ok(chunk)) => chunk,
                 Some(Err(error)) => {
-                    tracing::debug!(error = %causes(&error), "a stream broke");
+                    tracing::debug!(error = %with_causes(&error), "a stream broke");
                     return Ok(Stopped::Ended);
                 }
                 None => return Ok(Stopped::Ended),

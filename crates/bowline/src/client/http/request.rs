@@ -10,11 +10,12 @@ use fluent_uri::{Uri as Reference, UriRef};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 
 use super::HttpLink;
-use crate::client::error::{CallError, causes};
+use crate::client::error::CallError;
 use crate::client::exchange::Sending;
 use crate::client::shared::{Shared, lock};
 use crate::client::trouble::Trouble;
 use crate::client::wire::HttpWire;
+use crate::with_causes;
 
 /// How often one request is sent on, or sent again because of authorization.
 const MOST_TRIES: u32 = 8;
@@ -125,7 +126,7 @@ impl HttpLink {
         };
         let refused = |error: bowline_web::AuthorizeError, status: u16| Trouble::Unauthorized {
             status,
-            problem: causes(&*error),
+            problem: with_causes(&*error),
         };
         let (mut parts, body) = request.into_parts();
         let proof = authorize.headers(&parts).await.map_err(|error| refused(error, 401))?;
@@ -260,7 +261,7 @@ pub(super) async fn read(mut body: Body, limit: usize) -> Option<Vec<u8>> {
 }
 
 pub(super) fn unreachable(error: &WebError) -> Trouble {
-    Trouble::Unreachable(causes(error))
+    Trouble::Unreachable(with_causes(error))
 }
 
 #[cfg(test)]

@@ -2,7 +2,15 @@
 
 use std::error::Error;
 
-/// An error and its causes. What an error says of its cause itself is not said twice.
+/// An error and its causes, in one line. What an error says of its cause itself is not said twice.
+///
+/// ```
+/// use bowline::{BuildError, ServeError, with_causes};
+///
+/// let cause = BuildError::Duplicate { kind: "tool", name: "greet".to_owned() };
+/// let said = with_causes(&ServeError::Build(cause));
+/// assert_eq!(said, "the server cannot be built: two tools are called \"greet\"");
+/// ```
 #[must_use]
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
