@@ -30,7 +30,7 @@ const OPENING: &str = "\
 Written by `cargo xtask bench`; `cargo xtask bench PART` measures one section anew, `--quick` takes
 less than five minutes and writes to `target/bench` instead.
 
-How it measures: programs are built in release mode (fat LTO, one codegen unit, the system's
+How it measures: programs are built as they are released (fat LTO, one codegen unit, the system's
 allocator, no `target-cpu`) and run with default settings; `crates/bowline/examples/probe.rs` is the
 server, `bench/src/drive.rs` the client. Everything runs on one machine, over pipes and loopback. The
 load generator is one thread that does not block: over stdio it keeps a window of calls in flight,

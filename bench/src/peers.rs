@@ -38,11 +38,21 @@ impl Peers {
     /// Builds them, unless they are. What cannot be had is left out, and said.
     pub(crate) fn find(is_built: bool) -> Result<Self, String> {
         let target = format!("{BUILD}/rmcp");
-        let rmcp = ["--manifest-path", "bench/rmcp/Cargo.toml", "--target-dir", &target];
+        let rmcp =
+            ["--release", "--manifest-path", "bench/rmcp/Cargo.toml", "--target-dir", &target];
         let rmcp = match is_built {
             true => Ok(()),
             false => {
-                cargo(&["-p", "bowline", "--example", "probe", "--features", "http"])?;
+                cargo(&[
+                    "--profile",
+                    "dist",
+                    "-p",
+                    "bowline",
+                    "--example",
+                    "probe",
+                    "--features",
+                    "http",
+                ])?;
                 cargo(&rmcp)
             }
         };
@@ -55,7 +65,7 @@ impl Peers {
         };
         let bench = std::env::current_exe().map_err(|error| error.to_string())?;
         let bench = Line::new(&[&bench.to_string_lossy()]);
-        Ok(Self { probe: Line::new(&["target/release/examples/probe"]), bench, rmcp })
+        Ok(Self { probe: Line::new(&["target/dist/examples/probe"]), bench, rmcp })
     }
 
     /// Everybody, ours first.
@@ -112,7 +122,7 @@ impl Peers {
 }
 
 fn cargo(arguments: &[&str]) -> Result<(), String> {
-    let status = Command::new("cargo").args(["build", "--release"]).args(arguments).status();
+    let status = Command::new("cargo").arg("build").args(arguments).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("cargo build {}: {status}", arguments.join(" "))),

@@ -5,10 +5,10 @@
 
 use std::process::Command;
 
+use crate::cargo;
 use crate::install::{Environment, Language};
 use crate::interop::walk::{self, Walked};
 use crate::options::Options;
-use crate::process::{Ran, command, run};
 use crate::step::Outcome;
 
 const SERVER: Environment = Environment {
@@ -33,10 +33,7 @@ fn walk() -> Result<Walked, String> {
     SERVER.copy(SERVER.inputs)?;
     SERVER.copy(&["server.mjs"])?;
     let node = SERVER.install()?;
-    let Ran { ok, output } = run(command("cargo build --quiet --package bowline-auth-walk"));
-    if !ok {
-        return Err(output);
-    }
+    cargo::build("--bin auth-walk")?;
     let mut walk = Command::new("target/debug/auth-walk");
     walk.arg(node).arg("target/auth/server.mjs");
     Ok(walk::walk(walk))

@@ -11,9 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::verdict::Verdict;
+use crate::cargo;
 use crate::install::{Environment, Language};
 use crate::options::Options;
-use crate::process::{Ran, command, run};
+use crate::process::{Ran, run};
 use crate::server::Server;
 use crate::step::Outcome;
 
@@ -65,10 +66,7 @@ pub(crate) fn step(_: &Options) -> Outcome {
 
 fn judge() -> Result<Vec<(&'static str, Verdict)>, String> {
     let suite = Suite::install()?;
-    let Ran { ok, output } = run(command("cargo build --quiet --package bowline-conformance"));
-    if !ok {
-        return Err(output);
-    }
+    cargo::build("--bin conformance-server --bin conformance-client")?;
     let server = Server::start("target/debug/conformance-server", &["--port", "{port}"], PLACE)?;
     let mut judged = Vec::new();
     for set in SETS {

@@ -16,9 +16,9 @@ use std::thread;
 
 pub(crate) use self::servers::everything_version;
 use self::walk::Walked;
+use crate::cargo;
 use crate::install::{Environment, Language};
 use crate::options::Options;
-use crate::process::{Ran, command, run};
 use crate::server::Server;
 use crate::step::Outcome;
 
@@ -77,8 +77,8 @@ const PEERS: &[Peer] = &[
     },
 ];
 
-/// Builds the server.
-const SERVER: &str = "cargo build --quiet --package bowline --features http --example everything";
+/// What Cargo builds, besides the ready-made servers.
+const TARGETS: &str = "--example everything --bin walk --bin program-walk";
 
 /// Transports over HTTP, and where the server has them.
 const OVER_HTTP: &[(&str, &str)] = &[("http", "/mcp"), ("sse", "/sse")];
@@ -109,8 +109,8 @@ pub(crate) fn step(_: &Options) -> Outcome {
 /// comes after them is installed and built meanwhile.
 fn walk_all() -> Result<AllWalked, String> {
     copy(Path::new(SOURCE), Path::new(PLACE))?;
-    let server = built(SERVER, "target/debug/examples/everything")?;
-    ready::build()?;
+    cargo::build(&format!("{TARGETS}{}", ready::targets()))?;
+    let server = absolute("target/debug/examples/everything")?;
     // One environment after the other, so that no two install the same.
     let installed: Vec<Installed> =
         PEERS.iter().map(|peer| (peer, peer.environment.install())).collect();
@@ -203,12 +203,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds something; gives its path, which holds wherever a walk runs.
-fn built(line: &str, path: &str) -> Result<String, String> {
-    let Ran { ok, output } = run(command(line));
-    if !ok {
-        return Err(output);
-    }
+/// The path of something that is there, wherever a walk runs.
+fn absolute(path: &str) -> Result<String, String> {
     let path = fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))?;
     Ok(path.to_string_lossy().into_owned())
 }

@@ -1,4 +1,4 @@
-//! What one does to the repository: test it, tidy it, fuzz it. `cargo xtask` prints the menu.
+//! The commands of the repository: test it, tidy it, fuzz it. `cargo xtask` prints the menu.
 //!
 //! Standard library only, so that the one test command starts seconds after a clone.
 
@@ -9,6 +9,7 @@
 )]
 
 mod auth;
+mod cargo;
 mod conformance;
 mod fuzz;
 mod inspector;
@@ -36,7 +37,8 @@ struct Command {
     /// What may follow the name, as the menu shows it.
     takes: &'static [&'static str],
     about: &'static str,
-    steps: &'static [Step],
+    /// Lanes that run side by side; the steps of a lane run one after the other.
+    lanes: &'static [&'static [Step]],
 }
 
 const COMMANDS: &[Command] = &[
@@ -44,74 +46,74 @@ const COMMANDS: &[Command] = &[
         name: "test",
         takes: &[],
         about: "everything a change must pass; installs what it needs",
-        steps: steps::TEST,
+        lanes: steps::TEST,
     },
-    Command { name: "fmt", takes: &[], about: "is the code formatted", steps: &[steps::FMT] },
+    Command { name: "fmt", takes: &[], about: "is the code formatted", lanes: &[&[steps::FMT]] },
     Command {
         name: "clippy",
         takes: &[],
         about: "lints, warnings are errors",
-        steps: &[steps::CLIPPY],
+        lanes: &[&[steps::CLIPPY]],
     },
     Command {
         name: "unit",
         takes: &[],
         about: "tests, with all features, with none, and in the documentation",
-        steps: &[steps::UNIT, steps::BARE, steps::DOCTEST],
+        lanes: &[&[steps::UNIT, steps::BARE, steps::DOCTEST]],
     },
     Command {
         name: "doc",
         takes: &[],
         about: "does the documentation build without warnings",
-        steps: &[steps::DOC],
+        lanes: &[&[steps::DOC]],
     },
     Command {
         name: "tidy",
         takes: &[],
         about: "the rules of CONTRIBUTING.md that no other tool checks",
-        steps: &[steps::TIDY],
+        lanes: &[&[steps::TIDY]],
     },
     Command {
         name: "interop",
         takes: &[],
         about: "clients of others walk our servers, our client walks theirs; installs them",
-        steps: &[steps::INTEROP],
+        lanes: &[&[steps::INTEROP]],
     },
     Command {
         name: "auth",
         takes: &[],
         about: "our server and client with an authorization server of another maker; installs it",
-        steps: &[steps::AUTH],
+        lanes: &[&[steps::AUTH]],
     },
     Command {
         name: "conformance",
         takes: &[],
         about: "the official conformance suite, against a server of ours",
-        steps: &[steps::CONFORMANCE],
+        lanes: &[&[steps::CONFORMANCE]],
     },
     Command {
         name: "fuzz",
         takes: &[options::TARGET, options::SECONDS],
         about: "fuzz one target or all of them, 10 seconds each",
-        steps: &[steps::FUZZ],
+        lanes: &[&[steps::FUZZ]],
     },
     Command {
         name: "bench",
         takes: &[options::PART, options::QUICK],
         about: "measure, alone and beside rmcp, and write docs/performance.md; not in `test`",
-        steps: &[steps::BENCH],
+        lanes: &[&[steps::BENCH]],
     },
     Command {
         name: "inspector",
         takes: &[],
         about: "ask beside MCP Inspector, and write docs/inspector.md; installs it; not in `test`",
-        steps: &[steps::INSPECTOR],
+        lanes: &[&[steps::INSPECTOR]],
     },
     Command {
         name: "deny",
         takes: &[options::ADVISORIES],
         about: "licences and sources of dependencies; takes minutes to install, so not in `test`",
-        steps: &[steps::DENY],
+        lanes: &[&[steps::DENY]],
     },
 ];
 
@@ -126,7 +128,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-        return misused(&format!("`{name}` is no command"));
+        return misused(&format!("`{name}` is not a command"));
     };
     let options = match Options::parse(command.takes, arguments) {
         Ok(options) => options,
@@ -138,7 +140,7 @@ fn main() -> ExitCode {
     if let Err(error) = std::env::set_current_dir(root) {
         return misused(&format!("{}: {error}", root.display()));
     }
-    step::run_all(command.steps, &options)
+    step::run_all(command.lanes, &options)
 }
 
 fn misused(error: &str) -> ExitCode {

@@ -1,7 +1,9 @@
-//! Programs that a step needs, and how they come to be here.
+//! Programs that a step needs, and how to install them.
 //!
-//! A fresh machine needs nothing but Rust: what is missing is installed, and the person watching is
-//! told what and how. Where that cannot be done, the message says what to do by hand.
+//! A fresh machine needs nothing but Rust: what is missing is installed, and the output says what
+//! and how. Where that fails, the message says what to do by hand.
+
+use std::sync::Mutex;
 
 use crate::process::{Ran, command, run};
 
@@ -35,6 +37,9 @@ impl Need {
         if self.is_met() {
             return Ok(());
         }
+        // Lanes run side by side, and package managers do not.
+        static INSTALLING: Mutex<()> = Mutex::new(());
+        let _installing = INSTALLING.lock().expect("no lane panics");
         let lines = self.how.lines(is_root());
         println!("{} is missing, installing it:", self.program);
         let mut said = String::new();

@@ -1,7 +1,10 @@
-//! Runs a program and keeps everything it says, in the order it said it.
+//! Runs a program and keeps its output, standard error included, in order.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Read};
 use std::process::Command;
+use std::time::Duration;
 
 /// A program that has ended.
 pub(crate) struct Ran {
@@ -10,16 +13,23 @@ pub(crate) struct Ran {
     pub(crate) output: String,
 }
 
-/// A command from words that hold no blanks.
+/// A command from words that contain no blanks.
 pub(crate) fn command(line: &str) -> Command {
     let mut words = line.split_whitespace();
-    let mut command = Command::new(words.next().expect("a command names a program"));
-    // Handlers that panic on purpose would be symbolised, in memory that other tests measure.
-    command.args(words).env("CARGO_TERM_COLOR", "never").env("RUST_BACKTRACE", "0");
+    let mut command = program(words.next().expect("a command names a program"));
+    command.args(words);
     command
 }
 
-/// Waits for the program to end. One that cannot be started has failed.
+/// A program without arguments, in the environment that every step runs in.
+pub(crate) fn program(path: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(path);
+    // A backtrace of a handler that panics on purpose takes memory that other tests measure.
+    command.env("CARGO_TERM_COLOR", "never").env("RUST_BACKTRACE", "0");
+    command
+}
+
+/// Waits for the program to end. A program that cannot be started has failed.
 pub(crate) fn run(command: Command) -> Ran {
     let line = display(&command);
     match capture(command) {
@@ -39,6 +49,15 @@ fn capture(mut command: Command) -> io::Result<(bool, Vec<u8>)> {
     let mut said = Vec::new();
     reader.read_to_end(&mut said)?;
     Ok((child.wait()?.success(), said))
+}
+
+/// The processor time of all programs that have ended, where the system tells.
+pub(crate) fn cpu_time() -> Option<Duration> {
+    // Linux counts in hundredths of a second; the name, in parentheses, may contain blanks.
+    let status = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, fields) = status.rsplit_once(") ")?;
+    let ticks = fields.split(' ').skip(13).take(2).map(|field| field.parse::<u64>().ok());
+    Some(Duration::from_millis(ticks.sum::<Option<u64>>()? * 10))
 }
 
 fn display(command: &Command) -> String {

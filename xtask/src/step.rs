@@ -1,15 +1,16 @@
 //! Steps, and the report on them.
 //!
-//! Every step runs, whatever became of the ones before it. A step that passes is one line; one that
-//! fails shows everything its programs said. The last line is the sum.
+//! Every step runs, whatever became of the ones before it. A step that passes is one line; a step
+//! that fails shows everything its programs printed. The last line is the sum.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::need::Need;
 use crate::options::Options;
-use crate::process::Ran;
+use crate::process::{self, Ran};
 use crate::room;
 
 /// One thing that can pass or fail.
@@ -54,20 +55,41 @@ impl From<Ran> for Outcome {
     }
 }
 
-/// Runs the steps and reports on them.
-pub(crate) fn run_all(steps: &[Step], options: &Options) -> ExitCode {
-    let (mut passed, mut failed) = (0, 0);
-    let mut failures = Vec::new();
-    for step in steps {
-        let outcome = step.run_and_report(options);
-        passed += outcome.passed;
-        failed += outcome.failed;
-        if outcome.failed > 0 {
-            failures.push(step.name);
+/// A step that has run.
+struct Done {
+    name: &'static str,
+    outcome: Outcome,
+    took: Duration,
+}
+
+/// Runs the lanes side by side, the steps of a lane one after the other, and reports on them.
+#[expect(clippy::disallowed_methods, reason = "reports how long the run took")]
+pub(crate) fn run_all(lanes: &'static [&'static [Step]], options: &Options) -> ExitCode {
+    let start = Instant::now();
+    let done = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for lane in lanes {
+            scope.spawn(|| {
+                for step in *lane {
+                    let ran = step.run(options);
+                    // The lock also keeps the reports of two lanes apart.
+                    let mut done = done.lock().expect("no lane panics");
+                    ran.report();
+                    done.push(ran);
+                }
+            });
         }
-    }
+    });
+    let done = done.into_inner().expect("no lane panics");
     println!();
-    if !failures.is_empty() {
+    if done.len() > 1 {
+        println!("{}\n", where_time_went(&done, start.elapsed()));
+    }
+    let sum = |count: fn(&Outcome) -> u64| done.iter().map(|it| count(&it.outcome)).sum::<u64>();
+    let (passed, failed) = (sum(|outcome| outcome.passed), sum(|outcome| outcome.failed));
+    if failed > 0 {
+        let failures: Vec<_> =
+            done.iter().filter(|it| it.outcome.failed > 0).map(|it| it.name).collect();
         println!("failed: {}", failures.join(", "));
         if let Some(hint) = room::hint() {
             println!("{hint}");
@@ -78,25 +100,54 @@ pub(crate) fn run_all(steps: &[Step], options: &Options) -> ExitCode {
 }
 
 impl Step {
-    #[expect(clippy::disallowed_methods, reason = "tells a person how long a step took")]
-    fn run_and_report(&self, options: &Options) -> Outcome {
+    #[expect(clippy::disallowed_methods, reason = "reports how long a step took")]
+    fn run(&self, options: &Options) -> Done {
         let start = Instant::now();
-        let met = self.needs.iter().try_for_each(|need| need.meet());
-        print!("{:11} ", self.name);
-        // The name shows while the step runs. That it may not show must not stop the step.
-        io::stdout().flush().ok();
-        let outcome = match met {
+        let outcome = match self.needs.iter().try_for_each(|need| need.meet()) {
             Ok(()) => (self.run)(options),
             Err(why) => Outcome::one(false, why),
         };
+        Done { name: self.name, outcome, took: start.elapsed() }
+    }
+}
+
+impl Done {
+    fn report(&self) {
+        let Self { name, outcome, took } = self;
         let verdict = if outcome.failed == 0 { "ok" } else { "FAILED" };
-        let seconds = start.elapsed().as_secs_f64();
-        let line = format!("{verdict:6} {seconds:7.1} s   {}", outcome.note);
+        let line = format!("{name:11} {verdict:6} {:7.1} s   {}", took.as_secs_f64(), outcome.note);
         println!("{}", line.trim_end());
         print!("{}", outcome.table);
         if outcome.failed > 0 {
             println!("\n{}\n", outcome.output.trim_end());
         }
-        outcome
+    }
+}
+
+/// One line: the whole, then the steps that took longest.
+fn where_time_went(done: &[Done], whole: Duration) -> String {
+    let mut slowest: Vec<_> = done.iter().map(|it| (it.took, it.name)).collect();
+    slowest.sort_by(|one, two| two.cmp(one));
+    let minutes = |time: Duration| format!("{:.1} min", time.as_secs_f64() / 60.0);
+    let steps: Vec<_> =
+        slowest.iter().map(|(took, name)| format!("{name} {}", minutes(*took))).collect();
+    let cpu = process::cpu_time().map(|time| format!(" ({} of CPU)", minutes(time)));
+    format!("time: {}{}; {}", minutes(whole), cpu.unwrap_or_default(), steps.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_step_is_named_first() {
+        let done = |name, seconds| Done {
+            name,
+            outcome: Outcome::default(),
+            took: Duration::from_secs(seconds),
+        };
+        let line = where_time_went(&[done("fmt", 3), done("unit", 90)], Duration::from_secs(120));
+        assert!(line.starts_with("time: 2.0 min"), "{line}");
+        assert!(line.ends_with("; unit 1.5 min, fmt 0.1 min"), "{line}");
     }
 }

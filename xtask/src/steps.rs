@@ -1,16 +1,16 @@
 //! The steps there are. A new one is a constant here and a place in [`TEST`].
 
-use std::process::Command;
-
+use crate::cargo::{self, Tested};
 use crate::need::{How, need};
 use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
 use crate::{auth, conformance, fuzz, inspector, interop, rsyslog, tidy};
 
-/// What a change must pass, quickest answers first.
-pub(crate) const TEST: &[Step] =
-    &[FMT, TIDY, CLIPPY, UNIT, BARE, DOCTEST, DOC, CONFORMANCE, INTEROP, AUTH, FUZZ];
+/// What a change must pass. The first lane runs programs that mostly wait, the second mostly
+/// compiles; Cargo's own lock keeps their builds apart.
+pub(crate) const TEST: &[&[Step]] =
+    &[&[FMT, TIDY, UNIT, CONFORMANCE, INTEROP, AUTH], &[CLIPPY, DOCTEST, DOC, BARE, FUZZ]];
 
 pub(crate) const FMT: Step =
     Step { name: "fmt", needs: &[need("cargo-fmt", How::Component("rustfmt"))], run: fmt };
@@ -18,30 +18,17 @@ pub(crate) const FMT: Step =
 pub(crate) const CLIPPY: Step =
     Step { name: "clippy", needs: &[need("cargo-clippy", How::Component("clippy"))], run: clippy };
 
-/// Tests with everything that can be turned on turned on.
-pub(crate) const UNIT: Step = Step {
-    name: "unit",
-    needs: &[],
-    run: |_| {
-        // Some are the servers that tests start. `cargo test --examples` would build their tests.
-        let examples = cargo("build --workspace --all-features --quiet --examples");
-        if !examples.ok {
-            return examples.into();
-        }
-        let mut cargo = cargo_command("test --workspace --all-features --no-fail-fast --tests");
-        rsyslog::tell(&mut cargo);
-        tests(cargo)
-    },
-};
+/// Tests with all features.
+pub(crate) const UNIT: Step = Step { name: "unit", needs: &[], run: unit };
 
-/// The protocol crate with everything that can be turned off turned off.
+/// The protocol crate without its default features.
 pub(crate) const BARE: Step = Step {
     name: "bare",
     needs: &[],
     run: |_| {
-        tests(cargo_command(
-            "test --package bowline-proto --no-default-features --no-fail-fast --tests",
-        ))
+        let line =
+            "cargo test --package bowline-proto --no-default-features --no-fail-fast --tests";
+        tests(run(command(line)))
     },
 };
 
@@ -49,14 +36,14 @@ pub(crate) const BARE: Step = Step {
 pub(crate) const DOCTEST: Step = Step {
     name: "doctest",
     needs: &[],
-    run: |_| tests(cargo_command("test --workspace --all-features --no-fail-fast --doc")),
+    run: |_| tests(run(cargo::cargo("test", "--no-fail-fast --doc"))),
 };
 
 pub(crate) const DOC: Step = Step {
     name: "doc",
     needs: &[],
     run: |_| {
-        let mut cargo = command("cargo doc --workspace --all-features --no-deps");
+        let mut cargo = cargo::cargo("doc", "--no-deps");
         cargo.env("RUSTDOCFLAGS", "-D warnings");
         run(cargo).into()
     },
@@ -113,33 +100,40 @@ pub(crate) const INSPECTOR: Step = Step {
 pub(crate) const DENY: Step =
     Step { name: "deny", needs: &[need("cargo-deny", How::Crate("cargo-deny"))], run: deny };
 
-fn cargo(arguments: &str) -> Ran {
-    run(cargo_command(arguments))
-}
-
-fn cargo_command(arguments: &str) -> Command {
-    command(&format!("cargo {arguments}"))
-}
-
 fn fmt(_: &Options) -> Outcome {
-    let here = cargo("fmt --all --check -- --color never");
-    let fuzz = cargo("fmt --manifest-path fuzz/Cargo.toml --check -- --color never");
-    let rmcp =
-        cargo("fmt --manifest-path interop/servers/rmcp/Cargo.toml --check -- --color never");
-    let bench = cargo("fmt --manifest-path bench/rmcp/Cargo.toml --check -- --color never");
-    let is_ok = here.ok && fuzz.ok && rmcp.ok && bench.ok;
-    Outcome::one(is_ok, here.output + &fuzz.output + &rmcp.output + &bench.output)
+    let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "interop/servers/rmcp/Cargo.toml"];
+    let ran: Vec<Ran> = manifests
+        .iter()
+        .chain(&["bench/rmcp/Cargo.toml"])
+        .map(|path| run(command(&format!("cargo fmt --all --manifest-path {path} --check"))))
+        .collect();
+    let is_ok = ran.iter().all(|ran| ran.ok);
+    Outcome::one(is_ok, ran.into_iter().map(|ran| ran.output).collect())
 }
 
-/// With everything turned on, and as most people build the SDK: what nobody uses then is dead code.
+/// With all features, and as most people build the SDK, which finds code that is dead then.
 fn clippy(_: &Options) -> Outcome {
-    let all = cargo("clippy --workspace --all-targets --all-features --quiet -- -D warnings");
-    let bare = cargo("clippy --package bowline --quiet -- -D warnings");
+    let all = run(cargo::cargo("clippy", "--all-targets --quiet -- -D warnings"));
+    let bare = run(command("cargo clippy --package bowline --quiet -- -D warnings"));
     Outcome::one(all.ok && bare.ok, all.output + &bare.output)
 }
 
+fn unit(_: &Options) -> Outcome {
+    // Some examples and programs are servers that tests start.
+    if let Err(why) = cargo::build("--bins --examples") {
+        return Outcome::one(false, why);
+    }
+    match cargo::test(WORKERS, rsyslog::tell) {
+        Ok(tested) => all_tests(&tested),
+        Err(why) => Outcome::one(false, why),
+    }
+}
+
+/// How many test programs run at once. Each has a thread for every core, and most threads wait.
+const WORKERS: usize = 3;
+
 fn bench(options: &Options) -> Outcome {
-    let mut cargo = cargo_command("run --release --package bowline-bench --");
+    let mut cargo = command("cargo run --profile dist --package bowline-bench --");
     cargo.args(&options.target);
     if options.quick {
         cargo.arg("--quick");
@@ -152,15 +146,37 @@ fn bench(options: &Options) -> Outcome {
 }
 
 fn deny(options: &Options) -> Outcome {
-    let mut cargo = cargo_command("deny --workspace --all-features check bans licenses sources");
+    let mut cargo = cargo::cargo("deny", "check bans licenses sources");
     if options.advisories {
         cargo.arg("advisories");
     }
     run(cargo).into()
 }
 
-fn tests(cargo: Command) -> Outcome {
-    let Ran { ok, output } = run(cargo);
+/// The outcome of test programs that ran side by side, with the slowest of them.
+fn all_tests(tested: &[Tested]) -> Outcome {
+    let mut whole = Outcome::default();
+    let mut times: Vec<_> = tested.iter().map(|it| (it.took, it.name.as_str())).collect();
+    for Tested { ran, .. } in tested {
+        let one = tests(Ran { ok: ran.ok, output: ran.output.clone() });
+        whole.passed += one.passed;
+        whole.failed += one.failed;
+        if one.failed > 0 {
+            whole.output += &one.output;
+        }
+    }
+    times.sort_by(|one, two| two.cmp(one));
+    let slowest: Vec<_> = times
+        .iter()
+        .take(8)
+        .map(|(took, name)| format!("{name} {:.0} s", took.as_secs_f64()))
+        .collect();
+    whole.note = format!("{} passed in {} programs", whole.passed, tested.len());
+    whole.table = format!("    slowest: {}\n", slowest.join(", "));
+    whole
+}
+
+fn tests(Ran { ok, output }: Ran) -> Outcome {
     let (passed, failed, ignored) = count(&output);
     let mut note = format!("{passed} passed");
     for (count, what) in [(failed, "failed"), (ignored, "ignored")] {
@@ -170,7 +186,7 @@ fn tests(cargo: Command) -> Outcome {
     }
     Outcome {
         passed,
-        // What does not compile or dies half way reports no failed test.
+        // A program that does not compile or dies half way reports no failed test.
         failed: if ok { failed } else { failed.max(1) },
         note,
         output,

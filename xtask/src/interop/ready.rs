@@ -4,14 +4,12 @@ use std::thread;
 
 use super::walk::Walked;
 use super::{Installed, Named, PLACE, walk_one};
-use crate::process::{Ran, command, run};
 use crate::server::Server;
 
 /// A ready-made server.
 struct Ready {
     /// Its checks, in `interop/typescript/ready.mjs`.
     suite: &'static str,
-    package: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
     /// What else makes it serve on stdio.
@@ -23,11 +21,11 @@ const HTTP: [&str; 2] = ["--http", "127.0.0.1:{port}"];
 
 /// All of them. A new one is a line here and a suite.
 const READY: &[Ready] = &[
-    ready("mcp-logger", "bowline-mcp-logger", "mcp-logger", &["--allow", "127.0.0.1"]),
-    ready("counter", "bowline-counter", "counter-server", &[]),
-    ready("example", "bowline-example", "example-server", &["--weather", "sample"]),
-    ready("operator", "bowline-operator", "operator-server", SILENT),
-    Ready { stdio: &["--stdio"], ..ready("bowline", "bowline-cli", "bowline", &["serve"]) },
+    ready("mcp-logger", "mcp-logger", &["--allow", "127.0.0.1"]),
+    ready("counter", "counter-server", &[]),
+    ready("example", "example-server", &["--weather", "sample"]),
+    ready("operator", "operator-server", SILENT),
+    Ready { stdio: &["--stdio"], ..ready("bowline", "bowline", &["serve"]) },
 ];
 
 /// A voice that is there on every machine.
@@ -35,21 +33,18 @@ const SILENT: &[&str] = &["--engine", "espeak", "--espeak", "target/interop/sile
 
 const fn ready(
     suite: &'static str,
-    package: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
 ) -> Ready {
-    Ready { suite, package, program, arguments, stdio: &[] }
+    Ready { suite, program, arguments, stdio: &[] }
 }
 
 /// The walks through one server.
 pub(super) type Walks = (&'static str, Vec<Named>);
 
-/// Builds the servers.
-pub(super) fn build() -> Result<(), String> {
-    let packages: String = READY.iter().map(|it| format!(" --package {}", it.package)).collect();
-    let Ran { ok, output } = run(command(&format!("cargo build --quiet --bins{packages}")));
-    if ok { Ok(()) } else { Err(output) }
+/// The targets that Cargo must build.
+pub(super) fn targets() -> String {
+    READY.iter().map(|it| format!(" --bin {}", it.program)).collect()
 }
 
 /// Walks all of them, at once: they have nothing in common.

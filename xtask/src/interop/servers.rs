@@ -8,8 +8,9 @@ use std::process::Command;
 use std::thread;
 
 use super::walk::{self, Walked};
-use super::{Named, PLACE, SOURCE, built, python, version};
+use super::{Named, PLACE, SOURCE, absolute, python, version};
 use crate::install::{Environment, Language};
+use crate::process::{command, run};
 use crate::server::Server;
 
 const TYPESCRIPT: Environment = Environment {
@@ -181,16 +182,18 @@ pub(super) struct Walks {
     pub(super) program: Vec<Named>,
 }
 
-/// Installs the servers and builds the walks. The program and our servers are built already.
+/// Installs the servers of others. What Cargo builds of ours is there already.
 pub(super) fn prepare() -> Result<Prepared, String> {
-    let client = built("cargo build --quiet --package bowline-walk", "target/debug/walk")?;
-    let program =
-        built("cargo build --quiet --package bowline-program-walk", "target/debug/program-walk")?;
+    let rust = run(command(RUST));
+    let rust =
+        if rust.ok { absolute("target/interop/rmcp/debug/rmcp-server") } else { Err(rust.output) };
     let installed = Installed {
         node: TYPESCRIPT.install(),
         python: FASTMCP.install(),
-        rust: built(RUST, "target/interop/rmcp/debug/rmcp-server").map(PathBuf::from),
+        rust: rust.map(PathBuf::from),
     };
+    let (client, program) =
+        (absolute("target/debug/walk")?, absolute("target/debug/program-walk")?);
     Ok(Prepared { client, program, installed })
 }
 
