@@ -11,6 +11,7 @@
 mod adapt;
 mod answer;
 mod error;
+mod feature;
 mod negotiate;
 
 use std::fmt;

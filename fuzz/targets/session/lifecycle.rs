@@ -100,7 +100,7 @@ fn initialize(bytes: &mut Bytes<'_>, offer: Offer, lifecycle: &mut Lifecycle) {
 }
 
 fn told(lifecycle: &Lifecycle, method: &str) {
-    let has_batches = lifecycle.revision() == Some(Revision::V2025_03_26);
+    let has_batches = lifecycle.revision().is_some_and(Revision::has_batches);
     assert_eq!(lifecycle.handle_batch().is_ok(), has_batches);
     match lifecycle.phase() {
         Phase::ExpectInitialize | Phase::Closed => assert!(!lifecycle.may_send(method)),

@@ -72,7 +72,7 @@ impl fmt::Debug for SessionId {
 ///
 /// What a session negotiated holds for its whole life; a header that names another legacy revision
 /// changes nothing, since clients in use send their own favourite. Without a session the header
-/// decides, and without a header 2025-03-26, the last that did not know it.
+/// decides, and without a header [`Revision::UNSTATED`].
 ///
 /// # Errors
 /// When the header is there and names no legacy revision, or is given twice: 400.
@@ -81,7 +81,7 @@ pub fn legacy_revision(
     negotiated: Option<Revision>,
 ) -> Result<Revision, Refusal> {
     let (value, is_repeated) = match fields.revision {
-        Field::Absent => return Ok(negotiated.unwrap_or(Revision::V2025_03_26)),
+        Field::Absent => return Ok(negotiated.unwrap_or(Revision::UNSTATED)),
         Field::Once(value) => (value, false),
         Field::Repeated(value) => (value, true),
     };
@@ -106,7 +106,7 @@ pub fn write_legacy(
         }
         _ => {}
     }
-    if let Some(revision) = negotiated.filter(|revision| *revision >= Revision::V2025_06_18) {
+    if let Some(revision) = negotiated.filter(|revision| revision.has_version_header()) {
         let value = HeaderValue::from_static(revision.as_str());
         headers.insert(MCP_PROTOCOL_VERSION, value);
     }

@@ -220,27 +220,26 @@ fn classify_legacy(rules: &Rules, facts: &Facts<'_>) -> Result<Class, Refusal> {
     if rules.sessions == Sessions::Required || facts.kind == Kind::Answer {
         return Err(no_session(facts.kind, newest));
     }
-    // 2025-06-18, basic/transports: without a header, assume 2025-03-26.
-    let assumed = Revision::V2025_03_26;
-    let is_spoken = rules.offer.enabled().contains(assumed);
-    let assumed = if is_spoken { assumed } else { newest };
+    let is_spoken = rules.offer.enabled().contains(Revision::UNSTATED);
+    let assumed = if is_spoken { Revision::UNSTATED } else { newest };
     Ok(Class::LegacyStateless(header.unwrap_or(assumed)))
 }
 
-/// Arrays exist in 2025-03-26 only, which no header can say: it came with the next revision.
+/// One revision has batches, and it predates the header: clients that send a batch leave it out.
 fn classify_batched(rules: &Rules, facts: &Facts<'_>) -> Result<Class, Refusal> {
-    let refuse = |message: &str| Err(Refusal::invalid_request(message));
     if !facts.claim.is_absent() {
-        return refuse("a request that names its protocol version cannot be in a batch");
+        return Err(Refusal::invalid_request(
+            "a request that names its protocol version cannot be in a batch",
+        ));
     }
     // The revision that the handshake ended in decides; the session knows it.
     if facts.transport == Transport::Stream || facts.has_session_id {
         return classify_legacy(rules, facts);
     }
-    let batching = Revision::V2025_03_26;
-    let is_batching = facts.header.is_none_or(|header| header == batching.as_str());
-    if !is_batching || !rules.offer.enabled().contains(batching) {
-        return refuse("batches exist in 2025-03-26 only");
+    let is_batching = facts.header.is_none_or(|header| header == Revision::BATCHING.as_str());
+    if !is_batching || !rules.offer.enabled().contains(Revision::BATCHING) {
+        let message = format!("batches exist only in {}", Revision::BATCHING);
+        return Err(Refusal::invalid_request(&message));
     }
     classify_legacy(rules, facts)
 }

@@ -147,17 +147,17 @@ impl Lifecycle {
     /// Takes in an array of messages.
     ///
     /// # Errors
-    /// When the handshake did not end in the one revision that has them.
+    /// When the handshake did not end in a revision that has batches.
     pub fn handle_batch(&self) -> Result<(), ErrorObject> {
-        match self.revision() {
-            Some(Revision::V2025_03_26) => Ok(()),
-            Some(revision) => Err(ErrorObject::invalid_request(format!(
-                "a batch: they exist in 2025-03-26 only, this session speaks {revision}"
-            ))),
-            None => Err(ErrorObject::invalid_request(
-                "a batch: they exist in 2025-03-26 only, after initialize",
-            )),
-        }
+        let batching = Revision::BATCHING;
+        let message = match self.revision() {
+            Some(revision) if revision.has_batches() => return Ok(()),
+            Some(revision) => {
+                format!("batches exist only in {batching}; this session speaks {revision}")
+            }
+            None => format!("batches exist only in {batching}, after initialize"),
+        };
+        Err(ErrorObject::invalid_request(message))
     }
 
     /// Whether the server may send a request or notification of its own now.

@@ -53,7 +53,7 @@ impl HttpService {
         }
         let caller = match &session {
             Some(session) => session.peer.now(head.principal.as_ref()).caller.clone(),
-            None => head.stranger(Revision::V2025_03_26),
+            None => head.stranger(Revision::BATCHING),
         };
         // Handlers cannot ask: the answers are sent all at once.
         let peer = self.outsider(caller);
@@ -104,14 +104,16 @@ impl HttpService {
             has_session_id: head.fields.has_session_id(),
         };
         match classify(&self.rules(), &facts) {
-            Class::LegacySession | Class::LegacyStateless(Revision::V2025_03_26) => Ok(()),
+            Class::LegacySession => Ok(()),
+            Class::LegacyStateless(revision) if revision.has_batches() => Ok(()),
             Class::Refused(refusal) => Err(refusal.error),
             // 2025-03-26, basic/lifecycle.
             Class::LegacyInitialize => {
                 Err(ErrorObject::invalid_request("initialize: must not be in a batch"))
             }
             Class::Modern(_) | Class::LegacyStateless(_) => {
-                Err(ErrorObject::invalid_request("a batch: they exist in 2025-03-26 only"))
+                let message = format!("batches exist only in {}", Revision::BATCHING);
+                Err(ErrorObject::invalid_request(message))
             }
         }
     }
@@ -122,7 +124,7 @@ impl HttpService {
         peer: &Arc<Peer>,
         messages: &[Message<'_>],
     ) -> Reply {
-        let revision = Revision::V2025_03_26;
+        let revision = peer.caller.revision;
         let mut answers = Vec::new();
         for message in messages {
             match (message, session) {

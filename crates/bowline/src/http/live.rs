@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bowline_proto::revision::Revision;
 use bowline_proto::session::{StreamId, Ticket};
 use bytes::Bytes;
 
@@ -57,7 +56,7 @@ impl Pump {
 
     /// Ends what the client reads now, if it was told how to come back.
     fn release(&self) {
-        if self.session.caller().revision >= Revision::V2025_11_25 {
+        if self.session.caller().revision.has_stream_priming() {
             self.session.lock().detach(self.stream);
         }
     }

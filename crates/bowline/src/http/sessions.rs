@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::http::SessionId;
-use bowline_proto::revision::Revision;
 use bowline_proto::session::{Inbound, Lifecycle, Phase, Replay, ReplayLimits, SameId, StreamId};
 use bowline_proto::sse::Event;
 use bytes::Bytes;
@@ -212,11 +211,11 @@ impl HttpSession {
         Some((stream, self.begin(&mut state, stream, limit)))
     }
 
-    /// What a client reads of a stream that it has not read before. Clients that know it are told
-    /// first how to come back (2025-11-25, basic/transports).
+    /// Attaches a client to a stream that it has not read before. If its revision primes streams,
+    /// the first event tells the client how to resume.
     fn begin(&self, state: &mut State, stream: StreamId, limit: usize) -> Arc<Outbox> {
         let live = state.attach(stream, limit);
-        if self.caller().revision >= Revision::V2025_11_25 {
+        if self.caller().revision.has_stream_priming() {
             let id = state.replay.last(stream).to_string();
             let event = Event { id: Some(&id), event: None, retry: Some(1_000), data: Some(b"") };
             let mut bytes = Vec::new();

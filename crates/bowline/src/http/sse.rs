@@ -118,7 +118,7 @@ impl HttpService {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
-        let caller = head.stranger(Revision::V2024_11_05);
+        let caller = head.stranger(Revision::HTTP_SSE);
         if let Some(reply) = self.turn_away_frame(&frame, &caller) {
             return reply;
         }

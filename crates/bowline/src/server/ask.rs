@@ -11,7 +11,7 @@ use bowline_proto::model::{
     ElicitParams, ElicitResult, ElicitSchema, ElicitUrlParams, InputRequest, ListRootsParams,
     ListRootsResult, Root,
 };
-use bowline_proto::revision::{Adapt, Revision, Unsupported};
+use bowline_proto::revision::{Adapt, Unsupported};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -161,8 +161,8 @@ impl Ask<'_> {
         message: impl Into<String>,
         url: impl Into<String>,
     ) -> Result<Elicited<()>, AskError> {
-        // Only 2025-11-25 names these, and demands it; replays must ask the same question again.
-        let needs_id = self.call.peer.caller.revision == Revision::V2025_11_25;
+        // Only where the revision demands one: a replay must ask the very same question again.
+        let needs_id = self.call.peer.caller.revision.has_elicitation_ids();
         let params = ElicitUrlParams {
             message: message.into(),
             url: url.into(),

@@ -254,14 +254,13 @@ fn unknown_tool(name: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!("tools/call: no tool is called {name:?}"))
 }
 
-/// Up to 2025-06-18 wrong arguments are an error of the protocol. Later revisions want an answer
-/// that the model reads, so that it can correct itself (2025-11-25, server/tools).
 fn bad_arguments(revision: Revision, tool: &str, reason: &str) -> Outcome {
     let message = format!("{tool}: {reason}");
-    if revision < Revision::V2025_11_25 {
-        return Err(ErrorObject::invalid_params(format!("tools/call: {message}")));
+    if revision.reports_bad_arguments_in_result() {
+        Ok(Answer::Tool(CallToolResult::failure(message)))
+    } else {
+        Err(ErrorObject::invalid_params(format!("tools/call: {message}")))
     }
-    Ok(Answer::Tool(CallToolResult::failure(message)))
 }
 
 fn start_prompt(request: &Request<'_>) -> Result<Started, ErrorObject> {

@@ -1,0 +1,63 @@
+//! Features that a revision has or lacks, as named predicates.
+//!
+//! Code outside [`revision`](super) asks for the feature and never names a revision, so each rule
+//! stands here once, with the page that states it.
+
+use super::Revision::{self, *};
+
+impl Revision {
+    /// The revision that a legacy HTTP request speaks when no header and no session says
+    /// (2025-06-18, basic/transports).
+    pub const UNSTATED: Self = V2025_03_26;
+    /// The revision that clients of HTTP+SSE speak: later ones replaced that transport.
+    pub const HTTP_SSE: Self = V2024_11_05;
+    /// The only revision in which several messages may travel in one array.
+    pub const BATCHING: Self = V2025_03_26;
+
+    /// Whether several messages may travel in one array (2025-03-26, basic).
+    pub const fn has_batches(self) -> bool {
+        matches!(self, Self::BATCHING)
+    }
+
+    /// Whether HTTP requests carry the header `MCP-Protocol-Version` (2025-06-18,
+    /// basic/transports).
+    pub fn has_version_header(self) -> bool {
+        self >= V2025_06_18
+    }
+
+    /// Whether a stream of events opens with an empty event that tells the client how to resume,
+    /// so that the server may close the connection early (2025-11-25, basic/transports).
+    pub fn has_stream_priming(self) -> bool {
+        self >= V2025_11_25
+    }
+
+    /// Whether wrong arguments are reported in a tool's result, where the model reads them and can
+    /// correct itself, and not as an error of the protocol (2025-11-25, server/tools).
+    pub fn reports_bad_arguments_in_result(self) -> bool {
+        self >= V2025_11_25
+    }
+
+    /// Whether a request to visit a URL must carry an id of its own (2025-11-25,
+    /// client/elicitation).
+    pub const fn has_elicitation_ids(self) -> bool {
+        matches!(self, V2025_11_25)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_revision_has_what() {
+        fn check(has: impl Fn(Revision) -> bool, expected: &[Revision]) {
+            let found: Vec<_> = Revision::ALL.into_iter().filter(|it| has(*it)).collect();
+            assert_eq!(found, expected);
+        }
+        check(Revision::has_batches, &[V2025_03_26]);
+        check(Revision::has_version_header, &[V2025_06_18, V2025_11_25, V2026_07_28]);
+        check(Revision::has_stream_priming, &[V2025_11_25, V2026_07_28]);
+        check(Revision::reports_bad_arguments_in_result, &[V2025_11_25, V2026_07_28]);
+        check(Revision::has_elicitation_ids, &[V2025_11_25]);
+    }
+}
