@@ -27,6 +27,15 @@ const REGISTRIES: &[&str] = &[
 const IMPURE: &[&str] =
     &["tokio", "std::io", "std::net", "std::fs", "Instant::now", "SystemTime::now", "println!"];
 
+/// Where a revision may be named: its own module, the table of methods, and the checks, each of
+/// which states the revisions it holds in. Everything else asks for a feature.
+const REVISIONS: &[&str] = &[
+    "crates/bowline-proto/src/revision",
+    "crates/bowline-proto/src/method.rs",
+    "crates/bowline-check/src/",
+    "crates/bowline-cli/src/check/",
+];
+
 /// The two commands that a newcomer needs.
 const COMMANDS: &[&str] = &["cargo run --release -- serve", "cargo xtask test"];
 
@@ -123,17 +132,32 @@ fn rust_file(file: &File, found: &mut Vec<Problem>) {
         let message = format!("{code} lines without tests, {MAX_LINES} are allowed");
         report(0, "length", message);
     }
-    if !path.starts_with("crates/bowline-proto/src/") {
-        return;
-    }
+    let is_proto = path.starts_with("crates/bowline-proto/src/");
+    let is_product = path.starts_with("crates/") || path.starts_with("servers/");
+    let may_name_revisions =
+        !is_product || REVISIONS.iter().any(|allowed| path.starts_with(allowed));
     for (index, line) in file.text.lines().take(code).enumerate() {
         if is_comment(line) {
             continue;
         }
-        for name in IMPURE.iter().filter(|name| has_word(line, name)) {
+        for name in IMPURE.iter().filter(|name| is_proto && has_word(line, name)) {
             report(index + 1, "pure", format!("`{name}` in the crate without I/O and clock"));
         }
+        if !may_name_revisions && names_a_revision(line) {
+            let message = "names a revision: ask for a feature of `Revision` instead".to_owned();
+            report(index + 1, "revision", message);
+        }
     }
+}
+
+/// Whether a line has the name of a revision in it, such as `V2025_11_25`.
+fn names_a_revision(line: &str) -> bool {
+    line.match_indices("V20").any(|(at, _)| {
+        let name = line[at + 1..].chars().take_while(|character| is_part_of_word(*character));
+        let name: String = name.collect();
+        let is_date = name.len() == 10 && name.split('_').all(|part| part.parse::<u16>().is_ok());
+        is_date && !line[..at].chars().next_back().is_some_and(is_part_of_word)
+    })
 }
 
 fn problem(path: &str, line: usize, rule: &'static str, message: String) -> Problem {

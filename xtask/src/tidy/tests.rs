@@ -137,3 +137,19 @@ fn an_exception_excuses_one_rule_of_one_file_and_must_be_needed() {
     assert_eq!(rules("machine-path"), ["word"]);
     assert_eq!(rules("length"), ["exceptions", "word", "machine-path"]);
 }
+
+#[test]
+fn only_the_revision_module_names_revisions() {
+    let named = "//! A.\nlet revision = Revision::V2025_11_25;\n";
+    let tests = "//! A.\n#[cfg(test)]\nmod tests {\nuse Revision::V2025_11_25;\n}\n";
+    assert_eq!(broken("crates/bowline/src/a.rs", named), [(2, "revision")]);
+    assert_eq!(broken("servers/a/src/a.rs", named), [(2, "revision")]);
+    assert_eq!(broken("crates/bowline/src/a.rs", "//! A.\n// Since V2025_11_25.\n"), []);
+    assert_eq!(broken("crates/bowline/src/a.rs", "//! A.\nlet it = V20_000;\n"), []);
+    assert_eq!(broken("crates/bowline/src/a.rs", tests), []);
+    assert_eq!(broken("crates/bowline/tests/a.rs", named), []);
+    assert_eq!(broken("crates/bowline-proto/src/revision.rs", named), []);
+    assert_eq!(broken("crates/bowline-proto/src/revision/a.rs", named), []);
+    assert_eq!(broken("crates/bowline-cli/src/check/a.rs", named), []);
+    assert_eq!(broken("interop/walk/src/main.rs", named), []);
+}
