@@ -1,0 +1,124 @@
+//! Frame-level connections to a server: exactly the given bytes are sent, and everything that comes
+//! back is kept, readable or not.
+//!
+//! The SDK's client cannot stand in for this: it sends nothing wrong, and it repairs or drops what a
+//! server gets wrong.
+//!
+//! | type | is |
+//! |---|---|
+//! | [`Process`] | a program in a process group of its own, one frame a line |
+//! | [`Http`] | an HTTP endpoint; each [`HttpRequest`] is one exchange |
+//! | [`Events`] | a stream of server-sent events, read one at a time |
+//! | [`HttpSse`] | the transport of 2024-11-05: an event stream, and the URL to post to |
+//!
+//! None of them knows what a frame means. [`message`] builds the few requests that every caller
+//! needs.
+
+mod events;
+mod group;
+mod http;
+pub mod message;
+mod process;
+mod sse;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use bowline::client::Direction;
+use bowline::with_causes;
+use bowline_web::WebError;
+
+pub use self::events::{Event, Events};
+pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest, read_body};
+pub use self::process::{Exit, Process, Reader, Recipe, Writer};
+pub use self::sse::{HttpSse, NoStream, endpoint};
+
+/// Largest body, event or line that is read: 16 MiB.
+pub const LIMIT: usize = 16 << 20;
+
+/// Hears every frame that is sent or received. The default hears nothing.
+#[derive(Clone, Default)]
+pub struct Tap {
+    hear: Option<Arc<Hear>>,
+    connection: Option<u64>,
+}
+
+type Hear = dyn Fn(Direction, &[u8], Option<u64>) + Send + Sync;
+
+impl Tap {
+    /// Calls a function with each frame, and with the number of its connection where several are
+    /// open at once.
+    pub fn new(hear: impl Fn(Direction, &[u8], Option<u64>) + Send + Sync + 'static) -> Self {
+        Self { hear: Some(Arc::new(hear)), connection: None }
+    }
+
+    /// The same listener, for the connection of this number.
+    #[must_use]
+    pub fn numbered(&self, connection: u64) -> Self {
+        Self { hear: self.hear.clone(), connection: Some(connection) }
+    }
+
+    fn hear(&self, direction: Direction, bytes: &[u8]) {
+        if let Some(hear) = self.hear.as_ref().filter(|_| !bytes.is_empty()) {
+            hear(direction, bytes, self.connection);
+        }
+    }
+}
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tap").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+/// Why no reply came.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Lost {
+    /// Nothing came in time.
+    Silent(Duration),
+    /// The program ended, or the server closed the connection.
+    Closed(String),
+    /// There is no way to connect.
+    Unreachable(String),
+    /// The HTTP request failed.
+    Web(Arc<WebError>),
+    /// The handshake failed, so there is no session.
+    NoSession(String),
+}
+
+impl Lost {
+    /// Whether there never was a connection to lose.
+    #[must_use]
+    pub fn is_unconnected(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::NoSession(_) => true,
+            Self::Web(error) => error.is_before_sending(),
+            Self::Silent(_) | Self::Closed(_) => false,
+        }
+    }
+}
+
+impl From<WebError> for Lost {
+    fn from(error: WebError) -> Self {
+        Self::Web(Arc::new(error))
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Silent(after) => write!(f, "no response within {after:?}"),
+            Self::Closed(how) => write!(f, "the server is gone: {how}"),
+            Self::Unreachable(why) => write!(f, "cannot reach the server: {why}"),
+            Self::Web(error) if error.is_before_sending() => {
+                write!(f, "cannot reach the server: {}", with_causes(&**error))
+            }
+            Self::Web(error) => write!(f, "the server is gone: {}", with_causes(&**error)),
+            Self::NoSession(why) => write!(f, "the handshake failed: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Lost {}

@@ -1,0 +1,71 @@
+//! The messages that every frame-level client sends: requests as each revision wants them, and
+//! replies to what a server asks.
+
+use bowline::Revision;
+use bowline::model::meta_key::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
+use serde_json::{Value, json};
+
+/// A client that builds messages, by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Speaker(pub &'static str);
+
+impl Speaker {
+    /// The request that opens a legacy session.
+    pub fn initialize(self, id: &Value, version: &str) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": self.info(),
+        }})
+    }
+
+    /// A request as the revision wants it: modern ones name the client in `_meta`. Members of
+    /// `_meta` that `params` already has stay.
+    pub fn request(self, revision: Revision, id: &Value, method: &str, mut params: Value) -> Value {
+        if revision.is_modern() {
+            let meta = &mut params["_meta"];
+            for (key, value) in self.modern_meta(revision.as_str()) {
+                if meta.get(&key).is_none() {
+                    meta[key] = value;
+                }
+            }
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    }
+
+    /// What the `_meta` of each modern request contains.
+    pub fn modern_meta(self, version: &str) -> [(String, Value); 3] {
+        [
+            (PROTOCOL_VERSION.to_owned(), json!(version)),
+            (CLIENT_INFO.to_owned(), self.info()),
+            (CLIENT_CAPABILITIES.to_owned(), json!({})),
+        ]
+    }
+
+    fn info(self) -> Value {
+        json!({"name": self.0, "version": env!("CARGO_PKG_VERSION")})
+    }
+}
+
+/// A notification without parameters.
+pub fn notification(method: &str) -> Value {
+    json!({"jsonrpc": "2.0", "method": method})
+}
+
+/// Whether a message answers the request with this id.
+pub fn is_answer(message: &Value, id: &Value) -> bool {
+    message.get("method").is_none() && message.get("id") == Some(id)
+}
+
+/// How a client without capabilities answers a request: `ping` with a result, anything else with
+/// an error. `None` if the message is not a request.
+pub fn answer_to(message: &Value) -> Option<Value> {
+    let method = message.get("method")?.as_str()?;
+    let id = message.get("id")?;
+    Some(if method == "ping" {
+        json!({"jsonrpc": "2.0", "id": id, "result": {}})
+    } else {
+        json!({"jsonrpc": "2.0", "id": id, "error": {
+            "code": -32601, "message": "this client does not declare that capability"}})
+    })
+}
