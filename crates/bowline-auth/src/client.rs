@@ -34,7 +34,6 @@ mod secret;
 mod settings;
 mod store;
 mod token;
-mod url;
 
 pub use challenge::Challenge;
 pub use dpop::Dpop;

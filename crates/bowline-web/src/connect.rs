@@ -17,11 +17,10 @@ use hyper_util::rt::TokioIo;
 use tower_service::Service;
 
 use crate::error::{CONNECTING, Cause};
-use crate::host::Target;
 use crate::proxy::Route;
 use crate::stream::{Io, Stream};
 use crate::tls::Tls;
-use crate::{Reach, WebError};
+use crate::{Origin, Reach, WebError};
 
 /// Opens connections.
 #[derive(Clone)]
@@ -46,13 +45,13 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connector = self.clone();
         Box::pin(async move {
-            let target = Target::parse(&uri)?;
+            let origin = Origin::of(&uri).map_err(WebError::unusable(&uri))?;
             let late = WebError::TimedOut {
-                host: target.name(),
+                host: origin.authority(),
                 what: CONNECTING,
                 after: connector.timeout,
             };
-            tokio::time::timeout(connector.timeout, connector.open(&uri, &target))
+            tokio::time::timeout(connector.timeout, connector.open(&uri, &origin))
                 .await
                 .unwrap_or(Err(late))
         })
@@ -60,47 +59,47 @@ impl Service<Uri> for Connector {
 }
 
 impl Connector {
-    async fn open(&self, uri: &Uri, target: &Target) -> Result<Stream, WebError> {
-        let Some(proxy) = self.route.proxy_for(uri, target) else {
-            let addresses = self.reach.resolve(target).await?;
+    async fn open(&self, uri: &Uri, origin: &Origin) -> Result<Stream, WebError> {
+        let Some(proxy) = self.route.proxy_for(uri, origin) else {
+            let addresses = self.reach.resolve(origin).await?;
             let io = dial(addresses, self.timeout)
                 .await
-                .map_err(|source| WebError::Connect { host: target.name(), source })?;
-            return self.finish(target, io).await;
+                .map_err(|source| WebError::Connect { host: origin.authority(), source })?;
+            return self.finish(origin, io).await;
         };
-        self.reach.check_behind_proxy(target).await?;
+        self.reach.check_behind_proxy(origin).await?;
         let failed = |source| WebError::Proxy {
-            host: target.name(),
+            host: origin.authority(),
             proxy: proxy.uri().authority().map_or_else(String::new, ToString::to_string),
             source,
         };
         let is_socks = proxy.uri().scheme_str().is_some_and(|scheme| scheme.starts_with("socks"));
-        if !target.secure && !is_socks {
+        if !origin.is_https && !is_socks {
             let io = self.reach_proxy(&proxy).await.map_err(failed)?;
             return Ok(Stream { io: TokioIo::new(io), is_to_proxy: true, is_http2: false });
         }
-        let io = self.tunnel(&proxy, target).await.map_err(failed)?;
-        self.finish(target, io).await
+        let io = self.tunnel(&proxy, origin).await.map_err(failed)?;
+        self.finish(origin, io).await
     }
 
     /// TLS, where the URL wants it.
-    async fn finish(&self, target: &Target, io: Box<dyn Io>) -> Result<Stream, WebError> {
-        if !target.secure {
+    async fn finish(&self, origin: &Origin, io: Box<dyn Io>) -> Result<Stream, WebError> {
+        if !origin.is_https {
             return Ok(Stream { io: TokioIo::new(io), is_to_proxy: false, is_http2: false });
         }
         let secret = self
             .tls
-            .with_host(&target.host.text(), io)
+            .with_host(&origin.host.bare(), io)
             .await
-            .map_err(|source| WebError::Tls { host: target.name(), source })?;
+            .map_err(|source| WebError::Tls { host: origin.authority(), source })?;
         let is_http2 = secret.is_http2;
         Ok(Stream { io: TokioIo::new(secret.io), is_to_proxy: false, is_http2 })
     }
 
     /// A connection to the host through the proxy.
-    async fn tunnel(&self, proxy: &Intercept, target: &Target) -> Result<Box<dyn Io>, Cause> {
+    async fn tunnel(&self, proxy: &Intercept, origin: &Origin) -> Result<Box<dyn Io>, Cause> {
         // The host as it was checked, whatever its spelling in the URL was.
-        let destination: Uri = format!("https://{}/", target.name()).parse().map_err(cause)?;
+        let destination: Uri = format!("https://{}/", origin.authority()).parse().map_err(cause)?;
         let way = ToProxy { connector: self.clone(), proxy: proxy.clone() };
         let io = match proxy.uri().scheme_str() {
             Some(scheme @ ("socks5" | "socks5h")) => {

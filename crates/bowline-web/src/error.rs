@@ -5,6 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Uri;
+
+use crate::UrlError;
+
 /// What lies under a [`WebError`].
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
@@ -15,12 +19,12 @@ pub type Cause = Arc<dyn Error + Send + Sync>;
 #[non_exhaustive]
 pub enum WebError {
     /// The URL is not one that can be sent to.
-    #[error("{host}: the URL cannot be used: {why}")]
+    #[error("{host}: the URL cannot be used: expected {why}")]
     Url {
         /// The host, as far as it could be read.
         host: String,
         /// What is wrong with it.
-        why: &'static str,
+        why: UrlError,
     },
     /// The settings of the client are of no use.
     #[error("{what}")]
@@ -132,6 +136,12 @@ impl WebError {
             Self::TimedOut { what, .. } => *what == CONNECTING,
             Self::TooLarge { .. } | Self::Closed { .. } | Self::Protocol { .. } => false,
         }
+    }
+
+    /// Reports a URL that cannot be sent to, of which nothing but the host is named.
+    pub(crate) fn unusable(uri: &Uri) -> impl FnOnce(UrlError) -> Self {
+        let host = uri.host().unwrap_or("the URL").to_owned();
+        |why| Self::Url { host, why }
     }
 
     /// What the HTTP library says, in our words.

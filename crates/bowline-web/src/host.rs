@@ -1,121 +1,71 @@
 //! Hosts as URLs spell them: a name, or one of the many ways to write an address.
 //!
 //! `0x7f.1`, `2130706433` and `0177.0.0.1` are all 127.0.0.1 to a C library or a proxy. They are
-//! read here, the way browsers do, so that what is checked and what is meant are the same.
+//! parsed here as browsers parse them, so that what is checked is what is connected to.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::Uri;
-
-use crate::WebError;
-
-/// Where a request goes: host and port, and what to call them in errors.
+/// The host of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) host: Host,
-    pub(crate) port: u16,
-    pub(crate) secure: bool,
-}
-
-/// A host of a URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Host {
-    /// Lower case, without the dot at the end.
+pub enum Host {
+    /// A name in lower case, without a dot at the end.
     Name(String),
+    /// An address, however it was spelled.
     Address(IpAddr),
 }
 
-impl Target {
-    /// # Errors
-    /// When the URL is not one of `http` or `https`, carries a user, or has no readable host.
-    pub(crate) fn parse(uri: &Uri) -> Result<Self, WebError> {
-        let secure = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(refused(uri, "it does not begin with http:// or https://")),
-        };
-        let authority = uri.authority().ok_or_else(|| refused(uri, "it has no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(refused(uri, "it has a user in front of its host, which is not sent"));
-        }
-        let (text, port) = split_port(authority.as_str())
-            .ok_or_else(|| refused(uri, "its port is not a number from 1 to 65535"))?;
-        let host = Host::parse(text).map_err(|why| refused(uri, why))?;
-        let port = port.unwrap_or(if secure { 443 } else { 80 });
-        Ok(Self { host, port, secure })
-    }
-
-    /// As errors call it.
-    pub(crate) fn name(&self) -> String {
-        let port = self.port;
-        match &self.host {
-            Host::Name(name) => format!("{name}:{port}"),
-            Host::Address(IpAddr::V4(address)) => format!("{address}:{port}"),
-            Host::Address(IpAddr::V6(address)) => format!("[{address}]:{port}"),
-        }
-    }
-}
-
 impl Host {
-    /// Reads a host as it stands in a URL, an IPv6 address in brackets.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+    /// Parses a host as a URL spells it, an IPv6 address in brackets.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('[') {
-            let inner = rest.strip_suffix(']').ok_or("its host has no closing bracket")?;
-            let address: Ipv6Addr =
-                inner.parse().map_err(|_| "its host in brackets is not an IPv6 address")?;
-            return Ok(Self::Address(IpAddr::V6(address)));
+            let address: Ipv6Addr = rest.strip_suffix(']')?.parse().ok()?;
+            return Some(Self::Address(IpAddr::V6(address)));
         }
         let name = text.strip_suffix('.').unwrap_or(text);
-        if name.is_empty() || name.split('.').any(str::is_empty) {
-            return Err("its host is empty or has an empty part");
-        }
         let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if !name.bytes().all(known) {
-            return Err("its host has characters that no host name has");
+        if name.split('.').any(str::is_empty) || !name.bytes().all(known) {
+            return None;
         }
         if looks_like_number(name.rsplit('.').next().unwrap_or(name)) {
-            let address = parse_v4(name).ok_or("its host is a number but not an IPv4 address")?;
-            return Ok(Self::Address(IpAddr::V4(address)));
+            return parse_v4(name).map(|address| Self::Address(IpAddr::V4(address)));
         }
-        Ok(Self::Name(name.to_ascii_lowercase()))
+        Some(Self::Name(name.to_ascii_lowercase()))
     }
 
-    /// The host as it is looked up.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Self::Name(name) => name.clone(),
-            Self::Address(address) => address.to_string(),
-        }
-    }
-
-    pub(crate) fn is_loopback(&self) -> bool {
+    /// Whether it means this machine: 127.0.0.0/8, `::1`, 127.0.0.0/8 mapped into IPv6,
+    /// `localhost` or a name under `.localhost`.
+    ///
+    /// This is the only definition of loopback. A client of this crate connects to such a name only
+    /// at a loopback address, so that what may go to this machine alone never leaves it.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
         match self {
             Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
             Self::Address(address) => address.to_canonical().is_loopback(),
         }
     }
-}
 
-/// Parts from host, the port as a number when there is one.
-pub(crate) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    let after_host = authority.rfind(']').map_or(0, |bracket| bracket + 1);
-    match authority[after_host..].rfind(':') {
-        None => Some((authority, None)),
-        Some(colon) => {
-            let (host, port) = authority.split_at(after_host + colon);
-            let port = &port[1..];
-            if !port.bytes().all(|byte| byte.is_ascii_digit()) {
-                return None;
-            }
-            let port: u16 = port.parse().ok().filter(|&port| port != 0)?;
-            Some((host, Some(port)))
+    /// The host as resolvers and certificates spell it: an IPv6 address without brackets.
+    #[must_use]
+    pub fn bare(&self) -> String {
+        match self {
+            Self::Name(name) => name.clone(),
+            Self::Address(address) => address.to_string(),
         }
     }
 }
 
-fn refused(uri: &Uri, why: &'static str) -> WebError {
-    // Of the host nothing but what the URL library read, without user and port.
-    WebError::Url { host: uri.host().unwrap_or("the URL").to_owned(), why }
+/// As a URL spells it.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
 }
 
 fn looks_like_number(part: &str) -> bool {
@@ -145,10 +95,65 @@ fn parse_number(part: &str) -> Option<u64> {
         [b'0', _, ..] => (&part[1..], 8),
         _ => (part, 10),
     };
-    match digits.is_empty() {
+    if digits.is_empty() {
         // `0x` alone is zero to browsers.
-        true => (radix == 16).then_some(0),
-        false if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => None,
-        false => u64::from_str_radix(digits, radix).ok(),
+        return (radix == 16).then_some(0);
+    }
+    let is_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(digits, radix).ok().filter(|_| is_digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_this_machine() {
+        let ours = [
+            "localhost",
+            "LOCALHOST.",
+            "x.localhost",
+            "a.b.LocalHost.",
+            "127.0.0.1",
+            "127.0.0.2",
+            "127.255.255.255",
+            "127.1",
+            "0x7f.0.0.1",
+            "2130706433",
+            "[::1]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:2]",
+        ];
+        for text in ours {
+            assert!(Host::parse(text).unwrap().is_loopback(), "{text}");
+        }
+        let others = [
+            "localhost.example",
+            "localhost.evil.example.",
+            "evil-localhost",
+            "xlocalhost",
+            "127.0.0.1.example",
+            "128.0.0.1",
+            "126.255.255.255",
+            "0.0.0.0",
+            "[::]",
+            "[::2]",
+            "[::127.0.0.1]",
+            "[::ffff:128.0.0.1]",
+            "[64:ff9b::7f00:1]",
+        ];
+        for text in others {
+            assert!(!Host::parse(text).unwrap().is_loopback(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_host() {
+        for text in
+            ["", ".", "..", "a..b", ".localhost", "a b", "a%41", "[::1", "[localhost]", "[::1%1]"]
+        {
+            assert_eq!(Host::parse(text), None, "{text:?}");
+        }
     }
 }

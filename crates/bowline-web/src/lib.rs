@@ -26,11 +26,14 @@ mod proxy;
 mod reach;
 mod stream;
 mod tls;
+mod url;
 mod web;
 
 pub use authorize::{Answer, Authorize, AuthorizeError, Next};
 pub use body::Body;
 pub use error::{Cause, WebError};
+pub use host::Host;
 pub use proxy::Proxy;
 pub use reach::Reach;
+pub use url::{Origin, Url, UrlError};
 pub use web::{FetchLimits, Web, WebBuilder};

@@ -5,8 +5,7 @@ use std::fmt;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-use crate::WebError;
-use crate::host::Target;
+use crate::{Origin, WebError};
 
 /// Where the proxy is.
 #[derive(Clone, Default)]
@@ -60,8 +59,8 @@ impl Route {
     }
 
     /// The proxy for a request, if it takes one.
-    pub(crate) fn proxy_for(&self, uri: &Uri, target: &Target) -> Option<Intercept> {
-        if self.spares_loopback && target.host.is_loopback() {
+    pub(crate) fn proxy_for(&self, uri: &Uri, origin: &Origin) -> Option<Intercept> {
+        if self.spares_loopback && origin.host.is_loopback() {
             return None;
         }
         self.matcher.as_ref()?.intercept(uri)
@@ -69,11 +68,11 @@ impl Route {
 
     /// What a request in the clear must tell its proxy. Within TLS there is nothing to tell: the
     /// tunnel has been opened by then.
-    pub(crate) fn credentials(&self, uri: &Uri, target: &Target) -> Option<HeaderValue> {
-        if target.secure {
+    pub(crate) fn credentials(&self, uri: &Uri, origin: &Origin) -> Option<HeaderValue> {
+        if origin.is_https {
             return None;
         }
-        let proxy = self.proxy_for(uri, target)?;
+        let proxy = self.proxy_for(uri, origin)?;
         proxy.basic_auth().cloned()
     }
 }

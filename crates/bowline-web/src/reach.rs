@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use http::uri::Authority;
 
-use crate::WebError;
 use crate::address::why_not_public;
-use crate::host::{Host, Target, split_port};
+use crate::{Host, Origin, WebError};
 
 /// Which hosts a client may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,27 +35,42 @@ impl Reach {
     }
 
     /// The addresses of a host that may be connected to.
-    pub(crate) async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, WebError> {
-        self.resolve_by(target, look_up).await
+    pub(crate) async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, WebError> {
+        self.resolve_by(origin, look_up).await
     }
 
     /// The same, by a resolver that is asked once: what it says later changes nothing.
     async fn resolve_by(
         &self,
-        target: &Target,
-        look_up: impl AsyncFnOnce(&Target) -> Result<Vec<SocketAddr>, WebError>,
+        origin: &Origin,
+        look_up: impl AsyncFnOnce(&Origin) -> Result<Vec<SocketAddr>, WebError>,
     ) -> Result<Vec<SocketAddr>, WebError> {
-        self.check_name(target)?;
-        let found = look_up(target).await?;
-        self.pick(target, found)
+        self.check_name(origin)?;
+        let found = look_up(origin).await?;
+        self.pick(origin, found)
     }
 
     /// Those of a host's addresses that may be connected to.
-    fn pick(&self, target: &Target, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, WebError> {
-        if self.is_open_to(target) {
+    fn pick(
+        &self,
+        origin: &Origin,
+        mut found: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, WebError> {
+        if origin.host.is_loopback() {
+            // Whatever a name server says (RFC 6761): plain HTTP is allowed because nobody else
+            // can listen.
+            let elsewhere = found.iter().map(SocketAddr::ip).find(|&address| !is_ours(address));
+            found.retain(|address| is_ours(address.ip()));
+            if let (true, Some(address)) = (found.is_empty(), elsewhere) {
+                let why = "a name under localhost must stand for this machine";
+                let host = origin.authority();
+                return Err(WebError::Forbidden { host, address: Some(address), why });
+            }
+        }
+        if self.is_open_to(origin) {
             return Ok(found);
         }
-        let refused = found.iter().find_map(|address| refusal(target, address.ip()));
+        let refused = found.iter().find_map(|address| refusal(origin, address.ip()));
         let allowed: Vec<_> =
             found.into_iter().filter(|address| why_not_public(address.ip()).is_none()).collect();
         match refused {
@@ -67,30 +81,31 @@ impl Reach {
 
     /// Whether a proxy may be asked for this host. The proxy resolves the name itself, so that one
     /// bad address is enough to refuse; what only the proxy can resolve is left to it.
-    pub(crate) async fn check_behind_proxy(&self, target: &Target) -> Result<(), WebError> {
-        self.check_name(target)?;
-        if self.is_open_to(target) {
+    pub(crate) async fn check_behind_proxy(&self, origin: &Origin) -> Result<(), WebError> {
+        self.check_name(origin)?;
+        if self.is_open_to(origin) {
             return Ok(());
         }
-        let found = look_up(target).await.unwrap_or_default();
-        match found.into_iter().find_map(|address| refusal(target, address.ip())) {
+        let found = look_up(origin).await.unwrap_or_default();
+        match found.into_iter().find_map(|address| refusal(origin, address.ip())) {
             Some(refused) => Err(refused),
             None => Ok(()),
         }
     }
 
-    fn check_name(&self, target: &Target) -> Result<(), WebError> {
-        let Host::Name(name) = &target.host else { return Ok(()) };
-        if self.is_open_to(target) {
+    fn check_name(&self, origin: &Origin) -> Result<(), WebError> {
+        let Host::Name(name) = &origin.host else { return Ok(()) };
+        if self.is_open_to(origin) {
             return Ok(());
         }
         let last = name.rsplit('.').next().unwrap_or(name);
-        let is_local = matches!(last, "localhost" | "local" | "internal" | "localdomain")
+        let is_local = origin.host.is_loopback()
+            || matches!(last, "local" | "internal" | "localdomain")
             || name.ends_with(".home.arpa")
             || name == "home.arpa";
         match is_local {
             true => Err(WebError::Forbidden {
-                host: target.name(),
+                host: origin.authority(),
                 address: None,
                 why: "the name is for a local network",
             }),
@@ -98,34 +113,32 @@ impl Reach {
         }
     }
 
-    fn is_open_to(&self, target: &Target) -> bool {
+    fn is_open_to(&self, origin: &Origin) -> bool {
         match self {
             Self::Anywhere => true,
-            Self::Public { also } => also.iter().any(|authority| is_same(authority, target)),
+            Self::Public { also } => also.iter().any(|authority| origin.is_at(authority)),
         }
     }
 }
 
-fn is_same(authority: &Authority, target: &Target) -> bool {
-    let Some((host, port)) = split_port(authority.as_str()) else { return false };
-    let port = port.unwrap_or(if target.secure { 443 } else { 80 });
-    port == target.port && Host::parse(host).is_ok_and(|host| host == target.host)
+fn is_ours(address: IpAddr) -> bool {
+    Host::Address(address).is_loopback()
 }
 
-fn refusal(target: &Target, address: IpAddr) -> Option<WebError> {
+fn refusal(origin: &Origin, address: IpAddr) -> Option<WebError> {
     let why = why_not_public(address)?;
-    Some(WebError::Forbidden { host: target.name(), address: Some(address), why })
+    Some(WebError::Forbidden { host: origin.authority(), address: Some(address), why })
 }
 
-async fn look_up(target: &Target) -> Result<Vec<SocketAddr>, WebError> {
+async fn look_up(origin: &Origin) -> Result<Vec<SocketAddr>, WebError> {
     let failed =
-        |error: std::io::Error| WebError::Dns { host: target.name(), source: Arc::new(error) };
-    let name = match &target.host {
-        Host::Address(address) => return Ok(vec![SocketAddr::new(*address, target.port)]),
+        |error: std::io::Error| WebError::Dns { host: origin.authority(), source: Arc::new(error) };
+    let name = match &origin.host {
+        Host::Address(address) => return Ok(vec![SocketAddr::new(*address, origin.port)]),
         Host::Name(name) => name,
     };
     let found: Vec<_> =
-        tokio::net::lookup_host((name.as_str(), target.port)).await.map_err(failed)?.collect();
+        tokio::net::lookup_host((name.as_str(), origin.port)).await.map_err(failed)?.collect();
     match found.is_empty() {
         true => Err(failed(std::io::Error::other("the name has no address"))),
         false => Ok(found),
@@ -136,8 +149,8 @@ async fn look_up(target: &Target) -> Result<Vec<SocketAddr>, WebError> {
 mod tests {
     use super::*;
 
-    fn target(url: &str) -> Target {
-        Target::parse(&url.parse().unwrap()).unwrap()
+    fn origin(url: &str) -> Origin {
+        Origin::of(&url.parse().unwrap()).unwrap()
     }
 
     fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
@@ -146,15 +159,15 @@ mod tests {
 
     #[test]
     fn what_a_name_stands_for_is_checked_one_by_one() {
-        let target = target("https://rebound.example/");
+        let origin = origin("https://rebound.example/");
         let mixed = addresses(&["127.0.0.1", "8.8.8.8", "::1", "2606:4700::1111"]);
-        let kept = Reach::public().pick(&target, mixed.clone()).unwrap();
+        let kept = Reach::public().pick(&origin, mixed.clone()).unwrap();
         assert_eq!(kept, addresses(&["8.8.8.8", "2606:4700::1111"]));
-        assert_eq!(Reach::Anywhere.pick(&target, mixed.clone()).unwrap(), mixed);
+        assert_eq!(Reach::Anywhere.pick(&origin, mixed.clone()).unwrap(), mixed);
         let also = Reach::Public { also: vec!["rebound.example".parse().unwrap()] };
-        assert_eq!(also.pick(&target, mixed.clone()).unwrap(), mixed);
+        assert_eq!(also.pick(&origin, mixed.clone()).unwrap(), mixed);
 
-        let error = Reach::public().pick(&target, addresses(&["10.0.0.1", "::1"])).unwrap_err();
+        let error = Reach::public().pick(&origin, addresses(&["10.0.0.1", "::1"])).unwrap_err();
         let told = error.to_string();
         assert_eq!(
             told,
@@ -162,18 +175,30 @@ mod tests {
         );
     }
 
+    #[test]
+    fn names_under_localhost_stand_for_this_machine_only() {
+        for url in ["http://x.localhost/", "https://localhost./"] {
+            let origin = origin(url);
+            let mixed = addresses(&["8.8.8.8", "127.0.0.1", "::1"]);
+            let kept = Reach::Anywhere.pick(&origin, mixed).unwrap();
+            assert_eq!(kept, addresses(&["127.0.0.1", "::1"]));
+            let outcome = Reach::Anywhere.pick(&origin, addresses(&["8.8.8.8"]));
+            assert!(matches!(outcome, Err(WebError::Forbidden { .. })), "{outcome:?}");
+        }
+    }
+
     #[tokio::test]
     async fn a_name_that_changes_its_mind_is_asked_once_and_checked_each_time() {
-        let target = target("https://rebound.example/");
+        let origin = origin("https://rebound.example/");
         let inward = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "10.0.0.1"];
         let mut asked = 0;
         for round in 0..20 {
             let said = if round % 2 == 0 { "8.8.8.8" } else { inward[round / 2 % inward.len()] };
-            let resolver = async |_: &Target| {
+            let resolver = async |_: &Origin| {
                 asked += 1;
                 Ok(addresses(&[said]))
             };
-            let found = Reach::public().resolve_by(&target, resolver).await;
+            let found = Reach::public().resolve_by(&origin, resolver).await;
             match round % 2 {
                 0 => assert_eq!(found.unwrap(), addresses(&["8.8.8.8"])),
                 _ => assert!(matches!(found, Err(WebError::Forbidden { .. })), "{said}"),
@@ -185,7 +210,7 @@ mod tests {
     #[test]
     fn exceptions_are_exact() {
         let is_open = |also: &str, url: &str| {
-            Reach::Public { also: vec![also.parse().unwrap()] }.is_open_to(&target(url))
+            Reach::Public { also: vec![also.parse().unwrap()] }.is_open_to(&origin(url))
         };
         let same = [
             ("localhost:80", "http://localhost/"),

@@ -12,10 +12,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::body::Whole;
 use crate::connect::Connector;
-use crate::host::Target;
 use crate::proxy::Route;
 use crate::tls::Tls;
-use crate::{Body, Proxy, Reach, WebError};
+use crate::{Body, Origin, Proxy, Reach, WebError};
 
 /// An HTTP client. Cheap to clone; clones share their connections.
 #[derive(Clone)]
@@ -77,12 +76,12 @@ impl Web {
     /// Dropping the future, or the body, ends the request: the connection is closed, or with HTTP/2
     /// the stream is reset. The host may have seen it.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>, WebError> {
-        let target = Target::parse(request.uri())?;
-        let host: Arc<str> = target.name().into();
+        let origin = Origin::of(request.uri()).map_err(WebError::unusable(request.uri()))?;
+        let host: Arc<str> = origin.authority().into();
         let mut request = request.map(Whole::new);
         // Only a proxy may see what is meant for proxies.
         request.headers_mut().remove(PROXY_AUTHORIZATION);
-        if let Some(credentials) = self.connector.route.credentials(request.uri(), &target) {
+        if let Some(credentials) = self.connector.route.credentials(request.uri(), &origin) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, credentials);
         }
         let answer = self.client.request(request);
@@ -102,18 +101,18 @@ impl Web {
     /// # Errors
     /// As [`send`](Self::send), and when the answer is too large or takes too long.
     pub async fn fetch(&self, request: Request<Bytes>) -> Result<Response<Bytes>, WebError> {
-        let target = Target::parse(request.uri())?;
+        let origin = Origin::of(request.uri()).map_err(WebError::unusable(request.uri()))?;
         let FetchLimits { bytes, total } = self.limits;
         let collected = async {
             let (head, body) = self.send(request).await?.into_parts();
             if http_body::Body::size_hint(&body).lower() > bytes as u64 {
-                return Err(WebError::TooLarge { host: target.name(), limit: bytes });
+                return Err(WebError::TooLarge { host: origin.authority(), limit: bytes });
             }
-            let body = collect(body, bytes, &target).await?;
+            let body = collect(body, bytes, &origin).await?;
             Ok(Response::from_parts(head, body))
         };
         let late =
-            WebError::TimedOut { host: target.name(), what: "the whole answer", after: total };
+            WebError::TimedOut { host: origin.authority(), what: "the whole answer", after: total };
         tokio::time::timeout(total, collected).await.unwrap_or(Err(late))
     }
 
@@ -121,8 +120,8 @@ impl Web {
     /// straight.
     #[must_use]
     pub fn proxy_for(&self, uri: &Uri) -> Option<String> {
-        let target = Target::parse(uri).ok()?;
-        let proxy = self.connector.route.proxy_for(uri, &target)?;
+        let origin = Origin::of(uri).ok()?;
+        let proxy = self.connector.route.proxy_for(uri, &origin)?;
         let authority = proxy.uri().authority()?.as_str();
         Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
     }
@@ -217,13 +216,13 @@ const IDLE_PER_HOST: usize = 8;
 /// Most bytes in the head of an answer.
 const MAX_HEAD: usize = 128 << 10;
 
-async fn collect(mut body: Body, limit: usize, target: &Target) -> Result<Bytes, WebError> {
+async fn collect(mut body: Body, limit: usize, origin: &Origin) -> Result<Bytes, WebError> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
         let chunk = chunk?;
         if first.len() + whole.len() + chunk.len() > limit {
-            return Err(WebError::TooLarge { host: target.name(), limit });
+            return Err(WebError::TooLarge { host: origin.authority(), limit });
         }
         match first.is_empty() && whole.is_empty() {
             true => first = chunk,

@@ -1,12 +1,12 @@
 //! From a refusal to the authorization server: who guards the resource, and how to talk to them.
 
+use bowline_web::Url;
 use http::StatusCode;
 
 use super::challenge::Demand;
 use super::error::{AuthError, Reason, Step, quote, quote_all};
 use super::fetch::{Fetcher, Page};
 use super::metadata::{ResourceMetadata, ServerMetadata, resource_addresses, server_addresses};
-use super::url::Url;
 
 /// What the MCP server says of its guards.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Place {
         }
         tracing::debug!("no protected resource metadata: the server is taken for its own guard");
         // 2025-03-26 asks for no exact name; with the slash is the only other way to write it.
-        let origin = home.origin();
+        let origin = home.root();
         Ok(Self { resource: None, issuers: vec![origin.to_owned(), format!("{origin}/")] })
     }
 

@@ -7,14 +7,13 @@
 
 use std::error::Error;
 
-use bowline_web::{Reach, Web, WebError};
+use bowline_web::{Reach, Url, Web, WebError};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode};
 
 use super::error::{AuthError, Reason, Step, quote};
-use super::url::Url;
 
 /// `MCP-Protocol-Version`, which 2025-03-26 wants with discovery.
 const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -43,8 +42,9 @@ impl Fetcher {
 
     /// The address, if it may be gone to.
     pub(super) fn check(&self, step: Step, text: &str) -> Result<Url, AuthError> {
-        let url = Url::parse(text)
-            .map_err(|expected| AuthError::new(step, Reason::Unsafe, quote(text), expected))?;
+        let url = Url::parse(text).map_err(|expected| {
+            AuthError::new(step, Reason::Unsafe, quote(text), expected.to_string())
+        })?;
         let is_local = url.is_loopback() && self.home.is_loopback();
         if url.is_https() || is_local || self.is_trusted(&url) {
             return Ok(url);
@@ -55,10 +55,7 @@ impl Fetcher {
     }
 
     fn is_trusted(&self, url: &Url) -> bool {
-        self.trusted.iter().any(|host| {
-            let port = host.port_u16().unwrap_or_else(|| url.default_port());
-            host.host().eq_ignore_ascii_case(&url.host()) && port == url.port()
-        })
+        self.trusted.iter().any(|authority| url.origin().is_at(authority))
     }
 
     fn web_for(&self, url: &Url) -> Web {
@@ -86,10 +83,10 @@ impl Fetcher {
             };
             let target = url.join(location).map_err(|expected| {
                 let received = format!("a redirect from {url} to {}", quote(location));
-                AuthError::new(step, Reason::Unsafe, received, expected)
+                AuthError::new(step, Reason::Unsafe, received, expected.to_string())
             })?;
             if !target.is_same_origin(&url) {
-                let received = format!("a redirect from {url} to {}", target.origin());
+                let received = format!("a redirect from {url} to {}", target.root());
                 let expected = "a redirect within the same origin, or none";
                 return Err(AuthError::new(step, Reason::Unsafe, received, expected));
             }

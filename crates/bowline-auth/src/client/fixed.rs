@@ -2,15 +2,14 @@
 
 use std::future::ready;
 
-use bowline_web::{Answer, Authorize, Next};
+use bowline_web::{Answer, Authorize, Next, Origin, Url};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{StatusCode, Uri};
 
 use super::error::{AuthError, Reason, Step};
 use super::secret::Secret;
-use super::settings::home;
-use super::url::Url;
+use super::settings::{home, parse};
 
 /// Sends the same bearer token with every request to one server, and to nobody else.
 #[derive(Debug, Clone)]
@@ -34,10 +33,7 @@ impl StaticToken {
     /// # Errors
     /// When the address is none, or when the token fits into no header.
     pub fn without_tls(server: &str, token: impl Into<Secret>) -> Result<Self, AuthError> {
-        let home = Url::parse(server).map_err(|expected| {
-            AuthError::new(Step::Setup, Reason::Settings, super::error::quote(server), expected)
-        })?;
-        Self::for_home(home, &token.into())
+        Self::for_home(parse(server)?, &token.into())
     }
 
     fn for_home(home: Url, token: &Secret) -> Result<Self, AuthError> {
@@ -51,7 +47,7 @@ impl StaticToken {
     }
 
     fn is_home(&self, uri: &Uri) -> bool {
-        Url::parse(&uri.to_string()).is_ok_and(|url| url.is_same_origin(&self.home))
+        Origin::of(uri).as_ref() == Ok(self.home.origin())
     }
 }
 

@@ -10,6 +10,8 @@ mod unattended;
 
 use std::sync::{Arc, Mutex};
 
+use bowline_web::Url;
+
 use super::challenge::Demand;
 use super::discover::{Place, endpoint, find_server};
 use super::dpop::{Dpop, Nonces, ProofKey};
@@ -24,7 +26,6 @@ use super::secret::Secret;
 use super::settings::Settings;
 use super::store::Store;
 use super::token::{Grant, Kind, Tokens};
-use super::url::Url;
 use crate::clock::unix_seconds;
 use crate::jws::SigningKey;
 

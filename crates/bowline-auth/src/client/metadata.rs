@@ -2,10 +2,10 @@
 //!
 //! Issuers and resources are compared byte by byte; nothing is normalised.
 
+use bowline_web::Url;
 use serde::Deserialize;
 
 use super::scope::Scopes;
-use super::url::Url;
 
 /// The metadata of a protected resource (RFC 9728): what a client needs of it.
 #[derive(Debug, Clone, Deserialize)]
@@ -156,7 +156,7 @@ fn parse<'a, T: Deserialize<'a>>(document: &'a [u8]) -> Result<T, MetadataError>
 
 /// Where a protected resource's metadata may be, if it does not say so itself.
 pub(super) fn resource_addresses(server: &Url) -> Vec<String> {
-    let root = format!("{}/.well-known/oauth-protected-resource", server.origin());
+    let root = format!("{}/.well-known/oauth-protected-resource", server.root());
     let path = if server.path() == "/" { "" } else { server.path() };
     let query = server.query().map(|query| format!("?{query}")).unwrap_or_default();
     if path.is_empty() && query.is_empty() {
@@ -167,7 +167,7 @@ pub(super) fn resource_addresses(server: &Url) -> Vec<String> {
 
 /// Where an authorization server's metadata may be (2025-11-25, basic/authorization).
 pub(super) fn server_addresses(issuer: &Url) -> Vec<String> {
-    let origin = issuer.origin();
+    let origin = issuer.root();
     let path = issuer.path().trim_end_matches('/');
     let oauth = format!("{origin}/.well-known/oauth-authorization-server{path}");
     let openid = format!("{origin}/.well-known/openid-configuration{path}");

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_web::{Answer, Authorize, Next};
+use bowline_web::{Answer, Authorize, Next, Origin};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{StatusCode, Uri};
@@ -23,7 +23,6 @@ use super::flow::{Engine, Errand, Held};
 use super::grant::Way;
 use super::scope::Scopes;
 use super::token::Kind;
-use super::url::Url;
 use crate::clock::unix_seconds;
 
 /// OAuth for one MCP server: finds out whom to ask, asks, renews, and steps up, by itself.
@@ -119,8 +118,7 @@ impl OAuth {
     /// Whether a request goes to the server that tokens are for. **Invariant:** nobody else ever
     /// sees one.
     fn is_home(&self, uri: &Uri) -> bool {
-        let url = Url::parse(&uri.to_string());
-        url.is_ok_and(|url| url.is_same_origin(&self.0.engine.settings.home))
+        Origin::of(uri).as_ref() == Ok(self.0.engine.settings.home.origin())
     }
 
     /// Tokens that can be sent, renewed if they are over.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bowline_web::Url;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,7 +15,6 @@ use super::form::{self, Form};
 use super::metadata::ServerMetadata;
 use super::pkce::unguessable;
 use super::secret::{self, Secret};
-use super::url::Url;
 use crate::jws::SigningKey;
 
 /// A client that an authorization server's operator has registered by hand.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_web::Web;
+use bowline_web::{Host, Url, Web};
 use http::uri::Authority;
 
 use super::dpop::Dpop;
@@ -17,7 +17,6 @@ use super::oauth::OAuth;
 use super::registration::Client;
 use super::scope::Scopes;
 use super::store::{MemoryStore, Store};
-use super::url::Url;
 
 /// How far an [`OAuth`] goes before it gives up.
 #[derive(Debug, Clone, Copy)]
@@ -238,8 +237,7 @@ impl OAuthBuilder {
         }
         if let Way::Enterprise(enterprise) = &self.way {
             // Named by the application, not by a peer: it may be in the enterprise's own network.
-            let url = Url::parse(&enterprise.token_endpoint)
-                .map_err(|expected| setup(quote(&enterprise.token_endpoint), expected))?;
+            let url = parse(&enterprise.token_endpoint)?;
             if url.is_https() {
                 trusted.extend(url.uri().authority().cloned());
             }
@@ -274,13 +272,19 @@ fn setup(received: String, expected: &str) -> AuthError {
 
 /// The address of an MCP server that tokens may be sent to.
 pub(super) fn home(server: &str, trusted: &[Authority]) -> Result<Url, AuthError> {
-    let home = Url::parse(server).map_err(|expected| setup(quote(server), expected))?;
-    let is_trusted = trusted.iter().any(|host| host.host().eq_ignore_ascii_case(&home.host()));
+    let home = parse(server)?;
+    let is_trusted =
+        trusted.iter().any(|trusted| Host::parse(trusted.host()).as_ref() == Some(home.host()));
     if home.is_https() || home.is_loopback() || is_trusted {
         return Ok(home);
     }
     let expected = "https, or http on this machine or a trusted host: tokens would go in the clear";
     Err(setup(quote(&home.to_string()), expected))
+}
+
+/// A URL that an application set.
+pub(super) fn parse(url: &str) -> Result<Url, AuthError> {
+    Url::parse(url).map_err(|expected| setup(quote(url), &expected.to_string()))
 }
 
 impl fmt::Debug for OAuthBuilder {

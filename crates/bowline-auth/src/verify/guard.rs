@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::challenge::Denial;
 use super::dpop::{self, Dpop, DpopLimits, ProofError, Subject};
-use super::location::{SetupError, absolute, is_same, scope, trusted};
+use super::location::{SetupError, is_same, scope, trusted, without_query};
 use super::metadata::ResourceMetadata;
 use super::{Identity, Verify, VerifyError};
 
@@ -49,14 +49,11 @@ impl Guard {
     /// # Errors
     /// When it is no URL.
     pub fn new(resource: &str, verifier: impl Verify + 'static) -> Result<Self, SetupError> {
-        let uri = absolute(resource)?;
-        let path = uri.path().trim_end_matches('/').to_owned();
-        let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
-        let origin = format!("{}://{authority}", uri.scheme_str().unwrap_or("https"));
+        let url = without_query(resource)?;
         Ok(Self {
             resource: resource.to_owned(),
-            origin,
-            path,
+            origin: url.root().to_owned(),
+            path: url.path().trim_end_matches('/').to_owned(),
             authorization_servers: verifier.issuers(),
             verifier: Arc::new(verifier),
             audiences: Vec::new(),

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::base64::STANDARD;
-use bowline_web::Web;
+use bowline_web::{Url, Web};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use http::{Request, StatusCode, Uri};
+use http::{Request, StatusCode};
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ use crate::jws::object;
 ///
 /// A token that was revoked is refused as soon as the answer is asked for again.
 pub struct Introspection {
-    endpoint: Uri,
+    endpoint: Url,
     credentials: HeaderValue,
     issuer: Option<String>,
     web: Web,
@@ -115,7 +115,7 @@ impl Introspection {
 
     async fn ask(&self, token: &str) -> Result<Option<Identity>, VerifyError> {
         let body = format!("token={}&token_type_hint=access_token", form_encoded(token));
-        let mut request = Request::post(self.endpoint.clone())
+        let mut request = Request::post(self.endpoint.uri())
             .body(Bytes::from(body))
             .map_err(VerifyError::unavailable)?;
         let headers = request.headers_mut();
@@ -125,7 +125,7 @@ impl Introspection {
         headers.insert(CONTENT_TYPE, form);
         let answer = self.web.fetch(request).await.map_err(VerifyError::unavailable)?;
         let strange = |what: &'static str| {
-            tracing::warn!(endpoint = ?self.endpoint.host(), what, "introspection failed");
+            tracing::warn!(endpoint = %self.endpoint.host(), what, "introspection failed");
             VerifyError::unavailable(what)
         };
         if answer.status() == StatusCode::BAD_REQUEST && is_of_another_kind(answer.body()) {

@@ -7,15 +7,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use bowline_web::{Web, WebError};
+use bowline_web::{Url, Web, WebError};
 use bytes::Bytes;
-use http::{Request, StatusCode, Uri};
+use http::{Request, StatusCode};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::location::{SetupError, trusted};
+use super::location::{SetupError, trusted, trusted_with_query};
 use super::{Cause, VerifyError};
 use crate::jws::{JwkError, JwkSet, object};
 
@@ -47,7 +47,7 @@ impl Default for KeyLimits {
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Given(Arc<JwkSet>),
-    At(Uri),
+    At(Url),
     /// As the metadata of this issuer say.
     Issuer(String),
 }
@@ -233,18 +233,18 @@ fn chain(error: &FetchError) -> String {
 async fn fetch(place: &Place, web: &Web) -> Result<JwkSet, FetchError> {
     let at = match place {
         Place::Given(keys) => return Ok(JwkSet::clone(keys)),
-        Place::At(uri) => uri.clone(),
+        Place::At(url) => url.clone(),
         Place::Issuer(issuer) => discover(issuer, web).await?,
     };
-    Ok(JwkSet::parse(&get(web, at).await?)?)
+    Ok(JwkSet::parse(&get(web, &at).await?)?)
 }
 
 /// Where an issuer says its keys are (RFC 8414, OpenID Connect Discovery).
-async fn discover(issuer: &str, web: &Web) -> Result<Uri, FetchError> {
+async fn discover(issuer: &str, web: &Web) -> Result<Url, FetchError> {
     let mut last = FetchError::Metadata;
     for url in metadata_urls(issuer) {
-        let uri = trusted(&url)?;
-        match get(web, uri).await.and_then(|body| object(&body).ok_or(FetchError::Metadata)) {
+        let url = trusted(&url)?;
+        match get(web, &url).await.and_then(|body| object(&body).ok_or(FetchError::Metadata)) {
             Ok(metadata) => return read_metadata(issuer, &metadata),
             Err(error) => last = error,
         }
@@ -252,21 +252,15 @@ async fn discover(issuer: &str, web: &Web) -> Result<Uri, FetchError> {
     Err(last)
 }
 
-fn read_metadata(issuer: &str, metadata: &Map<String, Value>) -> Result<Uri, FetchError> {
+fn read_metadata(issuer: &str, metadata: &Map<String, Value>) -> Result<Url, FetchError> {
     // Character by character: whoever can publish metadata at one issuer must not speak for
     // another.
     if metadata.get("issuer").and_then(Value::as_str) != Some(issuer) {
         return Err(FetchError::Issuer);
     }
     let keys = metadata.get("jwks_uri").and_then(Value::as_str).ok_or(FetchError::NoKeys)?;
-    match keys.split_once('?') {
-        None => Ok(trusted(keys)?),
-        // Some issuers tell their tenants apart by a query.
-        Some((place, _)) => {
-            trusted(place)?;
-            keys.parse().map_err(|_| FetchError::NoKeys)
-        }
-    }
+    // Some issuers tell their tenants apart by a query.
+    Ok(trusted_with_query(keys)?)
 }
 
 fn metadata_urls(issuer: &str) -> Vec<String> {
@@ -284,9 +278,9 @@ fn metadata_urls(issuer: &str) -> Vec<String> {
     urls
 }
 
-async fn get(web: &Web, uri: Uri) -> Result<Bytes, FetchError> {
+async fn get(web: &Web, url: &Url) -> Result<Bytes, FetchError> {
     let mut request = Request::new(Bytes::new());
-    *request.uri_mut() = uri;
+    *request.uri_mut() = url.uri().clone();
     let accept = http::HeaderValue::from_static("application/json");
     request.headers_mut().insert(http::header::ACCEPT, accept);
     let answer = web.fetch(request).await?;

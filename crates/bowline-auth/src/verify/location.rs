@@ -1,19 +1,18 @@
 //! URLs that a server is set up with, and what is wrong with some.
 
-use bowline_web::WebError;
-use http::Uri;
+use bowline_web::{Origin, Url, WebError};
 
 /// Why something cannot be set up as it was asked for.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// A URL cannot be used.
-    #[error("{url:?} cannot be used: {why}")]
+    #[error("{url:?} cannot be used: expected {expected}")]
     Url {
         /// The URL.
         url: String,
-        /// What is wrong with it.
-        why: &'static str,
+        /// What it should be.
+        expected: String,
     },
     /// A scope cannot be used: scopes are words of visible ASCII without `"` and `\`.
     #[error("{0:?} is not a scope: it must be one word of visible ASCII without \" and \\")]
@@ -23,61 +22,47 @@ pub enum SetupError {
     Web(#[from] WebError),
 }
 
-/// The URL of something that tokens are believed because of: `https`, or `http` on this machine.
-pub(super) fn trusted(url: &str) -> Result<Uri, SetupError> {
-    let uri = absolute(url)?;
-    let is_safe = uri.scheme_str() == Some("https") || is_loopback(uri.host().unwrap_or_default());
-    match is_safe {
-        true => Ok(uri),
-        false => Err(bad(url, "it must be https, since tokens are believed because of it")),
-    }
+/// The URL of a party that vouches for tokens: `https`, or `http` on this machine.
+pub(super) fn trusted(url: &str) -> Result<Url, SetupError> {
+    without_query(url).and_then(|_| trusted_with_query(url))
 }
 
-/// An absolute URL of HTTP without user, query and fragment.
-pub(super) fn absolute(url: &str) -> Result<Uri, SetupError> {
-    if url.contains(['#', '?']) {
-        return Err(bad(url, "it must have neither a query nor a fragment"));
+/// The same, where a query is allowed.
+pub(super) fn trusted_with_query(url: &str) -> Result<Url, SetupError> {
+    let parsed = Url::parse(url).map_err(|expected| bad(url, expected))?;
+    if parsed.is_https() || parsed.is_loopback() {
+        return Ok(parsed);
     }
-    let uri: Uri = url.parse().map_err(|_| bad(url, "it is no URL"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(bad(url, "it must begin with https:// or http://"));
+    Err(bad(url, "https, because tokens are trusted on its word"))
+}
+
+/// A URL without a query.
+pub(super) fn without_query(url: &str) -> Result<Url, SetupError> {
+    if url.contains('?') {
+        return Err(bad(url, "a URL without a query"));
     }
-    match uri.authority() {
-        Some(authority) if !authority.as_str().contains('@') => Ok(uri),
-        Some(_) => Err(bad(url, "it must not hold a user")),
-        None => Err(bad(url, "it has no host")),
-    }
+    Url::parse(url).map_err(|expected| bad(url, expected))
 }
 
 /// Whether two URLs are the same but for spelling, query and fragment.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
-    match (normal(one), normal(other)) {
+    match (identity(one), identity(other)) {
         (Some(one), Some(other)) => one == other,
         _ => false,
     }
 }
 
-fn normal(url: &str) -> Option<String> {
-    let url = url.split(['#', '?']).next().unwrap_or(url);
-    let uri = absolute(url).ok()?;
-    let scheme = uri.scheme_str()?;
-    let host = uri.host()?.to_ascii_lowercase();
-    let standard = if scheme == "https" { 443 } else { 80 };
-    let port = uri.port_u16().unwrap_or(standard);
-    let mut path = uri.path().as_bytes().to_vec();
-    for place in 0..path.len() {
-        if path[place] == b'%' {
-            let end = path.len().min(place + 3);
-            path[place..end].make_ascii_uppercase();
+/// What is left of a URL without spelling, query and fragment.
+fn identity(url: &str) -> Option<(Origin, Vec<u8>)> {
+    let url = Url::parse(url.split('#').next()?).ok()?;
+    let mut path = url.path().as_bytes().to_vec();
+    for at in 0..path.len() {
+        if path[at] == b'%' {
+            let end = path.len().min(at + 3);
+            path[at..end].make_ascii_uppercase();
         }
     }
-    Some(format!("{scheme}://{host}:{port}{}", String::from_utf8(path).ok()?))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost")
-        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    Some((url.origin().clone(), path))
 }
 
 /// A word that can stand in a list of scopes (RFC 6749, section 3.3).
@@ -87,8 +72,8 @@ pub(super) fn scope(word: String) -> Result<String, SetupError> {
     if is_word { Ok(word) } else { Err(SetupError::Scope(word)) }
 }
 
-fn bad(url: &str, why: &'static str) -> SetupError {
-    SetupError::Url { url: url.to_owned(), why }
+fn bad(url: &str, expected: impl ToString) -> SetupError {
+    SetupError::Url { url: url.to_owned(), expected: expected.to_string() }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::fmt;
 
 use ::http::HeaderValue;
 
-use super::authority::{Authority, Origin};
+use super::authority::{Authority, LOCAL_NAMES, Origin};
 use super::fields::{Field, Fields};
 use super::quote;
 
@@ -122,7 +122,7 @@ impl Access {
         let is_named = self.hosts.iter().filter_map(|text| Authority::parse(text)).any(|named| {
             named.host == host.host && (named.port.is_none() || named.port == host.port)
         });
-        is_named || self.is_loopback_allowed && host.host.is_loopback()
+        is_named || self.is_loopback_allowed && LOCAL_NAMES.contains(&host.host)
     }
 
     fn lists(&self, origin: &Origin<'_>) -> bool {
@@ -130,7 +130,7 @@ impl Access {
     }
 
     fn is_local(&self, origin: &Origin<'_>) -> bool {
-        self.is_loopback_allowed && origin.is_web() && origin.authority.host.is_loopback()
+        self.is_loopback_allowed && origin.is_web() && LOCAL_NAMES.contains(&origin.authority.host)
     }
 }
 

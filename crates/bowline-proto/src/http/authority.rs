@@ -20,6 +20,13 @@ pub(super) enum Host<'a> {
     V6(Ipv6Addr),
 }
 
+/// The names that clients on the same machine use for a server.
+///
+/// This is a list, not a definition of loopback: 127.0.0.2 and `x.localhost` are not on it. A
+/// hostile name server can point `x.localhost` anywhere, and no client needs it unasked.
+pub(super) const LOCAL_NAMES: [Host<'_>; 3] =
+    [Host::Name("localhost"), Host::Name("127.0.0.1"), Host::V6(Ipv6Addr::LOCALHOST)];
+
 /// Where a page comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin<'a> {
@@ -51,21 +58,6 @@ impl<'a> Authority<'a> {
     /// The port, or the one that the scheme stands for.
     pub(super) fn port_for(&self, scheme: &str) -> Option<u16> {
         self.port.or_else(|| default_port(scheme))
-    }
-}
-
-impl Host<'_> {
-    /// Whether it is one of the three names by which a machine calls itself.
-    ///
-    /// Not all of 127.0.0.0/8 and not `*.localhost`: no client needs them unasked.
-    pub(super) fn is_loopback(&self) -> bool {
-        match self {
-            Self::Name(name) => {
-                // There is no other way to write the address: no short form, no leading zero.
-                *name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")
-            }
-            Self::V6(address) => *address == Ipv6Addr::LOCALHOST,
-        }
     }
 }
 
@@ -146,10 +138,10 @@ mod tests {
 
     #[test]
     fn hosts_that_can_be_read() {
-        fn check(text: &str, port: Option<u16>, is_loopback: bool) {
+        fn check(text: &str, port: Option<u16>, is_local: bool) {
             let authority = Authority::parse(text).expect(text);
             assert_eq!(authority.port, port, "{text}");
-            assert_eq!(authority.host.is_loopback(), is_loopback, "{text}");
+            assert_eq!(LOCAL_NAMES.contains(&authority.host), is_local, "{text}");
         }
         check("localhost", None, true);
         check("LocalHost:8080", Some(8080), true);

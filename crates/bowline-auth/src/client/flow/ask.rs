@@ -1,5 +1,6 @@
 //! One question to a token endpoint: who asks is proved, and the nonces it wants are given.
 
+use bowline_web::Url;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde::Deserialize;
@@ -10,7 +11,6 @@ use super::super::fetch::Fetcher;
 use super::super::form::Form;
 use super::super::registration::Registered;
 use super::super::token::{Grant, refusal};
-use super::super::url::Url;
 use crate::clock::unix_seconds;
 use crate::jws::SigningKey;
 

@@ -1,5 +1,6 @@
 //! The authorization code grant: a client id, a page for a person, a code for a token.
 
+use bowline_web::Url;
 use http::{HeaderMap, StatusCode};
 
 use super::super::callback::Pending;
@@ -14,7 +15,6 @@ use super::super::scope::is_offline;
 use super::super::secret::Secret;
 use super::super::store::StoreLock;
 use super::super::token;
-use super::super::url::Url;
 use super::keep::client_key;
 use super::{Engine, Held, Stage};
 use crate::clock::unix_seconds;

@@ -2,13 +2,14 @@
 
 use std::sync::PoisonError;
 
+use bowline_web::Url;
+
 use super::super::error::{AuthError, Reason, Step, quote};
 use super::super::form::Form;
 use super::super::grant::{AssertionSource, Enterprise};
 use super::super::metadata::ServerMetadata;
 use super::super::registration::{Client, Registered};
 use super::super::secret::Secret;
-use super::super::url::Url;
 use super::ask::TokenEndpoint;
 use super::{Engine, Held, Stage};
 

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::HttpLink;
 use super::events::Events;
 use super::exchange::discard;
-use super::request::{is_same_origin, refusal, resolve};
+use super::request::{refusal, resolve};
 use crate::client::notification::Boxed;
 use crate::client::restart::Backoff;
 use crate::client::shared::{Shared, lock, malformed};
@@ -261,13 +261,13 @@ impl HttpLink {
         let endpoint = endpoint.map_err(|_| Trouble::TimedOut(FIRST_EVENT))?;
         let endpoint = endpoint.ok_or_else(|| wrong("the first event is not where to send to"))?;
         let post_url = resolve(&self.url, &endpoint).ok_or_else(|| wrong("it is no URL"))?;
-        if !is_same_origin(&self.url, &post_url) {
+        if !self.is_origin_of(&post_url) {
             return Err(wrong("it leads to another origin, which is not followed"));
         }
         let (link, ours) = (Arc::clone(self), Arc::clone(shared));
         let task = shared.spawn(async move { link.read_sse(&ours, events, body).await });
         let mut session = lock(&self.session);
-        session.post_url = Some(post_url);
+        session.post_url = Some(post_url.uri().clone());
         session.listening = Some(task);
         Ok(())
     }
