@@ -1,4 +1,4 @@
-//! Lets our server and our client meet an authorization server of another maker.
+//! Tests our server and our client with a third-party authorization server.
 //!
 //! `interop/auth` holds the walk and the settings of that server; its packages are installed and
 //! run in `target/auth`.

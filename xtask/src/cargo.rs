@@ -4,6 +4,7 @@
 //! needs. Every step therefore selects the whole workspace with all features and picks what it
 //! wants by target (`--bin`, `--example`, `--tests`): one build serves them all.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -44,11 +45,8 @@ pub(crate) struct Tested {
 /// Compiles every test of the workspace and runs the programs side by side, `workers` at a time:
 /// many tests wait, for a deadline or a process, and leave the cores idle.
 ///
-/// `prepare` is applied to the command of each.
-pub(crate) fn test(
-    workers: usize,
-    prepare: impl Fn(&mut Command) + Sync,
-) -> Result<Vec<Tested>, String> {
+/// Each sees the environment variable.
+pub(crate) fn test(workers: usize, variable: &(&str, OsString)) -> Result<Vec<Tested>, String> {
     let programs = Mutex::new(test_programs()?.into_iter());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -56,7 +54,7 @@ pub(crate) fn test(
             scope.spawn(|| {
                 let next = || programs.lock().expect("no worker panics").next();
                 while let Some(program) = next() {
-                    let tested = program.run(&prepare);
+                    let tested = program.run(variable);
                     done.lock().expect("no worker panics").push(tested);
                 }
             });
@@ -102,13 +100,12 @@ impl TestProgram {
     }
 
     #[expect(clippy::disallowed_methods, reason = "reports where the time of a test run went")]
-    fn run(self, prepare: impl Fn(&mut Command)) -> Tested {
+    fn run(self, (name, value): &(&str, OsString)) -> Tested {
         let start = Instant::now();
         let mut command = program(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         // The tests of procedural macros load the compiler's libraries.
-        command.env("LD_LIBRARY_PATH", compiler_libraries());
-        prepare(&mut command);
+        command.env("LD_LIBRARY_PATH", compiler_libraries()).env(name, value);
         let ran = run(command);
         Tested { name: self.name, ran, took: start.elapsed() }
     }

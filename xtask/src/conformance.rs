@@ -1,8 +1,7 @@
-//! Lets the official conformance suite judge a server and a client of ours.
+//! Runs the official conformance suite against our server and our client.
 //!
-//! `conformance/` holds both and says which release of the suite; it is installed and run in
-//! `target/conformance`. A warning of the suite is a failure here: what a server or a client should
-//! do, ours does.
+//! `conformance/` holds both and pins the release of the suite, which is installed and run in
+//! `target/conformance`. A warning of the suite counts as a failure.
 
 mod client;
 mod verdict;
@@ -27,11 +26,11 @@ const SUITE: Environment = Environment {
 };
 const PLACE: &str = "target/conformance";
 
-/// Scenarios that are run together.
+/// Scenarios that run together.
 struct Set {
     name: &'static str,
     arguments: &'static str,
-    /// How many there are: none may go missing unseen.
+    /// How many there are, so that none can go missing unnoticed.
     scenarios: usize,
 }
 
@@ -49,14 +48,14 @@ const SETS: &[Set] = &[
     set("all, with extensions", "--suite all", 65),
 ];
 
-/// Scenarios that may fail, by how their names begin, and why.
+/// Scenarios that may fail, by the prefix of their names, and why.
 const NOT_YET: &[(&str, &str)] = &[
-    ("tasks-", "the tasks extension is to come"),
-    ("sep-2640-", "the skills extension is to come"),
+    ("tasks-", "the tasks extension is not implemented yet"),
+    ("sep-2640-", "the skills extension is not implemented yet"),
 ];
 
-/// Installs the suite, builds and starts the server, and runs one set after the other: they share
-/// the server, and one changes its lists.
+/// Installs the suite, builds and starts the server, and runs the sets one after the other, because
+/// they share the server and one of them changes its lists.
 pub(crate) fn step(_: &Options) -> Outcome {
     match judge() {
         Ok(judged) => outcome(&judged),
@@ -91,7 +90,7 @@ impl Suite {
 
     fn run(&self, set: &Set, server: &Server) -> Result<Verdict, String> {
         let results = Path::new(PLACE).join("results").join(set.name.replace([' ', ','], "-"));
-        // What an earlier run left there must not count.
+        // Results of an earlier run must not count.
         let _ = fs::remove_dir_all(&results);
         let mut suite = self.command();
         suite.args(["server", "--url", &server.url("/mcp")]);
@@ -120,13 +119,17 @@ fn outcome(judged: &[(&str, Verdict)]) -> Outcome {
     }
 }
 
-/// Whatever may fail and does not is to be taken off the list.
+/// Scenarios that may fail but pass: they must leave the list.
 fn stale(judged: &[(&str, Verdict)]) -> Vec<String> {
     let excuses = |prefix: &str| {
         judged.iter().flat_map(|(_, verdict)| &verdict.excused).any(|name| name.starts_with(prefix))
     };
     let stale = NOT_YET.iter().filter(|(prefix, _)| !excuses(prefix));
-    stale.map(|(prefix, why)| format!("`{prefix}` passes, yet may fail ({why})")).collect()
+    stale
+        .map(|(prefix, why)| {
+            format!("`{prefix}` passes, but is listed as a scenario that may fail ({why})")
+        })
+        .collect()
 }
 
 fn table(judged: &[(&str, Verdict)]) -> String {

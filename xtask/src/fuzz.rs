@@ -1,6 +1,6 @@
-//! Fuzzes with the stable compiler and nothing to install but a C++ compiler.
+//! Fuzzes with the stable compiler; needs only a C++ compiler.
 //!
-//! `cargo fuzz` asks for a nightly toolchain; the coverage counters themselves are stable flags.
+//! `cargo fuzz` requires a nightly toolchain, but the coverage counters are stable flags.
 //! The same folder works with `cargo fuzz run <target>` for long runs with sanitizers.
 
 use std::fs;
@@ -51,7 +51,7 @@ pub(crate) fn step(options: &Options) -> Outcome {
     summary(&done)
 }
 
-/// A target's name, whether it held, a few words, and what libFuzzer said.
+/// A target's name, whether it passed, a few words, and the output of libFuzzer.
 type Fuzzed = (String, bool, String, String);
 
 fn summary(done: &[Fuzzed]) -> Outcome {
@@ -69,7 +69,9 @@ fn wanted(target: Option<&str>) -> Result<Vec<String>, String> {
     match target {
         None => Ok(known),
         Some(target) if known.iter().any(|name| name == target) => Ok(vec![target.to_owned()]),
-        Some(target) => Err(format!("no fuzz target `{target}`; there are: {}", known.join(", "))),
+        Some(target) => {
+            Err(format!("`{target}` is not a fuzz target; expected one of: {}", known.join(", ")))
+        }
     }
 }
 
@@ -120,7 +122,7 @@ fn fuzz(target: &str, programs: &Path, seconds: u32) -> Fuzzed {
     fuzzer.args(["-seed=1", "-timeout=10", "-rss_limit_mb=1024", "-max_len=4096"]);
     fuzzer.arg(format!("-max_total_time={seconds}"));
     fuzzer.arg(format!("-artifact_prefix={artifacts}"));
-    // What is found goes to the first folder; the seeds stay as they are.
+    // libFuzzer writes what it finds to the first folder, and only reads the seeds.
     fuzzer.args([&corpus, &seeds]);
     let Ran { ok, mut output } = run(fuzzer);
     if !ok {
@@ -129,25 +131,22 @@ fn fuzz(target: &str, programs: &Path, seconds: u32) -> Fuzzed {
     }
     match progress(&output) {
         Some(note) => (target.to_owned(), true, note, output),
-        // Without counters a fuzzer only guesses, and says so nowhere one would look.
+        // Without counters a fuzzer guesses blindly, and does not say so.
         None => {
-            output += "no coverage was reported: was it built with counters?\n";
+            output += "no coverage was reported\nhelp: build the target with coverage counters\n";
             (target.to_owned(), false, "blind".to_owned(), output)
         }
     }
 }
 
-/// How to see a crash again.
+/// How to reproduce a crash.
 fn advice(output: &str, program: &Path) -> String {
     let artifact = output
         .lines()
         .find_map(|line| line.split_once("Test unit written to "))
         .map(|(_, path)| path.trim());
     match artifact {
-        Some(path) => format!(
-            "\nthe input that does it: {path}\nsee it again with:      {} {path}\n\n",
-            program.display()
-        ),
+        Some(path) => format!("\ninput:     {path}\nreproduce: {} {path}\n\n", program.display()),
         None => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Where programs of other languages are installed, and when that has to be done again.
+//! Installs packages of other languages, and decides when to install them again.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -14,14 +14,14 @@ pub(crate) struct Environment {
     pub(crate) place: &'static str,
     /// Its folder below `place`.
     pub(crate) folder: &'static str,
-    /// What says which packages, below `source`.
+    /// The files below `source` that pin the packages.
     pub(crate) inputs: &'static [&'static str],
     pub(crate) language: Language,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Language {
-    /// The oldest Node that will do.
+    /// The oldest Node that works.
     Node(u32),
     Python,
 }
@@ -38,7 +38,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Installs the packages, unless they are there. Gives the program that runs scripts with them.
+    /// Installs the packages unless they are there. Returns the program that runs scripts with them.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {
         let folder = Path::new(self.place).join(self.folder);
         let Ran { output: release, .. } = run(command(self.language.release()));
@@ -51,7 +51,7 @@ impl Environment {
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
             return Ok(program);
         }
-        // Half of an installation must not pass for a whole one.
+        // A partial installation must not pass for a complete one.
         let _ = fs::remove_file(&stamp);
         for line in lines {
             let Ran { ok, output } = run(command(&line));
@@ -61,8 +61,8 @@ impl Environment {
                     self.inputs.iter().map(|input| format!("{source}/{input}")).collect();
                 let inputs = inputs.join(", ");
                 return Err(format!(
-                    "what {inputs} asks for could not be installed; \
-                     without a network, only what an earlier run has installed is there.\n\n{output}"
+                    "cannot install the packages of {inputs}\n\
+                     help: without a network, only what an earlier run installed is available\n\n{output}"
                 ));
             }
         }
@@ -70,7 +70,7 @@ impl Environment {
         Ok(program)
     }
 
-    /// The inputs themselves: more honest than a digest, and small.
+    /// The inputs themselves, which are small and need no digest.
     fn wanted(&self, release: &str) -> Result<String, String> {
         let mut text = release.to_owned();
         for input in self.inputs {
@@ -83,7 +83,7 @@ impl Environment {
 }
 
 impl Language {
-    /// Prints which of the language's releases is at hand.
+    /// The command that prints the installed release of the language.
     fn release(self) -> &'static str {
         match self {
             Self::Node(_) => "node --version",
@@ -92,7 +92,7 @@ impl Language {
     }
 }
 
-/// The Node at hand if it will do, and else one from a package.
+/// The installed Node if it is recent enough, otherwise one from a package.
 fn node(folder: &Path, release: &str, oldest: u32) -> (Vec<String>, PathBuf) {
     let install =
         format!("npm ci --prefix {} --ignore-scripts --no-audit --no-fund", folder.display());
@@ -108,15 +108,14 @@ pub(crate) fn node_package() -> String {
     format!("node-linux-{arch}")
 }
 
-/// Installs one package of Node's world as a person would, with what it needs as of today, unless
-/// it is there.
+/// Installs one npm package as a person would, with its newest dependencies, unless it is there.
 pub(crate) fn package(folder: &Path, name: &str, version: &str) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", folder.display());
     let (stamp, wanted) = (folder.join(".installed"), format!("{name}@{version}"));
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    // Half of an installation must not pass for a whole one.
+    // A partial installation must not pass for a complete one.
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(said)?;
     }
@@ -144,7 +143,7 @@ fn venv(folder: &Path, requirements: &Path) -> (Vec<String>, PathBuf) {
     (lines, program)
 }
 
-/// The first number of a release such as `v20.1.0`, on the last line of what was said.
+/// The first number of a release such as `v20.1.0`, on the last line of the output.
 fn major(release: &str) -> Option<u32> {
     let (major, _) = release.lines().last()?.strip_prefix('v')?.split_once('.')?;
     major.parse().ok()

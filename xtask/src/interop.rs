@@ -1,9 +1,9 @@
-//! Lets the official clients of other languages walk servers of ours, one with everything and the
-//! ready-made ones, our client the servers of others, and the program both.
+//! Walks our servers with the official clients of other languages, third-party servers with our
+//! client, and both with the program.
 //!
-//! `interop/` holds the walks and says which clients and servers; everything is installed and run
-//! in `target/interop`, so that the source tree stays as it is. What is there and unchanged is not
-//! installed again.
+//! `interop/` holds the walks and pins the clients and servers. Everything is installed and run in
+//! `target/interop`, which leaves the source tree as it is, and is installed again only after a
+//! change.
 
 mod ready;
 mod servers;
@@ -40,10 +40,10 @@ const fn python(folder: &'static str, inputs: &'static [&'static str]) -> Enviro
     Environment { source: SOURCE, place: PLACE, folder, inputs, language: Language::Python }
 }
 
-/// A client of another maker.
+/// A third-party client.
 struct Peer {
     language: &'static str,
-    /// The file that names its version, and what stands before it there.
+    /// The file that pins its version, and the text before the version.
     version: (&'static str, &'static str),
     environment: Environment,
     /// What walks the server, below [`PLACE`].
@@ -88,11 +88,11 @@ type Named = (String, Walked);
 
 /// All walks.
 struct AllWalked {
-    /// Of others' clients, through the server with everything.
+    /// Of third-party clients, through the server with everything.
     everything: Vec<Named>,
-    /// Of others' clients, through the ready-made servers.
+    /// Of third-party clients, through the ready-made servers.
     ready: Vec<ready::Walks>,
-    /// Of our client through others' servers, and of the program through those and ours.
+    /// Of our client through third-party servers, and of the program through those and ours.
     servers: servers::Walks,
 }
 
@@ -104,14 +104,14 @@ pub(crate) fn step(_: &Options) -> Outcome {
     }
 }
 
-/// The walks over stdio run all at once, since they wait more than they work. Those over HTTP share
-/// a server, and count what it counts: they run one after the other, but beside the former. What
-/// comes after them is installed and built meanwhile.
+/// The walks over stdio run all at once, because they mostly wait. The walks over HTTP share a
+/// server and its counters, so they run one after the other, beside the former. Meanwhile the
+/// servers for the next walks are installed.
 fn walk_all() -> Result<AllWalked, String> {
     copy(Path::new(SOURCE), Path::new(PLACE))?;
     cargo::build(&format!("{TARGETS}{}", ready::targets()))?;
     let server = absolute("target/debug/examples/everything")?;
-    // One environment after the other, so that no two install the same.
+    // One after the other: some share an environment.
     let installed: Vec<Installed> =
         PEERS.iter().map(|peer| (peer, peer.environment.install())).collect();
     let (everything, ready, prepared) = thread::scope(|scope| {
@@ -129,7 +129,7 @@ fn walk_all() -> Result<AllWalked, String> {
     Ok(AllWalked { everything, ready, servers: servers::walk_all(&prepared) })
 }
 
-/// A client and what runs its scripts, or why nothing does.
+/// A client and what runs its scripts, or why it is missing.
 type Installed = (&'static Peer, Result<PathBuf, String>);
 
 fn walk_over_http(installed: &[Installed], server: &str) -> Result<Vec<Named>, String> {
@@ -171,13 +171,13 @@ impl AllWalked {
         Outcome {
             passed,
             failed: sum(Walked::failed),
-            note: format!("{passed} checks in {walks} walks, {lacking} known lacks of others"),
+            note: format!("{passed} checks in {walks} walks, {lacking} known gaps of other SDKs"),
             output: failures.map(|(name, walked)| format!("{name}:\n{}\n", walked.said)).collect(),
             table: [
-                "    clients of others\n",
+                "    third-party clients\n",
                 &walk::table(&self.everything),
                 &ready::table(&self.ready),
-                "\n    servers of others\n",
+                "\n    third-party servers\n",
                 &walk::table(client),
                 "\n    the program\n",
                 &walk::table(program),
@@ -216,7 +216,7 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// The version that stands behind `before` in a file.
+/// The version that follows `before` in a file.
 fn version(file: &str, before: &str) -> String {
     let text = fs::read_to_string(Path::new(SOURCE).join(file)).unwrap_or_default();
     read_version(&text, before).unwrap_or("?").to_owned()

@@ -8,10 +8,10 @@ pub(crate) const SECONDS: &str = "[--seconds N]";
 pub(crate) const ADVISORIES: &str = "[--advisories]";
 /// What to measure.
 pub(crate) const PART: &str = "[part]";
-/// Rough figures, soon.
+/// Rough figures, quickly.
 pub(crate) const QUICK: &str = "[--quick]";
 
-/// What was asked for, or what is usual.
+/// The options of a command, or their defaults.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) target: Option<String>,
@@ -34,7 +34,7 @@ impl Options {
     ) -> Result<Self, String> {
         let mut options = Self::default();
         while let Some(argument) = arguments.next() {
-            let refused = || Err(format!("`{argument}` means nothing here"));
+            let refused = || Err(format!("`{argument}` is not an option of this command"));
             let meant = match argument.as_str() {
                 "--seconds" => SECONDS,
                 "--advisories" => ADVISORIES,
@@ -63,7 +63,7 @@ fn seconds(value: Option<String>) -> Result<u32, String> {
     value
         .and_then(|value| value.parse().ok())
         .filter(|&seconds| seconds > 0)
-        .ok_or_else(|| "--seconds wants a whole number above zero".to_owned())
+        .ok_or_else(|| "--seconds takes a whole number above zero".to_owned())
 }
 
 #[cfg(test)]

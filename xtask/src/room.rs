@@ -1,16 +1,19 @@
-//! How much room is left on the disk. A full one looks like anything: linkers die of a bus error,
-//! tests of a file that is not there.
+//! How much disk space is left. A full disk causes misleading failures: linkers die of a bus
+//! error, tests miss files.
 
 use crate::process::{command, run};
 
-/// With less than this, a failure may come of it.
+/// With less than this, a failure may be caused by it.
 const LITTLE: u64 = 1 << 20;
 
-/// A hint for whoever looks at a failure, if the disk is nearly full.
+/// A hint beside a failure, if the disk is nearly full.
 pub(crate) fn hint() -> Option<String> {
     let left = left(&run(command("df -Pk .")).output)?;
     (left < LITTLE).then(|| {
-        format!("only {} MiB are left on the disk: a whole test run needs 12 GiB", left >> 10)
+        format!(
+            "help: only {} MiB are left on the disk, and a full test run needs 12 GiB",
+            left >> 10
+        )
     })
 }
 

@@ -1,5 +1,6 @@
-//! Debian's rsyslogd, unpacked below `target` and not installed: what the logger is tested with.
+//! Debian's rsyslogd, which `mcp-logger` is tested with: unpacked below `target`, not installed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,18 +10,18 @@ use crate::process::{Ran, command, run};
 
 const FOLDER: &str = "target/rsyslog";
 
-/// The daemon, its TLS, and the libraries that nothing else brings.
+/// The daemon, its TLS module, and the libraries that only it needs.
 const PACKAGES: &str = "rsyslog rsyslog-openssl libestr0 libfastjson4 liblognorm5";
 
-/// Tells the tests where it is, or why it is not there, which fails them.
-pub(crate) fn tell(tests: &mut Command) {
+/// The variable that tells the tests where it is, or why it is missing, which fails them.
+pub(crate) fn variable() -> (&'static str, OsString) {
     match unpack() {
-        Ok(folder) => tests.env("BOWLINE_RSYSLOG", folder),
-        Err(reason) => tests.env("BOWLINE_RSYSLOG_MISSING", reason),
-    };
+        Ok(folder) => ("BOWLINE_RSYSLOG", folder.into()),
+        Err(reason) => ("BOWLINE_RSYSLOG_MISSING", reason.into()),
+    }
 }
 
-/// Downloads and unpacks it, unless that is done. Gives the folder.
+/// Downloads and unpacks it unless it is there. Returns the folder.
 fn unpack() -> Result<PathBuf, String> {
     let broken = |error: std::io::Error| format!("{FOLDER}: {error}");
     fs::create_dir_all(FOLDER).map_err(broken)?;
@@ -55,7 +56,7 @@ fn download(folder: &Path) -> Result<(), String> {
     if download().is_ok() {
         return Ok(());
     }
-    // A fresh machine does not know what there is.
+    // A fresh machine has no package lists.
     let sudo = if is_root() { "" } else { "sudo " };
     let update = format!("{sudo}apt-get update");
     println!("    {update}");

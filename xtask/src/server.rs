@@ -1,4 +1,4 @@
-//! The server under test, running.
+//! A server under test.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -8,18 +8,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How often to look whether a server does what it is to do: 30 seconds in all, which is longer
-/// than one gives its clients when it ends, and than an interpreter takes to start beside others.
+/// How often to poll a server: for 30 seconds in all, longer than a server waits for its clients
+/// when it stops, and longer than an interpreter takes to start on a busy machine.
 const LOOKS: u32 = 600;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often to start one that ends at once.
+/// How often to start a server that exits at once.
 const TRIES: u32 = 3;
 
-/// How long an answer may take that tells whether somebody is there.
+/// How long the first answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a server did not come up.
+/// Why a server did not start.
 enum Unready {
     /// It ended, perhaps because its port was taken.
     Ended(String),
@@ -33,8 +33,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it on a free port, which takes the place of `{port}` in its arguments, and waits
-    /// until it answers. What it says goes to a file in `folder`, named after it.
+    /// Starts it on a free port, which replaces `{port}` in its arguments, and waits until it
+    /// answers. Its output goes to a file in `folder`, named after it.
     pub(crate) fn start(program: &str, arguments: &[&str], folder: &str) -> Result<Self, String> {
         let name = Path::new(program).file_name().unwrap_or_default();
         let log = Path::new(folder).join(name).with_extension("log");
@@ -45,11 +45,11 @@ impl Server {
         })
     }
 
-    /// Starts what `command` makes of a free port, and waits until it answers. What it says goes to
+    /// Starts the command for a free port, and waits until the server answers. Its output goes to
     /// the file `log`.
     ///
-    /// Somebody else may have the port by the time it is wanted; what ends at once for that is
-    /// started again on another.
+    /// Another process may take the port first; a server that exits at once is started again on
+    /// another port.
     pub(crate) fn launch(log: &Path, command: impl Fn(u16) -> Command) -> Result<Self, String> {
         let mut launched = Self::launch_once(log, &command);
         for _ in 1..TRIES {
@@ -68,7 +68,7 @@ impl Server {
         let mut command = command(port);
         let program = command.get_program().to_string_lossy().into_owned();
         let said = |error: std::io::Error| Unready::Never(format!("{program}: {error}"));
-        // It may look whether somebody is there.
+        // Some servers check whether standard input is open.
         command.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
         let mut server = Self { child: command.spawn().map_err(said)?, port };
         let log = || std::fs::read_to_string(log).unwrap_or_default();
@@ -90,7 +90,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Whether it still runs, and what it said to its log.
+    /// Whether it still runs, and its log.
     pub(crate) fn report(&mut self, log: &Path) -> String {
         let state = match self.child.try_wait() {
             Ok(None) => "runs".to_owned(),
@@ -98,21 +98,21 @@ impl Server {
             Err(error) => format!("cannot be asked: {error}"),
         };
         let log = std::fs::read_to_string(log).unwrap_or_default();
-        format!("the server {state}; it said:\n{log}\n")
+        format!("the server {state}; its log:\n{log}\n")
     }
 
-    /// Asks it to end, which it must do soon and without an error.
+    /// Stops it, which must succeed soon and without an error.
     pub(crate) fn stop(mut self) -> Result<(), String> {
         let said = |error: std::io::Error| format!("the server: {error}");
         if let Some(status) = self.child.try_wait().map_err(said)? {
-            return Err(format!("the server ended before it was asked to: {status}"));
+            return Err(format!("the server ended on its own: {status}"));
         }
         let kill = format!("kill -TERM {}", self.child.id());
         Command::new("sh").args(["-c", &kill]).status().map_err(said)?;
         for _ in 0..LOOKS {
             match self.child.try_wait().map_err(said)? {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("the server ended badly: {status}")),
+                Some(status) => return Err(format!("the server failed: {status}")),
                 None => thread::sleep(PAUSE),
             }
         }
@@ -122,16 +122,16 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Whether an HTTP server answers there, whatever it says.
+/// Whether an HTTP server answers on the port, with any status.
 ///
-/// That somebody takes a connection proves nothing: a process that was being started while a free
-/// port was looked for holds on to the listener until it is a program of its own.
+/// An accepted connection proves nothing: a process forked during the search for a free port holds
+/// the listener until it executes its program.
 fn answers(port: u16) -> bool {
     let ask = || {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
@@ -145,7 +145,7 @@ fn answers(port: u16) -> bool {
     ask().unwrap_or(false)
 }
 
-/// A port that nobody listens on. Somebody else may take it first, but hardly ever does.
+/// A free port. Another process may take it first, but hardly ever does.
 pub(crate) fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -154,7 +154,7 @@ pub(crate) fn free_port() -> std::io::Result<u16> {
 mod tests {
     use super::*;
 
-    /// A port where one connection is taken, read from, and answered so.
+    /// A port where one connection is accepted, read from, and answered with these bytes.
     fn port(answer: &'static [u8]) -> u16 {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -123,7 +123,7 @@ fn unit(_: &Options) -> Outcome {
     if let Err(why) = cargo::build("--bins --examples") {
         return Outcome::one(false, why);
     }
-    match cargo::test(WORKERS, rsyslog::tell) {
+    match cargo::test(WORKERS, &rsyslog::variable()) {
         Ok(tested) => all_tests(&tested),
         Err(why) => Outcome::one(false, why),
     }

@@ -1,7 +1,7 @@
 //! The client's side of the official suite: every scenario it lists, in every revision that has
 //! it, one by one.
 //!
-//! One by one because the suite, run as a whole, does not look at how the client ended.
+//! Run as a whole, the suite ignores the client's exit status.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use super::verdict::Verdict;
 use super::{PLACE, Suite};
 use crate::process::{Ran, run};
 
-/// How many runs there are: none may go missing unseen.
+/// How many runs there are, so that none can go missing unnoticed.
 const RUNS: usize = 69;
 
-/// One scenario in one revision. Extensions belong to none, and the suite chooses.
+/// One scenario in one revision. Extensions belong to no revision; the suite chooses one.
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
     scenario: String,
@@ -25,7 +25,7 @@ struct Run {
 pub(super) fn judge(suite: &Suite, program: &Path) -> Result<Verdict, String> {
     let runs = read_list(&suite.list()?);
     let results = Path::new(PLACE).join("results/client");
-    // What an earlier run left there must not count.
+    // Results of an earlier run must not count.
     let _ = fs::remove_dir_all(&results);
     let mut verdict = Verdict::default();
     for one in &runs {
@@ -56,7 +56,7 @@ impl Run {
         let text = fs::read_to_string(&found).map_err(|error| error.to_string())?;
         let before = (verdict.problems.len(), verdict.excused.len());
         verdict.add(&self.name(), &text);
-        // It may have ended badly with every check in order.
+        // The client may exit with an error although every check passed.
         if !ok && before == (verdict.problems.len(), verdict.excused.len()) {
             verdict
                 .problems

@@ -1,7 +1,7 @@
 //! What the suite found, from the files it leaves behind.
 //!
-//! Each scenario leaves `server-<name>-<time>/checks.json`: a list of checks, a member to a line,
-//! so that a line's indentation tells a check's own members from those of its details.
+//! Each scenario writes `server-<name>-<time>/checks.json`: a list of checks, one member per line.
+//! The indentation tells a check's own members from those of its details.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(super) struct Verdict {
     pub(super) skipped: u64,
     /// Scenarios that may fail and do, or that were not really tested.
     pub(super) excused: Vec<String>,
-    /// What is wrong, a line each.
+    /// What is wrong, one line each.
     pub(super) problems: Vec<String>,
 }
 
@@ -67,18 +67,19 @@ impl Verdict {
         }
     }
 
-    /// Adds what cannot be seen in the files.
+    /// Adds what the files do not show.
     pub(super) fn finish(&mut self, expected: usize, ok: bool, output: &str) {
         if self.scenarios != expected {
             let found = self.scenarios;
-            self.problems.push(format!("{found} scenarios were run, not {expected}\n{output}"));
+            self.problems
+                .push(format!("{found} scenarios ran, {expected} were expected\n{output}"));
         } else if !ok && self.problems.is_empty() && self.excused.is_empty() {
             self.problems.push(format!("the suite failed without a failed check\n{output}"));
         }
     }
 }
 
-/// One thing that the suite looked at.
+/// One check of the suite.
 #[derive(Debug, Default, PartialEq)]
 struct Check<'a> {
     id: &'a str,

@@ -12,11 +12,11 @@ struct Ready {
     suite: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
-    /// What else makes it serve on stdio.
+    /// Further arguments that make it serve on stdio.
     stdio: &'static [&'static str],
 }
 
-/// What makes any of them serve over HTTP.
+/// The arguments that make any of them serve over HTTP.
 const HTTP: [&str; 2] = ["--http", "127.0.0.1:{port}"];
 
 /// All of them. A new one is a line here and a suite.
@@ -28,7 +28,7 @@ const READY: &[Ready] = &[
     Ready { stdio: &["--stdio"], ..ready("bowline", "bowline", &["serve"]) },
 ];
 
-/// A voice that is there on every machine.
+/// A voice that exists on every machine.
 const SILENT: &[&str] = &["--engine", "espeak", "--espeak", "target/interop/silent-espeak.sh"];
 
 const fn ready(
@@ -47,7 +47,7 @@ pub(super) fn targets() -> String {
     READY.iter().map(|it| format!(" --bin {}", it.program)).collect()
 }
 
-/// Walks all of them, at once: they have nothing in common.
+/// Walks all of them at once: they share nothing.
 pub(super) fn walk_all(installed: &[Installed]) -> Vec<Walks> {
     thread::scope(|scope| {
         let walks: Vec<_> =
@@ -78,7 +78,7 @@ impl Ready {
     }
 }
 
-/// A line for each server, a column for each walk.
+/// A row for each server, a column for each walk.
 pub(super) fn table(ready: &[Walks]) -> String {
     let row = |(suite, walks): &Walks| {
         let cells = walks.iter().map(|(name, walked)| {

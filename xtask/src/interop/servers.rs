@@ -1,7 +1,7 @@
-//! Lets our client walk servers that others wrote, and the program those and ours.
+//! Walks third-party servers with our client, and those and ours with the program.
 //!
-//! `interop/servers` holds them, or says where they come from; `interop/walk` is the walk of the
-//! client, `interop/program` that of the program.
+//! `interop/servers` holds the servers or pins them; `interop/walk` is the walk of the client,
+//! `interop/program` that of the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,21 +30,21 @@ const FASTMCP: Environment = python("servers/fastmcp", &["servers/python/require
 const RUST: &str = "cargo build --quiet --locked --manifest-path interop/servers/rmcp/Cargo.toml \
                     --target-dir target/interop/rmcp";
 
-/// A server, of another maker or ours.
+/// A server, third-party or ours.
 struct Host {
     /// What the walks call it.
     name: &'static str,
     /// What the table calls it.
     title: &'static str,
-    /// The file that names its version, and what stands before it there.
+    /// The file that pins its version, and the text before the version.
     version: Option<(&'static str, &'static str)>,
     program: Program,
-    /// How it is told to serve on stdio.
+    /// The arguments that make it serve on stdio.
     stdio: &'static [&'static str],
     over_http: &'static [Over],
-    /// What the program is to find, a file in `interop/program/checks`.
+    /// What the program must find, a file in `interop/program/checks`.
     checks: &'static str,
-    /// The eras that it has, but for HTTP+SSE.
+    /// The eras that it speaks, except over HTTP+SSE.
     eras: &'static str,
 }
 
@@ -60,10 +60,10 @@ enum Program {
     Ours(&'static str),
 }
 
-/// How a server is told to serve over HTTP.
+/// How to make a server serve over HTTP.
 struct Over {
     transport: &'static str,
-    /// `{port}` is where the port comes.
+    /// The port replaces `{port}`.
     arguments: &'static [&'static str],
     path: &'static str,
 }
@@ -169,7 +169,7 @@ pub(super) struct Prepared {
     installed: Installed,
 }
 
-/// What runs the servers, or why nothing does.
+/// What runs the servers, or why it is missing.
 struct Installed {
     node: Result<PathBuf, String>,
     python: Result<PathBuf, String>,
@@ -182,7 +182,7 @@ pub(super) struct Walks {
     pub(super) program: Vec<Named>,
 }
 
-/// Installs the servers of others. What Cargo builds of ours is there already.
+/// Installs the third-party servers. What Cargo builds in this workspace is there already.
 pub(super) fn prepare() -> Result<Prepared, String> {
     let rust = run(command(RUST));
     let rust =
@@ -208,7 +208,7 @@ pub(super) fn walk_all(prepared: &Prepared) -> Walks {
     let program = walk_hosts(&[HOSTS, OURS], installed, |host, transport| {
         let eras = match (transport, host.eras, host.program) {
             ("sse", ..) => "legacy",
-            // They start slowly, once for each command.
+            // These start slowly, once for each command.
             ("stdio", "both", Program::Node(_) | Program::Python(_)) => "either",
             _ => host.eras,
         };

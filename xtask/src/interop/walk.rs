@@ -8,9 +8,9 @@ use crate::process::{Ran, run};
 pub(crate) struct Walked {
     /// Checks with their verdicts, in order.
     checks: Vec<(String, bool)>,
-    /// Whether the walk ended before it had said how it went.
+    /// Whether the walk ended before it reported.
     is_broken: bool,
-    /// Everything that was said.
+    /// The whole output.
     pub(crate) said: String,
 }
 
@@ -37,7 +37,7 @@ impl Walked {
         self.checks.len() as u64 - self.passed() + u64::from(self.is_broken)
     }
 
-    /// What the server is known to lack.
+    /// The known gaps of the server.
     pub(super) fn lacking(&self) -> u64 {
         self.said.lines().filter(|line| line.starts_with("lacks ")).count() as u64
     }
@@ -66,7 +66,7 @@ fn read(line: &str) -> Option<(String, bool)> {
     Some((check.trim_end_matches(':').to_owned(), ok))
 }
 
-/// A line for each check, a column for each walk. Its name is above it, a word a line.
+/// A row for each check, a column for each walk, its name above it, one word per line.
 pub(crate) fn table(walked: &[(String, Walked)]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in walked.iter().flat_map(|(_, walked)| &walked.checks) {
