@@ -35,6 +35,7 @@ mod settings;
 mod store;
 mod token;
 
+pub use bowline_proto::scope::is_scope;
 pub use challenge::Challenge;
 pub use dpop::Dpop;
 pub use error::{AuthError, Reason, Step};
@@ -46,7 +47,6 @@ pub use login::{
 pub use metadata::{MetadataError, ResourceMetadata, ServerMetadata};
 pub use oauth::OAuth;
 pub use registration::Client;
-pub use scope::is_scope;
 pub use secret::Secret;
 pub use settings::{Limits, OAuthBuilder};
 pub use store::{FileStore, MemoryStore, Store, StoreError, StoreLock, Stored};

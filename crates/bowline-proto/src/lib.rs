@@ -14,7 +14,7 @@
 //! | [`session`] | state machines: calls, requests, lifecycle, eras, subscriptions, replay |
 //! | `http` | which headers must say what, with the feature `http` |
 //! | [`raw`], [`params`] | JSON text that is not read yet; the parameters of a request, looked over once |
-//! | [`json`], [`members`], [`error`], [`base64`] | JSON that is carried but not read; ordered objects; codes |
+//! | [`json`], [`members`], [`error`], [`base64`], [`scope`] | JSON that is carried but not read; ordered objects; codes; the grammar of scopes |
 //!
 //! # A request, read and answered
 //!
@@ -60,6 +60,7 @@ pub mod model;
 pub mod params;
 pub mod raw;
 pub mod revision;
+pub mod scope;
 pub mod session;
 pub mod sse;
 mod tagged;

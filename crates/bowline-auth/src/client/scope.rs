@@ -2,17 +2,12 @@
 
 use std::fmt;
 
+use bowline_proto::scope::is_scope;
 use serde::{Deserialize, Serialize};
 
 /// The most scopes that are ever asked for at once. A server that wants more is not served: each
 /// step up would be a new question to a person.
 const MAX_SCOPES: usize = 100;
-
-/// Whether it is one scope, as RFC 6749 has it in appendix A.4.
-pub fn is_scope(word: &str) -> bool {
-    let is_allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
-    !word.is_empty() && word.bytes().all(is_allowed)
-}
 
 /// A set of scopes, in the order in which they were named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

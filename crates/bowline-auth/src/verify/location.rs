@@ -1,5 +1,6 @@
 //! URLs that a server is set up with, and what is wrong with some.
 
+use bowline_proto::scope::is_scope;
 use bowline_web::{Origin, Url, WebError};
 
 /// Why something cannot be set up as it was asked for.
@@ -65,11 +66,9 @@ fn identity(url: &str) -> Option<(Origin, Vec<u8>)> {
     Some((url.origin().clone(), path))
 }
 
-/// A word that can stand in a list of scopes (RFC 6749, section 3.3).
+/// A scope, if the word is one.
 pub(super) fn scope(word: String) -> Result<String, SetupError> {
-    let is_word = !word.is_empty()
-        && word.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
-    if is_word { Ok(word) } else { Err(SetupError::Scope(word)) }
+    if is_scope(&word) { Ok(word) } else { Err(SetupError::Scope(word)) }
 }
 
 fn bad(url: &str, expected: impl ToString) -> SetupError {

@@ -4,6 +4,8 @@
 //! answer to a client that lacks something is one of HTTP. On a pipe there are no tokens, and
 //! whoever holds the pipe may do everything.
 
+use bowline_proto::scope::is_scope;
+
 use super::error::BuildError;
 
 #[cfg(feature = "http")]
@@ -22,13 +24,9 @@ impl Scopes {
         self.0.is_empty()
     }
 
-    /// Whether all of them are words that a challenge can carry (RFC 6749, section 3.3).
+    /// Whether all of them are words that a challenge can carry.
     pub(crate) fn check(&self, kind: &'static str, name: &str) -> Result<(), BuildError> {
-        let is_word = |scope: &str| {
-            let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
-            !scope.is_empty() && scope.bytes().all(allowed)
-        };
-        match self.0.iter().find(|scope| !is_word(scope)) {
+        match self.0.iter().find(|scope| !is_scope(scope)) {
             None => Ok(()),
             Some(scope) => {
                 Err(BuildError::Scope { kind, name: name.to_owned(), scope: scope.clone() })
