@@ -100,9 +100,8 @@ async fn use_everything(client: &Client) -> Outcome {
     for resource in client.list_resources().await? {
         client.read_resource(resource.uri).await?;
     }
-    let nothing: [(String, String); 0] = [];
     for prompt in client.list_prompts().await? {
-        client.get_prompt(prompt.name, nothing.clone()).await?;
+        client.get_prompt(prompt.name, &[]).await?;
     }
     Ok(())
 }

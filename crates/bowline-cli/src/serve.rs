@@ -221,19 +221,19 @@ mod tests {
             ]
         );
         let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
-        assert_eq!(client.call_text("counter_increment", json!({})).await.unwrap(), "1");
+        assert_eq!(client.call_tool("counter_increment", json!({})).text().await.unwrap(), "1");
         // What one of them changes while it runs has its prefix, too.
         let twice = json!({ "name": "twice", "expression": "2 * x", "variables": ["x"] });
-        client.call_text("example_calculator_define", twice).await.unwrap();
+        client.call_tool("example_calculator_define", twice).text().await.unwrap();
         let x = json!({ "x": 21 });
-        assert_eq!(client.call_text("example_calculator_twice", x).await.unwrap(), "42");
+        assert_eq!(client.call_tool("example_calculator_twice", x).text().await.unwrap(), "42");
         let forget = json!({ "name": "twice" });
-        client.call_text("example_calculator_forget", forget).await.unwrap();
+        client.call_tool("example_calculator_forget", forget).text().await.unwrap();
         let prompts = client.list_prompts().await.unwrap();
         let prompts: Vec<_> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
         let expected = ["logger_log-event", "counter_example_prompt", "counter_analysis"];
         assert_eq!(prompts, expected);
-        let said = client.initialize_result().unwrap().instructions.clone().unwrap();
+        let said = client.peer().unwrap().instructions.clone().unwrap();
         assert!(said.contains("operator_: Speaks aloud"), "{said}");
     }
 

@@ -87,7 +87,7 @@ pub use self::error::{CallError, CloseReason, Exit, OpenError};
 pub use self::handlers::{FormAnswer, UrlAnswer};
 pub use self::limits::{ClientLimits, Timeouts};
 pub use self::list::{Items, List, Listing};
-pub use self::notification::{Fault, Heard, Notification, Notifications};
+pub use self::notification::{Fault, Missed, Notification, Notifications};
 pub use self::raw::JsonCall;
 pub use self::restart::Restart;
 use self::shared::{Shared, lock};

@@ -24,7 +24,7 @@
 //! Everything that the attributes do can be done without them: [`Tool`], [`Prompt`] and
 //! [`Resource`] are built from closures. Handlers reach the client through [`Context`]: progress,
 //! logs, questions to its user and its model. [`Registry`] changes a server while it runs.
-//! [`testing`] calls it from a unit test.
+//! `testing` (feature `testing`) calls it from a unit test.
 //!
 //! `Client` (feature `client`) is the other side: it connects to any server, in any revision.
 //!
@@ -35,7 +35,8 @@
 //! | `auth` | servers that let in only who has a good token |
 //! | `client`, `client-http` | clients of commands and streams; of URLs |
 //! | `client-auth` | clients that log in |
-//! | `client-log` | `tracing` events of a server as log messages to its client |
+//! | `log-layer` | `ClientLog`: a `tracing` layer that sends a server's events to its client |
+//! | `testing` | `testing`: a client of a server in memory, for unit tests |
 
 mod causes;
 #[cfg(feature = "client")]
@@ -43,7 +44,7 @@ pub mod client;
 mod clock;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "client-log")]
+#[cfg(feature = "log-layer")]
 mod log;
 mod outbox;
 #[doc(hidden)]
@@ -54,6 +55,7 @@ pub mod seal;
 mod server;
 pub mod stdio;
 mod stream;
+#[cfg(feature = "testing")]
 pub mod testing;
 pub mod uri_template;
 
@@ -69,11 +71,11 @@ pub use bowline_proto::revision::{Era, Revision, Revisions};
 pub use self::causes::with_causes;
 #[cfg(feature = "client")]
 pub use self::client::Client;
-#[cfg(feature = "client-log")]
+#[cfg(feature = "log-layer")]
 pub use self::log::ClientLog;
 pub use self::server::*;
 
 /// The examples of the README, compiled.
-#[cfg(all(doctest, feature = "http"))]
+#[cfg(all(doctest, feature = "http", feature = "testing"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

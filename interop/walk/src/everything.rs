@@ -146,7 +146,7 @@ async fn read_missing(guest: &Guest) -> Outcome {
 
 async fn prompt_arguments(guest: &Guest) -> Outcome {
     let arguments = [("department", "Sales"), ("name", "Eve")];
-    let prompt = guest.client.get_prompt("completable-prompt", arguments).await?;
+    let prompt = guest.client.get_prompt("completable-prompt", &arguments).await?;
     let first = prompt.messages.first().ok_or("no message")?;
     let wanted = "Please promote Eve to the head of the Sales team.";
     same("text", &first.content.as_text(), &Some(wanted))
@@ -155,11 +155,11 @@ async fn prompt_arguments(guest: &Guest) -> Outcome {
 async fn complete_prompt(guest: &Guest) -> Outcome {
     let prompt = "completable-prompt";
     let client = &guest.client;
-    let found = client.complete_prompt(prompt, ("department", "S"), Default::default()).await?;
+    let found = client.complete_prompt(prompt, ("department", "S"), &[]).await?;
     same("values", &found.completion.values[..], &["Sales".to_owned(), "Support".to_owned()])?;
     // What is filled in already narrows the rest, since 2025-06-18.
-    let others = [("department".to_owned(), "Sales".to_owned())].into_iter().collect();
-    let found = client.complete_prompt(prompt, ("name", "E"), others).await;
+    let others = [("department", "Sales")];
+    let found = client.complete_prompt(prompt, ("name", "E"), &others).await;
     match guest.revision >= Revision::V2025_06_18 {
         true => same("values", &found?.completion.values[..], &["Eve".to_owned()]),
         false => Ok(()),

@@ -10,13 +10,13 @@ use serde_json::json;
 async fn it_counts_and_tells() {
     for revision in Revision::ALL {
         let client = testing::connect_in(counter::server(), revision).await.unwrap();
-        assert_eq!(client.call_text("increment", json!({})).await.unwrap(), "1");
-        assert_eq!(client.call_text("increment", json!({})).await.unwrap(), "2");
-        assert_eq!(client.call_text("decrement", json!({})).await.unwrap(), "1");
-        assert_eq!(client.call_text("get_value", json!({})).await.unwrap(), "1");
-        assert_eq!(client.call_text("say_hello", json!({})).await.unwrap(), "hello");
+        assert_eq!(client.call_tool("increment", json!({})).text().await.unwrap(), "1");
+        assert_eq!(client.call_tool("increment", json!({})).text().await.unwrap(), "2");
+        assert_eq!(client.call_tool("decrement", json!({})).text().await.unwrap(), "1");
+        assert_eq!(client.call_tool("get_value", json!({})).text().await.unwrap(), "1");
+        assert_eq!(client.call_tool("say_hello", json!({})).text().await.unwrap(), "hello");
         let sum = json!({ "a": 1_023_123, "b": 2_352_345 });
-        assert_eq!(client.call_text("sum", sum).await.unwrap(), "3375468");
+        assert_eq!(client.call_tool("sum", sum).text().await.unwrap(), "3375468");
         let value = client.read_resource(counter::VALUE_URI).await.unwrap();
         assert_eq!(value.contents[0].as_text(), Some("1"));
         let prompt = client.get_prompt("counter_analysis", &[("goal", "5")]).await.unwrap();
@@ -29,36 +29,37 @@ async fn it_counts_and_tells() {
 async fn whoever_subscribes_hears_of_every_change() {
     let client = testing::connect_in(counter::server(), Revision::V2025_11_25).await.unwrap();
     let uri = json!({ "uri": counter::VALUE_URI });
-    client.request("resources/subscribe", uri.clone()).await.unwrap();
-    client.call_text("increment", json!({})).await.unwrap();
-    let told = client.notified("notifications/resources/updated").await.unwrap();
-    assert_eq!(told.params, uri);
+    client.call_json("resources/subscribe", uri.clone()).await.unwrap();
+    let mut notifications = client.notifications();
+    client.call_tool("increment", json!({})).text().await.unwrap();
+    let told = notifications.next_of("notifications/resources/updated").await.unwrap();
+    assert_eq!(told.params.to_value(), uri);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_task_reports_its_progress() {
     let client = testing::connect(counter::server()).await.unwrap();
-    let done = client.call_text("long_task", json!({ "steps": 5 })).await.unwrap();
-    assert_eq!(done, "counted 5 steps");
-    let reports = client.notifications();
-    assert_eq!(reports.len(), 5);
-    assert_eq!(reports[4].params["progress"], 5.0);
-    assert_eq!(reports[4].params["total"], 5.0);
+    let (call, mut progress) = client.call_tool("long_task", json!({ "steps": 5 })).with_progress();
+    assert_eq!(call.text().await.unwrap(), "counted 5 steps");
+    for step in 1..=5 {
+        let report = progress.next().await.unwrap();
+        assert_eq!((report.progress, report.total), (f64::from(step), Some(5.0)));
+    }
+    assert!(progress.next().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_task_can_be_cancelled_and_bounded() {
     let client = testing::connect_in(counter::server(), Revision::V2025_11_25).await.unwrap();
-    let params = json!({ "name": "long_task", "arguments": { "steps": 500 } });
-    let line = json!({ "jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": params });
-    client.send_line(line.to_string().as_bytes()).await.unwrap();
-    while client.call_text("get_value", json!({})).await.unwrap() == "0" {
+    let long = tokio::spawn(client.call_tool("long_task", json!({ "steps": 500 })).into_future());
+    while client.call_tool("get_value", json!({})).text().await.unwrap() == "0" {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
-    client.notify("notifications/cancelled", &json!({ "requestId": "long" })).await.unwrap();
-    let stopped = client.call_text("get_value", json!({})).await.unwrap();
+    long.abort();
+    assert!(long.await.unwrap_err().is_cancelled());
+    let stopped = client.call_tool("get_value", json!({})).text().await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
-    assert_eq!(client.call_text("get_value", json!({})).await.unwrap(), stopped);
+    assert_eq!(client.call_tool("get_value", json!({})).text().await.unwrap(), stopped);
     let refused = client.call_tool("long_task", json!({ "steps": 601 })).await.unwrap();
     assert_eq!(refused.is_error, Some(true));
 }
@@ -66,8 +67,8 @@ async fn a_long_task_can_be_cancelled_and_bounded() {
 #[tokio::test]
 async fn strategies_are_suggested() {
     let client = testing::connect(counter::server()).await.unwrap();
-    let prompt = json!({ "type": "ref/prompt", "name": "counter_analysis" });
-    let completed = client.complete(prompt, "strategy", "f").await.unwrap();
+    let argument = ("strategy", "f");
+    let completed = client.complete_prompt("counter_analysis", argument, &[]).await.unwrap();
     assert_eq!(completed.completion.values, ["fast"]);
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use bowline::testing::{self, TestClient};
-use bowline::{Revision, Server};
+use bowline::client::FormAnswer;
+use bowline::{Client, Revision, Server, testing};
 use bowline_serve::testing::{Answer, Note, Service, check_manners};
 use example::{Settings, Source};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn open_meteo() -> Service {
 }
 
 #[expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
-async fn call(client: &TestClient, name: &str, arguments: Value) -> (bool, Vec<String>, Value) {
+async fn call(client: &Client, name: &str, arguments: Value) -> (bool, Vec<String>, Value) {
     let result = client.call_tool(name, arguments).await.unwrap();
     let texts = result.content.iter().filter_map(|block| block.as_text()).map(str::to_owned);
     let data = result.structured_content.as_ref().map_or(Value::Null, bowline::Json::to_value);
@@ -78,20 +78,21 @@ async fn it_calculates_and_says_what_angles_it_took() {
 #[tokio::test]
 async fn a_formula_becomes_a_tool_and_goes_again() {
     let client = testing::connect_in(samples(), Revision::V2025_11_25).await.unwrap();
+    let mut notifications = client.notifications();
     let area = json!({ "name": "area", "expression": "pi * r ^ 2", "variables": ["r"] });
-    let text = client.call_text("calculator_define", area).await.unwrap();
+    let text = client.call_tool("calculator_define", area).text().await.unwrap();
     assert_eq!(text, "calculator_area is now a tool: pi * r ^ 2");
-    client.notified("notifications/tools/list_changed").await.unwrap();
+    notifications.next_of("notifications/tools/list_changed").await.unwrap();
     let tools = client.list_tools().await.unwrap();
     let tool = tools.iter().find(|tool| tool.name == "calculator_area").unwrap();
     assert_eq!(tool.description.as_deref(), Some("Calculate pi * r ^ 2"));
-    let text = client.call_text("calculator_area", json!({ "r": 2 })).await.unwrap();
+    let text = client.call_tool("calculator_area", json!({ "r": 2 })).text().await.unwrap();
     assert_eq!(text, "12.5663706143592");
     let (failed, texts, _) = call(&client, "calculator_area", json!({})).await;
     assert!(failed && texts[0].contains('r'), "{texts:?}");
     let forget = json!({ "name": "area" });
-    client.call_text("calculator_forget", &forget).await.unwrap();
-    client.notified("notifications/tools/list_changed").await.unwrap();
+    client.call_tool("calculator_forget", &forget).text().await.unwrap();
+    notifications.next_of("notifications/tools/list_changed").await.unwrap();
     let (failed, texts, _) = call(&client, "calculator_forget", forget).await;
     assert!(failed);
     assert_eq!(texts, [r#"there is no formula called "area"; defined are: none"#]);
@@ -182,7 +183,7 @@ async fn the_service_is_asked_and_named() {
 async fn the_user_says_which_place_is_meant() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
         let service = open_meteo();
-        let builder = TestClient::builder().revision(revision).on_elicit(|asked| {
+        let builder = testing::builder(revision).on_form(|asked| async move {
             let asked = serde_json::to_value(asked).unwrap();
             let places = asked["requestedSchema"]["properties"]["place"]["enum"].clone();
             let places: Vec<String> = serde_json::from_value(places).unwrap();
@@ -190,8 +191,7 @@ async fn the_user_says_which_place_is_meant() {
                 places,
                 ["Portland, Oregon, United States", "Portland, Maine, United States"]
             );
-            let picked = json!({ "action": "accept", "content": { "place": places[1] } });
-            serde_json::from_value(picked).unwrap()
+            Ok(FormAnswer::accept(&json!({ "place": places[1] })))
         });
         let client = builder.connect(asking(&service, Source::Auto)).await.unwrap();
         let (_, _, data) =

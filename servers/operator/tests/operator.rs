@@ -8,8 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline::testing::{self, TestClient};
-use bowline::{Revision, Server};
+use bowline::{Client, Revision, Server, testing};
 use bowline_serve::testing::{Answer, Note, Service, check_manners};
 use operator::{Engine, Settings};
 use serde_json::{Value, json};
@@ -91,11 +90,11 @@ fn speaking(service: &Service, player: &str) -> Server {
     })
 }
 
-async fn failure(client: &TestClient, name: &str, arguments: Value) -> String {
-    client.call_text(name, arguments).await.unwrap_err().to_string()
+async fn failure(client: &Client, name: &str, arguments: Value) -> String {
+    client.call_tool(name, arguments).text().await.unwrap_err().to_string()
 }
 
-async fn names(client: &TestClient) -> Vec<String> {
+async fn names(client: &Client) -> Vec<String> {
     client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect()
 }
 
@@ -107,34 +106,35 @@ async fn tools_come_and_go_with_the_operator() {
     let service = coeiroink();
     let server = speaking(&service, &folder.script("player", ""));
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
+    let mut notifications = client.notifications();
     assert_eq!(names(&client).await, ALWAYS);
-    let text = client.call_text("operator_status", json!({})).await.unwrap();
+    let text = client.call_tool("operator_status", json!({})).text().await.unwrap();
     assert!(text.starts_with("no operator is assigned"), "{text}");
-    let text = client.call_text("operator_available", json!({})).await.unwrap();
+    let text = client.call_tool("operator_available", json!({})).text().await.unwrap();
     assert!(text.ends_with("つくよみちゃん (れいせい, おしとやか); MANA (のーまる)"), "{text}");
 
     let wanted = json!({ "operator": "mana" });
-    let text = client.call_text("operator_assign", wanted).await.unwrap();
+    let text = client.call_tool("operator_assign", wanted).text().await.unwrap();
     assert_eq!(text, "MANA is assigned and speaks in the style のーまる; speak with say");
-    client.notified("notifications/tools/list_changed").await.unwrap();
+    notifications.next_of("notifications/tools/list_changed").await.unwrap();
     let with = ["operator_release", "operator_styles", "say", "queue_status", "queue_clear"];
     assert_eq!(names(&client).await, [&ALWAYS[..], &with].concat());
-    let text = client.call_text("operator_status", json!({})).await.unwrap();
+    let text = client.call_tool("operator_status", json!({})).text().await.unwrap();
     assert_eq!(text, "MANA is assigned and speaks in the style のーまる; 0 in the queue");
 
     // Another one takes over, chosen by itself.
-    client.call_text("operator_assign", json!({ "style": "5" })).await.unwrap();
-    let styles = client.call_text("operator_styles", json!({})).await.unwrap();
+    client.call_tool("operator_assign", json!({ "style": "5" })).text().await.unwrap();
+    let styles = client.call_tool("operator_styles", json!({})).text().await.unwrap();
     let styles: Value = serde_json::from_str(&styles).unwrap();
     assert_eq!(
         (&styles["operator"], &styles["current"]),
         (&json!("つくよみちゃん"), &json!("おしとやか"))
     );
 
-    client.notifications();
-    let text = client.call_text("operator_release", json!({})).await.unwrap();
+    while notifications.try_next().is_some() {}
+    let text = client.call_tool("operator_release", json!({})).text().await.unwrap();
     assert_eq!(text, "つくよみちゃん is released");
-    client.notified("notifications/tools/list_changed").await.unwrap();
+    notifications.next_of("notifications/tools/list_changed").await.unwrap();
     assert_eq!(names(&client).await, ALWAYS);
     let error = failure(&client, "say", json!({ "text": "too late" })).await;
     assert!(error.contains("no tool is called \"say\""), "{error}");
@@ -146,18 +146,20 @@ async fn it_speaks_sentence_by_sentence_and_tells_how_far_it_is() {
     let service = coeiroink();
     let player = folder.script("player", r#"cat "$1" >>heard; echo >>heard; echo "$1" >>files"#);
     let client = testing::connect(speaking(&service, &player)).await.unwrap();
-    client.call_text("operator_assign", json!({})).await.unwrap();
+    client.call_tool("operator_assign", json!({})).text().await.unwrap();
     let speech = json!({ "text": "こんにちは。元気ですか？", "style": "おしとやか", "speed": 1.5 });
-    let spoken = client.call_tool("say", speech).await.unwrap();
+    let (call, mut progress) = client.call_tool("say", speech).with_progress();
+    let spoken = call.await.unwrap();
     let spoken = spoken.structured_content.unwrap().to_value();
     let expected = json!({ "operator": "つくよみちゃん", "style": "おしとやか",
         "engine": "coeiroink", "sentences": 2, "characters": 12 });
     assert_eq!(spoken, expected);
     assert_eq!(folder.read("heard"), "こんにちは。\n元気ですか？\n");
     assert!(folder.read("files").lines().all(|file| !Path::new(file).exists()));
-    let progress: Vec<_> =
-        client.notifications().into_iter().map(|it| it.params["progress"].clone()).collect();
-    assert_eq!(progress, [0.0, 1.0, 2.0]);
+    for step in [0.0, 1.0, 2.0] {
+        assert_eq!(progress.next().await.unwrap().progress, step);
+    }
+    assert!(progress.next().await.is_none());
     let asked: Value = serde_json::from_str(&service.asked().last().unwrap().body).unwrap();
     assert_eq!((&asked["speakerUuid"], &asked["styleId"]), (&json!("3c37646f"), &json!(5)));
     assert_eq!(asked["speedScale"], 1.5);
@@ -176,7 +178,7 @@ async fn what_cannot_be_spoken_says_why() {
     );
     let error = failure(&client, "operator_assign", json!({ "style": "loud" })).await;
     assert!(error.ends_with(r#"has no style "loud"; there are: れいせい, おしとやか"#), "{error}");
-    client.call_text("operator_assign", json!({})).await.unwrap();
+    client.call_tool("operator_assign", json!({})).text().await.unwrap();
     for (arguments, reason) in [
         (
             json!({ "text": "Hi." }),
@@ -237,9 +239,13 @@ fi"#,
     });
     let client = testing::connect(server).await.unwrap();
     let wanted = json!({ "operator": "english (great britain)", "style": "whisper" });
-    client.call_text("operator_assign", wanted).await.unwrap();
-    client.call_text("say", json!({ "text": "-v is no option. Really!" })).await.unwrap();
-    client.call_text("say", json!({ "text": "Go!", "style": "fast", "speed": 0.5 })).await.unwrap();
+    client.call_tool("operator_assign", wanted).text().await.unwrap();
+    client.call_tool("say", json!({ "text": "-v is no option. Really!" })).text().await.unwrap();
+    client
+        .call_tool("say", json!({ "text": "Go!", "style": "fast", "speed": 0.5 }))
+        .text()
+        .await
+        .unwrap();
     let expected = "-v en-gb+whisper -s 150 --stdin: -v is no option.\n\
                     -v en-gb+whisper -s 150 --stdin: Really!\n\
                     -v en-gb -s 130 --stdin: Go!\n";
@@ -256,12 +262,12 @@ async fn the_queue_is_shown_and_cleared() {
     let service = coeiroink();
     let server = speaking(&service, &folder.script("player", PATIENT));
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
-    client.call_text("operator_assign", json!({})).await.unwrap();
+    client.call_tool("operator_assign", json!({})).text().await.unwrap();
     let status = async || {
-        let text = client.call_text("queue_status", json!({})).await.unwrap();
+        let text = client.call_tool("queue_status", json!({})).text().await.unwrap();
         serde_json::from_str::<Value>(&text).unwrap()["queue"].clone()
     };
-    let say = |text: &'static str| client.call_text("say", json!({ "text": text }));
+    let say = |text: &'static str| client.call_tool("say", json!({ "text": text })).text();
     let direct = async {
         until(async || status().await.as_array().unwrap().len() == 2).await;
         folder.wait_for("pid").await;
@@ -272,7 +278,7 @@ async fn the_queue_is_shown_and_cleared() {
         assert_eq!(status().await, expected);
         let state = client.read_resource(operator::STATUS_URI).await.unwrap();
         assert!(state.contents[0].as_text().unwrap().contains("One."));
-        let cleared = client.call_text("queue_clear", json!({})).await.unwrap();
+        let cleared = client.call_tool("queue_clear", json!({})).text().await.unwrap();
         assert_eq!(cleared, "1 dropped from the queue");
         fs::write(folder.0.join("go"), "").unwrap();
     };
@@ -289,15 +295,13 @@ async fn cancelling_stops_the_sound() {
     let service = coeiroink();
     let server = speaking(&service, &folder.script("player", PATIENT));
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
-    client.call_text("operator_assign", json!({})).await.unwrap();
-    let params = json!({ "name": "say", "arguments": { "text": "For ever." } });
-    let line = json!({ "jsonrpc": "2.0", "id": "say", "method": "tools/call", "params": params });
-    client.send_line(line.to_string().as_bytes()).await.unwrap();
+    client.call_tool("operator_assign", json!({})).text().await.unwrap();
+    let say = tokio::spawn(client.call_tool("say", json!({ "text": "For ever." })).into_future());
     folder.wait_for("pid").await;
     let process = folder.read("pid");
-    client.notify("notifications/cancelled", &json!({ "requestId": "say" })).await.unwrap();
+    say.abort();
     until(async || !Path::new("/proc").join(process.trim()).exists()).await;
-    let text = client.call_text("operator_status", json!({})).await.unwrap();
+    let text = client.call_tool("operator_status", json!({})).text().await.unwrap();
     assert!(text.ends_with("0 in the queue"), "{text}");
     assert_eq!(folder.read("heard"), "");
 }

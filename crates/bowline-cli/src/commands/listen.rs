@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline::client::{CallError, Heard, Notification, Wanted};
+use bowline::client::{CallError, Missed, Notification, Wanted};
 use bowline::{ErrorCode, Json};
 use clap::Args;
 
@@ -81,14 +81,14 @@ impl Listen {
                 };
                 match heard {
                     None => return Err(session.why_lost()),
-                    Some(Heard::Missed(count)) => {
+                    Some(Err(Missed(count))) => {
                         session.screen().warn(&format!("{count} notifications were missed"));
                     }
-                    Some(Heard::Notification(it)) if self.is_wanted(&it.method) => {
+                    Some(Ok(it)) if self.is_wanted(&it.method) => {
                         show(&it, session.screen());
                         left -= 1;
                     }
-                    Some(Heard::Notification(_)) => {}
+                    Some(Ok(_)) => {}
                 }
             }
             drop(changes);

@@ -269,10 +269,12 @@ impl Talk {
         let (events, typed, start) = (self.events.clone(), typed.to_owned(), offer.start);
         tokio::spawn(async move {
             let argument = (question.argument.as_str(), question.value.as_str());
-            let others = question.others.into_iter().collect();
+            let others =
+                question.others.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let others: Vec<_> = others.collect();
             let call = match question.of {
-                Of::Prompt(name) => client.complete_prompt(name, argument, others),
-                Of::Template(uri) => client.complete_template(uri, argument, others),
+                Of::Prompt(name) => client.complete_prompt(name, argument, &others),
+                Of::Template(uri) => client.complete_template(uri, argument, &others),
             };
             let found = call.timeout(COMPLETION).await.map_err(|error| error.to_string());
             let candidates = found.map(|found| {

@@ -79,49 +79,48 @@ impl Client {
     }
 
     /// Fills in a prompt.
-    pub fn get_prompt<K: Into<String>, V: Into<String>>(
+    pub fn get_prompt(
         &self,
         name: impl Into<String>,
-        arguments: impl IntoIterator<Item = (K, V)>,
+        arguments: &[(&str, &str)],
     ) -> Call<'static, GetPrompt> {
-        let arguments: Members<String> =
-            arguments.into_iter().map(|(key, value)| (key, value.into())).collect();
-        let arguments = (!arguments.is_empty()).then_some(arguments);
-        self.call(GetPromptParams { name: name.into(), arguments, ..GetPromptParams::default() })
+        let (name, arguments) = (name.into(), members(arguments));
+        self.call(GetPromptParams { name, arguments, ..GetPromptParams::default() })
     }
 
-    /// What an argument of a prompt could become; `others` are filled in already.
+    /// Completes an argument of a prompt; `others` are filled in already.
     pub fn complete_prompt(
         &self,
         prompt: impl Into<String>,
         argument: (&str, &str),
-        others: Members<String>,
+        others: &[(&str, &str)],
     ) -> Call<'static, Complete> {
         let name = prompt.into();
         let reference = Reference::Prompt(PromptReference { name, title: None });
         self.complete(reference, argument, others)
     }
 
-    /// What a part of a resource template could become; `others` are filled in already.
+    /// Completes a variable of a resource template; `others` are filled in already.
     pub fn complete_template(
         &self,
         template: impl Into<String>,
-        part: (&str, &str),
-        others: Members<String>,
+        variable: (&str, &str),
+        others: &[(&str, &str)],
     ) -> Call<'static, Complete> {
         let uri = template.into();
         let reference = Reference::ResourceTemplate(ResourceTemplateReference { uri });
-        self.complete(reference, part, others)
+        self.complete(reference, variable, others)
     }
 
     fn complete(
         &self,
         reference: Reference,
         (name, value): (&str, &str),
-        others: Members<String>,
+        others: &[(&str, &str)],
     ) -> Call<'static, Complete> {
         let argument = CompleteArgument { name: name.to_owned(), value: value.to_owned() };
-        let context = (!others.is_empty()).then_some(CompleteContext { arguments: Some(others) });
+        let arguments = members(others);
+        let context = arguments.is_some().then_some(CompleteContext { arguments });
         self.call(CompleteParams { reference, argument, context, meta: RequestMeta::default() })
     }
 
@@ -197,4 +196,10 @@ impl Client {
             }
         }
     }
+}
+
+/// Arguments as an object; `None` where there are none.
+fn members(arguments: &[(&str, &str)]) -> Option<Members<String>> {
+    let members = arguments.iter().map(|(key, value)| (*key, (*value).to_owned()));
+    (!arguments.is_empty()).then(|| members.collect())
 }

@@ -7,6 +7,7 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 /// A notification of a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,36 +61,47 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Notifications(pub(super) broadcast::Receiver<Notification>);
 
-/// What a stream of notifications gives.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
-    /// A notification.
-    Notification(Notification),
-    /// So many were dropped, because they were not taken in time.
-    Missed(u64),
-}
+/// The number of notifications that were dropped because the reader was too slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} notifications were dropped: the reader was too slow")]
+pub struct Missed(pub u64);
 
 impl Notifications {
-    /// The next one. `None` when the connection has ended.
+    /// Waits for the next notification. Returns `None` when the connection has ended.
+    ///
+    /// # Errors
+    /// When notifications were dropped before this one. The stream goes on after that.
     ///
     /// # Cancel safety
     /// Nothing is lost.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<Result<Notification, Missed>> {
         match self.0.recv().await {
-            Ok(notification) => Some(Heard::Notification(notification)),
-            Err(broadcast::error::RecvError::Lagged(count)) => Some(Heard::Missed(count)),
-            Err(broadcast::error::RecvError::Closed) => None,
+            Ok(notification) => Some(Ok(notification)),
+            Err(RecvError::Lagged(count)) => Some(Err(Missed(count))),
+            Err(RecvError::Closed) => None,
         }
     }
 
-    /// The next one of a kind; those before it are dropped.
+    /// Returns the next notification if it has already arrived.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn try_next(&mut self) -> Option<Result<Notification, Missed>> {
+        match self.0.try_recv() {
+            Ok(notification) => Some(Ok(notification)),
+            Err(TryRecvError::Lagged(count)) => Some(Err(Missed(count))),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        }
+    }
+
+    /// Waits for the next notification of one method and drops those before it.
     ///
     /// # Cancel safety
     /// What was dropped stays dropped; nothing else is lost.
     pub async fn next_of(&mut self, method: &str) -> Option<Notification> {
         loop {
             match self.next().await? {
-                Heard::Notification(found) if &*found.method == method => return Some(found),
+                Ok(found) if &*found.method == method => return Some(found),
                 _ => {}
             }
         }

@@ -36,8 +36,7 @@ async fn lists_and_calls() {
         }
         let prompts = client.list_prompts().await.unwrap();
         assert_eq!(prompts.len(), 1);
-        let none: [(String, String); 0] = [];
-        assert_eq!(client.get_prompt("hello", none).await.unwrap().messages.len(), 1);
+        assert_eq!(client.get_prompt("hello", &[]).await.unwrap().messages.len(), 1);
         assert_eq!(client.list_resources().await.unwrap().len(), 1);
         assert!(client.list_resource_templates().await.unwrap().is_empty());
         let read = client.read_resource("test://static").await.unwrap();

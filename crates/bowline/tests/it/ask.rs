@@ -1,8 +1,7 @@
 //! Questions to the client: the same handler in both eras.
 
-use bowline::model::{ElicitAction, ElicitResult};
-use bowline::testing::{TestClient, TestClientBuilder};
-use bowline::{Context, Elicited, HandlerError, Nothing, Revision, Server, Tool};
+use bowline::client::{ClientBuilder, FormAnswer};
+use bowline::{Context, Elicited, HandlerError, Nothing, Revision, Server, Tool, testing};
 use serde_json::json;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -28,32 +27,32 @@ fn server() -> Server {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Any {}
 
-fn answering(action: ElicitAction) -> TestClientBuilder {
-    TestClient::builder().on_elicit(move |params| {
-        let bowline::model::ElicitParams::Form(form) = params else { panic!("a form") };
+fn answering(revision: Revision) -> ClientBuilder {
+    testing::builder(revision).on_form(|form| async move {
         let name = if form.message.starts_with("First") { "Ada" } else { "Lovelace" };
-        let content = json!({ "name": name }).as_object().cloned();
-        ElicitResult { action, content, ..ElicitResult::default() }
+        Ok(FormAnswer::accept(&json!({ "name": name })))
     })
+}
+
+fn declining(revision: Revision) -> ClientBuilder {
+    testing::builder(revision).on_form(|_| async { Ok(FormAnswer::Decline) })
 }
 
 #[tokio::test]
 async fn a_handler_asks_twice_and_cannot_tell_the_era() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
-        let client = answering(ElicitAction::Accept).revision(revision);
-        let client = client.connect(server()).await.unwrap();
-        let answer = client.call_text("greet", json!({})).await.unwrap();
+        let client = answering(revision).connect(server()).await.unwrap();
+        let answer = client.call_tool("greet", json!({})).text().await.unwrap();
         assert_eq!(answer, "Ada Lovelace 7", "{revision}");
-        let client = answering(ElicitAction::Decline).revision(revision);
-        let client = client.connect(server()).await.unwrap();
-        assert_eq!(client.call_text("greet", json!({})).await.unwrap(), "as you like");
+        let client = declining(revision).connect(server()).await.unwrap();
+        assert_eq!(client.call_tool("greet", json!({})).text().await.unwrap(), "as you like");
     }
 }
 
 #[tokio::test]
 async fn a_client_that_cannot_be_asked_is_told_what_it_lacks() {
     for revision in Revision::ALL {
-        let client = TestClient::builder().revision(revision).connect(server()).await.unwrap();
+        let client = testing::connect_in(server(), revision).await.unwrap();
         let error = client.call_tool("greet", json!({})).await.unwrap_err().to_string();
         let code = if revision.is_modern() { "-32021" } else { "-32600" };
         assert!(error.contains(code), "{revision}: {error}");

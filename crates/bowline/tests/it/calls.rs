@@ -4,6 +4,8 @@ use bowline::model::ContentBlock;
 use bowline::{Prompt, Resource, Revision, Server, Structured, Tool, testing};
 use serde_json::json;
 
+use crate::raw::{Raw, code, modern, request};
+
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Sum {
     /// The first number.
@@ -51,7 +53,7 @@ fn server() -> Server {
 async fn everything_works_in_every_revision() {
     for revision in Revision::ALL {
         let client = testing::connect_in(server(), revision).await.unwrap();
-        assert_eq!(client.call_text("sum", json!({ "a": 2, "b": 3 })).await.unwrap(), "5");
+        assert_eq!(client.call_tool("sum", json!({ "a": 2, "b": 3 })).text().await.unwrap(), "5");
         let point = client.call_tool("point", json!({})).await.unwrap();
         let has_data = revision >= Revision::V2025_06_18;
         assert_eq!(point.structured_content.is_some(), has_data, "{revision}");
@@ -66,14 +68,24 @@ async fn everything_works_in_every_revision() {
         assert_eq!(text.contents[0].as_text(), Some("hello"));
         let user = client.read_resource("it://users/7").await.unwrap();
         assert_eq!(user.contents[0].as_text(), Some("user 7"));
-        let missing = client.read_resource("it://nothing").await.unwrap_err().to_string();
-        let code = if revision.is_modern() { "-32602" } else { "-32002" };
-        assert!(missing.contains(code), "{revision}: {missing}");
         let names: Vec<_> =
             client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
         assert_eq!(names, ["sum", "point", "fails", "panics"]);
         assert_eq!(client.list_resource_templates().await.unwrap().len(), 1);
-        client.close().await.unwrap();
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_missing_resource_has_the_error_code_of_the_revision() {
+    let read = request(1, "resources/read", json!({ "uri": "it://nothing" }));
+    for revision in Revision::ALL {
+        let (answer, expected) = if revision.is_modern() {
+            (Raw::start(server()).ask(&modern(read.clone())).await, -32602)
+        } else {
+            (Raw::session(server(), revision).await.ask(&read).await, -32002)
+        };
+        assert_eq!(code(&answer), expected, "{revision}: {answer}");
     }
 }
 
@@ -104,7 +116,7 @@ async fn what_was_offered_stays_offered() {
     let client = testing::connect(server).await.unwrap();
     assert!(registry.remove_tool("only"));
     assert_eq!(client.list_tools().await.unwrap(), []);
-    let missing = client.list_prompts().await.unwrap_err().to_string();
+    let missing = client.call_json("prompts/list", json!({})).await.unwrap_err().to_string();
     assert!(missing.contains("-32601"), "{missing}");
 }
 
@@ -113,9 +125,10 @@ async fn a_live_server_offers_what_may_come() {
     let server = Server::new("live", "1.0.0").live();
     let registry = server.registry();
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
-    assert!(client.initialize_result().unwrap().capabilities.tools.is_some());
+    assert!(client.peer().unwrap().capabilities.tools.is_some());
     assert_eq!(client.list_tools().await.unwrap(), []);
+    let mut notifications = client.notifications();
     registry.add(Tool::new("late", || async { "better than never" })).unwrap();
-    client.notified("notifications/tools/list_changed").await.unwrap();
-    assert_eq!(client.call_text("late", json!({})).await.unwrap(), "better than never");
+    notifications.next_of("notifications/tools/list_changed").await.unwrap();
+    assert_eq!(client.call_tool("late", json!({})).text().await.unwrap(), "better than never");
 }

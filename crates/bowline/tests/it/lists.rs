@@ -1,7 +1,7 @@
 //! Lists: page by page, for whom, and while they change.
 
-use bowline::testing::{self, TestError};
-use bowline::{Caller, Limits, Prompt, Registry, Resource, Revision, Server, Tool};
+use bowline::client::CallError;
+use bowline::{Caller, Limits, Prompt, Registry, Resource, Revision, Server, Tool, testing};
 use serde_json::{Value, json};
 
 use crate::raw::{Raw, call, code, modern, request, text};
@@ -127,7 +127,7 @@ async fn what_is_hidden_does_not_exist() {
         assert_eq!(client.get_prompt("hidden", &[]).await.is_ok(), sees);
         assert_eq!(client.read_resource("it://hidden").await.is_ok(), sees);
         if !sees {
-            let message = |error: TestError| error.to_string();
+            let message = |error: CallError| error.to_string();
             let hidden = client.call_tool("hidden", json!({})).await.map_err(message).unwrap_err();
             let nothing = client.call_tool("nothin", json!({})).await.map_err(message).unwrap_err();
             assert_eq!(hidden, nothing.replace("nothin", "hidden"));

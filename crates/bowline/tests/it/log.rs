@@ -1,9 +1,8 @@
 //! What handlers log with `tracing` reaches the client that calls them.
 
 use bowline::model::LoggingLevel;
-use bowline::testing::TestClient;
-use bowline::{ClientLog, Revision, Server, Tool};
-use serde_json::json;
+use bowline::{ClientLog, Revision, Server, Tool, testing};
+use serde_json::{Value, json};
 use tracing_subscriber::prelude::*;
 
 async fn work() -> &'static str {
@@ -19,11 +18,13 @@ async fn events_inside_a_handler_become_log_messages() {
     let _default = tracing_subscriber::registry().with(ClientLog::default()).set_default();
     for revision in Revision::ALL {
         let server = Server::new("logs", "1.0.0").with(Tool::new("work", work));
-        let client = TestClient::builder().revision(revision).log_level(LoggingLevel::Info);
-        let client = client.connect(server).await.unwrap();
+        let client = testing::connect_in(server, revision).await.unwrap();
+        client.set_log_level(Some(LoggingLevel::Info)).await.unwrap();
+        let mut notifications = client.notifications();
         tracing::info!("outside of any handler");
-        client.call_text("work", json!({})).await.unwrap();
-        let logs: Vec<_> = client.notifications().into_iter().map(|it| it.params).collect();
+        client.call_tool("work", json!({})).text().await.unwrap();
+        let said = std::iter::from_fn(|| notifications.try_next());
+        let logs: Vec<Value> = said.map(|it| it.unwrap().params.to_value()).collect();
         assert_eq!(logs.len(), 2, "{revision}: {logs:?}");
         assert_eq!((&logs[0]["level"], &logs[0]["data"]), (&json!("info"), &json!("begun")));
         assert_eq!(logs[0]["logger"], "it::log");

@@ -12,7 +12,7 @@ mod handshake;
 mod held;
 mod limits;
 mod lists;
-#[cfg(feature = "client-log")]
+#[cfg(feature = "log-layer")]
 mod log;
 mod middleware;
 mod nest;

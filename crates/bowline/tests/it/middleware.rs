@@ -37,7 +37,8 @@ async fn it_runs_in_order_around_calls_and_lists() {
     for revision in [Revision::V2024_11_05, Revision::V2026_07_28] {
         let log = Log::default();
         let client = testing::connect_in(server(&log), revision).await.unwrap();
-        client.call_text("tool", json!({})).await.unwrap();
+        log.lock().unwrap().clear();
+        client.call_tool("tool", json!({})).text().await.unwrap();
         client.list_tools().await.unwrap();
         client.get_prompt("prompt", &[]).await.unwrap();
         client.read_resource("it://x").await.unwrap();
@@ -56,6 +57,7 @@ async fn it_runs_in_order_around_calls_and_lists() {
 async fn a_refusal_ends_the_request() {
     let log = Log::default();
     let client = testing::connect(server(&log)).await.unwrap();
+    log.lock().unwrap().clear();
     let error = client.call_tool("secret", json!({})).await.unwrap_err().to_string();
     assert!(error.contains("not for you"), "{error}");
     assert_eq!(*log.lock().unwrap(), ["outer tools/call secret"]);
@@ -70,5 +72,5 @@ async fn a_panic_in_it_is_an_error() {
     let client = testing::connect(server).await.unwrap();
     let error = client.list_tools().await.unwrap_err().to_string();
     assert!(error.contains("-32603") && !error.contains("purpose"), "{error}");
-    assert_eq!(client.call_text("tool", json!({})).await.unwrap(), "called");
+    assert_eq!(client.call_tool("tool", json!({})).text().await.unwrap(), "called");
 }

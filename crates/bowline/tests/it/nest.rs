@@ -41,10 +41,11 @@ async fn handlers_change_what_they_came_with_by_their_own_names() {
     let house = Server::new("house", "1.0.0").nest("doors", doors());
     let street = Server::new("street", "1.0.0").nest("house", house);
     let client = testing::connect_in(street, Revision::V2025_11_25).await.unwrap();
-    let call = async |name: &str| client.call_text(name, json!({})).await;
+    let call = async |name: &str| client.call_tool(name, json!({})).text().await;
+    let mut notifications = client.notifications();
     assert!(call("house_doors_enter").await.is_err());
     assert_eq!(call("house_doors_open").await.unwrap(), "true");
-    client.notified("notifications/tools/list_changed").await.unwrap();
+    notifications.next_of("notifications/tools/list_changed").await.unwrap();
     assert_eq!(call("house_doors_enter").await.unwrap(), "inside");
     let shut = client.read_resource("doors://shut").await.unwrap();
     assert_eq!(shut.contents[0].as_text(), Some("true"));

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline::model::LoggingLevel;
-use bowline::testing::TestClient;
-use bowline::{Context, Limits, Registry, Resource, Revision, Server, Tool};
+use bowline::{Context, Limits, Registry, Resource, Revision, Server, Tool, testing};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -83,13 +82,13 @@ async fn only_messages_that_are_wanted_are_sent() {
         (Revision::V2026_07_28, Some(LoggingLevel::Error), 4),
     ];
     for (revision, level, count) in expected {
-        let mut client = TestClient::builder().revision(revision);
-        if let Some(level) = level {
-            client = client.log_level(level);
+        let client = testing::connect_in(server(), revision).await.unwrap();
+        if level.is_some() {
+            client.set_log_level(level).await.unwrap();
         }
-        let client = client.connect(server()).await.unwrap();
-        assert_eq!(client.call_text("levels", json!({})).await.unwrap(), "done");
-        let said = client.notifications();
+        let mut notifications = client.notifications();
+        assert_eq!(client.call_tool("levels", json!({})).text().await.unwrap(), "done");
+        let said: Vec<_> = std::iter::from_fn(|| notifications.try_next()).collect();
         assert_eq!(said.len(), count, "{revision} {level:?}: {said:?}");
     }
 }

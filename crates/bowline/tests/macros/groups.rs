@@ -70,15 +70,14 @@ impl Counter {
 async fn methods_share_one_value() {
     let counter = Arc::new(Counter::default());
     let client = client_of(Arc::clone(&counter)).await;
-    assert_eq!(client.call_text("add", json!({})).await.unwrap(), "1");
-    assert_eq!(client.call_text("add", json!({ "amount": 2 })).await.unwrap(), "3");
-    assert_eq!(client.call_text("get", json!({})).await.unwrap(), "3");
-    assert_eq!(client.call_text("owned", json!({})).await.unwrap(), "3");
-    assert_eq!(client.call_text("version", json!({})).await.unwrap(), "1");
+    assert_eq!(client.call_tool("add", json!({})).text().await.unwrap(), "1");
+    assert_eq!(client.call_tool("add", json!({ "amount": 2 })).text().await.unwrap(), "3");
+    assert_eq!(client.call_tool("get", json!({})).text().await.unwrap(), "3");
+    assert_eq!(client.call_tool("owned", json!({})).text().await.unwrap(), "3");
+    assert_eq!(client.call_tool("version", json!({})).text().await.unwrap(), "1");
     let got = client.get_prompt("say", &[("word", "yes")]).await.unwrap();
     assert_eq!(json!(got.messages)[0]["content"]["text"], "yes 3");
-    let reference = json!({ "type": "ref/prompt", "name": "say" });
-    let found = client.complete(reference, "word", "n").await.unwrap();
+    let found = client.complete_prompt("say", ("word", "n"), &[]).await.unwrap();
     assert_eq!(found.completion.values, ["no"]);
     let read = client.read_resource("counter://it").await.unwrap();
     assert_eq!(json!(read.contents)[0]["text"], "it 3");
@@ -126,5 +125,8 @@ where
 #[tokio::test]
 async fn types_may_be_generic() {
     let client = client_of(Reader { store: Fixed }).await;
-    assert_eq!(client.call_text("load", json!({ "twice": true })).await.unwrap(), "fixedfixed");
+    assert_eq!(
+        client.call_tool("load", json!({ "twice": true })).text().await.unwrap(),
+        "fixedfixed"
+    );
 }

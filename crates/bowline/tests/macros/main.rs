@@ -8,18 +8,17 @@ mod resources;
 mod signatures;
 mod tools;
 
-use bowline::testing::{self, TestClient};
-use bowline::{Part, Server};
+use bowline::{Client, Part, Server, testing};
 use serde_json::{Value, json};
 
 /// A client of a server that has just this.
-async fn client_of(part: impl Part) -> TestClient {
+async fn client_of(part: impl Part) -> Client {
     testing::connect(Server::new("test", "1.0.0").with(part)).await.unwrap()
 }
 
 /// The only item of a list, as it crosses the wire.
-async fn listed(client: &TestClient, method: &str, member: &str) -> Value {
-    let mut result = client.request(method, json!({})).await.unwrap();
+async fn listed(client: &Client, method: &str, member: &str) -> Value {
+    let mut result = client.call_json(method, json!({})).await.unwrap().to_value();
     let list = result[member].as_array_mut().unwrap();
     assert_eq!(list.len(), 1, "{list:?}");
     list.remove(0)
@@ -30,9 +29,9 @@ async fn listed_tool(part: impl Part) -> Value {
 }
 
 /// A result without what every result has.
-async fn called(client: &TestClient, name: &str, arguments: Value) -> Value {
+async fn called(client: &Client, name: &str, arguments: Value) -> Value {
     let params = json!({ "name": name, "arguments": arguments });
-    let mut result = client.request("tools/call", params).await.unwrap();
+    let mut result = client.call_json("tools/call", params).await.unwrap().to_value();
     let members = result.as_object_mut().unwrap();
     members.retain(|name, _| ["content", "structuredContent", "isError"].contains(&name.as_str()));
     result
@@ -41,5 +40,5 @@ async fn called(client: &TestClient, name: &str, arguments: Value) -> Value {
 /// The text of the answer of a tool that is alone on its server.
 async fn answer(part: impl Part, name: &str, arguments: Value) -> String {
     let client = client_of(part).await;
-    client.call_text(name, arguments).await.unwrap_or_else(|error| error.to_string())
+    client.call_tool(name, arguments).text().await.unwrap_or_else(|error| error.to_string())
 }

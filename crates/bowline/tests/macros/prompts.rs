@@ -47,8 +47,7 @@ async fn a_function_is_a_prompt() {
 #[tokio::test]
 async fn arguments_are_completed() {
     let client = client_of(review).await;
-    let reference = json!({ "type": "ref/prompt", "name": "review" });
-    let found = client.complete(reference, "lang", "ru").await.unwrap();
+    let found = client.complete_prompt("review", ("lang", "ru"), &[]).await.unwrap();
     assert_eq!(found.completion.values, ["rust", "ruby"]);
 }
 

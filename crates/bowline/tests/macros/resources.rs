@@ -69,8 +69,8 @@ async fn a_function_with_parameters_is_a_family() {
     }]);
     assert_eq!(json!(read.contents), expected);
     client.read_resource("users://0").await.unwrap_err();
-    let reference = json!({ "type": "ref/resource", "uri": "users://{id}{?fields}" });
-    let found = client.complete(reference, "id", "1").await.unwrap();
+    let template = "users://{id}{?fields}";
+    let found = client.complete_template(template, ("id", "1"), &[]).await.unwrap();
     assert_eq!(found.completion.values, ["1", "12"]);
 }
 

@@ -157,11 +157,11 @@ fn blocked(_: &Context) -> &'static str {
 #[tokio::test]
 async fn the_context_is_no_argument() {
     let client = client_of((counted, borrowed, blocked)).await;
-    assert_eq!(client.call_text("counted", json!({ "n": 1 })).await.unwrap(), "2");
-    assert_eq!(client.call_text("borrowed", json!({ "n": 1 })).await.unwrap(), "1 false");
-    assert_eq!(client.call_text("blocked", json!({})).await.unwrap(), "blocked");
-    let progress = client.notified("notifications/progress").await.unwrap();
-    assert_eq!(progress.params["progress"], json!(2.0));
+    let (call, mut progress) = client.call_tool("counted", json!({ "n": 1 })).with_progress();
+    assert_eq!(call.text().await.unwrap(), "2");
+    assert_eq!(progress.next().await.unwrap().progress, 2.0);
+    assert_eq!(client.call_tool("borrowed", json!({ "n": 1 })).text().await.unwrap(), "1 false");
+    assert_eq!(client.call_tool("blocked", json!({})).text().await.unwrap(), "blocked");
     let nothing = json!({ "type": "object", "additionalProperties": false });
     assert_eq!(listed_tool(blocked).await["inputSchema"], nothing);
     assert_eq!(listed_tool(borrowed).await["inputSchema"]["required"], json!(["n"]));

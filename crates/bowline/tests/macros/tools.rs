@@ -197,10 +197,10 @@ async fn anything() -> impl Into<ContentBlock> + bowline::ToolOutput {
 #[tokio::test]
 async fn outputs_stay_what_they_are() {
     assert_eq!(answer(halve, "halve", json!({ "n": 4 })).await, "2");
-    assert_eq!(answer(halve, "halve", json!({ "n": 5 })).await, "the tool failed: odd");
+    assert_eq!(answer(halve, "halve", json!({ "n": 5 })).await, "tool \"halve\" failed: odd");
     assert_eq!(answer(block, "block", json!({})).await, "one");
-    assert_eq!(answer(blocks, "blocks", json!({})).await, "onetwo");
-    assert_eq!(answer(whole, "whole", json!({})).await, "the tool failed: no");
+    assert_eq!(answer(blocks, "blocks", json!({})).await, "one\ntwo");
+    assert_eq!(answer(whole, "whole", json!({})).await, "tool \"whole\" failed: no");
     assert_eq!(answer(anything, "anything", json!({})).await, "text");
     assert!(listed_tool(halve).await.get("outputSchema").is_none());
 }
@@ -231,6 +231,6 @@ async fn tools_come_from_anywhere() {
         2
     }
     let client = client_of((elsewhere::far, near)).await;
-    assert_eq!(client.call_text("far", json!({})).await.unwrap(), "1");
-    assert_eq!(client.call_text("near", json!({})).await.unwrap(), "2");
+    assert_eq!(client.call_tool("far", json!({})).text().await.unwrap(), "1");
+    assert_eq!(client.call_tool("near", json!({})).text().await.unwrap(), "2");
 }

@@ -74,26 +74,26 @@ pub(super) async fn read_missing(guest: &Guest) -> Outcome {
 }
 
 pub(super) async fn prompt_arguments(guest: &Guest) -> Outcome {
-    let prompt = guest.client.get_prompt("greet", [("name", "Ada")]).await?;
+    let prompt = guest.client.get_prompt("greet", &[("name", "Ada")]).await?;
     let first = prompt.messages.first().ok_or("no message")?;
     same("text", &first.content.as_text(), &Some("Greet Ada."))
 }
 
 pub(super) async fn prompt_unknown(guest: &Guest) -> Outcome {
-    match guest.client.get_prompt("nothing", [("name", "Ada")]).await {
+    match guest.client.get_prompt("nothing", &[("name", "Ada")]).await {
         Ok(prompt) => Err(format!("got {prompt:?}").into()),
         Err(error) => refused(&error, &[ErrorCode::INVALID_PARAMS]),
     }
 }
 
 pub(super) async fn complete_prompt(guest: &Guest) -> Outcome {
-    let found = guest.client.complete_prompt("greet", ("name", "a"), Default::default()).await?;
+    let found = guest.client.complete_prompt("greet", ("name", "a"), &[]).await?;
     same("values", &found.completion.values[..], &["ada".to_owned(), "alan".to_owned()])
 }
 
 pub(super) async fn complete_template(guest: &Guest) -> Outcome {
     let template = "test://users/{name}";
-    let found = guest.client.complete_template(template, ("name", "g"), Default::default()).await?;
+    let found = guest.client.complete_template(template, ("name", "g"), &[]).await?;
     same("values", &found.completion.values[..], &["grace".to_owned()])
 }
 

@@ -13,31 +13,32 @@ mod rsyslog;
 mod tools;
 mod transports;
 
-use bowline::testing::{self, TestClient};
+use bowline::client::CallError;
+use bowline::{Client, testing};
 use mcp_logger::{Callers, Config};
 use serde_json::Value;
 
 /// A client of a server with this configuration, on stdio.
-async fn client(config: &str) -> TestClient {
+async fn client(config: &str) -> Client {
     client_of(config, Callers::Owner).await
 }
 
-async fn client_of(config: &str, callers: Callers) -> TestClient {
+async fn client_of(config: &str, callers: Callers) -> Client {
     let config = Config::parse(config).unwrap();
     testing::connect(mcp_logger::server(config, callers).unwrap()).await.unwrap()
 }
 
 /// The structured answer of a tool that must succeed.
-async fn call(client: &TestClient, tool: &str, arguments: Value) -> Value {
+async fn call(client: &Client, tool: &str, arguments: Value) -> Value {
     let result = client.call_tool(tool, arguments).await.unwrap();
     assert_ne!(result.is_error, Some(true), "{result:?}");
     result.structured_content.unwrap().to_value()
 }
 
 /// The text of a tool that must fail.
-async fn fail(client: &TestClient, tool: &str, arguments: Value) -> String {
-    match client.call_text(tool, arguments).await {
-        Err(testing::TestError::ToolFailed(text)) => text,
+async fn fail(client: &Client, tool: &str, arguments: Value) -> String {
+    match client.call_tool(tool, arguments).text().await {
+        Err(CallError::ToolFailed { message, .. }) => message,
         other => panic!("{tool} should have failed: {other:?}"),
     }
 }

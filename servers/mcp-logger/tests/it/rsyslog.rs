@@ -9,7 +9,7 @@ use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bowline::testing::TestClient;
+use bowline::Client;
 use serde_json::{Value, json};
 
 use self::daemon::{Daemon, Record};
@@ -113,7 +113,7 @@ async fn every_message_becomes_one_record() {
                 "server": "127.0.0.1", "port": daemon.tcp, "transport": "tcp", "tag": framing,
                 "framing": framing, "messages": messages,
             });
-            client.call_text("send-syslog-batch", batch).await.unwrap();
+            client.call_tool("send-syslog-batch", batch).text().await.unwrap();
         }
         let records = daemon.records(framing, count).await;
         for (number, record) in records.iter().enumerate() {
@@ -128,7 +128,7 @@ async fn every_message_becomes_one_record() {
     assert!(daemon.is_free_of(b"forged"), "a record was forged");
 }
 
-async fn send(client: &TestClient, daemon: &Daemon, case: &Case) {
+async fn send(client: &Client, daemon: &Daemon, case: &Case) {
     let place = |port, transport| json!({ "server": "127.0.0.1", "port": port, "transport": transport, "hostname": "web1" });
     let mut arguments = match case.port {
         Port::Udp => place(daemon.udp, "udp"),
@@ -144,7 +144,7 @@ async fn send(client: &TestClient, daemon: &Daemon, case: &Case) {
     }
     let tool =
         if arguments.get("messages").is_some() { "send-syslog-batch" } else { "send-syslog" };
-    client.call_text(tool, arguments).await.unwrap();
+    client.call_tool(tool, arguments).text().await.unwrap();
 }
 
 fn differences(case: &str, record: &Record, expected: &Expected) -> Vec<String> {

@@ -17,7 +17,7 @@ async fn every_revision_sends() {
             "server": "127.0.0.1", "port": receiver.port(), "message": "hi", "facility": "local0",
             "severity": "error",
         });
-        let text = client.call_text("send-syslog", arguments).await.unwrap();
+        let text = client.call_tool("send-syslog", arguments).text().await.unwrap();
         let port = receiver.port();
         assert_eq!(text, format!("Success: Sent to 127.0.0.1:{port} (Encoding: UTF-8)"));
         let packet = String::from_utf8(receiver.next().await).unwrap();
@@ -131,20 +131,17 @@ async fn long_messages_are_cut_or_split() {
 async fn batches_use_one_connection_and_report() {
     let client = client("").await;
     let receiver = Stream::tcp().await;
-    let sent = call(
-        &client,
-        "send-syslog-batch",
-        json!({
-            "server": "127.0.0.1", "port": receiver.port, "transport": "tcp", "framing": "lf",
-            "severity": "debug",
-            "messages": [
-                { "message": "one" },
-                { "message": "two", "severity": "emerg", "tag": "other" },
-                { "message": "three" },
-            ],
-        }),
-    )
-    .await;
+    let arguments = json!({
+        "server": "127.0.0.1", "port": receiver.port, "transport": "tcp", "framing": "lf",
+        "severity": "debug",
+        "messages": [
+            { "message": "one" },
+            { "message": "two", "severity": "emerg", "tag": "other" },
+            { "message": "three" },
+        ],
+    });
+    let (sending, mut progress) = client.call_tool("send-syslog-batch", arguments).with_progress();
+    let sent = sending.await.unwrap().structured_content.unwrap().to_value();
     assert_eq!((&sent["sent"], &sent["delivery"]), (&json!(3), &json!("written")));
     let received = String::from_utf8(receiver.all().await).unwrap();
     let lines: Vec<&str> = received.lines().collect();
@@ -152,9 +149,11 @@ async fn batches_use_one_connection_and_report() {
     assert!(lines[1].starts_with("<8>") && lines[1].ends_with("other: two"));
     assert!(lines[2].ends_with("three"));
     assert_eq!(sent["bytes"], received.len());
-    let reports = client.notifications();
-    assert_eq!(reports.last().unwrap().params["progress"], 3.0);
-    assert_eq!(reports.last().unwrap().params["total"], 3.0);
+    let mut last = None;
+    while let Some(report) = progress.next().await {
+        last = Some((report.progress, report.total));
+    }
+    assert_eq!(last, Some((3.0, Some(3.0))));
 }
 
 #[tokio::test]
@@ -218,12 +217,13 @@ async fn whoever_subscribes_hears_of_sends() {
     let server = mcp_logger::server(Config::default(), Callers::Owner).unwrap();
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
     let uri = json!({ "uri": mcp_logger::tools::RECENT_URI });
-    client.request("resources/subscribe", uri.clone()).await.unwrap();
+    client.call_json("resources/subscribe", uri.clone()).await.unwrap();
+    let mut notifications = client.notifications();
     let receiver = Datagrams::listen("127.0.0.1:0").await;
     let arguments = json!({ "server": "127.0.0.1", "port": receiver.port(), "message": "x" });
     call(&client, "send-syslog", arguments).await;
-    let told = client.notified("notifications/resources/updated").await.unwrap();
-    assert_eq!(told.params, uri);
+    let told = notifications.next_of("notifications/resources/updated").await.unwrap();
+    assert_eq!(told.params.to_value(), uri);
 }
 
 #[tokio::test]
@@ -234,8 +234,8 @@ async fn the_prompt_is_filled_in_and_completed() {
     let text = prompt.messages[0].content.as_text().unwrap();
     assert!(text.contains("server central with severity crit:\n\ndisk full"), "{text}");
     let complete = async |argument: &str, value: &str| {
-        let reference = json!({ "type": "ref/prompt", "name": "log-event" });
-        client.complete(reference, argument, value).await.unwrap().completion.values
+        let completed = client.complete_prompt("log-event", (argument, value), &[]).await;
+        completed.unwrap().completion.values
     };
     assert_eq!(complete("severity", "e").await, ["emerg", "error"]);
     assert_eq!(complete("facility", "LOCAL7").await, ["local7"]);
@@ -243,7 +243,7 @@ async fn the_prompt_is_filled_in_and_completed() {
     assert_eq!(complete("format", "rfc5").await, ["rfc5424"]);
     assert_eq!(complete("encoding", "euc").await, ["euc-jp", "euc-kr"]);
     assert_eq!(complete("server", "c").await, ["central"]);
-    let reference = json!({ "type": "ref/resource", "uri": "syslog://facilities/{name}" });
-    let found = client.complete(reference, "name", "aut").await.unwrap().completion.values;
-    assert_eq!(found, ["auth", "authpriv"]);
+    let template = "syslog://facilities/{name}";
+    let found = client.complete_template(template, ("name", "aut"), &[]).await.unwrap();
+    assert_eq!(found.completion.values, ["auth", "authpriv"]);
 }
