@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 
@@ -42,6 +42,33 @@ impl Body {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+
+    /// Collects what is left of the body. A body that comes in one piece is not copied.
+    ///
+    /// # Errors
+    /// [`WebError::TooLarge`] when it has, or announces, more than `limit` bytes; otherwise as
+    /// [`chunk`](Self::chunk).
+    pub async fn collect(mut self, limit: usize) -> Result<Bytes, WebError> {
+        let host = Arc::clone(&self.host);
+        let too_large = || WebError::TooLarge { host: host.to_string(), limit };
+        if http_body::Body::size_hint(&self).lower() > limit as u64 {
+            return Err(too_large());
+        }
+        let mut first = Bytes::new();
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = self.chunk().await.transpose()? {
+            if first.len() + whole.len() + chunk.len() > limit {
+                return Err(too_large());
+            }
+            if first.is_empty() && whole.is_empty() {
+                first = chunk;
+            } else {
+                whole.extend_from_slice(&std::mem::take(&mut first));
+                whole.extend_from_slice(&chunk);
+            }
+        }
+        Ok(if whole.is_empty() { first } else { whole.freeze() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::PROXY_AUTHORIZATION;
 use http::{Request, Response, Uri};
 use hyper_util::client::legacy::Client;
@@ -105,11 +105,7 @@ impl Web {
         let FetchLimits { bytes, total } = self.limits;
         let collected = async {
             let (head, body) = self.send(request).await?.into_parts();
-            if http_body::Body::size_hint(&body).lower() > bytes as u64 {
-                return Err(WebError::TooLarge { host: origin.authority(), limit: bytes });
-            }
-            let body = collect(body, bytes, &origin).await?;
-            Ok(Response::from_parts(head, body))
+            Ok(Response::from_parts(head, body.collect(bytes).await?))
         };
         let late =
             WebError::TimedOut { host: origin.authority(), what: "the whole answer", after: total };
@@ -215,22 +211,3 @@ const IDLE: Duration = Duration::from_secs(30);
 const IDLE_PER_HOST: usize = 8;
 /// Most bytes in the head of an answer.
 const MAX_HEAD: usize = 128 << 10;
-
-async fn collect(mut body: Body, limit: usize, origin: &Origin) -> Result<Bytes, WebError> {
-    let mut first = Bytes::new();
-    let mut whole = BytesMut::new();
-    while let Some(chunk) = body.chunk().await {
-        let chunk = chunk?;
-        if first.len() + whole.len() + chunk.len() > limit {
-            return Err(WebError::TooLarge { host: origin.authority(), limit });
-        }
-        match first.is_empty() && whole.is_empty() {
-            true => first = chunk,
-            false => {
-                whole.extend_from_slice(&std::mem::take(&mut first));
-                whole.extend_from_slice(&chunk);
-            }
-        }
-    }
-    Ok(if whole.is_empty() { first } else { whole.freeze() })
-}

@@ -13,15 +13,15 @@ use bowline_proto::model::PaginatedParams;
 use bowline_proto::revision::Revision;
 use bowline_proto::session::Rejection;
 use bowline_proto::wire::Id;
-use bowline_web::Body;
-use bytes::{Bytes, BytesMut};
+use bowline_web::{Body, WebError};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::HttpLink;
 use super::events::{Events, Stopped, too_long};
-use super::request::{read, refusal, unreachable};
+use super::request::{refusal, unreachable};
 use super::session::Carrier;
 use crate::client::call::{CallOptions, building};
 use crate::client::exchange::Sending;
@@ -314,24 +314,10 @@ impl Exchange {
 
     async fn read_json(&self, response: Response<Body>) -> Result<Posted, Trouble> {
         let limit = self.shared.profile.limits.message_length;
-        let mut body = response.into_body();
-        // One that comes in one piece, as short ones do, is not copied.
-        let mut first = Bytes::new();
-        let mut whole = BytesMut::new();
-        while let Some(chunk) = body.chunk().await {
-            let chunk = chunk.map_err(|error| unreachable(&error))?;
-            if first.len() + whole.len() + chunk.len() > limit {
-                return Err(too_long(limit));
-            }
-            match first.is_empty() && whole.is_empty() {
-                true => first = chunk,
-                false => {
-                    whole.extend_from_slice(&std::mem::take(&mut first));
-                    whole.extend_from_slice(&chunk);
-                }
-            }
-        }
-        let all = if whole.is_empty() { first } else { whole.freeze() };
+        let all = response.into_body().collect(limit).await.map_err(|error| match error {
+            WebError::TooLarge { limit, .. } => too_long(limit),
+            error => unreachable(&error),
+        })?;
         self.shared.handle_frame(&all, &Route::Http(Arc::clone(&self.link)));
         match self.is_waiting() {
             true => Err(malformed(
@@ -395,5 +381,5 @@ impl Exchange {
 
 /// For those who read a body to its end and drop it.
 pub(super) async fn discard(response: Response<Body>) {
-    let _ = timeout(REST, read(response.into_body(), 64 << 10)).await;
+    let _ = timeout(REST, response.into_body().collect(64 << 10)).await;
 }

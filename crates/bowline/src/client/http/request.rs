@@ -212,7 +212,7 @@ pub(super) async fn refusal(response: Response<Body>) -> Trouble {
         .get(header::WWW_AUTHENTICATE)
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let tell = HttpWire::body_of(&response);
-    let body = read(response.into_body(), ERROR_BODY).await.unwrap_or_default();
+    let body = response.into_body().collect(ERROR_BODY).await.unwrap_or_default();
     tell(&body);
     let error = read_error(&body);
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && !is_ours(&error) {
@@ -235,19 +235,6 @@ fn read_error(body: &[u8]) -> Option<ErrorObject> {
         Message::Fault(error) => Some(error),
         Message::Request(_) | Message::Notification(_) => None,
     }
-}
-
-/// A whole body, or `None` if it is longer than allowed or breaks off.
-pub(super) async fn read(mut body: Body, limit: usize) -> Option<Vec<u8>> {
-    let mut all = Vec::new();
-    while let Some(chunk) = body.chunk().await {
-        let chunk = chunk.ok()?;
-        if all.len() + chunk.len() > limit {
-            return None;
-        }
-        all.extend_from_slice(&chunk);
-    }
-    Some(all)
 }
 
 pub(super) fn unreachable(error: &WebError) -> Trouble {
