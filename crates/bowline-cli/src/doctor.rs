@@ -1,47 +1,46 @@
-//! `bowline doctor`: walks to a server step by step, and says of the first that fails why, and what
-//! to do.
+//! `bowline doctor`: walks to a server step by step, and explains the first step that fails.
 //!
-//! Lower than the client on purpose: it starts the program, opens the connection and reads the
-//! bytes itself, so that it can show what came. What the bytes mean is decided by pure functions.
-//! It calls no tool, and every step has a deadline.
+//! It works on frames, below the client, so that it can show exactly what arrived; pure functions
+//! decide what that means. It calls no tool, and every step has a deadline.
 
 mod address;
 mod auth;
 mod command;
+mod conversation;
 mod discovery;
 mod ending;
 mod era;
-mod http;
+mod events;
+mod group;
 mod lists;
 mod network;
 mod output;
 mod places;
-mod process;
 mod program;
 mod report;
 mod seen;
 mod show;
 mod site;
 mod status;
+mod stderr;
 mod streams;
 mod tls;
-mod wire;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use bowline::client::Preference;
+use bowline_check::frames::Recipe;
+use bowline_web::Authorize;
 use clap::Args;
 use serde_json::{Value, json};
 
 pub(crate) use self::address::Address;
 pub(crate) use self::discovery::{CHALLENGE, Discovery, Problem, RESOURCE, SERVER, wants_token};
-use self::era::Want;
-pub(crate) use self::http::Events;
-use self::process::Recipe;
-pub(crate) use self::process::names;
+use self::era::Plan;
+pub(crate) use self::events::Events;
+pub(crate) use self::group::names;
 use self::report::{Outcome, Report};
 use self::show::Look;
 use self::site::Visit;
@@ -51,49 +50,50 @@ use crate::screen::{OutputArgs, Screen};
 use crate::session::{Journal, Settings};
 use crate::target::{Place, Resolved, TargetArgs};
 
-/// Walk to a server step by step, and say of the first step that fails why, and what to do
+/// Walk to a server step by step, and explain the first step that fails and how to fix it
 ///
-/// Every step has a deadline: 20 seconds, unless --timeout says otherwise. No tool is called.
+/// Every step has a deadline: 20 seconds, unless --timeout sets another. No tool is called.
 #[derive(Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
     target: TargetArgs,
 }
 
-/// How long a step may take, unless told.
+/// How long a step may take by default.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Doctor {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let options = &self.target.options;
         let output = options.output.clone().or(root);
-        let want = Want {
+        let plan = Plan {
             preference: options.revision.unwrap_or(Preference::Auto),
             timeout: options.timeout.unwrap_or(PATIENCE),
         };
         let target = self.find()?;
         let screen = Arc::new(Screen::new(&output));
         let look = Look { paint: screen.out, columns: screen.columns };
-        let teller = Arc::clone(&screen);
+        let shown = Arc::clone(&screen);
         let mut has_failed = false;
         let mut report = Report::new(target.describe(), target.secrets(), move |step| {
             has_failed |= step.outcome == Outcome::Fail;
-            // What follows from a failure is not worth a line.
+            // Steps that a failure prevents are not worth a line.
             let is_idle = has_failed && step.outcome == Outcome::Skipped;
-            if !teller.is_json() && !is_idle {
-                teller.print(&format!("{}\n", look.line(step)));
+            if !shown.is_json() && !is_idle {
+                shown.print(&format!("{}\n", look.line(step)));
             }
         });
         match &target {
             Patient::Found(resolved) => {
                 let kept = Settings::new(options, root)?;
-                Journal::keep(resolved, &kept, target.walk(&mut report, want)).await?;
+                Journal::keep(resolved, &kept, target.walk(&mut report, plan)).await?;
             }
-            Patient::Odd(_) => target.walk(&mut report, want).await?,
+            Patient::Odd(_) => target.walk(&mut report, plan).await?,
         }
-        match screen.is_json() {
-            true => screen.print_json(&report.to_json().into()),
-            false => screen.print(&format!("{}\n", look.verdict(&report))),
+        if screen.is_json() {
+            screen.print_json(&report.to_json().into());
+        } else {
+            screen.print(&format!("{}\n", look.verdict(&report)));
         }
         screen.finish()?;
         match report.code() {
@@ -102,7 +102,7 @@ impl Doctor {
         }
     }
 
-    /// What to look at. What was meant as a URL and is none is looked at as well.
+    /// The server to examine, or a word that was meant as its URL.
     fn find(&self) -> Result<Patient, Failure> {
         match (self.target.resolve(), self.target.word()) {
             (Ok(resolved), _) => Ok(Patient::Found(Box::new(resolved))),
@@ -112,7 +112,7 @@ impl Doctor {
     }
 }
 
-/// Whether a word that names no server was meant as a URL.
+/// Whether a word that does not name a server was meant as a URL.
 fn looks_like_url(word: &str) -> bool {
     let has_port = word
         .split_once(':')
@@ -120,19 +120,19 @@ fn looks_like_url(word: &str) -> bool {
     has_port || word.contains('/') || word.contains('.') || word == "localhost"
 }
 
-/// What is looked at.
+/// What is examined.
 enum Patient {
     Found(Box<Resolved>),
-    /// A URL that is none.
+    /// A malformed URL.
     Odd(String),
 }
 
 impl Patient {
-    async fn walk(&self, report: &mut Report, want: Want) -> Result<(), Failure> {
+    async fn walk(&self, report: &mut Report, plan: Plan) -> Result<(), Failure> {
         let resolved = match self {
             Self::Found(resolved) => resolved,
             Self::Odd(text) => {
-                site::walk(report, text, Visit::default(), want).await;
+                site::walk(report, text, Visit::default(), plan).await;
                 return Ok(());
             }
         };
@@ -144,21 +144,21 @@ impl Patient {
                     env: env.clone(),
                     directory: cwd.clone(),
                 };
-                command::walk(report, recipe, want).await;
+                command::walk(report, recipe, plan).await;
             }
             Place::Url { url, headers } => {
                 let visit = Visit {
                     headers: headers_of(headers)?,
                     ca_pem: resolved.ca_pem()?,
-                    login: resolved.login(),
+                    login: resolved.login().map(|login| Arc::new(login) as Arc<dyn Authorize>),
                 };
-                site::walk(report, url, visit, want).await;
+                site::walk(report, url, visit, plan).await;
             }
         }
         Ok(())
     }
 
-    /// What the report is about.
+    /// The target, for the report.
     fn describe(&self) -> Value {
         match self {
             Self::Odd(text) => json!({ "url": text }),
@@ -183,7 +183,7 @@ impl Patient {
 fn headers_of(pairs: &[(String, String)]) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
-        let wrong = || Failure::usage(format!("{name:?} and its value are no header"));
+        let wrong = || Failure::usage(format!("{name:?} and its value are not a valid header"));
         let key: HeaderName = name.parse().map_err(|_| wrong())?;
         headers.append(key, HeaderValue::from_str(value).map_err(|_| wrong())?);
     }
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant_as_a_url_is_told_from_names() {
+    fn urls_and_names_are_told_apart() {
         for word in ["localhost", "localhost:3000", "example.com/mcp", "127.0.0.1:80", "mcp.test"] {
             assert!(looks_like_url(word), "{word}");
         }

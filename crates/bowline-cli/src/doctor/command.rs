@@ -1,19 +1,20 @@
-//! The walk through a command: is it there, does it start, does it speak, does it end.
+//! The walk through a command: whether it exists, starts, speaks and exits.
 
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use super::ending::{End, seconds};
-use super::era::{Search, Want};
-use super::lists::{self, Left};
-use super::process::{Process, Recipe, is_soon_gone, names};
-use super::program::Wanted;
-use super::report::{Diagnosis, Report, Step};
-use super::seen::quoted;
-use super::wire::Wire;
-use super::{output, words};
+use bowline_check::frames::Recipe;
 use tokio::time::Instant;
 
-/// What comes after the program was found, in order.
+use super::conversation::{Conversation, StdioTalk};
+use super::ending::End;
+use super::era::{Plan, Search};
+use super::program::Wanted;
+use super::report::{Diagnosis, Report, Step};
+use super::seen::{quoted, seconds};
+use super::{lists, stderr};
+
+/// The steps after the program is found, in order.
 const STEPS: [&str; 9] = [
     "start",
     "discover",
@@ -26,45 +27,39 @@ const STEPS: [&str; 9] = [
     "ping",
 ];
 
-/// How long a server may take to end when its input does, and then when it is told to.
-const END_GRACE: Duration = Duration::from_secs(5);
+/// How long a server may take to exit once its input is closed, and then after SIGTERM.
+const EXIT_GRACE: Duration = Duration::from_secs(5);
 const TERM_GRACE: Duration = Duration::from_secs(3);
-/// How long children may take to follow their parent.
+/// How long children may outlive their parent.
 const CHILD_GRACE: Duration = Duration::from_millis(500);
+/// How long the first byte may take: other clients time out, too.
+const SLOW: Duration = Duration::from_secs(10);
 
-/// Walks.
-pub(crate) async fn walk(report: &mut Report, recipe: Recipe, want: Want) {
+pub(crate) async fn walk(report: &mut Report, recipe: Recipe, plan: Plan) {
     if !find(report, &recipe) {
-        return skip_from(report, 0, "the program cannot be started");
+        return report.skip(&STEPS, "the program cannot be started");
     }
-    let Some(process) = start(report, recipe) else {
-        return skip_from(report, 1, "the program did not start");
+    let Some(talk) = start(report, recipe) else {
+        return report.skip(&STEPS[1..], "the program did not start");
     };
-    let mut wire = Wire::Process(Box::new(process));
-    let live = Search::new(&mut wire, report, want).run().await;
-    let left = match live {
-        None => {
-            skip_from(report, 3, "no connection");
-            Left::Gone
-        }
+    let mut conversation = Conversation::Stdio(Box::new(talk));
+    let live = Search::new(&mut conversation, report, plan).run().await;
+    let mut is_alive = false;
+    match live {
+        None => report.skip(&STEPS[3..], "no connection"),
         Some(live) => {
-            initialized(&mut wire, report, live.revision.is_modern(), want).await;
-            lists::walk(&mut wire, report, &live, want).await
+            initialized(&mut conversation, report, live.revision.is_modern(), plan).await;
+            is_alive = lists::walk(&mut conversation, report, &live, plan).await;
         }
-    };
-    let Wire::Process(mut process) = wire else { return };
-    first_byte(report, &process);
-    tell_output(report, &process);
-    tell_stderr(report, &process);
-    match left {
-        Left::Alive => shutdown(report, &mut process, want).await,
-        Left::Gone => report.push(Step::skipped("shutdown", "no connection")),
     }
-}
-
-fn skip_from(report: &mut Report, first: usize, why: &str) {
-    for name in &STEPS[first..] {
-        report.push(Step::skipped(name, why));
+    let Conversation::Stdio(mut talk) = conversation else { return };
+    first_byte(report, &talk);
+    output(report, &talk);
+    errors(report, &talk);
+    if is_alive {
+        shutdown(report, &mut talk, plan).await;
+    } else {
+        report.push(Step::skipped("shutdown", "no connection"));
     }
 }
 
@@ -78,38 +73,33 @@ fn find(report: &mut Report, recipe: &Recipe) -> bool {
         home: std::env::home_dir(),
         directory: recipe.directory.clone(),
     };
-    match wanted.check_directory() {
-        Ok(None) => {}
-        Ok(Some(seen)) => report.push(Step::ok("directory", seen, began)),
-        Err((seen, diagnosis)) => {
-            report.push(Step::ok("directory", seen, began).fail(diagnosis));
-            return false;
+    let (name, (seen, diagnosis)) = match (wanted.check_directory(), wanted.find()) {
+        (Err(fault), _) => ("directory", fault),
+        (Ok(directory), found) => {
+            if let Some(seen) = directory {
+                report.push(Step::ok("directory", seen, began));
+            }
+            match found {
+                Ok(found) => {
+                    report.push(Step::ok("program", found.seen, began).warn(found.advice));
+                    return true;
+                }
+                Err(fault) => ("program", fault),
+            }
         }
-    }
-    match wanted.find() {
-        Ok(found) => {
-            let step = Step::ok("program", found.seen, began);
-            report.push(match found.advice {
-                Some(advice) => step.warn(advice),
-                None => step,
-            });
-            true
-        }
-        Err((seen, diagnosis)) => {
-            report.push(Step::ok("program", seen, began).fail(diagnosis));
-            false
-        }
-    }
+    };
+    report.push(Step::ok(name, seen, began).fail(diagnosis));
+    false
 }
 
-fn start(report: &mut Report, recipe: Recipe) -> Option<Process> {
+fn start(report: &mut Report, recipe: Recipe) -> Option<StdioTalk> {
     let began = Instant::now();
     let program = recipe.program.to_string_lossy().into_owned();
-    match Process::start(recipe) {
-        Ok(process) => {
-            let id = process.id().map(|id| format!("process {id}")).unwrap_or_default();
+    match StdioTalk::start(recipe) {
+        Ok(talk) => {
+            let id = talk.process.id().map(|id| format!("process {id}")).unwrap_or_default();
             report.push(Step::ok("start", id, began));
-            Some(process)
+            Some(talk)
         }
         Err(error) => {
             let diagnosis = not_started(&program, &error);
@@ -119,17 +109,15 @@ fn start(report: &mut Report, recipe: Recipe) -> Option<Process> {
     }
 }
 
-/// Why the system does not start a file that is there.
-fn not_started(program: &str, error: &std::io::Error) -> Diagnosis {
+/// Why the system does not start a file that exists.
+fn not_started(program: &str, error: &io::Error) -> Diagnosis {
     let (cause, fix) = match (error.kind(), error.raw_os_error()) {
-        (std::io::ErrorKind::NotFound, _) => (
-            format!(
-                "{program} is there, but what it needs to run (its loader or interpreter) is not"
-            ),
-            "It was built for another system (such as musl or glibc), or its interpreter is gone: \
-             use a build for this system.",
+        (ErrorKind::NotFound, _) => (
+            format!("{program} exists, but its loader or interpreter does not"),
+            "It was built for another system (such as musl or glibc), or its interpreter is \
+             missing: use a build for this system.",
         ),
-        (std::io::ErrorKind::PermissionDenied, _) => (
+        (ErrorKind::PermissionDenied, _) => (
             format!("the system does not allow {program} to be executed"),
             "Check its mode, and whether its file system is mounted with noexec.",
         ),
@@ -148,134 +136,119 @@ fn not_started(program: &str, error: &std::io::Error) -> Diagnosis {
     Diagnosis::unreachable(cause, fix)
 }
 
-async fn initialized(wire: &mut Wire, report: &mut Report, is_modern: bool, want: Want) {
-    let Wire::Process(process) = wire else { return };
+async fn initialized(
+    conversation: &mut Conversation,
+    report: &mut Report,
+    is_modern: bool,
+    plan: Plan,
+) {
+    let Conversation::Stdio(talk) = conversation else { return };
     if is_modern {
         return report.push(Step::skipped("initialized", "the modern era has no handshake"));
     }
     let began = Instant::now();
-    let is_sent = process.notify("notifications/initialized", want.timeout).await;
-    let early: Vec<&str> = process
-        .asked
-        .iter()
-        .filter(|(_, is_late)| !is_late)
-        .map(|(method, _)| method.as_str())
-        .collect();
-    let seen = if is_sent { "sent" } else { "it does not take any more input" };
+    let is_sent = talk.initialized(plan.timeout).await;
+    let seen = if is_sent { "sent" } else { "the program accepts no more input" };
     let step = Step::ok("initialized", seen, began);
-    report.push(match early.iter().find(|method| **method != "ping") {
+    report.push(match &talk.early_request {
         None => step,
-        Some(method) => {
-            Step { seen: format!("it asked {method} before"), ..step }.warn(Diagnosis::broken(
-                format!("the server asks {method} before the handshake is over"),
-                "Ask the client nothing but ping before notifications/initialized has come.",
-            ))
-        }
-    });
-}
-
-/// How long the first byte took: clients have deadlines of their own.
-fn first_byte(report: &mut Report, process: &Process) {
-    let Some(took) = process.first_byte else { return };
-    let step =
-        Step { took, ..Step::ok("first byte", format!("after {}", seconds(took)), Instant::now()) };
-    report.push(match took > Duration::from_secs(10) {
-        false => step,
-        true => step.warn(Diagnosis::unreachable(
-            format!("the first byte took {}, and many clients give up sooner", seconds(took)),
-            "Do slow work after the handshake; install what npx or uvx downloads beforehand.",
+        Some(method) => step.with_seen(format!("it sent {method} before")).warn(Diagnosis::broken(
+            format!("the server sends {method} before the handshake is over"),
+            "Send no request but ping before notifications/initialized has arrived.",
         )),
     });
 }
 
-fn tell_output(report: &mut Report, process: &Process) {
-    let step = Step::ok("output", process.output.seen(), Instant::now());
-    if let Some(diagnosis) = output::diagnose(&process.output) {
-        return report.push(step.warn(diagnosis));
-    }
-    match process.odd.first() {
-        None => report.push(step),
-        Some(odd) => report.push(Step { seen: odd.clone(), ..step }.warn(Diagnosis::broken(
-            format!("the server sends what nobody waits for: {odd}"),
-            "Answer each request once, under its own id, and no notification at all.",
-        ))),
-    }
+fn first_byte(report: &mut Report, talk: &StdioTalk) {
+    let Some(took) = talk.process.first_byte() else { return };
+    let step = Step::ok("first byte", format!("after {}", seconds(took)), Instant::now());
+    let warning = (took > SLOW).then(|| {
+        Diagnosis::unreachable(
+            format!("the first byte took {}, and many clients time out sooner", seconds(took)),
+            "Do slow work after the handshake; install what npx or uvx downloads beforehand.",
+        )
+    });
+    report.push(Step { took, ..step }.warn(warning));
 }
 
-fn tell_stderr(report: &mut Report, process: &Process) {
-    let lines = process.stderr_lines();
-    let seen = match lines.as_slice() {
+fn output(report: &mut Report, talk: &StdioTalk) {
+    let output = talk.output();
+    let step = Step::ok("output", output.seen(), Instant::now());
+    report.push(match (output.diagnose(), talk.unexpected.first()) {
+        (None, Some(message)) => step.with_seen(message).warn(Diagnosis::broken(
+            format!("the server sends a message that answers no request: {message}"),
+            "Answer each request once, under its own id, and answer no notification.",
+        )),
+        (diagnosis, _) => step.warn(diagnosis),
+    });
+}
+
+fn errors(report: &mut Report, talk: &StdioTalk) {
+    let lines = talk.process.stderr();
+    let mut seen = match lines.as_slice() {
         [] => "nothing".to_owned(),
         [only] => quoted(only.as_bytes()),
         [.., last] => format!("{} lines, the last: {}", lines.len(), quoted(last.as_bytes())),
     };
-    let seen = match words::explain(&lines) {
-        Some((_, line)) if lines.len() > 1 => {
-            format!("{seen}; among them: {}", quoted(line.as_bytes()))
-        }
-        _ => seen,
-    };
+    if let Some((_, line)) = stderr::explain(&lines).filter(|_| lines.len() > 1) {
+        seen = format!("{seen}; among them: {}", quoted(line.as_bytes()));
+    }
     report.push(Step::ok("stderr", seen, Instant::now()));
 }
 
-async fn shutdown(report: &mut Report, process: &mut Process, want: Want) {
+async fn shutdown(report: &mut Report, talk: &mut StdioTalk, plan: Plan) {
+    const FIX: &str = "Exit when the input ends; otherwise clients leave processes behind.";
     let began = Instant::now();
-    let grace = want.timeout.min(END_GRACE);
-    if let Some(end) = process.close_input(grace).await {
+    let grace = plan.timeout.min(EXIT_GRACE);
+    if let Some(end) = talk.close_input(grace).await {
         let took = began.elapsed();
-        if !is_soon_gone(&process.group, CHILD_GRACE).await {
-            return leftovers(report, process, began);
+        if let Some(names) = talk.process.survivors(CHILD_GRACE).await {
+            return report.push(survivors(talk, &names, began));
         }
-        let seen = format!("ended by itself {} after its input ({})", seconds(took), told(end));
-        let step = Step { took, ..Step::ok("shutdown", seen, began) };
-        return report.push(match end {
-            End::Code(0) => step,
-            _ => step.warn(Diagnosis::broken(
-                format!("the program ends with {} when its input does", told(end)),
-                "Take the end of the input as the wish to end, and exit with status 0.",
-            )),
+        let end = describe(end);
+        let seen = format!("exited {} after its input was closed ({end})", seconds(took));
+        let warning = (end != "status 0").then(|| {
+            Diagnosis::broken(
+                format!("the program exits with {end} when its input is closed"),
+                "Treat the end of the input as a request to exit, with status 0.",
+            )
         });
+        return report.push(Step { took, ..Step::ok("shutdown", seen, began) }.warn(warning));
     }
-    process.group.terminate();
-    let ended = process.ended(want.timeout.min(TERM_GRACE)).await;
-    let seen = match ended {
-        Some(end) => format!(
-            "still there {} after its input ended; SIGTERM ended it ({})",
-            seconds(grace),
-            told(end)
+    talk.process.terminate();
+    let ended = talk.process.wait(plan.timeout.min(TERM_GRACE)).await;
+    let (how, cause) = match ended {
+        Some(status) => (
+            format!("SIGTERM ended it ({})", describe(status.into())),
+            "the program does not exit when its input is closed",
         ),
         None => {
-            process.group.kill();
-            process.ended(TERM_GRACE).await;
-            format!(
-                "still there {} after its input ended; SIGTERM did not end it, SIGKILL did",
-                seconds(grace)
+            talk.process.kill();
+            talk.process.wait(TERM_GRACE).await;
+            (
+                "SIGTERM did not end it, SIGKILL did".to_owned(),
+                "the program exits neither when its input is closed nor on SIGTERM: it must be \
+                 killed",
             )
         }
     };
-    let cause = match ended {
-        Some(_) => "the program does not end when its input does",
-        None => "the program ends neither with its input nor on SIGTERM: it has to be killed",
-    };
-    let fix =
-        "Take the end of the input as the wish to end; otherwise clients leave processes behind.";
-    report.push(Step::ok("shutdown", seen, began).warn(Diagnosis::broken(cause, fix)));
+    let seen = format!("still running {} after its input was closed; {how}", seconds(grace));
+    report.push(Step::ok("shutdown", seen, began).warn(Diagnosis::broken(cause, FIX)));
 }
 
-fn leftovers(report: &mut Report, process: &Process, began: Instant) {
-    let names = names(&process.group);
-    process.group.kill();
-    let who = if names.is_empty() { "children".to_owned() } else { names.join(", ") };
-    let seen = format!("the program ended; still there: {who}");
-    report.push(Step::ok("shutdown", seen, began).warn(Diagnosis::broken(
-        format!("the program leaves processes behind when it ends: {who}"),
-        "End children before ending; a wrapper script should `exec` the server.",
-    )));
+fn survivors(talk: &StdioTalk, names: &[String], began: Instant) -> Step {
+    talk.process.kill();
+    let names = if names.is_empty() { "children".to_owned() } else { names.join(", ") };
+    let seen = format!("the program exited; still running: {names}");
+    Step::ok("shutdown", seen, began).warn(Diagnosis::broken(
+        format!("the program leaves processes behind when it exits: {names}"),
+        "Stop children before exiting; a wrapper script should `exec` the server.",
+    ))
 }
 
-fn told(end: End) -> String {
+fn describe(end: End) -> String {
     match end {
-        End::Code(code) => format!("exit status {code}"),
+        End::Code(code) => format!("status {code}"),
         End::Signal(signal) => format!("signal {signal}"),
     }
 }
@@ -287,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_says_has_a_reason() {
+    fn each_system_error_has_its_cause() {
         for (error, cause) in [
             (Error::from_raw_os_error(2), "its loader or interpreter"),
             (Error::from_raw_os_error(13), "does not allow"),

@@ -1,12 +1,12 @@
-//! A command that gives no connection: from what was seen of it to the cause.
+//! A command that does not respond: from what was observed to the cause.
 
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::output::{self, Output};
+use super::output::Output;
 use super::report::Diagnosis;
-use super::seen::{plain, quoted};
-use super::words;
+use super::seen::{plain, quoted, seconds};
+use super::stderr;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,30 +31,30 @@ impl From<ExitStatus> for End {
     }
 }
 
-/// What was seen of a command until it was given up.
+/// What was observed of a command until the doctor gave up on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub(crate) output: Output,
     /// The last lines of standard error.
     pub(crate) stderr: Vec<String>,
     pub(crate) end: Option<End>,
-    /// Messages came as soon as its input was closed, and none before.
+    /// Messages arrived only once its input was closed.
     pub(crate) was_buffered: bool,
-    /// How long it was waited for.
+    /// How long the doctor waited.
     pub(crate) waited: Duration,
-    /// `npx` and the like, which download what they start.
+    /// The package runner it is, such as `npx`.
     pub(crate) runner: Option<&'static str>,
-    /// How many questions were answered before.
+    /// How many requests it answered before.
     pub(crate) answered: u64,
-    /// The question that was not.
+    /// The request that it did not answer.
     pub(crate) method: String,
 }
 
-/// Programs that fetch what they start, by name.
+/// Programs that download what they start, by name.
 const RUNNERS: [&str; 10] =
     ["npx", "uvx", "uv", "pipx", "docker", "podman", "bunx", "pnpm", "yarn", "deno"];
 
-/// The runner that a program is, if it is one.
+/// The package runner that a program is, if it is one.
 pub(crate) fn runner(program: &str) -> Option<&'static str> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let name = name.split('.').next().unwrap_or(name);
@@ -62,129 +62,113 @@ pub(crate) fn runner(program: &str) -> Option<&'static str> {
 }
 
 impl Evidence {
-    /// What there is to show: the end, and the first words that matter.
     pub(crate) fn seen(&self) -> String {
-        let mut parts = Vec::new();
-        match self.end {
-            Some(End::Code(code)) => {
-                parts.push(format!("the program ended with exit status {code}"));
-            }
+        let mut parts = vec![match self.end {
+            Some(End::Code(code)) => format!("the program exited with status {code}"),
             Some(End::Signal(signal)) => {
-                parts.push(format!("the program was ended by signal {signal} ({})", name(signal)));
+                format!("signal {signal} ({}) ended the program", name(signal))
             }
-            None => parts.push(format!("no answer in {}", seconds(self.waited))),
-        }
-        if let Some(stray) = self.output.strays.first() {
-            parts.push(format!("standard output: {}", quoted(&stray.line)));
-        } else if self.output.messages == 0 && !self.output.head.is_empty() {
-            parts.push(format!("standard output: {}", quoted(&self.output.head)));
-        }
-        let telling = words::explain(&self.stderr).map(|(_, line)| line);
-        if let Some(line) = telling.or_else(|| self.stderr.last().map(String::as_str)) {
-            parts.push(format!("standard error: {}", quoted(line.as_bytes())));
-        }
+            None => format!("no response in {}", seconds(self.waited)),
+        }];
+        let stray = self.output.strays.first().map(|stray| &stray.line);
+        let head = Some(&self.output.head).filter(|it| self.output.messages == 0 && !it.is_empty());
+        parts.extend(stray.or(head).map(|line| format!("standard output: {}", quoted(line))));
+        let telling = stderr::explain(&self.stderr).map(|(_, line)| line);
+        let line = telling.or_else(|| self.stderr.last().map(String::as_str));
+        parts.extend(line.map(|line| format!("standard error: {}", quoted(line.as_bytes()))));
         parts.join("; ")
     }
-}
 
-/// Why there was no answer.
-pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
-    if evidence.was_buffered {
-        return Diagnosis::unreachable(
-            "the program keeps its output in a buffer: nothing came until its input was closed",
-            "Flush standard output after every message (Python: flush=True, -u or \
-             PYTHONUNBUFFERED=1; C: fflush(stdout)).",
-        );
-    }
-    if let Some(found) = words::explain(&evidence.stderr)
-        && evidence.end.is_some()
-    {
-        let (mut diagnosis, line) = found;
-        diagnosis.cause = format!("{}: {}", diagnosis.cause, plain(line));
-        return diagnosis;
-    }
-    if let Some(diagnosis) = output::diagnose(&evidence.output) {
-        return diagnosis;
-    }
-    match evidence.end {
-        Some(end) => ended(end, evidence),
-        None => silent(evidence),
-    }
-}
-
-fn ended(end: End, evidence: &Evidence) -> Diagnosis {
-    let said = match evidence.stderr.last() {
-        Some(line) => format!("; its last words: {}", plain(line)),
-        None => " without a word".to_owned(),
-    };
-    let read = "Its standard error says why; run the command by hand in the same directory and \
-                environment.";
-    let (cause, fix) = match end {
-        End::Code(0) if evidence.answered == 0 => (
-            "the program ended at once and without an error".to_owned(),
-            "It may be no stdio server, want another argument (such as `stdio` or `serve`), or \
-             stop because it does not wait for its input.",
-        ),
-        End::Code(126) => ("a shell could not execute the program".to_owned(), read),
-        End::Code(127) => {
-            ("a shell did not find the program".to_owned(), "Install it, or give its full path.")
+    /// Why there was no response.
+    pub(crate) fn diagnose(&self) -> Diagnosis {
+        if self.was_buffered {
+            return Diagnosis::unreachable(
+                "the program buffers its output: nothing arrived until its input was closed",
+                "Flush standard output after every message (Python: flush=True, -u or \
+                 PYTHONUNBUFFERED=1; C: fflush(stdout)).",
+            );
         }
-        End::Code(137) | End::Signal(9) => (
-            "the program was killed, most often because memory ran out".to_owned(),
-            "Look at the system's log, and at the limits of the container.",
-        ),
-        End::Code(139) | End::Signal(11) => {
-            ("the program crashed: it used memory that is not its own".to_owned(), read)
+        if let Some((mut diagnosis, line)) = stderr::explain(&self.stderr)
+            && self.end.is_some()
+        {
+            diagnosis.cause = format!("{}: {}", diagnosis.cause, plain(line));
+            return diagnosis;
         }
-        End::Code(134) | End::Signal(6) => ("the program aborted".to_owned(), read),
-        End::Signal(4) => (
-            "the program uses instructions that this processor lacks".to_owned(),
-            "Use a build for this machine.",
-        ),
-        End::Code(code) if evidence.answered > 0 => (
-            format!("the program ended in the middle of the conversation, with exit status {code}"),
-            read,
-        ),
-        End::Code(code) => (format!("the program ended with exit status {code}"), read),
-        End::Signal(signal) => (format!("signal {signal} ({}) ended it", name(signal)), read),
-    };
-    Diagnosis::unreachable(format!("{cause}{said}"), fix)
-}
+        self.output.diagnose().unwrap_or_else(|| match self.end {
+            Some(end) => self.ended(end),
+            None => self.silent(),
+        })
+    }
 
-fn silent(evidence: &Evidence) -> Diagnosis {
-    if let Some(url) = words::listens_at(&evidence.stderr) {
-        return Diagnosis::unreachable(
-            format!("the program serves HTTP ({}) and does not read its input", plain(&url)),
-            format!("Connect to the URL ({}), or start it in its stdio mode.", plain(&url)),
-        );
+    fn ended(&self, end: End) -> Diagnosis {
+        let last_words = match self.stderr.last() {
+            Some(line) => format!("; its last words: {}", plain(line)),
+            None => " without a word".to_owned(),
+        };
+        const BY_HAND: &str = "See its standard error; run the command by hand in the same \
+                               directory and environment.";
+        let (cause, fix) = match end {
+            End::Code(0) if self.answered == 0 => (
+                "the program exited immediately without an error".to_owned(),
+                "It may not be a stdio server, need another argument (such as `stdio` or \
+                 `serve`), or exit because it does not wait for input.",
+            ),
+            End::Code(126) => ("a shell could not execute the program".to_owned(), BY_HAND),
+            End::Code(127) => (
+                "a shell did not find the program".to_owned(),
+                "Install it, or give its full path.",
+            ),
+            End::Code(137) | End::Signal(9) => (
+                "the program was killed, most often because memory ran out".to_owned(),
+                "Check the system's log and the container's limits.",
+            ),
+            End::Code(139) | End::Signal(11) => {
+                ("the program crashed: it accessed memory it must not".to_owned(), BY_HAND)
+            }
+            End::Code(134) | End::Signal(6) => ("the program aborted".to_owned(), BY_HAND),
+            End::Signal(4) => (
+                "the program uses instructions that this processor lacks".to_owned(),
+                "Use a build for this machine.",
+            ),
+            End::Code(code) if self.answered > 0 => {
+                (format!("the program exited mid-conversation with status {code}"), BY_HAND)
+            }
+            End::Code(code) => (format!("the program exited with status {code}"), BY_HAND),
+            End::Signal(signal) => {
+                (format!("signal {signal} ({}) ended the program", name(signal)), BY_HAND)
+            }
+        };
+        Diagnosis::unreachable(format!("{cause}{last_words}"), fix)
     }
-    if let Some(runner) = evidence.runner {
-        let why = format!("{runner} may still download or build what it starts");
-        return Diagnosis::unreachable(
-            why,
-            "Run the command by hand once, or give it more time with --timeout; clients give up \
-             as well.",
-        );
-    }
-    let waited = seconds(evidence.waited);
-    match evidence.answered {
-        0 => Diagnosis::unreachable(
-            format!("the program runs and says nothing on its standard output within {waited}"),
-            "It may not be a stdio server, want another argument, still start up (--timeout), or \
-             wait for something of its own.",
-        ),
-        _ => Diagnosis::unreachable(
-            format!("the server does not answer {} within {waited}", evidence.method),
-            "Its handler hangs, or blocks the loop that reads messages; more time: --timeout.",
-        ),
-    }
-}
 
-/// A time for people.
-pub(crate) fn seconds(time: Duration) -> String {
-    match time.as_millis() {
-        millis @ 0..1000 => format!("{millis} ms"),
-        _ => format!("{:.1} s", time.as_secs_f64()),
+    fn silent(&self) -> Diagnosis {
+        let waited = seconds(self.waited);
+        let (cause, fix) = if let Some(url) = stderr::listening_url(&self.stderr) {
+            let url = plain(&url);
+            return Diagnosis::unreachable(
+                format!("the program serves HTTP ({url}) and does not read its input"),
+                format!("Connect to {url}, or start the program in its stdio mode."),
+            );
+        } else if let Some(runner) = self.runner {
+            (
+                format!("{runner} may still be downloading or building what it starts"),
+                "Run the command by hand once, or allow more time with --timeout; other clients \
+                 give up, too.",
+            )
+        } else if self.answered == 0 {
+            (
+                format!("the program runs but wrote nothing to standard output within {waited}"),
+                "It may not be a stdio server, need another argument, still be starting \
+                 (--timeout), or be waiting for something else.",
+            )
+        } else {
+            (
+                format!("the server did not answer {} within {waited}", self.method),
+                "Its handler hangs or blocks the loop that reads messages; --timeout allows more \
+                 time.",
+            )
+        };
+        Diagnosis::unreachable(cause, fix)
     }
 }
 
@@ -198,7 +182,7 @@ fn name(signal: i32) -> &'static str {
         11 => "SIGSEGV",
         13 => "SIGPIPE",
         15 => "SIGTERM",
-        _ => "a signal",
+        _ => "unknown",
     }
 }
 
@@ -207,8 +191,7 @@ mod tests {
     use super::*;
 
     fn evidence(end: Option<End>, stdout: &str, stderr: &str) -> Evidence {
-        let mut output = Output::default();
-        output.take_bytes(stdout.as_bytes());
+        let mut output = Output { head: stdout.into(), ..Output::default() };
         stdout.lines().for_each(|line| output.take_stray(line.as_bytes()));
         let stderr = stderr.lines().map(str::to_owned).collect();
         Evidence { output, stderr, end, waited: Duration::from_secs(2), ..Evidence::default() }
@@ -218,38 +201,38 @@ mod tests {
     fn each_ending_has_its_cause() {
         let code = |code| Some(End::Code(code));
         for (end, stdout, stderr, cause) in [
-            (code(0), "", "", "ended at once and without an error"),
+            (code(0), "", "", "exited immediately without an error"),
             (code(1), "", "Error: Cannot find module 'x'", "not installed: Error: Cannot find"),
-            (code(3), "", "odd", "exit status 3; its last words: odd"),
-            (code(3), "", "", "exit status 3 without a word"),
+            (code(3), "", "odd", "exited with status 3; its last words: odd"),
+            (code(3), "", "", "exited with status 3 without a word"),
             (code(127), "", "", "did not find the program"),
             (code(137), "", "", "memory ran out"),
             (Some(End::Signal(9)), "", "", "memory ran out"),
             (Some(End::Signal(11)), "", "", "crashed"),
             (Some(End::Signal(4)), "", "", "processor"),
             (Some(End::Signal(15)), "", "", "SIGTERM"),
-            (code(1), "hello", "", "no message"),
-            (None, "", "", "says nothing on its standard output within 2.0 s"),
-            (None, "hello", "", "no message"),
+            (code(1), "hello", "", "is not a message"),
+            (None, "", "", "wrote nothing to standard output within 2.0 s"),
+            (None, "hello", "", "is not a message"),
             (
                 None,
                 "",
                 "Listening on http://localhost:3000/mcp",
                 "serves HTTP (http://localhost:3000/mcp)",
             ),
-            // While it runs, an error that it survived explains nothing.
-            (None, "", "warning: unhandled thing", "says nothing"),
+            // An error that a running program survived explains nothing.
+            (None, "", "warning: unhandled thing", "wrote nothing"),
         ] {
-            let found = diagnose(&evidence(end, stdout, stderr));
+            let found = evidence(end, stdout, stderr).diagnose();
             assert!(found.cause.contains(cause), "{end:?} {stdout} {stderr}: {found:?}");
         }
         let buffered = Evidence { was_buffered: true, ..evidence(None, "", "") };
-        assert!(diagnose(&buffered).cause.contains("buffer"));
+        assert!(buffered.diagnose().cause.contains("buffer"));
         let loading = Evidence { runner: runner("/usr/bin/npx"), ..evidence(None, "", "") };
-        assert!(diagnose(&loading).cause.contains("npx may still download"));
+        assert!(loading.diagnose().cause.contains("npx may still be downloading"));
         let method = "tools/list".to_owned();
         let hung = Evidence { answered: 2, method, ..evidence(None, "", "") };
-        assert!(diagnose(&hung).cause.contains("does not answer tools/list"));
+        assert!(hung.diagnose().cause.contains("did not answer tools/list"));
     }
 
     #[test]

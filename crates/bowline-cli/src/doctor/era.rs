@@ -1,4 +1,5 @@
-//! Which revision both sides speak: found by the rules that the client has, each question a step.
+//! The search for a revision that both sides support, by the rules of the client. Each request is
+//! a step.
 
 use std::time::Duration;
 
@@ -8,221 +9,218 @@ use bowline::proto::model::{DiscoverResult, InitializeResult};
 use bowline::proto::revision::{Revision, Revisions};
 use bowline::proto::session::{Action, Connect, ConnectError, Event, Preference, Question};
 use serde_json::{Value, json};
-
-use super::ending::seconds;
-use super::report::{Diagnosis, Outcome, Report, Step};
-use super::seen::plain;
-use super::wire::{Trouble, Wire, initialize};
 use tokio::time::Instant;
 
-/// What the user wants, and how long anything may take.
+use super::conversation::{AskError, Conversation};
+use super::report::{Diagnosis, Outcome, Report, Step};
+use super::seen::{plain, seconds};
+
+/// Which revisions to offer, and how long each step may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Want {
+pub(crate) struct Plan {
     pub(crate) preference: Preference,
-    /// For every step.
     pub(crate) timeout: Duration,
 }
 
-impl Want {
-    /// For the first question to a process, which a legacy server may ignore.
-    fn probe(&self) -> Duration {
+impl Plan {
+    pub(crate) fn revisions(self) -> Revisions {
+        self.preference.narrow(Revisions::ALL)
+    }
+
+    /// For the first request to a process, which a legacy server may ignore.
+    fn probe_timeout(self) -> Duration {
         (self.timeout / 2).min(bowline::proto::session::PROBE_TIMEOUT)
     }
 }
 
-/// A connection.
+/// What both sides agreed on.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) revision: Revision,
     pub(crate) capabilities: Value,
 }
 
-/// One search.
 pub(crate) struct Search<'a> {
-    wire: &'a mut Wire,
+    conversation: &'a mut Conversation,
     report: &'a mut Report,
-    want: Want,
+    plan: Plan,
     connect: Connect,
     capabilities: Value,
-    /// A step whose meaning shows when the process has been started again.
+    /// A step that can be judged only after the next one.
     held: Option<Step>,
-    /// What became of `server/discover`, in a word or two.
+    /// How `server/discover` went, in a few words.
     how: String,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(wire: &'a mut Wire, report: &'a mut Report, want: Want) -> Self {
-        let ours = want.preference.narrow(Revisions::ALL);
-        let connect = Connect::new(wire.transport(), ours).with_probe_timeout(want.probe());
-        let how = "it was not asked for another".to_owned();
-        Self { wire, report, want, connect, capabilities: Value::Null, held: None, how }
+    pub(crate) fn new(
+        conversation: &'a mut Conversation,
+        report: &'a mut Report,
+        plan: Plan,
+    ) -> Self {
+        let connect = Connect::new(conversation.transport(), plan.revisions())
+            .with_probe_timeout(plan.probe_timeout());
+        let how = "no other was offered".to_owned();
+        Self { conversation, report, plan, connect, capabilities: Value::Null, held: None, how }
     }
 
-    /// Asks until there is a connection, or none can be had.
+    /// Sends requests until both sides agree, or cannot.
     pub(crate) async fn run(mut self) -> Option<Live> {
         let began = Instant::now();
+        let timeout = self.plan.timeout;
         let mut action = self.connect.open(None);
         loop {
             action = match action {
-                Action::Discover { revision, timeout } => self.discover(revision, timeout).await,
-                Action::Initialize(revision) => self.initialize(revision).await,
-                Action::Respawn(revision) => self.respawn(revision).await,
+                Action::Discover { revision, timeout: probe } => {
+                    self.ask(Question::Discover, revision, probe.unwrap_or(timeout)).await
+                }
+                Action::Initialize(revision) => {
+                    self.ask(Question::Initialize, revision, timeout).await
+                }
+                Action::Respawn(revision) => self.restart(revision).await,
                 Action::OpenSse => self.open_sse().await,
                 Action::Done(revision) => {
-                    self.tell_era(revision, began);
-                    let capabilities = self.capabilities;
-                    return Some(Live { revision, capabilities });
+                    let era = if revision.is_modern() { "modern" } else { "legacy" };
+                    let seen = format!("{era}, revision {revision}: {}", self.how);
+                    self.report.push(Step::ok("era", seen, began));
+                    return Some(Live { revision, capabilities: self.capabilities });
                 }
                 Action::Failed(_) | Action::Wait => return None,
             };
         }
     }
 
-    async fn discover(&mut self, revision: Revision, patience: Option<Duration>) -> Action {
+    async fn ask(&mut self, question: Question, revision: Revision, patience: Duration) -> Action {
         let began = Instant::now();
-        let patience = patience.unwrap_or(self.want.timeout);
-        let answered = self.wire.ask("server/discover", json!({}), revision, patience).await;
-        let read = answered.and_then(|raw| {
-            decode_result::<DiscoverResult>("server/discover", raw.as_raw())
-                .map(|result| (result.supported_versions, raw.to_value()))
-                .map_err(|error| Trouble::Malformed(error.to_string()))
-        });
-        match read {
-            Ok((listed, result)) => {
-                self.capabilities = result["capabilities"].clone();
-                let action = self.connect.handle_event(Event::Discovered(&listed));
-                self.how = format!("server/discover lists {}", plain(&listed.join(", ")));
-                let seen = format!("speaks {}{}", plain(&listed.join(", ")), who(&result));
-                let step = Step::ok("discover", seen, began);
-                self.finish(step, &action, None).await;
-                action
-            }
-            Err(trouble) => {
-                let action = self.connect.handle_event(trouble.event(Question::Discover));
-                let short = match &trouble {
-                    Trouble::Http(answer) => format!("HTTP {}", answer.status),
-                    other => other.seen(),
-                };
-                self.how = format!("server/discover: {short}");
-                let step = Step::ok("discover", trouble.seen(), began);
-                self.finish(step, &action, Some((trouble, "server/discover"))).await;
-                action
-            }
+        let (name, method) = names(question);
+        let asked = self.conversation.ask(method, json!({}), revision, patience).await;
+        let read = asked.and_then(|raw| read(question, &raw));
+        if question == Question::Initialize {
+            self.release(!matches!(read, Err(AskError::Ended | AskError::TimedOut(_))));
         }
+        let (revisions, result) = match read {
+            Ok(read) => read,
+            Err(error) => return self.handle_error(question, error, began).await,
+        };
+        let listed = plain(&revisions.join(", "));
+        let (seen, action) = match question {
+            Question::Discover => {
+                self.how = format!("server/discover lists {listed}");
+                let event = Event::Discovered(&revisions);
+                (format!("supports {listed}"), self.connect.handle_event(event))
+            }
+            _ => {
+                let event = Event::Initialized(revisions.first().map_or("", String::as_str));
+                (format!("requested {revision}, got {listed}"), self.connect.handle_event(event))
+            }
+        };
+        let problem = match &action {
+            Action::Failed(error) => Some(disagreement(error)),
+            _ => None,
+        };
+        let seen = format!("{seen}{}", introduction(&result));
+        self.report.push(Step::ok(name, seen, began).fail(problem));
+        self.capabilities = result["capabilities"].clone();
+        action
     }
 
-    async fn initialize(&mut self, revision: Revision) -> Action {
+    async fn restart(&mut self, revision: Revision) -> Action {
         let began = Instant::now();
-        let params = initialize(revision);
-        let answered = self.wire.ask("initialize", params, revision, self.want.timeout).await;
-        let read = answered.and_then(|raw| read_initialize(&raw));
-        match read {
-            Ok((agreed, result)) => {
-                self.capabilities = result["capabilities"].clone();
-                let action = self.connect.handle_event(Event::Initialized(&agreed));
-                let seen = format!("asked for {revision}, got {}{}", plain(&agreed), who(&result));
-                self.release(true);
-                self.finish(Step::ok("initialize", seen, began), &action, None).await;
-                action
-            }
-            Err(trouble) => {
-                let action = self.connect.handle_event(trouble.event(Question::Initialize));
-                self.release(!matches!(trouble, Trouble::Ended | Trouble::NoAnswer(_)));
-                let step = Step::ok("initialize", trouble.seen(), began);
-                self.finish(step, &action, Some((trouble, "initialize"))).await;
-                action
-            }
-        }
-    }
-
-    async fn respawn(&mut self, revision: Revision) -> Action {
-        let began = Instant::now();
-        let Wire::Process(process) = &mut *self.wire else { return Action::Wait };
-        if let Err(error) = process.start_again().await {
-            let cause = format!("the program cannot be started a second time: {error}");
-            let diagnosis = Diagnosis::unreachable(cause, "Start it by hand twice in a row.");
-            self.report.push(Step::ok("start", error.to_string(), began).fail(diagnosis));
-            return Action::Failed(ConnectError::Exited);
-        }
-        Action::Initialize(revision)
+        let Conversation::Stdio(talk) = &mut *self.conversation else { return Action::Wait };
+        let Err(error) = talk.restart().await else { return Action::Initialize(revision) };
+        let cause = format!("the program cannot be started a second time: {error}");
+        let diagnosis = Diagnosis::unreachable(cause, "Start it by hand twice in a row.");
+        self.report.push(Step::ok("start", error.to_string(), began).fail(diagnosis));
+        Action::Failed(ConnectError::Exited)
     }
 
     async fn open_sse(&mut self) -> Action {
         let began = Instant::now();
-        let Wire::Http(talk) = &mut *self.wire else { return Action::Wait };
-        match talk.open_sse(self.want.timeout).await {
+        let Conversation::Http(talk) = &mut *self.conversation else { return Action::Wait };
+        match talk.open_sse(self.plan.timeout).await {
             Ok(seen) => {
                 self.report.push(Step::ok("sse", seen, began));
                 self.connect.handle_event(Event::EndpointFound)
             }
-            Err(trouble) => {
-                let action = self.connect.handle_event(trouble.event(Question::Endpoint));
-                let step = Step::ok("sse", trouble.seen(), began);
-                self.finish(step, &action, Some((trouble, "the event stream"))).await;
-                action
-            }
+            Err(error) => self.handle_error(Question::Endpoint, error, began).await,
         }
     }
 
-    /// Tells a step, in the light of what follows from it.
-    async fn finish(&mut self, step: Step, next: &Action, trouble: Option<(Trouble, &str)>) {
-        match (next, trouble) {
-            (Action::Failed(error), None) => {
-                let diagnosis = no_common(error);
-                self.report.push(step.fail(diagnosis));
-            }
-            (Action::Failed(_), Some((trouble, method))) => {
-                let (seen, diagnosis) = self.wire.explain(method, &trouble).await;
-                self.report.push(Step { seen, ..step }.fail(diagnosis));
-            }
-            (Action::Respawn(_), Some((_, method))) => {
-                let Wire::Process(process) = &mut *self.wire else { return };
-                let seen = process.give_up(&Trouble::Ended).await.seen();
-                self.held = Some(Step { seen, ..step }.warn(dies(method)));
-            }
-            // Whether that is a fault of its own, the next question shows.
-            (Action::Initialize(_), Some((Trouble::NoAnswer(after), method))) => {
-                self.held = Some(step.warn(ignored(method, after)));
-            }
-            (_, Some((trouble, method))) => {
-                let warning = tolerated(&trouble, method);
-                self.report.push(match warning {
-                    Some(diagnosis) => step.warn(diagnosis),
-                    None => step,
-                });
-            }
-            (_, None) => self.report.push(step),
+    /// Reports a request without a result, in the light of what the search does next.
+    async fn handle_error(
+        &mut self,
+        question: Question,
+        error: AskError,
+        began: Instant,
+    ) -> Action {
+        let (name, method) = names(question);
+        if question == Question::Discover {
+            let short = match &error {
+                AskError::Http(reply) => format!("HTTP {}", reply.status),
+                other => other.seen(),
+            };
+            self.how = format!("server/discover: {short}");
         }
+        let action = self.connect.handle_event(error.event(question));
+        let step = Step::ok(name, error.seen(), began);
+        match (&action, &error, &mut *self.conversation) {
+            (Action::Failed(_), _, conversation) => {
+                let (seen, diagnosis) = conversation.explain(method, &error).await;
+                self.report.push(step.with_seen(seen).fail(diagnosis));
+            }
+            (Action::Respawn(_), _, Conversation::Stdio(talk)) => {
+                let seen = talk.give_up(method, &AskError::Ended).await.seen();
+                self.held = Some(step.with_seen(seen).warn(Diagnosis::broken(
+                    format!("the program exited on {method} and had to be restarted"),
+                    "Answer unknown methods with error -32601 instead of exiting.",
+                )));
+            }
+            // The next request shows whether this is a problem of its own.
+            (Action::Initialize(_), AskError::TimedOut(after), _) => {
+                self.held = Some(step.warn(ignored(method, *after)));
+            }
+            _ => self.report.push(step.warn(tolerated(&error, method))),
+        }
+        action
     }
 
-    /// Tells the step that was held; without its warning when the same happened again, and then
+    /// Reports the step that was held; without its warning if the same happened again, which then
     /// has a cause of its own.
-    fn release(&mut self, is_telling: bool) {
+    fn release(&mut self, with_warning: bool) {
         if let Some(step) = self.held.take() {
-            self.report.push(match is_telling {
-                true => step,
-                false => Step { outcome: Outcome::Skipped, diagnosis: None, ..step },
+            self.report.push(if with_warning {
+                step
+            } else {
+                Step { outcome: Outcome::Skipped, diagnosis: None, ..step }
             });
         }
     }
+}
 
-    fn tell_era(&mut self, revision: Revision, began: Instant) {
-        let era = if revision.is_modern() { "modern" } else { "legacy" };
-        let seen = format!("{era}, revision {revision}: {}", self.how);
-        self.report.push(Step::ok("era", seen, began));
+/// The step and the method of a question.
+fn names(question: Question) -> (&'static str, &'static str) {
+    match question {
+        Question::Discover => ("discover", "server/discover"),
+        Question::Initialize => ("initialize", "initialize"),
+        Question::Endpoint => ("sse", "the event stream"),
     }
 }
 
-fn read_initialize(raw: &Json) -> Result<(String, Value), Trouble> {
-    let read: Result<InitializeResult, _> = decode_result("initialize", raw.as_raw());
-    match read {
-        Ok(result) => Ok((result.protocol_version, raw.to_value())),
-        Err(error) => Err(Trouble::Malformed(error.to_string())),
-    }
+/// The revisions in a result, and all of it.
+fn read(question: Question, raw: &Json) -> Result<(Vec<String>, Value), AskError> {
+    let (_, method) = names(question);
+    let revisions = match question {
+        Question::Discover => decode_result(method, raw.as_raw())
+            .map(|result: DiscoverResult| result.supported_versions),
+        _ => decode_result(method, raw.as_raw())
+            .map(|result: InitializeResult| vec![result.protocol_version]),
+    };
+    let revisions = revisions.map_err(|error| AskError::Malformed(error.to_string()))?;
+    Ok((revisions, raw.to_value()))
 }
 
-/// Name and version of a server, and what it can do.
-fn who(result: &Value) -> String {
+/// Name, version and capabilities of a server.
+fn introduction(result: &Value) -> String {
     let info = match &result["serverInfo"] {
         Value::Null => &result["_meta"]["io.modelcontextprotocol/serverInfo"],
         info => info,
@@ -233,21 +231,22 @@ fn who(result: &Value) -> String {
         (Some(name), None) => format!("; {name}"),
         _ => String::new(),
     };
-    let can: Vec<String> = result["capabilities"]
+    let capabilities: Vec<String> = result["capabilities"]
         .as_object()
         .map(|all| all.keys().map(|key| plain(key)).collect())
         .unwrap_or_default();
-    match can.is_empty() {
-        true => format!("{named}; no capabilities"),
-        false => format!("{named}; {}", can.join(", ")),
+    if capabilities.is_empty() {
+        format!("{named}; no capabilities")
+    } else {
+        format!("{named}; {}", capabilities.join(", "))
     }
 }
 
-fn no_common(error: &ConnectError) -> Diagnosis {
+fn disagreement(error: &ConnectError) -> Diagnosis {
     let fix = match error {
         ConnectError::NoCommonRevision(_) => {
-            "Let the server answer initialize with a revision that exists and that it speaks, or \
-             update whichever side is older. Here --revision auto allows all five."
+            "Make the server answer initialize with a revision that exists and that it supports, \
+             or update the older side. --revision auto offers all five."
         }
         ConnectError::NothingEnabled => "Use --revision auto.",
         _ => "Correct the server: it contradicts itself.",
@@ -255,27 +254,20 @@ fn no_common(error: &ConnectError) -> Diagnosis {
     Diagnosis::broken(error.to_string(), fix)
 }
 
-fn dies(method: &str) -> Diagnosis {
-    Diagnosis::broken(
-        format!("the program ended when it was asked {method}, and had to be started again"),
-        "Answer unknown methods with error -32601 instead of ending.",
-    )
-}
-
 fn ignored(method: &str, after: Duration) -> Diagnosis {
     Diagnosis::broken(
-        format!("{method} was not answered: every client that asks loses {} here", seconds(after)),
-        "Answer every request: unknown methods with error -32601, also before initialize.",
+        format!("{method} was not answered: every client that sends it waits {}", seconds(after)),
+        "Answer every request: unknown methods with error -32601, even before initialize.",
     )
 }
 
-/// What a trouble that the search survives tells of a server.
-fn tolerated(trouble: &Trouble, method: &str) -> Option<Diagnosis> {
-    match trouble {
-        Trouble::NoAnswer(after) => Some(ignored(method, *after)),
-        Trouble::Malformed(what) => Some(Diagnosis::broken(
-            format!("the answer to {method} is not one: {what}"),
-            "Answer it as revision 2026-07-28 says, or with error -32601.",
+/// What an error that the search survives says about a server.
+fn tolerated(error: &AskError, method: &str) -> Option<Diagnosis> {
+    match error {
+        AskError::TimedOut(after) => Some(ignored(method, *after)),
+        AskError::Malformed(what) => Some(Diagnosis::broken(
+            format!("the response to {method} is not valid: {what}"),
+            "Answer as revision 2026-07-28 requires, or with error -32601.",
         )),
         _ => None,
     }

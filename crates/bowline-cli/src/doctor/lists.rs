@@ -1,227 +1,214 @@
-//! What the server has: each list read to its end, and looked at for what clients choke on.
+//! What the server offers: each list is read to its end and checked for what clients choke on.
 
 use std::collections::HashSet;
 
 use bowline::Json;
-use bowline::proto::decode::decode_result;
+use bowline::proto::decode::{DecodeError, decode_result};
 use bowline::proto::model::{ListPromptsResult, ListResourcesResult, ListToolsResult};
 use serde_json::{Value, json};
-
-use super::era::{Live, Want};
-use super::report::{Diagnosis, Report, Step};
-use super::seen::plain;
-use super::wire::{Trouble, Wire};
 use tokio::time::Instant;
 
-/// One kind of things.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Tools,
-    Resources,
-    Prompts,
+use super::conversation::{AskError, Conversation};
+use super::era::{Live, Plan};
+use super::report::{Diagnosis, Report, Step};
+use super::seen::plain;
+
+/// A list that servers may have.
+struct List {
+    /// The capability, and the member that holds the items.
+    name: &'static str,
+    /// The member that identifies an item.
+    key: &'static str,
+    method: &'static str,
+    check_page: fn(&str, &Json) -> Result<(), DecodeError>,
 }
 
-/// Most pages that are read of one list.
+const TOOLS: List = List {
+    name: "tools",
+    key: "name",
+    method: "tools/list",
+    check_page: |method, raw| decode_result::<ListToolsResult>(method, raw.as_raw()).map(drop),
+};
+const RESOURCES: List = List {
+    name: "resources",
+    key: "uri",
+    method: "resources/list",
+    check_page: |method, raw| decode_result::<ListResourcesResult>(method, raw.as_raw()).map(drop),
+};
+const PROMPTS: List = List {
+    name: "prompts",
+    key: "name",
+    method: "prompts/list",
+    check_page: |method, raw| decode_result::<ListPromptsResult>(method, raw.as_raw()).map(drop),
+};
+
+/// How many pages of one list are read.
 const PAGES: usize = 100;
 
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// The member that tells one from another.
-    fn key(self) -> &'static str {
-        if self == Self::Resources { "uri" } else { "name" }
-    }
-
-    fn check_page(self, method: &str, raw: &Json) -> Result<(), String> {
-        let read = match self {
-            Self::Tools => decode_result::<ListToolsResult>(method, raw.as_raw()).map(drop),
-            Self::Resources => decode_result::<ListResourcesResult>(method, raw.as_raw()).map(drop),
-            Self::Prompts => decode_result::<ListPromptsResult>(method, raw.as_raw()).map(drop),
-        };
-        read.map_err(|error| error.to_string())
-    }
-}
-
-/// What the conversation can go on with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    Alive,
-    Gone,
-}
-
-/// Asks for everything that the server says it has, and for a sign of life.
-pub(crate) async fn walk(wire: &mut Wire, report: &mut Report, live: &Live, want: Want) -> Left {
-    for kind in [Kind::Tools, Kind::Resources, Kind::Prompts] {
-        if live.capabilities.get(kind.name()).is_none() {
-            report.push(Step::skipped(kind.name(), "not among its capabilities"));
+/// Reads every list that the server declares, then pings it. Returns whether the conversation can
+/// go on.
+pub(crate) async fn walk(
+    conversation: &mut Conversation,
+    report: &mut Report,
+    live: &Live,
+    plan: Plan,
+) -> bool {
+    for list in [TOOLS, RESOURCES, PROMPTS] {
+        if live.capabilities.get(list.name).is_none() {
+            report.push(Step::skipped(list.name, "not a declared capability"));
             continue;
         }
-        if list(wire, report, (live, want), kind).await == Left::Gone {
-            return Left::Gone;
+        let began = Instant::now();
+        match list.read(conversation, live, plan).await {
+            Ok(read) => report.push(list.judge(read, began)),
+            Err(AskError::Refused { error, .. })
+                if error.code.0 == -32601 && list.name != "tools" =>
+            {
+                let List { name, method, .. } = list;
+                let seen = format!("error {}: {}", error.code.0, plain(&error.message));
+                report.push(Step::ok(name, seen, began).warn(Diagnosis::broken(
+                    format!("the server declares {name} but does not implement {method}"),
+                    "Implement it, with an empty list if there is nothing, or do not declare it.",
+                )));
+            }
+            Err(error) => {
+                let (seen, diagnosis) = conversation.explain(list.method, &error).await;
+                report.push(Step::ok(list.name, seen, began).fail(diagnosis));
+                if is_fatal(&error) {
+                    return false;
+                }
+            }
         }
     }
     if live.revision.is_modern() {
-        return Left::Alive;
+        return true;
     }
     let began = Instant::now();
-    match wire.ask("ping", json!({}), live.revision, want.timeout).await {
-        Ok(_) => report.push(Step::ok("ping", "answered", began)),
-        Err(trouble) => {
-            let (seen, diagnosis) = wire.explain("ping", &trouble).await;
+    match conversation.ask("ping", json!({}), live.revision, plan.timeout).await {
+        Ok(_) => {
+            report.push(Step::ok("ping", "answered", began));
+            true
+        }
+        Err(error) => {
+            let (seen, diagnosis) = conversation.explain("ping", &error).await;
             report.push(Step::ok("ping", seen, began).fail(diagnosis));
-            return left(&trouble);
+            !is_fatal(&error)
         }
     }
-    Left::Alive
 }
 
-fn left(trouble: &Trouble) -> Left {
-    match trouble {
-        Trouble::Ended | Trouble::NoAnswer(_) | Trouble::Unreachable { .. } => Left::Gone,
-        Trouble::Refused { .. } | Trouble::Malformed(_) | Trouble::Http(_) => Left::Alive,
-    }
+fn is_fatal(error: &AskError) -> bool {
+    matches!(error, AskError::Ended | AskError::TimedOut(_) | AskError::Unreachable(_))
 }
 
-/// What a list gave until it ended or broke.
+/// What a list returned until it ended or broke.
 #[derive(Default)]
-struct Read {
+struct Items {
     items: Vec<Value>,
     pages: usize,
-    fault: Option<Diagnosis>,
+    /// Why the list does not end.
+    endless: Option<String>,
 }
 
-async fn list(
-    wire: &mut Wire,
-    report: &mut Report,
-    (live, want): (&Live, Want),
-    kind: Kind,
-) -> Left {
-    let began = Instant::now();
-    let method = format!("{}/list", kind.name());
-    match read(wire, (live, want), kind).await {
-        Ok(read) => {
-            let pages =
-                if read.pages == 1 { String::new() } else { format!(" on {} pages", read.pages) };
-            let seen = format!("{}{pages}{}", read.items.len(), examples(&read.items, kind));
-            let step = Step::ok(kind.name(), seen, began);
-            let fault = read.fault.or_else(|| check(kind, &read.items));
-            report.push(match fault {
-                None => step,
-                Some(fault) => step.fail(fault),
-            });
-            Left::Alive
-        }
-        Err(Trouble::Refused { error, .. }) if error.code.0 == -32601 && kind != Kind::Tools => {
-            let cause = format!("the server declares {} and does not know {method}", kind.name());
-            let fix = "Answer it, with an empty list if there is none, or do not declare it.";
-            let seen = format!("error {}: {}", error.code.0, plain(&error.message));
-            report.push(Step::ok(kind.name(), seen, began).warn(Diagnosis::broken(cause, fix)));
-            Left::Alive
-        }
-        Err(trouble) => {
-            let (seen, diagnosis) = wire.explain(&method, &trouble).await;
-            report.push(Step::ok(kind.name(), seen, began).fail(diagnosis));
-            left(&trouble)
-        }
-    }
-}
-
-async fn read(wire: &mut Wire, (live, want): (&Live, Want), kind: Kind) -> Result<Read, Trouble> {
-    let method = format!("{}/list", kind.name());
-    let deadline = Instant::now() + want.timeout;
-    let mut read = Read::default();
-    let mut cursors = HashSet::new();
-    let mut params = json!({});
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let asked = wire.ask(&method, params, live.revision, left).await;
-        // What came in time counts: a list without an end is told as such.
-        let raw = match asked {
-            Err(Trouble::NoAnswer(_)) if read.pages > 0 => {
-                read.fault =
-                    Some(endless(kind, &format!("{} pages came within the time", read.pages)));
+impl List {
+    async fn read(
+        &self,
+        conversation: &mut Conversation,
+        live: &Live,
+        plan: Plan,
+    ) -> Result<Items, AskError> {
+        let deadline = Instant::now() + plan.timeout;
+        let mut read = Items::default();
+        let mut cursors = HashSet::new();
+        let mut params = json!({});
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let raw = match conversation.ask(self.method, params, live.revision, left).await {
+                Ok(raw) => raw,
+                Err(AskError::TimedOut(_)) if read.pages > 0 => {
+                    read.endless = Some(format!("{} pages arrived in time", read.pages));
+                    return Ok(read);
+                }
+                Err(AskError::TimedOut(_)) => return Err(AskError::TimedOut(plan.timeout)),
+                Err(error) => return Err(error),
+            };
+            (self.check_page)(self.method, &raw)
+                .map_err(|error| AskError::Malformed(error.to_string()))?;
+            let page: Value = raw.to_value();
+            read.pages += 1;
+            read.items.extend(page[self.name].as_array().cloned().unwrap_or_default());
+            let Some(cursor) = page["nextCursor"].as_str() else { return Ok(read) };
+            if !cursors.insert(cursor.to_owned()) {
+                read.endless = Some(format!("the cursor {:?} is repeated", plain(cursor)));
                 return Ok(read);
             }
-            asked => asked.map_err(|trouble| match trouble {
-                Trouble::NoAnswer(_) => Trouble::NoAnswer(want.timeout),
-                other => other,
-            })?,
+            if read.pages == PAGES {
+                read.endless = Some(format!("{PAGES} pages, and more to come"));
+                return Ok(read);
+            }
+            params = json!({ "cursor": cursor });
+        }
+    }
+
+    fn judge(&self, read: Items, began: Instant) -> Step {
+        let Items { items, pages, endless } = read;
+        let pages = if pages == 1 { String::new() } else { format!(" on {pages} pages") };
+        let seen = format!("{}{pages}{}", items.len(), self.examples(&items));
+        let problem = match endless {
+            Some(why) => Some((
+                format!("the list of {} does not end: {why}", self.name),
+                "Leave nextCursor out of the last page, and never repeat a cursor.",
+            )),
+            None => self.check(&items),
         };
-        kind.check_page(&method, &raw).map_err(Trouble::Malformed)?;
-        let page: Value = raw.to_value();
-        read.pages += 1;
-        read.items.extend(page[kind.name()].as_array().cloned().unwrap_or_default());
-        let Some(cursor) = page["nextCursor"].as_str() else { return Ok(read) };
-        if !cursors.insert(cursor.to_owned()) {
-            let what = format!("the cursor {:?} comes a second time", plain(cursor));
-            read.fault = Some(endless(kind, &what));
-            return Ok(read);
-        }
-        if read.pages == PAGES {
-            read.fault = Some(endless(kind, &format!("{PAGES} pages, and still another")));
-            return Ok(read);
-        }
-        params = json!({ "cursor": cursor });
+        let problem = problem.map(|(cause, fix)| Diagnosis::broken(cause, fix));
+        Step::ok(self.name, seen, began).fail(problem)
     }
-}
 
-fn endless(kind: Kind, what: &str) -> Diagnosis {
-    Diagnosis::broken(
-        format!("the list of {} does not end: {what}", kind.name()),
-        "Leave nextCursor out of the last page, and let each cursor lead on.",
-    )
-}
-
-fn examples(items: &[Value], kind: Kind) -> String {
-    let names: Vec<String> =
-        items.iter().take(5).filter_map(|item| item[kind.key()].as_str().map(plain)).collect();
-    let more = if items.len() > 5 { ", …" } else { "" };
-    if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) }
-}
-
-/// The first thing in a list that clients choke on.
-fn check(kind: Kind, items: &[Value]) -> Option<Diagnosis> {
-    let mut known = HashSet::new();
-    for item in items {
-        let name = item[kind.key()].as_str().unwrap_or_default();
-        let shown = plain(name);
-        let one = kind.name().trim_end_matches('s');
-        if name.is_empty() {
-            let cause = format!("a {one} has an empty {}", kind.key());
-            return Some(Diagnosis::broken(cause, "Give it one."));
-        }
-        if !known.insert(name) {
-            let cause = format!("two {} have the {} {shown:?}", kind.name(), kind.key());
-            return Some(Diagnosis::broken(
-                cause,
-                "Name each once: clients keep one, or refuse all.",
-            ));
-        }
-        if kind == Kind::Tools
-            && let Some(problem) = check_schema(&item["inputSchema"])
-        {
-            return Some(Diagnosis::broken(
-                format!("the input schema of the tool {shown:?} is not valid: {problem}"),
-                "A schema of arguments is a JSON Schema of \"type\": \"object\".",
-            ));
-        }
+    fn examples(&self, items: &[Value]) -> String {
+        let names = items.iter().take(5).filter_map(|item| item[self.key].as_str().map(plain));
+        let names: Vec<String> = names.collect();
+        let more = if items.len() > 5 { ", …" } else { "" };
+        if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) }
     }
-    None
+
+    /// The first thing in a list that clients choke on, and what to do about it.
+    fn check(&self, items: &[Value]) -> Option<(String, &'static str)> {
+        let List { name, key, .. } = self;
+        let mut known = HashSet::new();
+        for item in items {
+            let id = item[key].as_str().unwrap_or_default();
+            if id.is_empty() {
+                let one = name.trim_end_matches('s');
+                return Some((format!("a {one} has an empty {key}"), "Give it one."));
+            }
+            let shown = plain(id);
+            if !known.insert(id) {
+                return Some((
+                    format!("two {name} have the {key} {shown:?}"),
+                    "Use each only once: clients keep one of them, or reject both.",
+                ));
+            }
+            if *name == "tools"
+                && let Some(problem) = check_schema(&item["inputSchema"])
+            {
+                return Some((
+                    format!("the input schema of the tool {shown:?} is not valid: {problem}"),
+                    "An input schema is a JSON Schema with \"type\": \"object\".",
+                ));
+            }
+        }
+        None
+    }
 }
 
 fn check_schema(schema: &Value) -> Option<String> {
     if !schema.is_object() {
-        return Some("it is no JSON object".to_owned());
+        return Some("it is not a JSON object".to_owned());
     }
     if schema["type"] != "object" {
-        let told = schema.get("type").map_or_else(|| "missing".to_owned(), Value::to_string);
-        return Some(format!("its type is {}, not \"object\"", plain(&told)));
+        let actual = schema.get("type").map_or_else(|| "missing".to_owned(), Value::to_string);
+        return Some(format!("its type is {}, not \"object\"", plain(&actual)));
     }
     bowline_schema::Schema::compile(schema).err().map(|error| plain(&error.to_string()))
 }
@@ -231,31 +218,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_choke_on_is_named() {
+    fn each_fault_of_a_list_has_its_cause() {
         let tool = |name: &str, schema: Value| json!({ "name": name, "inputSchema": schema });
         let good = || json!({ "type": "object" });
-        for (kind, items, cause) in [
-            (
-                Kind::Tools,
-                vec![tool("a", good()), tool("a", good())],
-                "two tools have the name \"a\"",
-            ),
-            (Kind::Tools, vec![tool("", good())], "a tool has an empty name"),
-            (Kind::Tools, vec![tool("a", json!({ "type": "string" }))], "its type is \"string\""),
-            (Kind::Tools, vec![tool("a", json!({}))], "its type is missing"),
-            (Kind::Tools, vec![tool("a", json!([]))], "no JSON object"),
-            (
-                Kind::Tools,
-                vec![tool("a", json!({ "type": "object", "properties": 5 }))],
-                "not valid",
-            ),
-            (Kind::Resources, vec![json!({ "uri": "x" }), json!({ "uri": "x" })], "the uri \"x\""),
-            (Kind::Prompts, vec![json!({ "name": "" })], "a prompt has an empty name"),
+        for (list, items, cause) in [
+            (TOOLS, vec![tool("a", good()), tool("a", good())], "two tools have the name \"a\""),
+            (TOOLS, vec![tool("", good())], "a tool has an empty name"),
+            (TOOLS, vec![tool("a", json!({ "type": "string" }))], "its type is \"string\""),
+            (TOOLS, vec![tool("a", json!({}))], "its type is missing"),
+            (TOOLS, vec![tool("a", json!([]))], "not a JSON object"),
+            (TOOLS, vec![tool("a", json!({ "type": "object", "properties": 5 }))], "not valid"),
+            (RESOURCES, vec![json!({ "uri": "x" }), json!({ "uri": "x" })], "the uri \"x\""),
+            (PROMPTS, vec![json!({ "name": "" })], "a prompt has an empty name"),
         ] {
-            let found = check(kind, &items).unwrap_or_else(|| panic!("{items:?}"));
-            assert!(found.cause.contains(cause), "{items:?}: {found:?}");
+            let (found, _) = list.check(&items).unwrap_or_else(|| panic!("{items:?}"));
+            assert!(found.contains(cause), "{items:?}: {found}");
         }
-        assert_eq!(check(Kind::Tools, &[tool("a", good()), tool("b", good())]), None);
-        assert_eq!(check(Kind::Resources, &[json!({ "uri": "x" }), json!({ "uri": "y" })]), None);
+        assert_eq!(TOOLS.check(&[tool("a", good()), tool("b", good())]), None);
+        assert_eq!(RESOURCES.check(&[json!({ "uri": "x" }), json!({ "uri": "y" })]), None);
     }
 }

@@ -1,31 +1,45 @@
-//! What was found out: steps, each with what was seen, and the cause of the first that failed.
+//! The report: every step with what it saw, and the cause of the first failure.
 
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 pub(crate) use crate::failure::Code;
 use crate::redact::HIDDEN;
-use tokio::time::Instant;
 
-/// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
     Ok,
-    /// It works here, and will not everywhere.
+    /// It works here, but not for every client or user.
     Warn,
     Fail,
-    /// A step before it failed, or it has no meaning here.
+    /// An earlier step failed, or the step does not apply.
     Skipped,
 }
 
-/// Why something is as it was seen, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl Outcome {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// Why something is wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Diagnosis {
+    #[serde(skip)]
     pub(crate) code: Code,
-    /// One sentence.
+    /// One clause: lower case, no full stop.
     pub(crate) cause: String,
-    /// One or two.
+    /// One or two sentences.
     pub(crate) fix: String,
 }
 
@@ -34,35 +48,42 @@ impl Diagnosis {
         Self { code, cause: cause.into(), fix: fix.into() }
     }
 
-    /// Nothing answers as it should, or at all.
+    /// Nothing responds, or not as a server should.
     pub(crate) fn unreachable(cause: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Code::Unreachable, cause, fix)
     }
 
-    /// The server breaks the specification.
+    /// The server violates the specification.
     pub(crate) fn broken(cause: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Code::Broken, cause, fix)
     }
 
-    /// The server says no.
+    /// The server rejects the request.
     pub(crate) fn refused(cause: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Code::Refused, cause, fix)
     }
 }
 
 /// One step.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Step {
+    #[serde(rename = "step")]
     pub(crate) name: &'static str,
     pub(crate) outcome: Outcome,
-    /// What came, shortened and escaped.
+    /// What the peer sent, shortened and escaped.
     pub(crate) seen: String,
+    #[serde(rename = "millis", serialize_with = "millis")]
     pub(crate) took: Duration,
+    #[serde(flatten)]
     pub(crate) diagnosis: Option<Diagnosis>,
 }
 
+fn millis<S: Serializer>(took: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))
+}
+
 impl Step {
-    /// A step that began then and went well.
+    /// A step that succeeded and took until now.
     pub(crate) fn ok(name: &'static str, seen: impl Into<String>, began: Instant) -> Self {
         let (outcome, took) = (Outcome::Ok, began.elapsed());
         Self { name, outcome, seen: seen.into(), took, diagnosis: None }
@@ -73,35 +94,60 @@ impl Step {
         Self { name, outcome, seen: why.into(), took, diagnosis: None }
     }
 
-    /// The same, which others may choke on.
-    pub(crate) fn warn(self, diagnosis: Diagnosis) -> Self {
-        Self { outcome: Outcome::Warn, diagnosis: Some(diagnosis), ..self }
+    pub(crate) fn with_seen(self, seen: impl Into<String>) -> Self {
+        Self { seen: seen.into(), ..self }
     }
 
-    /// The same, which did not go well.
-    pub(crate) fn fail(self, diagnosis: Diagnosis) -> Self {
-        Self { outcome: Outcome::Fail, diagnosis: Some(diagnosis), ..self }
+    /// Warns of a problem, if there is one.
+    pub(crate) fn warn(self, problem: impl Into<Option<Diagnosis>>) -> Self {
+        self.with_problem(Outcome::Warn, problem.into())
+    }
+
+    /// Fails because of a problem, if there is one.
+    pub(crate) fn fail(self, problem: impl Into<Option<Diagnosis>>) -> Self {
+        self.with_problem(Outcome::Fail, problem.into())
+    }
+
+    fn with_problem(self, outcome: Outcome, problem: Option<Diagnosis>) -> Self {
+        match problem {
+            Some(_) => Self { outcome, diagnosis: problem, ..self },
+            None => self,
+        }
     }
 }
 
-/// All steps, in order. Each is told as it is done.
+/// All steps, in order. Each is shown as soon as it is done.
 pub(crate) struct Report {
     target: Value,
-    /// What is never told.
+    /// Values that are never shown.
     secrets: Vec<String>,
     steps: Vec<Step>,
-    tell: Box<dyn FnMut(&Step)>,
+    show: Box<dyn FnMut(&Step)>,
+}
+
+/// The document that `docs/doctor.md` describes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    target: Value,
+    outcome: Outcome,
+    exit_code: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<&'a str>,
+    #[serde(flatten)]
+    diagnosis: Option<&'a Diagnosis>,
+    steps: &'a [Step],
 }
 
 impl Report {
     pub(crate) fn new(
         target: Value,
         mut secrets: Vec<String>,
-        tell: impl FnMut(&Step) + 'static,
+        show: impl FnMut(&Step) + 'static,
     ) -> Self {
-        // A value like `1` or `true` is no secret, and hiding it would hide everything else.
+        // Hiding short values such as `1` or `true` would hide unrelated text.
         secrets.retain(|secret| secret.len() > 5);
-        Self { target, secrets, steps: Vec::new(), tell: Box::new(tell) }
+        Self { target, secrets, steps: Vec::new(), show: Box::new(show) }
     }
 
     pub(crate) fn push(&mut self, mut step: Step) {
@@ -111,27 +157,33 @@ impl Report {
             fix: self.hide(it.fix),
             ..it
         });
-        (self.tell)(&step);
+        (self.show)(&step);
         self.steps.push(step);
+    }
+
+    pub(crate) fn skip(&mut self, names: &[&'static str], why: &str) {
+        for name in names {
+            self.push(Step::skipped(name, why));
+        }
     }
 
     fn hide(&self, text: String) -> String {
         self.secrets.iter().fold(text, |text, secret| text.replace(secret, HIDDEN))
     }
 
-    /// The step that matters: the first that failed, or else the first that warns.
-    pub(crate) fn first(&self) -> Option<&Step> {
+    /// The step that decides: the first failure, or else the first warning.
+    pub(crate) fn decisive(&self) -> Option<&Step> {
         let first = |outcome| self.steps.iter().find(|step| step.outcome == outcome);
         first(Outcome::Fail).or_else(|| first(Outcome::Warn))
     }
 
-    /// Others that have something else to say.
+    /// Steps with a cause that no earlier step, nor the decisive one, has given.
     pub(crate) fn others(&self) -> Vec<&Step> {
         let cause = |step: &Step| step.diagnosis.as_ref().map(|it| it.cause.clone());
-        let mut told: Vec<String> = self.first().and_then(cause).into_iter().collect();
+        let mut given: Vec<String> = self.decisive().and_then(cause).into_iter().collect();
         let is_new = |step: &&Step| match cause(step) {
-            Some(cause) if !told.contains(&cause) => {
-                told.push(cause);
+            Some(cause) if !given.contains(&cause) => {
+                given.push(cause);
                 true
             }
             _ => false,
@@ -140,58 +192,27 @@ impl Report {
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
-        self.first().map_or(Outcome::Ok, |step| step.outcome)
+        self.decisive().map_or(Outcome::Ok, |step| step.outcome)
     }
 
-    /// The code to exit with, unless all is well enough.
+    /// The exit code, if a step failed.
     pub(crate) fn code(&self) -> Option<Code> {
-        let failed = self.first().filter(|step| step.outcome == Outcome::Fail);
-        failed.and_then(|step| step.diagnosis.as_ref()).map(|diagnosis| diagnosis.code)
+        let failed = self.decisive().filter(|step| step.outcome == Outcome::Fail)?;
+        failed.diagnosis.as_ref().map(|diagnosis| diagnosis.code)
     }
 
-    /// The document that `docs/doctor.md` describes.
     pub(crate) fn to_json(&self) -> Value {
-        let steps: Vec<Value> = self.steps.iter().map(step_json).collect();
         let target = self.hide(self.target.to_string());
-        let mut document = json!({
-            "target": serde_json::from_str::<Value>(&target).unwrap_or_default(),
-            "outcome": word(self.outcome()),
-            "exitCode": self.code().map_or(0, |code| code as u8),
-        });
-        if let Some(first) = self.first()
-            && let Some(diagnosis) = &first.diagnosis
-        {
-            document["step"] = first.name.into();
-            document["cause"] = diagnosis.cause.as_str().into();
-            document["fix"] = diagnosis.fix.as_str().into();
-        }
-        document["steps"] = steps.into();
-        document
-    }
-}
-
-fn step_json(step: &Step) -> Value {
-    let millis = u64::try_from(step.took.as_millis()).unwrap_or(u64::MAX);
-    let mut out = json!({
-        "step": step.name,
-        "outcome": word(step.outcome),
-        "seen": step.seen,
-        "millis": millis,
-    });
-    if let Some(diagnosis) = &step.diagnosis {
-        out["cause"] = diagnosis.cause.as_str().into();
-        out["fix"] = diagnosis.fix.as_str().into();
-    }
-    out
-}
-
-/// What an outcome is called.
-pub(crate) fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "ok",
-        Outcome::Warn => "warn",
-        Outcome::Fail => "fail",
-        Outcome::Skipped => "skipped",
+        let decisive = self.decisive();
+        let document = Document {
+            target: serde_json::from_str(&target).unwrap_or_default(),
+            outcome: self.outcome(),
+            exit_code: self.code().map_or(0, |code| code as u8),
+            step: decisive.map(|step| step.name),
+            diagnosis: decisive.and_then(|step| step.diagnosis.as_ref()),
+            steps: &self.steps,
+        };
+        json!(document)
     }
 }
 

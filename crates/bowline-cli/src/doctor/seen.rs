@@ -1,60 +1,49 @@
-//! Bytes of a peer as a person may see them: shortened, and with nothing that moves a cursor.
+//! Bytes and times as people read them: shortened, with nothing that moves the cursor.
 
-use std::fmt::Write;
+use std::time::Duration;
 
 use crate::text::{cut, line};
 
-/// Most characters that are shown of one thing.
-const MOST: usize = 160;
+/// Longest excerpt, in characters.
+const LONGEST: usize = 160;
 
-/// The beginning of some bytes, in quotes; control characters and what is not UTF-8 are escaped.
+/// The beginning of some bytes, in quotes; control characters and invalid UTF-8 are escaped.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
-    let mut out = String::from("\"");
-    let (mut shown, mut taken) = (0, 0);
-    'all: for chunk in bytes.utf8_chunks() {
-        for letter in chunk.valid().chars() {
-            if shown == MOST {
-                break 'all;
-            }
-            escape(&mut out, letter);
-            shown += 1;
-            taken += letter.len_utf8();
-        }
-        for byte in chunk.invalid() {
-            if shown == MOST {
-                break 'all;
-            }
-            // Writing to a string cannot fail.
-            let _ = write!(out, "\\x{byte:02x}");
-            shown += 1;
-            taken += 1;
-        }
+    let pieces = bytes.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid().chars().map(|letter| (letter.len_utf8(), escape(letter)));
+        valid.chain(chunk.invalid().iter().map(|byte| (1, format!("\\x{byte:02x}"))))
+    });
+    let mut taken = 0;
+    let mut text = String::new();
+    for (length, piece) in pieces.take(LONGEST) {
+        taken += length;
+        text.push_str(&piece);
     }
-    out.push('"');
-    if taken < bytes.len() {
-        let _ = write!(out, "… ({} bytes)", bytes.len());
-    }
-    out
+    let rest =
+        if taken < bytes.len() { format!("… ({} bytes)", bytes.len()) } else { String::new() };
+    format!("\"{text}\"{rest}")
 }
 
-/// Text of a peer within a sentence: one line, escaped and shortened, without quotes.
+/// A peer's text within a sentence: one line, escaped and shortened, without quotes.
 pub(crate) fn plain(text: &str) -> String {
-    cut(&line(text), MOST).into_owned()
+    cut(&line(text), LONGEST).into_owned()
 }
 
-fn escape(out: &mut String, letter: char) {
+pub(crate) fn seconds(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ 0..1000 => format!("{millis} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
+}
+
+fn escape(letter: char) -> String {
     match letter {
-        '"' | '\\' => out.push(letter),
+        '\n' | '\r' | '\t' => letter.escape_default().to_string(),
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-            out.extend(letter.escape_unicode());
+            letter.escape_unicode().to_string()
         }
-        letter if letter.is_control() => match u8::try_from(letter) {
-            Ok(byte) if !matches!(byte, b'\n' | b'\r' | b'\t') => {
-                let _ = write!(out, "\\x{byte:02x}");
-            }
-            _ => out.extend(letter.escape_default()),
-        },
-        letter => out.push(letter),
+        letter if letter.is_control() => format!("\\x{:02x}", u32::from(letter)),
+        letter => letter.to_string(),
     }
 }
 

@@ -1,34 +1,34 @@
-//! The report for people: a line a step, as it is done, and the cause at the end.
+//! The report on a terminal: one line per step as it is done, then the verdict.
 
 use std::fmt::Write;
 
-use super::ending::seconds;
-use super::report::{Outcome, Report, Step, word};
+use super::report::{Outcome, Report, Step};
+use super::seen::seconds;
 use crate::screen::{Paint, Style};
 use crate::text::{cut, line, width};
 
-/// How wide the column of names is.
+/// Width of the column of step names.
 const NAMES: usize = 20;
 
-/// How it is written.
+/// Colours and width of the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) paint: Paint,
-    /// How wide lines may be, if that matters.
+    /// Longest line, if that matters.
     pub(crate) columns: Option<usize>,
 }
 
 impl Look {
-    /// One step.
     pub(crate) fn line(self, step: &Step) -> String {
-        let outcome = self.paint.paint(style(step.outcome), &format!("{:<7}", word(step.outcome)));
+        let outcome = format!("{:<7}", step.outcome.as_str());
+        let outcome = self.paint.paint(style(step.outcome), &outcome);
         let took = match step.took.as_millis() {
             0 => String::new(),
             _ => format!("  {}", seconds(step.took)),
         };
         let room =
             self.columns.map(|columns| columns.saturating_sub(10 + NAMES + width(&took)).max(20));
-        // The whole text is in the JSON, and where it matters at the end.
+        // The JSON has the whole text, and so does the verdict where it matters.
         let seen = line(&step.seen);
         let seen = room.map_or_else(|| seen.as_str().into(), |room| cut(&seen, room));
         let took = self.paint.paint(Style::Dim, &took);
@@ -36,30 +36,27 @@ impl Look {
         format!("  {outcome} {name:<NAMES$}{seen}{took}").trim_end().to_owned()
     }
 
-    /// The verdict.
     pub(crate) fn verdict(self, report: &Report) -> String {
-        let mut out = String::from("\n");
-        let Some(first) = report.first() else {
-            out.push_str(&self.paint.paint(Style::Green, "All is well."));
-            return out;
+        let Some(decisive) = report.decisive() else {
+            return format!("\n{}", self.paint.paint(Style::Green, "Everything works."));
         };
-        let title = match first.outcome {
-            Outcome::Fail => self.paint.paint(Style::Red, &format!("Failed at: {}", first.name)),
-            _ => self.paint.paint(Style::Yellow, "It works, and could be better."),
+        let title = match decisive.outcome {
+            Outcome::Fail => format!("Failed at: {}", decisive.name),
+            _ => "It works, but could be better.".to_owned(),
         };
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "{title}");
-        tell(&mut out, first);
+        let mut out = format!("\n{}\n", self.paint.paint(style(decisive.outcome), &title));
+        explain(&mut out, decisive);
         for (index, step) in report.others().into_iter().enumerate() {
-            let _ = writeln!(out, "{}", if index == 0 { "\nBesides:" } else { "" });
-            tell(&mut out, step);
+            out.push_str(if index == 0 { "\nAlso:\n" } else { "\n" });
+            explain(&mut out, step);
         }
         out.trim_end().to_owned()
     }
 }
 
-fn tell(out: &mut String, step: &Step) {
+fn explain(out: &mut String, step: &Step) {
     let Some(diagnosis) = &step.diagnosis else { return };
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "  Seen:  {}: {}", step.name, line(&step.seen));
     let _ = writeln!(out, "  Cause: {}", line(&diagnosis.cause));
     let _ = writeln!(out, "  Fix:   {}", line(&diagnosis.fix));
@@ -102,13 +99,13 @@ mod tests {
     fn the_cause_comes_last() {
         let look = Look { paint: Paint(false), columns: None };
         let mut report = Report::new(json!({}), Vec::new(), |_| {});
-        assert_eq!(look.verdict(&report), "\nAll is well.");
+        assert_eq!(look.verdict(&report), "\nEverything works.");
         let step = Step::ok("output", "hello", Instant::now());
         report.push(step.clone().warn(Diagnosis::broken("noise", "be silent")));
         assert!(look.verdict(&report).starts_with("\nIt works"));
         report.push(Step { name: "tools", ..step }.fail(Diagnosis::refused("no", "ask")));
         let expected = "\nFailed at: tools\n  Seen:  tools: hello\n  Cause: no\n  Fix:   ask\n\n\
-                        Besides:\n  Seen:  output: hello\n  Cause: noise\n  Fix:   be silent";
+                        Also:\n  Seen:  output: hello\n  Cause: noise\n  Fix:   be silent";
         assert_eq!(look.verdict(&report), expected);
     }
 }

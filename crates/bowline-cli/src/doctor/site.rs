@@ -1,25 +1,25 @@
 //! The walk to a URL: the address, the network, TLS, HTTP, and then the protocol.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::proto::revision::{Era, Revision, Revisions};
-use bowline_web::Web;
-use http::HeaderMap;
-use serde_json::{Value, json};
+use bowline::proto::revision::{Era, Revision};
+use bowline_web::{Authorize, Web};
+use http::{HeaderMap, header};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
 
 use super::address::Address;
-use super::era::{Search, Want};
-use super::http::Talk;
-use super::lists::{self, Left};
+use super::conversation::{AskError, Asked, Conversation, HttpTalk, silent};
+use super::era::{Plan, Search};
 use super::report::{Diagnosis, Report, Step};
-use super::status::{self, Answer};
-use super::tls::Believed;
-use super::wire::{Answered, Trouble, Wire, initialize};
-use super::{auth, network, places, streams, tls, wire};
-use crate::target::Kept;
-use tokio::time::Instant;
+use super::seen::plain;
+use super::status::HttpReply;
+use super::tls::Trust;
+use super::{auth, lists, network, places, streams, tls};
 
-/// What comes after the URL was read, in order.
+/// The steps after the URL is parsed, in order.
 const STEPS: [&str; 11] = [
     "dns",
     "tcp",
@@ -34,64 +34,53 @@ const STEPS: [&str; 11] = [
     "prompts",
 ];
 
-/// What a visitor brings.
+/// What requests carry, and which certificates to trust.
 #[derive(Default)]
 pub(crate) struct Visit {
     pub(crate) headers: HeaderMap,
-    /// Certificates to believe beside those of the system.
+    /// Certificates to trust beside those of the system.
     pub(crate) ca_pem: Option<Vec<u8>>,
-    /// A login that was kept.
-    pub(crate) login: Option<Kept>,
+    /// A stored login.
+    pub(crate) login: Option<Arc<dyn Authorize>>,
 }
 
-/// Walks.
-pub(crate) async fn walk(report: &mut Report, url: &str, visit: Visit, want: Want) {
-    let Some(address) = read(report, url) else {
-        return skip_from(report, 0, "no URL");
+pub(crate) async fn walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) {
+    let Some(address) = parse(report, url) else {
+        return report.skip(&STEPS, "no URL");
     };
     let Visit { headers, ca_pem, login } = visit;
-    let web = match build(ca_pem.as_deref(), want.timeout) {
+    let web = match build(ca_pem.as_deref(), plan.timeout) {
         Ok(web) => web,
         Err(step) => return report.push(step),
     };
-    let believed = Believed { ca_pem: ca_pem.as_deref(), patience: want.timeout };
-    let Some(at) = reach(report, &web, &address, believed).await else { return };
-    let mut talk = Talk::new(web, address, headers, login);
-    if !speak(report, &mut talk, at, want).await {
-        return skip_from(report, 4, "no connection");
+    let trust = Trust { ca_pem: ca_pem.as_deref(), patience: plan.timeout };
+    let Some(way) = reach(report, &web, &address, trust).await else { return };
+    let mut talk = HttpTalk::new(web, address, headers, login);
+    if !speak(report, &mut talk, way, plan).await {
+        return report.skip(&STEPS[4..], "no connection");
     }
-    let mut wire = Wire::Http(Box::new(talk));
-    let Some(live) = Search::new(&mut wire, report, want).run().await else {
-        return skip_from(report, 6, "no connection");
+    let mut conversation = Conversation::Http(Box::new(talk));
+    let Some(live) = Search::new(&mut conversation, report, plan).run().await else {
+        return report.skip(&STEPS[6..], "no connection");
     };
-    let Wire::Http(talk) = &mut wire else { return };
-    transport(report, talk, want.timeout).await;
+    let Conversation::Http(talk) = &mut conversation else { return };
+    report.push(transport(talk, plan.timeout).await);
     if !live.revision.is_modern() {
-        talk.revision = Some(live.revision);
-        initialized(report, talk, live.revision, want.timeout).await;
+        talk.http.negotiated = Some(live.revision);
+        report.push(initialized(talk, plan.timeout).await);
     }
-    if lists::walk(&mut wire, report, &live, want).await == Left::Gone {
-        return;
-    }
-    let Wire::Http(talk) = &mut wire else { return };
-    streams::walk(report, talk, &live, want.timeout).await;
-}
-
-fn skip_from(report: &mut Report, first: usize, why: &str) {
-    for name in &STEPS[first..] {
-        report.push(Step::skipped(name, why));
+    if lists::walk(&mut conversation, report, &live, plan).await
+        && let Conversation::Http(talk) = &conversation
+    {
+        streams::walk(report, talk, &live, plan.timeout).await;
     }
 }
 
-fn read(report: &mut Report, url: &str) -> Option<Address> {
-    let began = Instant::now();
-    let step = Step::ok("url", super::seen::plain(url), began);
+fn parse(report: &mut Report, url: &str) -> Option<Address> {
+    let step = Step::ok("url", plain(url), Instant::now());
     match Address::parse(url) {
         Ok(address) => {
-            report.push(match address.advice() {
-                None => step,
-                Some(advice) => step.warn(advice),
-            });
+            report.push(step.warn(address.advice()));
             Some(address)
         }
         Err(diagnosis) => {
@@ -107,8 +96,7 @@ fn build(ca_pem: Option<&[u8]>, patience: Duration) -> Result<Web, Step> {
         Some(pem) => Web::builder().ca_pem(pem),
         None => Web::builder(),
     };
-    let web = web.connect_timeout(patience).header_timeout(None);
-    web.build().map_err(|error| {
+    web.connect_timeout(patience).header_timeout(None).build().map_err(|error| {
         let fix = "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, and the system's certificates.";
         let diagnosis = Diagnosis::unreachable(error.to_string(), fix);
         Step::ok("proxy", error.to_string(), began).fail(diagnosis)
@@ -118,210 +106,168 @@ fn build(ca_pem: Option<&[u8]>, patience: Duration) -> Result<Web, Step> {
 /// How the host is reached.
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    Straight(std::net::SocketAddr),
-    /// Through a proxy, so that nothing below HTTP can be looked at.
+    Direct(SocketAddr),
+    /// Through a proxy, which hides everything below HTTP.
     Proxy,
 }
 
-/// Name, connection and TLS, one after another; through a proxy they are its own business.
-async fn reach(
-    report: &mut Report,
-    web: &Web,
-    address: &Address,
-    believed: Believed<'_>,
-) -> Option<Way> {
-    let patience = believed.patience;
+/// Name, connection and TLS, one after another, unless a proxy is in charge of them.
+async fn reach(report: &mut Report, web: &Web, address: &Address, trust: Trust<'_>) -> Option<Way> {
     let began = Instant::now();
     if let Some(proxy) = web.proxy_for(&address.uri) {
-        report.push(Step::ok("proxy", format!("through {proxy}, as the environment says"), began));
-        for name in ["dns", "tcp", "tls"] {
-            report.push(Step::skipped(name, "the proxy does that"));
-        }
+        let seen = format!("through {proxy}, set in the environment");
+        report.push(Step::ok("proxy", seen, began));
+        report.skip(&STEPS[..3], "left to the proxy");
         return Some(Way::Proxy);
     }
-    let found = network::resolve(report, address, patience).await;
+    let found = network::resolve(report, address, trust.patience).await;
     if found.is_empty() {
-        skip_from(report, 1, "the host has no address");
+        report.skip(&STEPS[1..], "the host has no address");
         return None;
     }
-    let Some(at) = network::connect(report, address, &found, patience).await else {
-        skip_from(report, 2, "no connection");
+    let Some(at) = network::connect(report, address, &found, trust.patience).await else {
+        report.skip(&STEPS[2..], "no connection");
         return None;
     };
-    if !tls::walk(report, address, at, believed).await {
-        skip_from(report, 3, "no TLS");
+    if !tls::walk(report, address, at, trust).await {
+        report.skip(&STEPS[3..], "no TLS");
         return None;
     }
-    Some(Way::Straight(at))
+    Some(Way::Direct(at))
 }
 
-/// The first exchange; says whether to go on.
-async fn speak(report: &mut Report, talk: &mut Talk, way: Way, want: Want) -> bool {
+/// The first exchange; returns whether the protocol can begin.
+async fn speak(report: &mut Report, talk: &mut HttpTalk, way: Way, plan: Plan) -> bool {
     let began = Instant::now();
-    let (method, params, revision) = first_question(want);
-    let answered = talk.ask(method, params, revision, want.timeout).await;
-    let step = Step::ok("http", seen(&answered), began);
-    match answered {
-        Err(Trouble::Unreachable { diagnosis, .. }) => {
-            let diagnosis = match way {
-                Way::Straight(at)
-                    if !talk.address.is_secure && tls::is_spoken(&talk.address, at).await =>
-                {
-                    tls::wants_tls(&talk.address)
-                }
-                _ => *diagnosis,
-            };
-            report.push(step.fail(diagnosis));
-            false
-        }
-        Err(Trouble::Http(answer)) if answer.status == 401 => {
+    let (method, revision) = first_request(plan);
+    let asked = talk.ask(method, json!({}), revision, plan.timeout).await;
+    let step = Step::ok("http", seen(&asked), began);
+    let problem = match asked {
+        Err(AskError::Unreachable(diagnosis)) => Some(match way {
+            Way::Direct(at)
+                if !talk.address.is_secure && tls::is_spoken(&talk.address, at).await =>
+            {
+                tls::other_scheme(&talk.address)
+            }
+            _ => *diagnosis,
+        }),
+        Err(AskError::Http(reply)) if reply.status == 401 => {
             report.push(step);
             let url = talk.address.uri.to_string();
-            auth::walk(report, &talk.web, &url, &answer, want.timeout).await;
-            false
+            auth::walk(report, &talk.http.web, &url, &reply, plan.timeout).await;
+            return false;
         }
-        Err(Trouble::Http(answer)) if answer.is_redirect() => {
-            report.push(step.fail(redirected(&answer)));
-            false
+        Err(AskError::Http(reply)) if reply.is_redirect() => Some(redirected(&reply)),
+        Err(AskError::Http(reply)) if reply.is_inconclusive() => {
+            look_again(talk, (method, reply), plan).await
         }
-        Err(Trouble::Http(answer)) if answer.is_undecided() => {
-            let failure = look_again(talk, (method, answer), want).await;
-            let is_good = failure.is_none();
-            report.push(match failure {
-                None => step,
-                Some(diagnosis) => step.fail(diagnosis),
-            });
-            is_good
+        Err(AskError::Http(reply)) => Some(reply.diagnose()),
+        Err(error @ (AskError::TimedOut(_) | AskError::Ended)) => Some(silent(method, &error)),
+        asked => {
+            talk.keep(method, asked);
+            None
         }
-        Err(Trouble::Http(answer)) => {
-            report.push(step.fail(status::diagnose(&answer)));
-            false
-        }
-        Err(trouble @ (Trouble::NoAnswer(_) | Trouble::Ended)) => {
-            report.push(step.fail(wire::silent(method, &trouble)));
-            false
-        }
-        answered => {
-            talk.keep(method, answered);
-            report.push(step);
-            true
-        }
-    }
+    };
+    let is_good = problem.is_none();
+    report.push(step.fail(problem));
+    is_good
 }
 
-fn first_question(want: Want) -> (&'static str, Value, Revision) {
-    let ours = want.preference.narrow(Revisions::ALL);
+fn first_request(plan: Plan) -> (&'static str, Revision) {
+    let ours = plan.revisions();
     match ours.newest(Era::Modern) {
-        Some(modern) => ("server/discover", json!({}), modern),
-        None => {
-            let legacy = ours.newest(Era::Legacy).unwrap_or(Revision::LATEST_LEGACY);
-            ("initialize", initialize(legacy), legacy)
-        }
+        Some(modern) => ("server/discover", modern),
+        None => ("initialize", ours.newest(Era::Legacy).unwrap_or(Revision::LATEST_LEGACY)),
     }
 }
 
-fn seen(answered: &Answered) -> String {
-    match answered {
+fn seen(asked: &Asked) -> String {
+    match asked {
         Ok(_) => "a message".to_owned(),
-        Err(Trouble::Refused { .. }) => "a message, an error".to_owned(),
-        Err(trouble) => trouble.seen(),
+        Err(AskError::Refused { .. }) => "a message with an error".to_owned(),
+        Err(error) => error.seen(),
     }
 }
 
-/// An answer that a server of another era or transport may give as well: those are tried before
-/// the path is called wrong.
+/// Servers of another era or transport may respond like this, too: tries those, then the usual
+/// paths, before it calls the path wrong.
 async fn look_again(
-    talk: &mut Talk,
-    (method, answer): (&str, Box<Answer>),
-    want: Want,
+    talk: &mut HttpTalk,
+    (method, reply): (&str, Box<HttpReply>),
+    plan: Plan,
 ) -> Option<Diagnosis> {
-    let status = answer.status;
-    let legacy = want.preference.narrow(Revisions::ALL).newest(Era::Legacy);
+    let legacy = plan.revisions().newest(Era::Legacy);
     if let Some(legacy) = legacy.filter(|_| method != "initialize") {
-        let again = talk.ask("initialize", initialize(legacy), legacy, want.timeout).await;
-        let is_message = !matches!(again, Err(Trouble::Http(_) | Trouble::Unreachable { .. }));
-        if is_message {
-            talk.keep(method, Err(Trouble::Http(answer)));
+        let again = talk.ask("initialize", json!({}), legacy, plan.timeout).await;
+        if !matches!(again, Err(AskError::Http(_) | AskError::Unreachable(_))) {
+            talk.keep(method, Err(AskError::Http(reply)));
             talk.keep("initialize", again);
             return None;
         }
     }
-    let uri = talk.address.uri.clone();
-    let opens = places::opens_sse(talk, &uri);
-    if tokio::time::timeout(want.timeout, opens).await.unwrap_or(false) {
+    if timeout(plan.timeout, places::opens_sse(&talk.http)).await.unwrap_or(false) {
         return None;
     }
-    match places::find(talk, want.timeout).await {
-        Some(uri) => Some(places::elsewhere(talk, status, &uri)),
-        None => Some(status::diagnose(&answer)),
-    }
+    let Some(uri) = places::find(talk, plan.timeout).await else { return Some(reply.diagnose()) };
+    let (here, there) = (talk.address.uri.path(), uri.path());
+    Some(Diagnosis::refused(
+        format!("the MCP server is not at {here} (HTTP {}), but at {there}", reply.status),
+        format!("Use {uri}"),
+    ))
 }
 
-/// Whether a redirect is to a page where people log in.
-pub(crate) fn leads_to_login(place: &str) -> bool {
-    let place = place.to_lowercase();
-    ["login", "signin", "sso", "auth"].iter().any(|word| place.contains(word))
+/// Whether a redirect leads to a page where people log in.
+pub(crate) fn leads_to_login(location: &str) -> bool {
+    let location = location.to_lowercase();
+    ["login", "signin", "sso", "auth"].iter().any(|word| location.contains(word))
 }
 
-fn redirected(answer: &Answer) -> Diagnosis {
-    let place = answer.header(http::header::LOCATION).unwrap_or_default();
-    let mut diagnosis = status::diagnose(answer);
-    diagnosis.fix = match leads_to_login(&place) {
-        true => "It leads to a login page for browsers: let the server answer 401 to clients, or \
-                 let this path pass without that login."
-            .to_owned(),
-        false => format!("Use the URL that it leads to: {}", super::seen::plain(&place)),
+fn redirected(reply: &HttpReply) -> Diagnosis {
+    let location = reply.header(header::LOCATION).unwrap_or_default();
+    let fix = if leads_to_login(&location) {
+        "It leads to a login page for browsers: respond with 401 to clients, or exempt this path \
+         from that login."
+            .to_owned()
+    } else {
+        format!("Use the URL that it leads to: {}", plain(&location))
     };
-    diagnosis
+    Diagnosis { fix, ..reply.diagnose() }
 }
 
-async fn transport(report: &mut Report, talk: &Talk, patience: Duration) {
+async fn transport(talk: &HttpTalk, patience: Duration) -> Step {
     let began = Instant::now();
-    let session = match &talk.session {
-        Some(_) => ", with a session",
-        None => ", without a session",
-    };
     if !talk.is_sse() {
-        let seen = format!("streamable HTTP{session}");
-        return report.push(Step::ok("transport", seen, began));
+        let session = if talk.http.session.is_some() { "with" } else { "without" };
+        return Step::ok("transport", format!("streamable HTTP, {session} a session"), began);
     }
     let step = Step::ok("transport", "HTTP+SSE of 2024-11-05", began);
-    report.push(step.warn(match places::find(talk, patience).await {
+    step.warn(match places::find(talk, patience).await {
         Some(uri) => Diagnosis::broken(
-            "the URL leads to the old transport, and the server has the new one as well",
+            "the URL leads to the old transport, but the server has the new one, too",
             format!("Use {uri}"),
         ),
         None => Diagnosis::broken(
-            "the server speaks only the old transport, which clients are giving up",
-            "Serve streamable HTTP (2025-03-26 and later) as well.",
+            "the server has only the old transport, which clients are abandoning",
+            "Serve streamable HTTP (2025-03-26 and later), too.",
         ),
-    }));
+    })
 }
 
-async fn initialized(report: &mut Report, talk: &Talk, revision: Revision, patience: Duration) {
+async fn initialized(talk: &HttpTalk, patience: Duration) -> Step {
     let began = Instant::now();
-    let sent = talk.notify("notifications/initialized", revision, patience).await;
-    let (seen, problem) = match sent {
-        Ok(202) => ("HTTP 202".to_owned(), None),
-        Ok(status @ 200..300) => (
-            format!("HTTP {status}"),
-            Some(format!("the server answers a notification with HTTP {status}, not 202")),
-        ),
-        Ok(status) => (
-            format!("HTTP {status}"),
-            Some(format!("the server refuses notifications/initialized (HTTP {status})")),
-        ),
-        Err(trouble) => (
-            trouble.seen(),
-            Some(format!("notifications/initialized was not taken: {}", trouble.seen())),
-        ),
+    let sent = talk.initialized(patience).await;
+    let seen = match &sent {
+        Ok(status) => format!("HTTP {status}"),
+        Err(error) => error.seen(),
     };
-    let step = Step::ok("initialized", seen, began);
-    report.push(match problem {
-        None => step,
-        Some(cause) => step.warn(Diagnosis::broken(
-            cause,
-            "Answer notifications with 202 and no body, and keep the session open.",
-        )),
+    let problem = match sent {
+        Ok(202) => None,
+        Ok(200..300) => Some(format!("the server answers a notification with {seen}, not 202")),
+        _ => Some(format!("the server rejects notifications/initialized: {seen}")),
+    };
+    let problem = problem.map(|cause| {
+        let fix = "Respond to notifications with 202 and no body, and keep the session open.";
+        Diagnosis::broken(cause, fix)
     });
+    Step::ok("initialized", seen, began).warn(problem)
 }

@@ -1,187 +1,174 @@
-//! What only shows on an open connection: whether events come at once, whether foreign web pages
-//! are kept out, whether a session can be ended.
+//! What shows only on an open connection: whether events arrive at once, whether requests from
+//! foreign web pages are rejected, whether a session can be closed.
 
 use std::time::Duration;
 
-use bowline::proto::http::{Media, write_legacy};
+use bowline::proto::http::Media;
+use bowline_check::frames::HttpRequest;
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use super::ending::seconds;
+use super::conversation::{AskError, HttpTalk, frame};
 use super::era::Live;
-use super::http::Talk;
 use super::report::{Diagnosis, Report, Step};
-use super::seen::plain;
-use super::wire::encode;
+use super::seen::{plain, seconds};
 
-/// An event that takes longer than this after its answer began was held back by somebody.
+/// An event that takes longer than this after the head of its response was held back.
 const LATE: Duration = Duration::from_secs(2);
 
-/// Walks.
-pub(crate) async fn walk(report: &mut Report, talk: &Talk, live: &Live, patience: Duration) {
-    stream(report, talk, live, patience).await;
-    origin(report, talk, live, patience).await;
-    close(report, talk, patience).await;
+pub(crate) async fn walk(report: &mut Report, talk: &HttpTalk, live: &Live, patience: Duration) {
+    report.push(stream(talk, live, patience).await);
+    report.push(origin(talk, live, patience).await);
+    report.push(close(talk, patience).await);
 }
 
-/// What became of a stream that was opened.
+/// What came of opening a stream.
 #[derive(Debug, PartialEq, Eq)]
 enum Opened {
-    /// The head, and where one is due an event, came after this long.
+    /// The head, and an event where one is due, arrived after this long.
     After(Duration),
-    /// The server has no such stream.
+    /// The server does not have one.
     No(u16),
     Silent,
     Broken(String),
 }
 
-/// The stream on which the server speaks unasked: what is in between must pass it on at once.
-async fn stream(report: &mut Report, talk: &Talk, live: &Live, patience: Duration) {
+/// The stream for messages that answer no request: what is in between must pass them on at once.
+async fn stream(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
     if talk.is_sse() {
-        return report.push(Step::skipped("stream", "all messages came on one already"));
+        return Step::skipped("stream", "all messages arrived on one already");
     }
-    if live.revision.is_modern() && !tells_changes(live) {
-        return report.push(Step::skipped("stream", "the server tells no changes"));
+    if live.revision.is_modern() && !announces_changes(live) {
+        return Step::skipped("stream", "the server announces no changes");
     }
     let began = Instant::now();
-    let (opened, headers) = timeout(patience.min(Duration::from_secs(10)), open(talk, live))
-        .await
-        .unwrap_or_else(|_| (Opened::Silent, HeaderMap::new()));
-    let step = Step::ok("stream", "", began);
-    report.push(judge(step, &opened, talk.first_event, &headers));
+    let mut headers = HeaderMap::new();
+    let opening = open(talk, live, &mut headers);
+    let opened = timeout(patience.min(Duration::from_secs(10)), opening).await;
+    let opened = opened.unwrap_or(Opened::Silent);
+    judge(Step::ok("stream", "", began), &opened, talk.first_event, &headers)
 }
 
 fn judge(step: Step, opened: &Opened, first_event: Option<Duration>, headers: &HeaderMap) -> Step {
-    let buffered = |what: String| {
-        Diagnosis::unreachable(
-            format!("events do not come at once: {what}"),
-            format!(
-                "Something in between{} collects answers before it passes them on: turn buffering and compression off there (nginx: proxy_buffering off, or the header X-Accel-Buffering: no).",
-                who(headers)
-            ),
-        )
+    let late = first_event.filter(|took| *took > LATE);
+    let held_back = match (opened, late) {
+        (Opened::Silent, _) => "the stream does not begin".to_owned(),
+        (Opened::After(took), _) if *took > LATE => format!("the first took {}", seconds(*took)),
+        (Opened::After(_) | Opened::No(_), Some(took)) => {
+            format!("the first of a response took {} after its head", seconds(took))
+        }
+        (Opened::After(took), None) => {
+            return step.with_seen(format!("open after {}", seconds(*took)));
+        }
+        (Opened::No(status), None) => {
+            return step.with_seen(format!("the server has none (HTTP {status})"));
+        }
+        (Opened::Broken(what), _) => {
+            return step.with_seen(what).warn(Diagnosis::broken(
+                format!("the event stream cannot be opened: {what}"),
+                "Respond with text/event-stream, or with 405 if there is no such stream.",
+            ));
+        }
     };
-    match opened {
-        Opened::After(took) if *took > LATE => {
-            let what = format!("the first took {}", seconds(*took));
-            Step { seen: what.clone(), ..step }.warn(buffered(what))
-        }
-        Opened::After(_) | Opened::No(_) if first_event.is_some_and(|took| took > LATE) => {
-            let took = first_event.unwrap_or_default();
-            let what = format!("the first of an answer took {} after its head", seconds(took));
-            Step { seen: what.clone(), ..step }.warn(buffered(what))
-        }
-        Opened::After(took) => Step { seen: format!("open after {}", seconds(*took)), ..step },
-        Opened::No(status) => Step { seen: format!("the server has none (HTTP {status})"), ..step },
-        Opened::Silent => {
-            let what = "the stream does not begin".to_owned();
-            Step { seen: what.clone(), ..step }.warn(buffered(what))
-        }
-        Opened::Broken(what) => Step { seen: what.clone(), ..step }.warn(Diagnosis::broken(
-            format!("the stream of events cannot be opened: {what}"),
-            "Answer with text/event-stream, or with 405 if there is no such stream.",
-        )),
-    }
+    step.with_seen(&held_back).warn(Diagnosis::unreachable(
+        format!("events do not arrive at once: {held_back}"),
+        format!(
+            "Something in between{} buffers responses: turn buffering and compression off there \
+             (nginx: proxy_buffering off, or the header X-Accel-Buffering: no).",
+            intermediary(headers)
+        ),
+    ))
 }
 
-/// Who is in between, as far as headers tell.
-fn who(headers: &HeaderMap) -> String {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+/// What is in between, as far as headers tell.
+fn intermediary(headers: &HeaderMap) -> String {
     if headers.contains_key("cf-ray") {
         return " (Cloudflare)".to_owned();
     }
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let hint = text(header::VIA).or_else(|| text(header::SERVER));
     hint.map(|hint| format!(" ({})", plain(hint))).unwrap_or_default()
 }
 
-fn tells_changes(live: &Live) -> bool {
-    let all = live.capabilities.as_object();
-    all.is_some_and(|all| {
-        all.values().any(|it| it["listChanged"] == true || it["subscribe"] == true)
-    })
+fn announces_changes(live: &Live) -> bool {
+    let all = live.capabilities.as_object().into_iter().flat_map(|all| all.values());
+    all.into_iter().any(|it| it["listChanged"] == true || it["subscribe"] == true)
 }
 
-async fn open(talk: &Talk, live: &Live) -> (Opened, HeaderMap) {
+async fn open(talk: &HttpTalk, live: &Live, headers: &mut HeaderMap) -> Opened {
     let began = Instant::now();
-    let response = match live.revision.is_modern() {
-        false => talk.get().await,
-        true => {
-            let wanted = json!({ "notifications": { "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true } });
-            let frame = encode(1_000_000, "subscriptions/listen", wanted, live.revision);
-            let headers = talk.headers_for("subscriptions/listen", live.revision);
-            talk.send(Method::POST, talk.address.uri.clone(), headers, frame).await
-        }
+    let wanted = json!({ "notifications": {
+        "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+    } });
+    let listen = frame(1_000_000, "subscriptions/listen", wanted, live.revision);
+    let request = if live.revision.is_modern() {
+        HttpRequest::post(&listen, &[])
+    } else {
+        HttpRequest::without_body(Method::GET, &[])
     };
-    let response = match response {
+    let response = match talk.http.send(&request).await {
         Ok(response) => response,
-        Err(trouble) => return (Opened::Broken(trouble.seen()), HeaderMap::new()),
+        Err(lost) => return Opened::Broken(AskError::from(lost).seen()),
     };
     let (head, mut body) = response.into_parts();
-    let headers = head.headers;
+    *headers = head.headers;
     if !head.status.is_success() {
-        return (Opened::No(head.status.as_u16()), headers);
+        return Opened::No(head.status.as_u16());
     }
-    if Media::of(&headers) != Some(Media::EventStream) {
-        let media = headers
-            .get(header::CONTENT_TYPE)
-            .map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned());
-        return (
-            Opened::Broken(format!("its type is {}", plain(&media.unwrap_or_default()))),
-            headers,
-        );
+    if Media::of(headers) != Some(Media::EventStream) {
+        let media = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        return Opened::Broken(format!("its type is {}", plain(&String::from_utf8_lossy(media))));
     }
-    // The modern era begins with an acknowledgement; what the legacy era has to say may be nothing.
+    // The modern era begins with an acknowledgement; a legacy stream may stay silent.
     if live.revision.is_modern() && body.chunk().await.is_none() {
-        return (Opened::Broken("it ended before the acknowledgement".to_owned()), headers);
+        return Opened::Broken("it ended before the acknowledgement".to_owned());
     }
-    (Opened::After(began.elapsed()), headers)
+    Opened::After(began.elapsed())
 }
 
-/// A server on this machine can be asked by every web page that its user looks at, unless it
-/// refuses foreign origins.
-async fn origin(report: &mut Report, talk: &Talk, live: &Live, patience: Duration) {
+/// Any web page that the user visits can reach a server on this machine, unless the server rejects
+/// foreign origins.
+async fn origin(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
+    const FOREIGN: &str = "https://foreign.example";
     if !talk.address.is_loopback() || talk.is_sse() {
-        return report.push(Step::skipped("origin", "matters for servers on this machine"));
+        return Step::skipped("origin", "matters only for servers on this machine");
     }
     let began = Instant::now();
     let method = if live.revision.is_modern() { "server/discover" } else { "ping" };
-    let frame = encode(1_000_001, method, json!({}), live.revision);
-    let mut headers = talk.headers_for(method, live.revision);
-    headers.insert(header::ORIGIN, HeaderValue::from_static("https://foreign.example"));
-    let sent = talk.send(Method::POST, talk.address.uri.clone(), headers, frame);
-    let status = match timeout(patience, sent).await {
-        Ok(Ok(response)) => response.status().as_u16(),
-        _ => return report.push(Step::skipped("origin", "no answer")),
+    let frame = frame(1_000_001, method, json!({}), live.revision);
+    let changes = [("origin", Some(FOREIGN))];
+    let request = HttpRequest::post(&frame, &changes);
+    let Ok(Ok(response)) = timeout(patience, talk.http.send(&request)).await else {
+        return Step::skipped("origin", "no response");
     };
-    let step =
-        Step::ok("origin", format!("a request from https://foreign.example: HTTP {status}"), began);
-    report.push(match status {
-        200..300 => step.warn(Diagnosis::broken(
-            "the server takes requests from any web page, so a page in the user's browser can use it",
-            "Refuse requests whose Origin is not known, with 403.",
-        )),
-        _ => step,
+    let status = response.status();
+    let seen = format!("a request from {FOREIGN}: HTTP {}", status.as_u16());
+    let warning = status.is_success().then(|| {
+        Diagnosis::broken(
+            "the server accepts requests from any web page, so a page in the user's browser can \
+             use it",
+            "Reject requests with an unknown Origin with 403.",
+        )
     });
+    Step::ok("origin", seen, began).warn(warning)
 }
 
-async fn close(report: &mut Report, talk: &Talk, patience: Duration) {
-    let Some(session) = &talk.session else {
-        return report.push(Step::skipped("close", "there is no session"));
-    };
+async fn close(talk: &HttpTalk, patience: Duration) -> Step {
+    if talk.http.session.is_none() {
+        return Step::skipped("close", "there is no session");
+    }
     let began = Instant::now();
-    let mut headers = talk.base_headers().clone();
-    write_legacy(&mut headers, &Method::DELETE, talk.revision, Some(session));
-    let sent = talk.send(Method::DELETE, talk.address.uri.clone(), headers, Vec::new());
-    let seen = match timeout(patience, sent).await {
-        Ok(Ok(response)) if response.status().is_success() => "the session was ended".to_owned(),
+    let request = HttpRequest::without_body(Method::DELETE, &[]);
+    let seen = match timeout(patience, talk.http.send(&request)).await {
+        Ok(Ok(response)) if response.status().is_success() => "the session is closed".to_owned(),
         Ok(Ok(response)) => {
             format!("the server keeps the session (HTTP {})", response.status().as_u16())
         }
-        Ok(Err(trouble)) => trouble.seen(),
-        Err(_) => "no answer".to_owned(),
+        Ok(Err(lost)) => AskError::from(lost).seen(),
+        Err(_) => "no response".to_owned(),
     };
-    report.push(Step::ok("close", seen, began));
+    Step::ok("close", seen, began)
 }
 
 #[cfg(test)]
@@ -190,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_that_are_held_back_are_told() {
+    fn streams_that_are_held_back_are_reported() {
         let long = Duration::from_secs(5);
         let short = Duration::from_millis(5);
         for (opened, first_event, outcome) in [

@@ -24,58 +24,51 @@ fn examine(manner: &str, timeout: &str) -> super::world::Found {
 }
 
 #[test]
-fn a_program_that_ends_is_noticed_whoever_holds_its_pipe() {
+fn an_exit_is_noticed_even_if_a_child_holds_the_pipe() {
     let script = "echo cannot open the database >&2; sleep 300 & exit 3";
     let found = doctor(&["--timeout", "10m", "--", "sh", "-c", script]);
-    found.is("fail", "initialize", "exit status 3; its last words: cannot open", 4);
+    found.is("fail", "initialize", "status 3; its last words: cannot open", 4);
 }
 
 #[test]
-fn each_nasty_server_is_seen_through() {
+fn each_nasty_server_is_diagnosed() {
     let cases = [
         // How it writes.
-        ("banner", LONG, "warn", "output", "a line on standard output is no message", 0),
-        ("chatty", LONG, "warn", "output", "a line on standard output is no message", 0),
+        ("banner", LONG, "warn", "output", "a line on standard output is not a message", 0),
+        ("chatty", LONG, "warn", "output", "a line on standard output is not a message", 0),
         ("latin", LONG, "warn", "output", "not UTF-8", 0),
         ("bom", LONG, "warn", "output", "byte order mark", 0),
         ("pretty", SHORT, "fail", "initialize", "spread over several lines", 9),
         ("lsp", SHORT, "fail", "initialize", "Content-Length", 9),
-        ("unended", SHORT, "fail", "initialize", "no line feed", 9),
-        ("buffered", SHORT, "fail", "initialize", "nothing came until its input was closed", 4),
-        ("mute", SHORT, "fail", "initialize", "says nothing on its standard output", 4),
+        ("unended", SHORT, "fail", "initialize", "not end with a line feed", 9),
+        ("buffered", SHORT, "fail", "initialize", "nothing arrived until its input was closed", 4),
+        ("mute", SHORT, "fail", "initialize", "wrote nothing to standard output", 4),
         ("web", SHORT, "fail", "initialize", "serves HTTP (http://127.0.0.1:3999/mcp)", 4),
         // What it answers to the first question.
         ("silent", SHORT, "warn", "discover", "server/discover was not answered", 0),
         ("late", SHORT, "warn", "discover", "server/discover was not answered", 0),
-        ("dies", LONG, "warn", "discover", "the program ended when it was asked", 0),
+        ("dies", LONG, "warn", "discover", "the program exited on server/discover", 0),
         ("malformed", LONG, "warn", "discover", "supportedVersions", 0),
         // What it answers to the handshake.
         ("ends", LONG, "fail", "initialize", "its last words: cannot open the database", 4),
-        ("stringid", LONG, "fail", "initialize", "a string, where the number", 9),
-        ("otherid", SHORT, "fail", "initialize", "the id 4711, which nobody asked under", 9),
+        ("stringid", LONG, "fail", "initialize", "its id is the string", 9),
+        ("otherid", SHORT, "fail", "initialize", "the id 4711, which no request had", 9),
         ("oldest", LONG, "fail", "initialize", "the server 2023-01-01", 9),
         ("nameless", LONG, "fail", "initialize", "result.serverInfo is missing", 9),
-        ("eager", LONG, "warn", "initialized", "asks roots/list before", 0),
+        ("eager", LONG, "warn", "initialized", "sends roots/list before", 0),
         // What becomes of it after that.
-        (
-            "hello",
-            LONG,
-            "fail",
-            "tools",
-            "in the middle of the conversation, with exit status 5",
-            4,
-        ),
-        ("hangs", SHORT, "fail", "tools", "does not answer tools/list", 4),
+        ("hello", LONG, "fail", "tools", "exited mid-conversation with status 5", 4),
+        ("hangs", SHORT, "fail", "tools", "did not answer tools/list", 4),
         ("exits", LONG, "fail", "tools", "not installed: Error: Cannot find module", 4),
         ("fails", LONG, "fail", "tools", "the database is closed", 7),
-        ("endless", LONG, "fail", "tools", "comes a second time", 9),
+        ("endless", LONG, "fail", "tools", "is repeated", 9),
         ("sametool", LONG, "fail", "tools", "two tools have the name", 9),
         ("badschema", LONG, "fail", "tools", "its type is \"string\"", 9),
         ("noschema", LONG, "fail", "tools", "inputSchema is missing", 9),
-        ("lacks", LONG, "warn", "resources", "does not know resources/list", 0),
+        ("lacks", LONG, "warn", "resources", "does not implement resources/list", 0),
         // How it ends.
-        ("deaf", LONG, "warn", "shutdown", "it has to be killed", 0),
-        ("stubborn", LONG, "warn", "shutdown", "it has to be killed", 0),
+        ("deaf", LONG, "warn", "shutdown", "it must be killed", 0),
+        ("stubborn", LONG, "warn", "shutdown", "it must be killed", 0),
         ("leaves", LONG, "warn", "shutdown", "leaves processes behind", 0),
     ];
     thread::scope(|scope| {
@@ -86,12 +79,12 @@ fn each_nasty_server_is_seen_through() {
 }
 
 #[test]
-fn those_that_are_well_are_told_so() {
+fn good_servers_pass() {
     for manner in ["bowline", "legacy", "modern", "error-32600", "error-32000"] {
         examine(manner, LONG).is_well();
     }
     let command = ["--revision", "modern", "--", &patient(), "legacy"];
-    doctor(&command).is("fail", "discover", "does not speak the modern era", 7);
+    doctor(&command).is("fail", "discover", "does not support the modern era", 7);
     for (revision, era) in [("auto", "modern"), ("modern", "modern"), ("legacy", "legacy")] {
         let command = ["--revision", revision, "--", PROGRAM, "serve", "counter"];
         let found = doctor(&command);
@@ -111,8 +104,8 @@ fn programs_that_do_not_start() {
     let plain = folder.put("server.py", b"print()\n", false);
     let here = folder.0.to_str().unwrap().to_owned();
     for (command, step, cause) in [
-        (&["--", "no-such-program-anywhere"][..], "program", "is not there"),
-        (&["--", "/no/such/program"], "program", "is not there"),
+        (&["--", "no-such-program-anywhere"][..], "program", "does not exist"),
+        (&["--", "/no/such/program"], "program", "does not exist"),
         (&["--", &here], "program", "is a directory"),
         (&["--", &orphan], "program", "/no/such/interpreter, does not exist"),
         (&["--", &windows], "program", "Windows line end"),
@@ -127,25 +120,22 @@ fn programs_that_do_not_start() {
 }
 
 #[test]
-fn programs_that_end_at_once() {
+fn programs_that_exit_immediately() {
     for (script, cause) in [
-        ("exit 0", "ended at once and without an error"),
+        ("exit 0", "exited immediately without an error"),
         (
             "echo 'Error: Cannot find module x' >&2; exit 1",
-            "a module of the program is not installed",
+            "one of the program's modules is not installed",
         ),
         (
             "echo 'ModuleNotFoundError: No module named mcp' >&2; exit 1",
             "a Python module is not installed",
         ),
-        (
-            "echo 'API_KEY environment variable is required' >&2; exit 1",
-            "variable of the environment",
-        ),
-        ("echo 'listen EADDRINUSE: address already in use' >&2; exit 1", "is taken"),
+        ("echo 'API_KEY environment variable is required' >&2; exit 1", "environment variable"),
+        ("echo 'listen EADDRINUSE: address already in use' >&2; exit 1", "already in use"),
         ("kill -SEGV $$", "crashed"),
         ("kill -KILL $$", "killed"),
-        ("echo odd >&2; exit 9", "exit status 9; its last words: odd"),
+        ("echo odd >&2; exit 9", "exited with status 9; its last words: odd"),
     ] {
         let script = format!("read line; {script}");
         doctor(&["--timeout", LONG, "--", "sh", "-c", &script]).is("fail", "initialize", cause, 4);
@@ -153,7 +143,7 @@ fn programs_that_end_at_once() {
 }
 
 #[test]
-fn people_read_lines_a_cause_and_a_fix_and_no_secret() {
+fn people_read_steps_a_cause_and_a_fix_but_no_secret() {
     let command =
         ["--env", "SECRET=open-sesame", "--", "sh", "-c", "read a; echo $SECRET >&2; exit 3"];
     let said = doctor_for_people(&command);
@@ -161,7 +151,7 @@ fn people_read_lines_a_cause_and_a_fix_and_no_secret() {
     assert!(lines[0].starts_with("  ok      program             /"), "{said}");
     assert!(said.contains("\nFailed at: initialize\n"), "{said}");
     assert!(
-        said.contains("  Cause: the program ended with exit status 3; its last words: [redacted]"),
+        said.contains("  Cause: the program exited with status 3; its last words: [redacted]"),
         "{said}"
     );
     assert!(said.contains("  Fix:   "), "{said}");

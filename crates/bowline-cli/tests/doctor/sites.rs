@@ -87,8 +87,8 @@ fn tls_that_is_well_and_tls_that_is_not() {
     let found = doctor(&["--ca", &ca, &https]);
     found.is_well();
     assert!(found.step("tls")["seen"].as_str().unwrap().starts_with("TLS"), "{:#}", found.document);
-    doctor(&[&https]).is("fail", "tls", "is signed by itself", 4);
-    doctor(&[&url(address, "/mcp")]).is("fail", "http", "speaks TLS, and the URL says http", 4);
+    doctor(&[&https]).is("fail", "tls", "is self-signed", 4);
+    doctor(&[&url(address, "/mcp")]).is("fail", "http", "speaks TLS, but the URL says http", 4);
 
     let old = certificate(|it| {
         it.not_before = rcgen::date_time_ymd(2001, 1, 1);
@@ -108,24 +108,24 @@ fn tls_that_is_well_and_tls_that_is_not() {
 
     let plain = serve(|_| server().http());
     let https = format!("https://{plain}/mcp");
-    doctor(&[&https]).is("fail", "tls", "speaks plain HTTP, and the URL says https", 4);
+    doctor(&[&https]).is("fail", "tls", "speaks plain HTTP, but the URL says https", 4);
 }
 
 #[test]
 fn answers_that_are_no_messages() {
     let html = "content-type: text/html";
     for (status, headers, body, cause, code) in [
-        (200, html, "<!DOCTYPE html><title>Welcome</title>", "a web page answers", 9),
-        (404, html, "<h1>Not Found</h1>", "nothing is at this path", 7),
-        (405, "allow: GET", "", "nobody takes a POST", 7),
-        (403, "", "Invalid Origin", "refuses the request's Origin", 7),
-        (403, "", "Host is not allowed", "the name that it was called by", 7),
+        (200, html, "<!DOCTYPE html><title>Welcome</title>", "the response is a web page", 9),
+        (404, html, "<h1>Not Found</h1>", "nothing at this path", 7),
+        (405, "allow: GET", "", "does not accept POST", 7),
+        (403, "", "Invalid Origin", "rejects the request's Origin", 7),
+        (403, "", "Host is not allowed", "rejects the host name", 7),
         (406, "", "Not Acceptable", "JSON and event streams", 7),
-        (415, "", "Unsupported Media Type", "does not take application/json", 7),
+        (415, "", "Unsupported Media Type", "does not accept application/json", 7),
         (429, "", "slow down", "too many requests", 7),
-        (500, "", "oops", "failed inside", 7),
-        (502, html, "<h1>Bad Gateway</h1>", "does not reach it", 4),
-        (301, "location: https://elsewhere.example/mcp", "", "sends the request elsewhere", 7),
+        (500, "", "oops", "failed internally", 7),
+        (502, html, "<h1>Bad Gateway</h1>", "cannot reach it", 4),
+        (301, "location: https://elsewhere.example/mcp", "", "redirects the request", 7),
         (400, "", "Client sent an HTTP request to an HTTPS server.", "speaks TLS", 4),
     ] {
         let address = site(move |_| answer(status, headers, body));
@@ -141,7 +141,7 @@ fn the_right_path_is_found_elsewhere() {
     let address = serve(|_| server().http().path("/api/mcp"));
     for wrong in ["/mcp", "/wrong/place"] {
         let found = doctor(&[&url(address, wrong)]);
-        found.is("fail", "http", "something does at /api/mcp", 7);
+        found.is("fail", "http", "but at /api/mcp", 7);
         assert!(found.document["fix"].as_str().unwrap().ends_with("/api/mcp"));
     }
 }
@@ -174,7 +174,7 @@ fn events_that_are_held_back_and_pages_that_are_let_in() {
         _ => plain_legacy(asked),
     });
     let found = doctor(&["--timeout", "10s", &url(address, "/mcp")]);
-    found.is("warn", "stream", "events do not come at once", 0);
+    found.is("warn", "stream", "events do not arrive at once", 0);
     assert_eq!(found.step("origin")["outcome"], "warn");
     assert!(found.step("origin")["cause"].as_str().unwrap().contains("any web page"));
     assert_eq!(found.step("era")["outcome"], "ok", "{:#}", found.document);
@@ -226,13 +226,13 @@ fn a_server_that_wants_a_login_says_where() {
     let good = issuer(good_metadata);
     let address = serve(|address| protected(address, &good));
     let found = doctor(&[&url(address, "/mcp")]);
-    found.is("fail", "login", "wants to know who asks", 3);
+    found.is("fail", "login", "requires a login", 3);
     for step in ["challenge", "resource metadata", "authorization server"] {
         assert_eq!(found.step(step)["outcome"], "ok", "{step}: {:#}", found.document);
     }
     let token = "not-a-token-at-all";
     let found = doctor(&["--token", token, &url(address, "/mcp")]);
-    found.is("fail", "login", "refuses the token", 3);
+    found.is("fail", "login", "rejects the token", 3);
     assert!(!found.document.to_string().contains(token));
 
     for (document, cause) in [

@@ -1,4 +1,4 @@
-//! The first bytes of a program: what it is, and for which machine.
+//! The first bytes of a program: what it is, and which machine it is built for.
 
 use std::path::Path;
 
@@ -9,26 +9,25 @@ pub(super) enum Head {
     Script {
         interpreter: String,
         argument: Option<String>,
-        /// Whether a carriage return ends the line.
+        /// Whether the line ends with a carriage return.
         has_return: bool,
     },
-    /// The same, after a byte order mark.
+    /// A script with a byte order mark before `#!`.
     MarkedScript,
-    /// A program for another machine or system, by its name.
+    /// A program for another machine or system, by name.
     Foreign(&'static str),
     Empty,
-    /// A program of this machine, or something unknown.
+    /// A program for this machine, or something unknown.
     Other,
 }
 
-/// Looks at the first bytes of a file, when this machine runs it.
 pub(super) fn inspect(bytes: &[u8]) -> Head {
     inspect_on(bytes, std::env::consts::OS, std::env::consts::ARCH)
 }
 
 fn inspect_on(bytes: &[u8], system: &str, machine: &str) -> Head {
     match bytes {
-        // An unreadable file looks empty as well, but few programs are unreadable.
+        // An unreadable file looks empty, too, but few programs are unreadable.
         [] => Head::Empty,
         [0xef, 0xbb, 0xbf, b'#', b'!', ..] => Head::MarkedScript,
         [b'#', b'!', rest @ ..] => script(rest),
@@ -71,13 +70,10 @@ fn elf(bytes: &[u8], system: &str, machine: &str) -> Head {
         0x16 => ("s390x", &["s390x"]),
         _ => return Head::Other,
     };
-    match runs_on.contains(&machine) {
-        true => Head::Other,
-        false => Head::Foreign(built_for),
-    }
+    if runs_on.contains(&machine) { Head::Other } else { Head::Foreign(built_for) }
 }
 
-/// What usually runs a file of this name.
+/// The interpreter that usually runs a file with this extension.
 pub(super) fn interpreter_for(at: &Path) -> Option<&'static str> {
     match at.extension()?.to_str()? {
         "py" => Some("python3"),

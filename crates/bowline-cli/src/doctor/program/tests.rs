@@ -1,13 +1,13 @@
-//! Programs that are not there, or not as they should be, on a real file system.
+//! Programs that are missing or broken, on a real file system.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// A directory of its own, removed at the end.
-struct Place(PathBuf);
+/// A directory for one test, removed at the end.
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let at = std::env::temp_dir().join(format!("bowline-doctor-{name}-{}", std::process::id()));
         fs::create_dir_all(&at).unwrap();
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -40,25 +40,25 @@ impl Drop for Place {
 
 #[test]
 fn each_fault_has_its_cause() {
-    let place = Place::new("faults");
-    place.put("bin/good", b"#!/bin/sh\n", 0o755);
-    place.put("bin/plain", b"#!/bin/sh\n", 0o644);
-    place.put("server.py", b"print()\n", 0o644);
-    place.put("crlf", b"#!/bin/sh\r\necho\r\n", 0o755);
-    place.put("marked", b"\xef\xbb\xbf#!/bin/sh\n", 0o755);
-    place.put("orphan", b"#!/no/such/interpreter\n", 0o755);
-    place.put("by-env", b"#!/usr/bin/env no-such-interpreter\n", 0o755);
-    place.put("windows", b"MZ\x90\0", 0o755);
-    place.put("empty", b"", 0o755);
-    place.put("home/.local/bin/hidden", b"#!/bin/sh\n", 0o755);
-    place.put("home/.nvm/versions/node/v20/bin/my-npx", b"#!/bin/sh\n", 0o755);
+    let sandbox = Sandbox::new("faults");
+    sandbox.put("bin/good", b"#!/bin/sh\n", 0o755);
+    sandbox.put("bin/plain", b"#!/bin/sh\n", 0o644);
+    sandbox.put("server.py", b"print()\n", 0o644);
+    sandbox.put("crlf", b"#!/bin/sh\r\necho\r\n", 0o755);
+    sandbox.put("marked", b"\xef\xbb\xbf#!/bin/sh\n", 0o755);
+    sandbox.put("orphan", b"#!/no/such/interpreter\n", 0o755);
+    sandbox.put("by-env", b"#!/usr/bin/env no-such-interpreter\n", 0o755);
+    sandbox.put("windows", b"MZ\x90\0", 0o755);
+    sandbox.put("empty", b"", 0o755);
+    sandbox.put("home/.local/bin/hidden", b"#!/bin/sh\n", 0o755);
+    sandbox.put("home/.nvm/versions/node/v20/bin/my-npx", b"#!/bin/sh\n", 0o755);
     for (program, cause, fix) in [
-        ("nowhere", "nowhere is not there", "full path"),
-        ("./nowhere", "./nowhere is not there", "--cwd"),
+        ("nowhere", "nowhere does not exist", "full path"),
+        ("./nowhere", "./nowhere does not exist", "--cwd"),
         ("./bin", "is a directory", "inside"),
         ("plain", "not marked as executable", "chmod +x"),
         ("./server.py", "not marked as executable", "python3"),
-        ("./crlf", "Windows line end", "sed"),
+        ("./crlf", "Windows line ending", "sed"),
         ("./marked", "byte order mark", "without"),
         ("./orphan", "/no/such/interpreter, does not exist", "Install"),
         ("./by-env", "no-such-interpreter, is not in PATH", "Install"),
@@ -66,13 +66,13 @@ fn each_fault_has_its_cause() {
         ("./empty", "empty file", "again"),
         ("hidden", "which is not in PATH", ".local/bin/hidden"),
         ("my-npx", "which is not in PATH", "v20/bin/my-npx"),
-        ("uvx", "uvx is not there", "Install uv"),
-        ("~/server", "taken literally", "full path"),
-        ("$HOME/server", "taken literally", "full path"),
-        ("good --flag", "are one word", "apart"),
+        ("uvx", "uvx does not exist", "Install uv"),
+        ("~/server", "used literally", "full path"),
+        ("$HOME/server", "used literally", "full path"),
+        ("good --flag", "are one word", "Separate"),
         ("", "the command is empty", "--"),
     ] {
-        let (seen, found) = place.wanted(program).find().expect_err(program);
+        let (seen, found) = sandbox.wanted(program).find().expect_err(program);
         assert!(found.cause.contains(cause), "{program}: {found:?}");
         assert!(found.fix.contains(fix), "{program}: {found:?}");
         assert!(!seen.is_empty());
@@ -80,30 +80,30 @@ fn each_fault_has_its_cause() {
 }
 
 #[test]
-fn what_is_there_is_found_and_where_only_a_shell_looks_is_told() {
-    let place = Place::new("found");
-    let good = place.put("bin/good", b"#!/bin/sh\n", 0o755);
-    let found = place.wanted("good").find().unwrap();
+fn programs_are_found_and_traps_are_reported() {
+    let sandbox = Sandbox::new("found");
+    let good = sandbox.put("bin/good", b"#!/bin/sh\n", 0o755);
+    let found = sandbox.wanted("good").find().unwrap();
     assert_eq!(found.seen, format!("{}, a script for /bin/sh", good.display()));
     assert_eq!(found.advice, None);
-    assert!(place.wanted("./bin/good").find().is_ok());
+    assert!(sandbox.wanted("./bin/good").find().is_ok());
 
-    place.put("home/.local/bin/mine", b"\x7fELF", 0o755);
-    let mut wanted = place.wanted("mine");
-    wanted.path = place.0.join("home/.local/bin").into_os_string();
+    sandbox.put("home/.local/bin/mine", b"\x7fELF", 0o755);
+    let mut wanted = sandbox.wanted("mine");
+    wanted.path = sandbox.0.join("home/.local/bin").into_os_string();
     let advice = wanted.find().unwrap().advice.unwrap();
     assert!(advice.cause.contains("shorter PATH"), "{advice:?}");
 }
 
 #[test]
-fn the_working_directory_must_be_one() {
-    let place = Place::new("directory");
-    let file = place.put("file", b"", 0o644);
-    let mut wanted = place.wanted("x");
+fn the_working_directory_is_checked() {
+    let sandbox = Sandbox::new("directory");
+    let file = sandbox.put("file", b"", 0o644);
+    let mut wanted = sandbox.wanted("x");
     assert!(wanted.check_directory().unwrap().is_some());
     wanted.directory = Some(file);
     assert!(wanted.check_directory().unwrap_err().1.cause.contains("is not a directory"));
-    wanted.directory = Some(place.0.join("gone"));
+    wanted.directory = Some(sandbox.0.join("gone"));
     assert!(wanted.check_directory().unwrap_err().1.cause.contains("does not exist"));
     wanted.directory = None;
     assert_eq!(wanted.check_directory().unwrap(), None);

@@ -1,22 +1,22 @@
-//! As much of a certificate as tells whether it is signed by itself.
+//! The parts of a certificate that tell whether it is self-signed.
 
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Whether one certificate was shown, and its issuer is its subject.
-pub(super) fn is_self_signed(shown: &[CertificateDer<'_>]) -> bool {
-    match shown {
+/// Whether only one certificate was presented, and its issuer is its subject.
+pub(super) fn is_self_signed(presented: &[CertificateDer<'_>]) -> bool {
+    match presented {
         [only] => names(only.as_ref()).is_some_and(|(issuer, subject)| issuer == subject),
         _ => false,
     }
 }
 
-/// The issuer and the subject, as they are written (RFC 5280, 4.1).
+/// The encoded issuer and subject (RFC 5280, 4.1).
 fn names(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut certificate = Reader(certificate);
-    let mut outer = Reader(certificate.next()?.1);
-    let mut inner = Reader(outer.next()?.1);
+    let mut certificate = Der(certificate);
+    let mut outer = Der(certificate.next()?.1);
+    let mut inner = Der(outer.next()?.1);
     let (tag, _) = inner.next()?;
-    // The version is optional, and the serial number comes after it.
+    // The version is optional; the serial number follows it.
     if tag == 0xa0 {
         inner.next()?;
     }
@@ -27,13 +27,12 @@ fn names(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((issuer, subject))
 }
 
-/// Values in DER, one after another.
-struct Reader<'a>(&'a [u8]);
+/// A sequence of DER values.
+struct Der<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> Der<'a> {
     fn next(&mut self) -> Option<(u8, &'a [u8])> {
-        let (&tag, rest) = self.0.split_first()?;
-        let (&first, rest) = rest.split_first()?;
+        let (&[tag, first], rest) = self.0.split_first_chunk()?;
         let (length, rest) = match first {
             0..=0x7f => (usize::from(first), rest),
             0x81..=0x84 => {
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_vouches_for_itself_is_told_from_others() {
+    fn only_self_signed_certificates_are() {
         let own = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
         assert!(is_self_signed(&[own.cert.der().clone()]));
         let twice = [own.cert.der().clone(), own.cert.der().clone()];

@@ -1,7 +1,5 @@
 //! Who is left of a group of processes.
 
-use std::time::Duration;
-
 use bowline::client::ProcessGroup;
 
 /// Who is left, by name, where the system tells.
@@ -19,11 +17,6 @@ fn member(stat: &str, group: i32) -> Option<String> {
     let mut fields = rest.split_whitespace();
     let (state, _parent, of) = (fields.next()?, fields.next()?, fields.next()?);
     (state != "Z" && of.parse() == Ok(group)).then(|| format!("{name} ({})", id.trim()))
-}
-
-/// Whether all are gone, soon.
-pub(crate) async fn is_soon_gone(group: &ProcessGroup, patience: Duration) -> bool {
-    tokio::time::timeout(patience, group.gone()).await.is_ok()
 }
 
 #[cfg(test)]

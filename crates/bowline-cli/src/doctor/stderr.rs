@@ -1,0 +1,271 @@
+//! What programs write to standard error before they exit, and what it means.
+
+use super::report::Diagnosis;
+
+/// A message that many programs print.
+struct Sign {
+    /// Lower-case alternatives, the clearest first. Parts joined by ` + ` must be on one line.
+    any: &'static [&'static str],
+    cause: &'static str,
+    fix: &'static str,
+}
+
+const fn sign(any: &'static [&'static str], cause: &'static str, fix: &'static str) -> Sign {
+    Sign { any, cause, fix }
+}
+
+const INSTALL: &str = "Install the program's dependencies where it runs, and check that it runs \
+                       with the interpreter that they were installed for.";
+const SET: &str = "Set the variable for the server: --env NAME=VALUE here, \"env\" in a client's \
+                   configuration. Desktop applications do not see the variables of a shell.";
+const NODE: &str = "Run it with a newer Node.js, by its full path; `node --version` prints the \
+                    version of the current one.";
+const NPM: &str = "Check the package's name and version, the registry and the network, then run \
+                   the command by hand once.";
+const USAGE: &str = "Compare the arguments with the program's documentation.";
+
+/// The most specific sign first: the first one found in any line wins.
+const SIGNS: &[Sign] = &[
+    sign(
+        &["cannot find module", "err_module_not_found"],
+        "one of the program's modules is not installed",
+        INSTALL,
+    ),
+    sign(&["modulenotfounderror", "no module named"], "a Python module is not installed", INSTALL),
+    sign(&["importerror"], "a Python module cannot be imported", INSTALL),
+    sign(
+        &["err_require_esm"],
+        "the program mixes CommonJS and ES modules in a way that this Node.js cannot load",
+        NODE,
+    ),
+    sign(&["unsupported engine", "requires node"], "the package needs another Node.js", NODE),
+    sign(&["syntaxerror + unexpected token"], "this Node.js cannot parse the program", NODE),
+    sign(
+        &["cannot use import statement"],
+        "Node.js loads an ES module as a CommonJS script",
+        "Set \"type\": \"module\" in package.json, or name the file .mjs.",
+    ),
+    sign(&["npm + e404"], "npm cannot find the package", NPM),
+    sign(&["npm + enotfound"], "npm cannot reach its registry", NPM),
+    sign(&["npm + could not determine executable"], "the package has no executable", NPM),
+    sign(
+        &["no solution found when resolving"],
+        "uv cannot resolve the package's dependencies",
+        "Check the package's name and the Python version that it needs.",
+    ),
+    sign(
+        &["was not found in the package registry"],
+        "uv cannot find the package",
+        "Check the package's name.",
+    ),
+    sign(
+        &["unable to find image"],
+        "docker does not have the image yet and is downloading it",
+        "Run `docker pull` with the image's name once, then try again.",
+    ),
+    sign(
+        &["cannot connect to the docker daemon"],
+        "the docker daemon is not running",
+        "Start Docker.",
+    ),
+    sign(
+        &["the input device is not a tty"],
+        "docker was told to allocate a terminal",
+        "Use `docker run -i`, without -t.",
+    ),
+    sign(
+        &["address already in use", "eaddrinuse"],
+        "the address that the program listens on is already in use",
+        "Stop the other process, or choose another port. A stdio server needs no port.",
+    ),
+    sign(&["environment variable"], "an environment variable is missing or wrong", SET),
+    sign(&["api key + required"], "a key is missing", SET),
+    sign(&["api_key"], "a key is missing or wrong", SET),
+    sign(&["missing + token"], "a token is missing", SET),
+    sign(&["keyerror:"], "a key is missing, often an environment variable", SET),
+    sign(&["unauthorized"], "a service behind the server rejects its credentials", SET),
+    sign(
+        &["econnrefused", "connection refused"],
+        "a service that the server needs is not reachable",
+        "Start that service, or correct its address in the server's settings.",
+    ),
+    sign(
+        &["glibc + not found"],
+        "the program was built for a newer C library",
+        "Use a build for this system, or build it here.",
+    ),
+    sign(
+        &["error while loading shared libraries"],
+        "a shared library is missing",
+        "Install the library that the line names.",
+    ),
+    sign(
+        &["exec format error"],
+        "the program was built for another kind of machine",
+        "Use a build for this machine.",
+    ),
+    sign(
+        &["permission denied"],
+        "the program lacks a permission",
+        "Check the owner and mode of the file that the line names.",
+    ),
+    sign(
+        &["no such file or directory"],
+        "a file that the program needs is missing",
+        "Check the paths in the arguments: they are relative to the working directory (--cwd).",
+    ),
+    sign(
+        &["can't open file"],
+        "the script is not where the command says",
+        "Give its full path, or the right working directory (--cwd).",
+    ),
+    sign(
+        &["command not found"],
+        "a program that this one starts is not in PATH",
+        "Install it, or set PATH with --env.",
+    ),
+    sign(&["unrecognized option"], "the program does not know one of its options", USAGE),
+    sign(&["unexpected argument"], "the program does not know one of its arguments", USAGE),
+    sign(
+        &["usage:"],
+        "the program does not understand its arguments",
+        "Compare them with its documentation: many servers need a word like `stdio` or `serve`.",
+    ),
+    sign(
+        &["out of memory"],
+        "the program ran out of memory",
+        "Give it more memory, or less to do.",
+    ),
+    sign(
+        &["traceback (most recent call last)"],
+        "the program exited with a Python exception",
+        "See the last lines of its standard error.",
+    ),
+    sign(&["panicked at"], "the program panicked", "Its standard error says where."),
+    sign(
+        &["unhandled"],
+        "the program exited with an unhandled error",
+        "Its standard error says which.",
+    ),
+];
+
+/// What the lines mean, and the line that says so.
+pub(crate) fn explain(lines: &[String]) -> Option<(Diagnosis, &str)> {
+    let lower: Vec<String> = lines.iter().map(|line| line.to_lowercase()).collect();
+    // The last line that matches: the program may have survived earlier ones.
+    let find = |pattern: &&str| {
+        lower.iter().rposition(|line| pattern.split(" + ").all(|part| line.contains(part)))
+    };
+    SIGNS.iter().find_map(|sign| {
+        let at = sign.any.iter().find_map(find)?;
+        Some((Diagnosis::unreachable(sign.cause, sign.fix), lines[at].as_str()))
+    })
+}
+
+/// The URL in a line that says where a program listens.
+pub(crate) fn listening_url(lines: &[String]) -> Option<String> {
+    lines.iter().find_map(|line| {
+        let lower = line.to_lowercase();
+        let words = ["listening", "running", "serving", "started", "server on", "available at"];
+        if !words.iter().any(|word| lower.contains(word)) {
+            return None;
+        }
+        if let Some(at) = lower.find("http://").or_else(|| lower.find("https://")) {
+            let is_end = |letter: char| letter.is_whitespace() || "\"')>,".contains(letter);
+            let url = line.get(at..)?.split(is_end).next()?;
+            return Some(url.trim_end_matches('.').to_owned());
+        }
+        let (_, port) = lower.split_once("port ")?;
+        let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+        (!port.is_empty()).then(|| format!("http://localhost:{port}/mcp"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn each_message_has_its_cause() {
+        for (text, cause, line) in [
+            (
+                "node:internal\nError: Cannot find module 'express'\n  at x",
+                "one of the program's modules",
+                "Error: Cannot find module 'express'",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"a.py\"\nModuleNotFoundError: No module named 'mcp'",
+                "a Python module is not",
+                "ModuleNotFoundError: No module named 'mcp'",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"a.py\"\nValueError: 3",
+                "Python exception",
+                "Traceback (most recent call last):",
+            ),
+            (
+                "Error: GITHUB_TOKEN environment variable is not set",
+                "environment variable",
+                "Error: GITHUB_TOKEN environment variable is not set",
+            ),
+            (
+                "Error: listen EADDRINUSE: address already in use :::3000",
+                "already in use",
+                "Error: listen EADDRINUSE: address already in use :::3000",
+            ),
+            ("npm error code E404", "npm cannot find", "npm error code E404"),
+            (
+                "thread 'main' panicked at src/main.rs:1:1:",
+                "panicked",
+                "thread 'main' panicked at src/main.rs:1:1:",
+            ),
+            (
+                "./x: /lib/libc.so.6: version `GLIBC_2.38' not found",
+                "newer C library",
+                "./x: /lib/libc.so.6: version `GLIBC_2.38' not found",
+            ),
+            (
+                "npm warn EBADENGINE Unsupported engine {",
+                "needs another Node.js",
+                "npm warn EBADENGINE Unsupported engine {",
+            ),
+            (
+                "the input device is not a TTY",
+                "allocate a terminal",
+                "the input device is not a TTY",
+            ),
+            (
+                "python3: can't open file '/x/server.py': [Errno 2] No such file or directory",
+                "a file that the program needs",
+                "python3: can't open file '/x/server.py': [Errno 2] No such file or directory",
+            ),
+            ("usage: server [-h] {stdio,http}", "its arguments", "usage: server [-h] {stdio,http}"),
+        ] {
+            let all = lines(text);
+            let (found, said) = explain(&all).unwrap_or_else(|| panic!("{text}"));
+            assert!(found.cause.contains(cause), "{text}: {found:?}");
+            assert_eq!(said, line);
+        }
+        assert_eq!(explain(&lines("all is well\nready")), None);
+    }
+
+    #[test]
+    fn the_url_of_a_web_server_is_found() {
+        for (text, expected) in [
+            (
+                "INFO: Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C)",
+                Some("http://127.0.0.1:8000"),
+            ),
+            ("Server listening on port 3000", Some("http://localhost:3000/mcp")),
+            ("MCP server running on stdio", None),
+            ("listening for messages", None),
+            ("see http://example.com/docs", None),
+        ] {
+            assert_eq!(listening_url(&lines(text)).as_deref(), expected, "{text}");
+        }
+    }
+}
