@@ -28,7 +28,7 @@ mod resource;
 mod rounds;
 mod running;
 mod schema;
-pub(crate) mod scopes;
+mod scopes;
 mod serve;
 mod session;
 mod strings;
@@ -65,15 +65,17 @@ pub use self::middleware::{Incoming, Middleware, Next};
 pub use self::output::{Structured, ToolOutcome, ToolOutput};
 pub use self::part::{Part, Parts};
 #[cfg(feature = "http")]
-pub(crate) use self::peer::{LastPeer, Peer};
+pub(crate) use self::peer::{LastPeer, Peer, Sender};
 pub use self::principal::Principal;
 pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
 pub use self::registry::Registry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
 #[cfg(feature = "http")]
-pub(crate) use self::running::Running;
+pub(crate) use self::running::{Running, until_deadline};
 pub use self::schema::schema_for;
+#[cfg(feature = "http")]
+pub(crate) use self::scopes::{Rights, Scopes};
 pub(crate) use self::serve::serve_core;
 pub use self::serve::{ServeError, stop_signal};
 #[cfg(feature = "http")]

@@ -10,7 +10,7 @@ use crate::raw::Raw;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::wire::Text;
+use crate::wire::{Message, Text};
 
 /// What the body claims in `params._meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,6 +37,15 @@ impl<'a> Claim<'a> {
         };
         // Params that are no object claim nothing; whoever reads them as a type says what is wrong.
         serde_json::from_str(params.get()).unwrap_or_default()
+    }
+
+    /// What a message claims. Answers claim nothing.
+    pub fn of_message(message: &Message<'a>) -> Self {
+        match message {
+            Message::Request(request) => request.params.claim(),
+            Message::Notification(notification) => Self::read(notification.params),
+            Message::Response(_) | Message::Fault(_) => Self::default(),
+        }
     }
 
     /// What parameters with this `_meta` claim.

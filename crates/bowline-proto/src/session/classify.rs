@@ -17,6 +17,7 @@ use crate::params::Params;
 use super::claim::{CAPABILITIES_KEY, Claim, Member, VERSION_KEY};
 use crate::error::{ErrorCode, ErrorObject};
 use crate::revision::{Era, Offer, Revision};
+use crate::wire::Message;
 
 /// Where messages travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,6 +114,17 @@ impl RefusalStatus {
         match self {
             Self::BadRequest => 400,
             Self::NotFound => 404,
+        }
+    }
+}
+
+impl<'a> Kind<'a> {
+    /// What a message is.
+    pub fn of(message: &'a Message<'_>) -> Self {
+        match message {
+            Message::Request(request) => Self::Request(&request.method),
+            Message::Notification(notification) => Self::Notification(&notification.method),
+            Message::Response(_) | Message::Fault(_) => Self::Answer,
         }
     }
 }

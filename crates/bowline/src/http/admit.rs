@@ -1,12 +1,13 @@
 //! Who is let in, and as whom: before anything of a request is read but its head.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Denied, Fields};
 use bowline_proto::revision::Revision;
-use bowline_proto::wire::{Id, Request};
+use bowline_proto::wire::{Id, Message, parse_batch};
+use bytes::Bytes;
 use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::uri::Authority;
@@ -14,19 +15,58 @@ use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
 use super::service::{HttpService, Stopped};
-use crate::server::scopes;
+use crate::server::{Core, LastPeer, Peer, Rights, Scopes, Sender, dispatch};
 use crate::{Caller, Principal, clock};
 
 /// The head of a request that was let in.
 pub(super) struct Head<'a> {
     pub(super) parts: &'a Parts,
     pub(super) fields: &'a Fields<'a>,
+    /// What its connection remembers of earlier requests.
+    pub(super) remembered: &'a Remembered,
     /// Who sends it, where that is known.
     pub(super) principal: Option<Principal>,
 }
 
-/// What `Host` said when a connection was let in first. Clients say the same in every request.
-pub(super) type KnownHost = OnceLock<Box<[u8]>>;
+/// What a connection remembers of earlier requests. Clients say the same in every request, so what
+/// was checked or decoded once is only compared from then on.
+#[derive(Default)]
+pub(super) struct Remembered {
+    /// The first `Host` that was admitted.
+    host: OnceLock<Box<[u8]>>,
+    /// The sender of the last modern request.
+    sender: Mutex<LastPeer>,
+}
+
+impl Remembered {
+    /// The sender of a modern request.
+    ///
+    /// # Errors
+    /// When it does not describe itself properly.
+    pub(super) fn sender(
+        &self,
+        core: &Arc<Core>,
+        sender: &Sender<'_>,
+    ) -> Result<Arc<Peer>, ErrorObject> {
+        let last = || self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(peer) = last().find(sender) {
+            return Ok(Arc::clone(peer));
+        }
+        // Without the lock: HTTP/2 and proxies send requests of several clients at once.
+        let peer = sender.decode(core, Rights::OfPrincipal)?;
+        last().keep(sender, &peer);
+        Ok(peer)
+    }
+}
+
+/// A frame whose sender has the scopes for it. Only [`HttpService::permit_frame`] makes one.
+pub(super) struct Permitted(Bytes);
+
+impl Permitted {
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 impl Head<'_> {
     /// A client of which nothing is known but who it is.
@@ -41,19 +81,17 @@ impl HttpService {
         &self,
         parts: &Parts,
         fields: &Fields<'_>,
-        known: Option<&KnownHost>,
+        remembered: &Remembered,
     ) -> Result<(), Denied> {
         let authority = parts.uri.authority().map(Authority::as_str);
         let host = fields.host_alone().filter(|_| authority.is_none());
-        if let (Some(host), Some(known)) = (host, known.and_then(OnceLock::get))
-            && *host == **known
-        {
+        if host.is_some_and(|host| remembered.host.get().is_some_and(|known| **known == *host)) {
             return Ok(());
         }
         self.inner.access.check(authority, fields)?;
-        if let (Some(host), Some(known)) = (host, known) {
+        if let Some(host) = host {
             // Only the first is kept.
-            let _ = known.set(host.into());
+            let _ = remembered.host.set(host.into());
         }
         Ok(())
     }
@@ -83,25 +121,62 @@ impl HttpService {
         self.inner.identify.as_ref().and_then(|identify| identify(parts))
     }
 
-    /// The answer to a request whose caller may not do what it asks for: 403, with everything that
-    /// the request needs.
-    pub(super) fn turn_away(&self, request: &Request<'_>, caller: &Caller) -> Option<Reply> {
-        let params = request.params.raw();
-        let needed = scopes::missing(&self.inner.core, &request.method, params, caller)?;
-        Some(self.insufficient(Some(&request.id), &needed))
+    /// Permits messages that are served together: all of them, or none.
+    ///
+    /// # Errors
+    /// When the caller lacks scopes: the answer names everything that all of them need.
+    pub(super) fn permit_all(
+        &self,
+        peer: &Arc<Peer>,
+        messages: &[Message<'_>],
+    ) -> Result<(), Reply> {
+        let mut needed = Scopes::default();
+        for message in messages {
+            let Message::Request(asked) = message else { continue };
+            let asked = dispatch::Request { peer, asked, headers: None };
+            if let Some(missing) = dispatch::missing_scopes(&asked) {
+                needed.extend(missing.iter());
+            }
+        }
+        if needed.is_empty() {
+            return Ok(());
+        }
+        needed.sort();
+        Err(self.insufficient(None, &needed))
     }
 
-    /// The answer to a caller who lacks scopes.
+    /// Permits a frame that is served elsewhere. One that cannot be read is permitted: whoever
+    /// reads it next does nothing with it either.
+    ///
+    /// # Errors
+    /// When the caller lacks scopes.
+    pub(super) fn permit_frame(&self, caller: Caller, frame: Bytes) -> Result<Permitted, Reply> {
+        if !self.inner.core.registry.tables().has_scopes {
+            return Ok(Permitted(frame));
+        }
+        let peer = self.outsider(caller);
+        if let Ok(messages) = parse_batch(&frame) {
+            self.permit_all(&peer, &messages)?;
+        } else if let Ok(Message::Request(asked)) = Message::parse(&frame) {
+            let request = dispatch::Request { peer: &peer, asked: &asked, headers: None };
+            if let Some(needed) = dispatch::missing_scopes(&request) {
+                return Err(self.insufficient(Some(&asked.id), &needed));
+            }
+        }
+        Ok(Permitted(frame))
+    }
+
+    /// The answer to a caller that lacks scopes: 403, with everything that the request needs.
     #[cfg_attr(
         not(feature = "auth"),
         expect(clippy::unused_self, reason = "with `auth` the guard knows more to say")
     )]
-    pub(super) fn insufficient(&self, id: Option<&Id>, needed: &[String]) -> Reply {
+    pub(super) fn insufficient(&self, id: Option<&Id>, needed: &Scopes) -> Reply {
         #[cfg(feature = "auth")]
         if let Some(guard) = &self.inner.guard {
-            return denied(id, guard.insufficient_scope(needed));
+            return denied(id, guard.insufficient_scope(needed.as_slice()));
         }
-        let scopes = needed.join(" ");
+        let scopes = needed.as_slice().join(" ");
         let challenge = format!(r#"Bearer error="insufficient_scope", scope="{scopes}""#);
         let mut headers = HeaderMap::new();
         // The scopes were checked when they were set.

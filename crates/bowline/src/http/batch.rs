@@ -1,22 +1,20 @@
 //! Arrays of messages, which 2025-03-26 has and no other revision.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Method, Ping};
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{Claim, Class, Facts, Kind, Transport, classify};
+use bowline_proto::session::{Claim, Class, Facts, Kind, classify};
 use bowline_proto::wire::{BatchError, Message, ParseError, Request, parse_batch};
 use http::StatusCode;
 
 use super::admit::Head;
 use super::reply::{self, Reply};
-use super::service::HttpService;
+use super::service::{HttpService, facts};
 use super::sessions::HttpSession;
-use super::stream;
-use crate::server::{Outbox, Peer, Started, dispatch, legacy, scopes};
-use crate::{Caller, Outcome};
+use crate::Outcome;
+use crate::server::{Outbox, Peer, Started, dispatch, until_deadline};
 
 impl HttpService {
     /// Takes in an array of messages, which only 2025-03-26 has. The answers come back as an array;
@@ -57,25 +55,10 @@ impl HttpService {
         };
         // Handlers cannot ask: the answers are sent all at once.
         let peer = self.outsider(caller);
-        match self.turn_away_any(&messages, &peer.caller) {
-            Some(reply) => reply,
-            None => self.serve_batch(session.as_ref(), &peer, &messages).await,
+        match self.permit_all(&peer, &messages) {
+            Ok(()) => self.serve_batch(session.as_ref(), &peer, &messages).await,
+            Err(reply) => reply,
         }
-    }
-
-    /// The answer to messages whose caller may not do everything they ask for: 403, with all that
-    /// all of them need. Then none of it is done.
-    pub(super) fn turn_away_any(&self, messages: &[Message<'_>], caller: &Caller) -> Option<Reply> {
-        let mut needed: Vec<String> = Vec::new();
-        for message in messages {
-            let Message::Request(request) = message else { continue };
-            let core = &self.inner.core;
-            let missing = scopes::missing(core, &request.method, request.params.raw(), caller);
-            needed.extend(missing.into_iter().flatten());
-        }
-        needed.sort();
-        needed.dedup();
-        (!needed.is_empty()).then(|| self.insufficient(None, &needed))
     }
 
     /// Whether a message may come in an array; without one, whether any may.
@@ -85,24 +68,10 @@ impl HttpService {
         message: Option<&Message<'_>>,
     ) -> Result<(), ErrorObject> {
         let (kind, claim) = match message {
+            Some(message) => (Kind::of(message), Claim::of_message(message)),
             None => (Kind::Request(Ping::NAME), Claim::default()),
-            Some(Message::Request(request)) => {
-                (Kind::Request(&request.method), request.params.claim())
-            }
-            Some(Message::Notification(told)) => {
-                (Kind::Notification(&told.method), Claim::read(told.params))
-            }
-            Some(Message::Response(_) | Message::Fault(_)) => (Kind::Answer, Claim::default()),
         };
-        let header = head.fields.revision().map(|value| value.to_str());
-        let facts = Facts {
-            transport: Transport::Http,
-            kind,
-            claim,
-            in_batch: true,
-            header: header.map(|text| text.unwrap_or("?")),
-            has_session_id: head.fields.has_session_id(),
-        };
+        let facts = Facts { in_batch: true, ..facts(head.fields, kind, claim) };
         match classify(&self.rules(), &facts) {
             Class::LegacySession => Ok(()),
             Class::LegacyStateless(revision) if revision.has_batches() => Ok(()),
@@ -141,7 +110,7 @@ impl HttpService {
                     );
                 }
                 (Message::Notification(told), Some(session)) => {
-                    session.handle_notification(&told.method, told.params);
+                    session.handle_notification(told);
                 }
                 (Message::Response(response), Some(session)) => {
                     session.session.handle_response(response);
@@ -165,26 +134,16 @@ impl HttpService {
     ) -> Outcome {
         if let Some(session) = session {
             session.lock().lifecycle.handle_legacy_request(&request.method)?;
-            let (kept, sink) = (&session.session, &session.sink);
-            let core = &self.inner.core;
-            let served = legacy::serve(&request.method, request.params.raw(), core, kept, sink);
-            if let Some(outcome) = served {
-                return outcome;
-            }
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started = dispatch::start(&dispatch::Request {
-            peer,
-            asked: request,
-            outbox: &outbox,
-            headers: None,
-        });
-        match started {
+        let parts = session.map(|session| session.parts());
+        let asked = dispatch::Request { peer, asked: request, headers: None };
+        match dispatch::start(&asked, &outbox, parts) {
             Started::Done(outcome) => *outcome,
-            Started::Running(running) => {
-                let mut work = stream::Work::new(running);
-                poll_fn(|cx| work.poll(cx)).await
-            }
+            Started::Running(running) => until_deadline(running).await,
+            Started::Listening(_) => Err(ErrorObject::method_not_found(&request.method)),
+            // Permitted a moment ago, but what is registered can change.
+            Started::Forbidden(needed) => Err(needed.to_error_object()),
         }
     }
 }

@@ -6,16 +6,14 @@
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
-use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{
     LAST_EVENT_ID, MCP_SESSION_ID, RaisedBy, Refusal, SessionId, check_accept, legacy_revision,
 };
-use bowline_proto::method::{Cancelled, Notice};
-use bowline_proto::model::{CancelledParams, ResourcesCapability};
+use bowline_proto::model::ResourcesCapability;
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{BeginError, Heard, Lifecycle, ResumeError, Sessions, StreamId};
-use bowline_proto::wire::{Message, Request};
+use bowline_proto::wire::{Id, Message, Notification, Request};
 use http::StatusCode;
 
 use super::admit::Head;
@@ -23,9 +21,10 @@ use super::live::{Ended, Live, Pump, Standalone};
 use super::modern::After;
 use super::reply::{self, Reply};
 use super::service::{HttpService, Stopped};
-use super::sessions::{HttpSession, Work};
-use super::stream::{self, Ticker, encode_event, poll_once};
-use crate::server::{Call, Outbox, Peer, Started, dispatch, legacy};
+use super::sessions::{HttpSession, InFlight};
+use super::stream::{Execution, Ticker, encode_event, poll_once};
+use crate::server::legacy::{self, SessionParts};
+use crate::server::{Call, Outbox, Peer, Started, dispatch, listen};
 use crate::{Answer, Outcome};
 
 impl HttpService {
@@ -55,8 +54,7 @@ impl HttpService {
         let mut reply =
             reply::outcome(&self.inner.core, &request.id, revision, Ok(answer), RaisedBy::Dispatch);
         if has_session {
-            let core = Arc::clone(&self.inner.core);
-            let session = HttpSession::new(core, caller, lifecycle, sink);
+            let session = HttpSession::new(&self.inner.core, caller, lifecycle, sink);
             let Some(id) = self.inner.sessions.open(session) else {
                 return reply::busy("initialize: too many sessions at a time");
             };
@@ -95,7 +93,7 @@ impl HttpService {
                 self.serve_session(&session, request, &peer).await
             }
             Message::Notification(told) => {
-                session.handle_notification(&told.method, told.params);
+                session.handle_notification(told);
                 reply::status(StatusCode::ACCEPTED)
             }
             Message::Response(response) => {
@@ -119,37 +117,24 @@ impl HttpService {
         if let Err(error) = session.lock().lifecycle.handle_legacy_request(&request.method) {
             return done(Err(error), RaisedBy::Dispatch);
         }
-        if let Some(reply) = self.turn_away(request, &peer.caller) {
-            return reply;
-        }
-        let served = legacy::serve(
-            &request.method,
-            request.params.raw(),
-            &self.inner.core,
-            &session.session,
-            &session.sink,
-        );
-        if let Some(outcome) = served {
-            return done(outcome, RaisedBy::Dispatch);
-        }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started = dispatch::start(&dispatch::Request {
-            peer,
-            asked: request,
-            outbox: &outbox,
-            headers: None,
-        });
-        let mut running = match started {
-            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
+        let asked = dispatch::Request { peer, asked: request, headers: None };
+        let mut running = match dispatch::start(&asked, &outbox, Some(session.parts())) {
             Started::Running(running) => running,
+            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
+            Started::Forbidden(needed) => return self.insufficient(Some(&request.id), &needed),
+            Started::Listening(_) => {
+                let error = ErrorObject::method_not_found(&request.method);
+                return done(Err(error), RaisedBy::Dispatch);
+            }
         };
         let call = Arc::clone(running.call());
-        let work = match poll_once(&mut running).await {
+        let execution = match poll_once(&mut running).await {
             Poll::Ready(outcome) if outbox.is_empty() => return done(outcome, RaisedBy::Handler),
-            Poll::Ready(outcome) => stream::Work::Done(Some(outcome)),
-            Poll::Pending => stream::Work::new(running),
+            Poll::Ready(outcome) => Execution::Done(Some(outcome)),
+            Poll::Pending => Execution::new(running),
         };
-        match self.stream_session(session, &call, work) {
+        match self.stream_session(session, &call, execution) {
             Ok(reply) => reply,
             Err(error) => done(Err(error), RaisedBy::Dispatch),
         }
@@ -160,12 +145,12 @@ impl HttpService {
         &self,
         session: &Arc<HttpSession>,
         call: &Arc<Call>,
-        work: stream::Work,
+        execution: Execution,
     ) -> Result<Reply, ErrorObject> {
         let (stream, live) = session.open_stream(self.inner.core.limits.outbox);
         let abort = Arc::new(OnceLock::new());
-        let stop = Work { abort: Arc::clone(&abort), call: Arc::clone(call), stream };
-        let begun = session.lock().inbound.begin(call.id.clone(), call.method, stop);
+        let request = InFlight { abort: Arc::clone(&abort), call: Arc::clone(call), stream };
+        let begun = session.lock().inbound.begin(call.id.clone(), call.method, request);
         let ticket = begun.map_err(|error| {
             session.end_stream(stream);
             match error {
@@ -173,9 +158,9 @@ impl HttpService {
                 BeginError::Full => ErrorObject::invalid_request("too many requests at a time"),
             }
         })?;
-        let is_running = matches!(work, stream::Work::Running { .. });
+        let is_running = matches!(execution, Execution::Running(_));
         let pump = Pump { session: Arc::clone(session), call: Arc::clone(call), stream, ticket };
-        let task = self.spawn(pump.run(Arc::clone(&self.inner.core), work));
+        let task = self.spawn(pump.run(Arc::clone(&self.inner.core), execution));
         // It is empty: just made.
         let _ = abort.set(task.clone());
         // A cancellation may have come before there was a task to stop. A call whose handler is
@@ -198,9 +183,6 @@ impl HttpService {
             return reply::refusal(&refusal);
         }
         let peer = self.outsider(head.stranger(revision));
-        if let Some(reply) = self.turn_away(request, &peer.caller) {
-            return reply;
-        }
         self.answer_alone(request, &peer, None).await
     }
 
@@ -294,28 +276,26 @@ fn promise_no_changes(answer: &mut Answer) {
 }
 
 impl HttpSession {
-    pub(super) fn handle_notification(
-        &self,
-        method: &str,
-        params: Option<bowline_proto::raw::Raw<'_>>,
-    ) {
-        let heard = self.lock().lifecycle.handle_notification(method);
+    pub(super) fn parts(&self) -> SessionParts<'_> {
+        SessionParts { session: &self.session, sink: &self.sink }
+    }
+
+    pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
+        let heard = self.lock().lifecycle.handle_notification(&notification.method);
         match heard {
             Heard::Ready => self.sink.release(None),
-            Heard::Serve if method == Cancelled::NAME => {
-                if let Ok(CancelledParams { request_id: Some(id), .. }) =
-                    decode_params(method, params)
-                {
+            Heard::Serve => {
+                if let Some(id) = listen::cancelled(notification) {
                     self.cancel(&id);
                 }
             }
-            Heard::Serve | Heard::Drop => {}
+            Heard::Drop => {}
         }
     }
 
-    fn cancel(&self, id: &bowline_proto::wire::Id) {
-        let Some(work) = self.lock().inbound.cancel(id) else { return };
-        work.stop();
-        self.end_stream(work.stream);
+    fn cancel(&self, id: &Id) {
+        let Some(request) = self.lock().inbound.cancel(id) else { return };
+        request.stop();
+        self.end_stream(request.stream);
     }
 }

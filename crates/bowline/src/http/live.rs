@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::body::Source;
 use super::sessions::HttpSession;
-use super::stream::{self, Ticker};
+use super::stream::{self, Execution, Ticker};
 use crate::server::{Call, Core, Outbox, listen};
 
 /// A handler that outlives its connection, and what it says on its way to a stream.
@@ -22,10 +22,10 @@ pub(super) struct Pump {
 }
 
 impl Pump {
-    pub(super) async fn run(self, core: Arc<Core>, mut work: stream::Work) {
+    pub(super) async fn run(self, core: Arc<Core>, mut execution: Execution) {
         let mut outcome = loop {
             let mut lines = Vec::new();
-            let said = poll_fn(|cx| match work.poll(cx) {
+            let said = poll_fn(|cx| match execution.poll(cx) {
                 Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
                 Poll::Pending => self.call.outbox.poll_take(cx, &mut lines).map(|_| None),
             });

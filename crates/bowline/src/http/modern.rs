@@ -5,14 +5,12 @@
 
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
-use bowline_proto::decode::{DecodeError, decode_params};
+use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Outline, RaisedBy, error_status, name_source};
-use bowline_proto::method::{Method, SubscriptionsListen};
-use bowline_proto::model::SubscriptionsListenParams;
 use bowline_proto::revision::{Era, Revision};
 use bowline_proto::session::Subscription;
 use bowline_proto::wire::{Id, Request};
@@ -23,9 +21,9 @@ use super::admit::Head;
 use super::body::Source;
 use super::reply::{self, Reply};
 use super::service::{HttpService, Slot, Stopped};
-use super::stream::{Streaming, Ticker, Work, encode_event, poll_once};
+use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
 use crate::Principal;
-use crate::server::{Caller, Core, Outbox, Peer, Sink, Started, dispatch, legacy, listen};
+use crate::server::{Caller, Core, Outbox, Peer, Rights, Sender, Sink, Started, dispatch, listen};
 
 impl HttpService {
     /// Serves a modern request.
@@ -48,37 +46,16 @@ impl HttpService {
         if let Err(mismatch) = outline.check(head.fields) {
             return refused(&mismatch.to_error_object());
         }
-        let peer = match self.meet(head, revision, request) {
-            Ok(peer) => peer,
-            Err(error) => return refused(&error),
-        };
-        if let Some(reply) = self.turn_away(request, &peer.caller) {
-            return reply;
+        let (params, principal) = (&request.params, head.principal.as_ref());
+        match head.remembered.sender(&self.inner.core, &Sender { revision, params, principal }) {
+            Ok(peer) => self.answer_alone(request, &peer, Some(head.fields.headers())).await,
+            Err(error) => refused(&error),
         }
-        if request.method == SubscriptionsListen::NAME {
-            return match self.listen(request, peer.caller.principal.as_ref()) {
-                Ok(reply) => reply,
-                Err(error) => refused(&error),
-            };
-        }
-        self.answer_alone(request, &peer, Some(head.fields.headers())).await
     }
 
-    /// Who sends a request.
-    fn meet(
-        &self,
-        head: &Head<'_>,
-        revision: Revision,
-        request: &Request<'_>,
-    ) -> Result<Arc<Peer>, ErrorObject> {
-        let mut last = self.inner.modern.lock().unwrap_or_else(PoisonError::into_inner);
-        let (core, who) = (&self.inner.core, head.principal.as_ref());
-        last.meet(core, revision, &request.params, who).map(Arc::clone)
-    }
-
-    /// Somebody who belongs to no session.
+    /// A sender that belongs to no session.
     pub(super) fn outsider(&self, caller: Caller) -> Arc<Peer> {
-        Arc::new(Peer { core: Arc::clone(&self.inner.core), caller, session: None })
+        Peer::new(&self.inner.core, caller, Rights::OfPrincipal)
     }
 
     /// Serves a request that belongs to no session, by the task that read it.
@@ -90,22 +67,26 @@ impl HttpService {
     ) -> Reply {
         let revision = peer.caller.revision;
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started =
-            dispatch::start(&dispatch::Request { peer, asked: request, outbox: &outbox, headers });
         let done = |outcome, raised_by| {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };
-        let mut running = match started {
-            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
+        let asked = dispatch::Request { peer, asked: request, headers };
+        let mut running = match dispatch::start(&asked, &outbox, None) {
             Started::Running(running) => running,
+            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
+            Started::Forbidden(needed) => return self.insufficient(Some(&request.id), &needed),
+            Started::Listening(subscription) => {
+                let principal = peer.caller.principal.as_ref();
+                return self.listen(&request.id, *subscription, principal);
+            }
         };
-        let work = match poll_once(&mut running).await {
+        let execution = match poll_once(&mut running).await {
             Poll::Ready(outcome) if outbox.is_empty() => return done(outcome, RaisedBy::Handler),
-            Poll::Ready(outcome) => Work::Done(Some(outcome)),
-            Poll::Pending => Work::new(running),
+            Poll::Ready(outcome) => Execution::Done(Some(outcome)),
+            Poll::Pending => Execution::new(running),
         };
-        // In a box, so that the many that are done by now do not carry room for it around.
-        Box::pin(self.run_alone(request.id.clone(), revision, outbox, work)).await
+        // Boxed, so that the many that are done by now do not carry room for it around.
+        Box::pin(self.run_alone(request.id.clone(), revision, outbox, execution)).await
     }
 
     async fn run_alone(
@@ -113,10 +94,10 @@ impl HttpService {
         id: Id,
         revision: Revision,
         outbox: Arc<Outbox>,
-        mut work: Work,
+        mut execution: Execution,
     ) -> Reply {
         let mut said = Vec::new();
-        let done = poll_fn(|cx| match work.poll(cx) {
+        let done = poll_fn(|cx| match execution.poll(cx) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
             Poll::Pending => outbox.poll_take(cx, &mut said).map(|_| None),
         })
@@ -127,7 +108,7 @@ impl HttpService {
             }
             done => {
                 if done.is_some() {
-                    work = Work::Done(done);
+                    execution = Execution::Done(done);
                 }
                 let mut opening = Vec::new();
                 super::stream::encode_lines(&mut opening, &said);
@@ -136,7 +117,7 @@ impl HttpService {
                     id,
                     revision,
                     outbox,
-                    work: Some(work),
+                    execution: Some(execution),
                     keep_alive: Ticker::new(self.inner.limits.keep_alive),
                 };
                 reply::stream(After { opening: Some(opening.into()), rest: streaming })
@@ -145,39 +126,26 @@ impl HttpService {
     }
 
     /// Opens a listening stream.
-    fn listen(
-        &self,
-        request: &Request<'_>,
-        principal: Option<&Principal>,
-    ) -> Result<Reply, ErrorObject> {
-        let params: SubscriptionsListenParams<'_> =
-            decode_params(SubscriptionsListen::NAME, request.params.raw())?;
+    fn listen(&self, id: &Id, subscription: Subscription, principal: Option<&Principal>) -> Reply {
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
-            return Ok(reply::busy("subscriptions/listen: too many streams at a time"));
+            return reply::busy("subscriptions/listen: too many streams at a time");
         };
-        let wanted = listen::wanted(&params.notifications);
-        let subscription = Subscription::listen(
-            listen::promised(&self.inner.core),
-            legacy::limits(&self.inner.core),
-            wanted,
-        )?;
         let sink = self.inner.core.registry.bus().attach();
-        let id = request.id.clone();
         let mut frame = Vec::new();
-        listen::acknowledgement(&subscription, &id).encode(&mut frame);
+        listen::acknowledgement(&subscription, id).encode(&mut frame);
         let mut opening = Vec::new();
         encode_event(&mut opening, None, &frame);
         sink.add(Some(id.clone()), subscription);
-        sink.release(Some(&id));
+        sink.release(Some(id));
         let listening = Listening {
             core: Arc::clone(&self.inner.core),
             stopped: self.stopped_for(principal),
-            id: Some(id),
+            id: Some(id.clone()),
             sink,
             keep_alive: Ticker::new(self.inner.limits.keep_alive),
             _slot: slot,
         };
-        Ok(reply::stream(After { opening: Some(opening.into()), rest: listening }))
+        reply::stream(After { opening: Some(opening.into()), rest: listening })
     }
 }
 

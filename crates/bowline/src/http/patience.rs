@@ -19,7 +19,7 @@ use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::admit::KnownHost;
+use super::admit::Remembered;
 use super::body::Body;
 use super::service::HttpService;
 use crate::clock;
@@ -30,7 +30,7 @@ const SERVING: u64 = u64::MAX;
 /// A connection: whom it talks to, and since when it waits for a request.
 pub(super) struct Visitor {
     service: HttpService,
-    host: KnownHost,
+    remembered: Remembered,
     opened: Instant,
     /// Milliseconds from `opened` to when it began to wait for the head of a request, or
     /// [`SERVING`].
@@ -43,7 +43,7 @@ impl Visitor {
     pub(super) fn new(service: HttpService) -> Self {
         Self {
             service,
-            host: KnownHost::new(),
+            remembered: Remembered::default(),
             opened: clock::now(),
             waiting: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
@@ -58,7 +58,7 @@ impl Visitor {
         let (parts, body) = request.into_parts();
         let serving = Serving::new(self, parts.version);
         let visitor = &serving.visitor;
-        let reply = visitor.service.answer(&parts, body, Some(&visitor.host)).await;
+        let reply = visitor.service.answer(&parts, body, &visitor.remembered).await;
         Ok(reply.into_response(parts.headers, |body| Sent { body, _serving: serving }))
     }
 

@@ -17,16 +17,16 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 
-use super::admit::{Head, KnownHost};
+use super::admit::{Head, Remembered};
 use super::body::Body;
 use super::cors;
-use super::gate;
 use super::options::{Http, HttpLimits, Identify};
 use super::reply::{self, Reply};
+use super::request_body::read_body;
 use super::sessions::SessionTable;
 use super::sse::SseTable;
 use crate::BuildError;
-use crate::server::{Core, LastPeer, scopes};
+use crate::server::Core;
 
 /// An MCP server as an HTTP service. Cheap to clone.
 ///
@@ -42,7 +42,8 @@ pub(super) struct Inner {
     pub(super) path: String,
     pub(super) access: Access,
     pub(super) limits: HttpLimits,
-    pub(super) modern: Mutex<LastPeer>,
+    /// Shared by all requests that come without a connection of ours.
+    remembered: Remembered,
     pub(super) sessions: SessionTable,
     pub(super) sse: Option<SseTable>,
     pub(super) streams: Arc<AtomicUsize>,
@@ -64,7 +65,9 @@ impl HttpService {
         let is_guarded = http.identify.is_some() || http.guard.is_some();
         #[cfg(not(feature = "auth"))]
         let is_guarded = http.identify.is_some();
-        if let (false, Some((kind, name))) = (is_guarded, scopes::first_in_need(&core)) {
+        if let (false, Some((kind, name))) =
+            (is_guarded, core.registry.tables().first_with_scopes())
+        {
             return Err(BuildError::Unguarded { kind, name });
         }
         let speaks_legacy = core.offer.enabled().newest(Era::Legacy).is_some();
@@ -72,7 +75,7 @@ impl HttpService {
             core,
             path: http.path,
             access: http.access,
-            modern: Mutex::default(),
+            remembered: Remembered::default(),
             sessions: SessionTable::new(http.limits.sessions, http.limits.session_idle),
             sse: (http.has_sse && speaks_legacy).then(SseTable::default),
             streams: Arc::default(),
@@ -99,16 +102,16 @@ impl HttpService {
         B: HttpBody,
     {
         let (parts, body) = request.into_parts();
-        let reply = self.answer(&parts, body, None).await;
+        let reply = self.answer(&parts, body, &self.inner.remembered).await;
         reply.into_response(parts.headers, |body| body)
     }
 
-    /// Answers one request, whoever sent it. `known` is of its connection.
+    /// Answers one request; `remembered` belongs to its connection.
     pub(super) async fn answer<B: HttpBody>(
         &self,
         parts: &Parts,
         body: B,
-        known: Option<&KnownHost>,
+        remembered: &Remembered,
     ) -> Reply {
         #[cfg(feature = "auth")]
         if let Some(reply) = self.describe(parts) {
@@ -118,23 +121,29 @@ impl HttpService {
         if fields.length() > self.inner.limits.head_length {
             return reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
         }
-        if let Err(denied) = self.let_in(parts, &fields, known) {
+        if let Err(denied) = self.let_in(parts, &fields, remembered) {
             return reply::refusal(&Refusal::Access(denied));
         }
         if !self.inner.has_cors {
-            return self.route(parts, &fields, body).await;
+            return self.route(parts, &fields, remembered, body).await;
         }
         let mut reply = if cors::is_preflight(parts) {
             cors::preflight(parts)
         } else {
-            self.route(parts, &fields, body).await
+            self.route(parts, &fields, remembered, body).await
         };
         cors::allow(&mut reply, parts.headers.get(ORIGIN));
         reply
     }
 
     /// Answers a request that may reach us.
-    async fn route<B: HttpBody>(&self, parts: &Parts, fields: &Fields<'_>, body: B) -> Reply {
+    async fn route<B: HttpBody>(
+        &self,
+        parts: &Parts,
+        fields: &Fields<'_>,
+        remembered: &Remembered,
+        body: B,
+    ) -> Reply {
         let path = parts.uri.path();
         if path == "/health" {
             return if self.is_stopping() {
@@ -153,7 +162,7 @@ impl HttpService {
             return reply::status(StatusCode::NOT_FOUND);
         }
         let head = match self.authenticate(parts).await {
-            Ok(principal) => &Head { parts, fields, principal },
+            Ok(principal) => &Head { parts, fields, remembered, principal },
             Err(reply) => return reply,
         };
         match (&parts.method, path) {
@@ -176,7 +185,7 @@ impl HttpService {
         if let Err(refusal) = checked {
             return reply::refusal(&refusal);
         }
-        match gate::read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await {
+        match read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await {
             Ok(frame) => self.post_frame(head, &frame).await,
             Err(reply) => reply,
         }
@@ -231,22 +240,7 @@ impl HttpService {
         message: &Message<'_>,
     ) -> Result<(Class, Option<SessionId>), Refusal> {
         let id = fields.session_id()?;
-        let (kind, claim) = match message {
-            Message::Request(request) => (Kind::Request(&request.method), request.params.claim()),
-            Message::Notification(told) => {
-                (Kind::Notification(&told.method), Claim::read(told.params))
-            }
-            Message::Response(_) | Message::Fault(_) => (Kind::Answer, Claim::default()),
-        };
-        let header = fields.revision().map(|value| value.to_str());
-        let facts = Facts {
-            transport: Transport::Http,
-            kind,
-            claim,
-            in_batch: false,
-            header: header.map(|text| text.unwrap_or("?")),
-            has_session_id: id.is_some(),
-        };
+        let facts = facts(fields, Kind::of(message), Claim::of_message(message));
         Ok((classify(&self.rules(), &facts), id))
     }
 
@@ -289,6 +283,14 @@ impl HttpService {
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work)
     }
+}
+
+/// What the era of a message follows from, if it came alone.
+pub(super) fn facts<'a>(fields: &Fields<'a>, kind: Kind<'a>, claim: Claim<'a>) -> Facts<'a> {
+    // A header that is not text names no revision; neither does this.
+    let header = fields.revision().map(|value| value.to_str().unwrap_or("?"));
+    let has_session_id = fields.has_session_id();
+    Facts { transport: Transport::Http, kind, claim, in_batch: false, header, has_session_id }
 }
 
 impl std::fmt::Debug for HttpService {

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::stream::encode_event;
-use crate::server::{Call, Core, Outbox, Peer, Session, Sink};
+use crate::server::{Call, Core, Outbox, Peer, Rights, Session, Sink};
 use crate::{Caller, Principal, clock, random};
 
 /// How long a client may take between the two messages of a handshake. Whoever opens sessions only
@@ -44,7 +44,7 @@ pub(super) struct HttpSession {
 /// What changes while a session lives.
 pub(super) struct State {
     pub(super) lifecycle: Lifecycle,
-    pub(super) inbound: Inbound<Work>,
+    pub(super) inbound: Inbound<InFlight>,
     pub(super) replay: Replay<Bytes>,
     /// Streams that a client is reading now.
     pub(super) live: Vec<(StreamId, Arc<Outbox>)>,
@@ -53,15 +53,15 @@ pub(super) struct State {
     used: Instant,
 }
 
-/// What stops a request of a session.
-pub(super) struct Work {
+/// A request in flight, as far as it takes to stop it.
+pub(super) struct InFlight {
     /// Set once the task runs.
     pub(super) abort: Arc<OnceLock<AbortHandle>>,
     pub(super) call: Arc<Call>,
     pub(super) stream: StreamId,
 }
 
-impl Work {
+impl InFlight {
     pub(super) fn stop(&self) {
         self.call.cancel();
         if let Some(task) = self.abort.get() {
@@ -148,16 +148,15 @@ impl Sessions {
 
 impl HttpSession {
     pub(super) fn new(
-        core: Arc<Core>,
+        core: &Arc<Core>,
         caller: Caller,
         lifecycle: Lifecycle,
         sink: Arc<Sink>,
     ) -> Self {
         let requests = core.limits.requests_in_flight;
         let session = Arc::new(Session::new());
-        let peer = Peer { core, caller, session: Some(Arc::clone(&session)) };
         Self {
-            peer: Arc::new(peer),
+            peer: Peer::in_session(core, caller, Rights::OfPrincipal, &session),
             session,
             sink,
             state: Mutex::new(State {
@@ -238,8 +237,8 @@ impl HttpSession {
         self.session.close();
         let mut state = self.lock();
         state.lifecycle.close();
-        for work in state.inbound.drain() {
-            work.stop();
+        for request in state.inbound.drain() {
+            request.stop();
         }
         for (_, live) in state.live.drain(..) {
             live.close();

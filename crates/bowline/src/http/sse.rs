@@ -10,22 +10,20 @@ use bowline_proto::http::{Refusal, check_content_type};
 use bowline_proto::line;
 use bowline_proto::revision::Revision;
 use bowline_proto::sse::Event;
-use bowline_proto::wire::{Message, parse_batch};
 use bytes::Bytes;
 use http::StatusCode;
 use http_body::Body as HttpBody;
 use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf, ReadHalf, WriteHalf};
 
-use super::admit::Head;
+use super::admit::{Head, Permitted};
 use super::body::Source;
-use super::gate;
 use super::modern::After;
 use super::reply::{self, Reply};
+use super::request_body::read_body;
 use super::service::{HttpService, Slot};
 use super::stream::{Ticker, encode_event};
-use crate::random;
-use crate::server::Connection;
-use crate::{Caller, Principal};
+use crate::server::{Connection, Rights};
+use crate::{Principal, random};
 
 /// The open streams, by the name in their endpoint.
 #[derive(Default)]
@@ -46,12 +44,15 @@ struct Upward {
 }
 
 impl Upward {
-    /// Writes one line. Whoever is dropped halfway spoils its own message and no other.
-    async fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
+    /// Writes a frame as one line. A write that is dropped halfway spoils its own message and no
+    /// other.
+    async fn write(&mut self, frame: &Permitted) -> std::io::Result<()> {
+        let mut line = frame.as_bytes().to_vec();
+        line::finish_frame(&mut line, 0);
         if std::mem::replace(&mut self.is_torn, true) {
             self.pipe.write_all(b"\n").await?;
         }
-        self.pipe.write_all(line).await?;
+        self.pipe.write_all(&line).await?;
         self.is_torn = false;
         Ok(())
     }
@@ -69,7 +70,9 @@ impl HttpService {
         };
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let principal = head.principal.clone();
-        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone());
+        // The token of each POST decides what it may do, and `Permitted` shows that it was asked.
+        let rights = Rights::Unlimited;
+        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), rights);
         let stopped = self.stopped_for(principal.as_ref());
         self.spawn(async move {
             let (read, write) = tokio::io::split(theirs);
@@ -112,40 +115,20 @@ impl HttpService {
         let Some(Endpoint { upward, .. }) = endpoint else {
             return reply::refusal(&Refusal::SessionUnknown);
         };
-        let frame = match gate::read_body(body, self.inner.limits.body, self.inner.limits.body_idle)
-            .await
+        let frame = match read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await
         {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
-        let caller = head.stranger(Revision::HTTP_SSE);
-        if let Some(reply) = self.turn_away_frame(&frame, &caller) {
-            return reply;
-        }
-        let mut line = frame.to_vec();
-        line::finish_frame(&mut line, 0);
-        let write = async { upward.lock().await.write(&line).await };
+        let frame = match self.permit_frame(head.stranger(Revision::HTTP_SSE), frame) {
+            Ok(frame) => frame,
+            Err(reply) => return reply,
+        };
+        let write = async { upward.lock().await.write(&frame).await };
         match tokio::time::timeout(self.inner.limits.body_idle, write).await {
             Ok(Ok(())) => reply::status(StatusCode::ACCEPTED),
             Ok(Err(_)) => reply::refusal(&Refusal::SessionUnknown),
             Err(_) => reply::busy("the answers to earlier messages are not being read"),
-        }
-    }
-}
-
-impl HttpService {
-    /// The answer to a frame whose caller may not do what it asks for. What cannot be read is left
-    /// to the connection, which does nothing with it either.
-    fn turn_away_frame(&self, frame: &[u8], caller: &Caller) -> Option<Reply> {
-        if !self.inner.core.registry.tables().has_scopes {
-            return None;
-        }
-        if let Ok(messages) = parse_batch(frame) {
-            return self.turn_away_any(&messages, caller);
-        }
-        match Message::parse(frame) {
-            Ok(Message::Request(request)) => self.turn_away(&request, caller),
-            _ => None,
         }
     }
 }

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_proto::error::ErrorObject;
 use bowline_proto::revision::Revision;
 use bowline_proto::sse::{Event, KEEP_ALIVE};
 use bowline_proto::wire::Id;
 use bytes::Bytes;
-use tokio::time::{Instant, Interval, Sleep};
+use tokio::time::{Instant, Interval};
 
 use super::body::Source;
-use crate::server::{Core, Outbox, Running};
+use crate::server::{Core, Outbox, Running, until_deadline};
 use crate::{Outcome, clock};
 
 /// A handler whose messages and answer are events.
@@ -24,13 +23,14 @@ pub(super) struct Streaming {
     pub(super) id: Id,
     pub(super) revision: Revision,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) work: Option<Work>,
+    /// `None` once the answer is written.
+    pub(super) execution: Option<Execution>,
     pub(super) keep_alive: Ticker,
 }
 
-/// A handler and the time it has, or what came of it.
-pub(super) enum Work {
-    Running { running: Running, deadline: Option<Pin<Box<Sleep>>> },
+/// A handler that runs until its deadline, or what came of it.
+pub(super) enum Execution {
+    Running(Pin<Box<dyn Future<Output = Outcome> + Send>>),
     Done(Option<Outcome>),
 }
 
@@ -39,41 +39,30 @@ pub(super) async fn poll_once(running: &mut Running) -> Poll<Outcome> {
     poll_fn(|cx| Poll::Ready(Pin::new(&mut *running).poll(cx))).await
 }
 
-impl Work {
+impl Execution {
     pub(super) fn new(running: Running) -> Self {
-        Self::Running { running, deadline: None }
+        Self::Running(Box::pin(until_deadline(running)))
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let (running, deadline) = match self {
-            Self::Done(outcome) => return outcome.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Running { running, deadline } => (running, deadline),
-        };
-        if let Poll::Ready(outcome) = Pin::new(&mut *running).poll(cx) {
-            return Poll::Ready(outcome);
+        match self {
+            Self::Running(running) => running.as_mut().poll(cx),
+            Self::Done(outcome) => outcome.take().map_or(Poll::Pending, Poll::Ready),
         }
-        let call = running.call();
-        let timer =
-            deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(call.deadline())));
-        let method = call.method;
-        timer
-            .as_mut()
-            .poll(cx)
-            .map(|()| Err(ErrorObject::internal(format!("{method}: took too long"))))
     }
 }
 
 impl Source for Streaming {
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let Some(work) = &mut self.work else { return Poll::Ready(None) };
-        let polled = work.poll(cx);
+        let Some(execution) = &mut self.execution else { return Poll::Ready(None) };
+        let polled = execution.poll(cx);
         let mut lines = Vec::new();
         let mut out = Vec::new();
         if self.outbox.poll_take(cx, &mut lines) == Poll::Ready(true) {
             encode_lines(&mut out, &lines);
         }
         if let Poll::Ready(mut outcome) = polled {
-            self.work = None;
+            self.execution = None;
             let mut answer = Vec::new();
             self.core.signature.encode(&mut answer, &self.id, self.revision, &mut outcome);
             encode_event(&mut out, None, &answer);

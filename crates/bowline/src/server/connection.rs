@@ -33,6 +33,7 @@ use super::call::Call;
 use super::core::Core;
 use super::peer::{LastPeer, Peer};
 use super::principal::Principal;
+use super::scopes::Rights;
 use super::session::Session;
 use crate::clock;
 use crate::outbox::Outbox;
@@ -48,7 +49,7 @@ pub(crate) struct Connection {
     sink: Arc<Sink>,
     /// Whether the sink has something to tell.
     news: Bell,
-    inbound: Inbound<Work>,
+    inbound: Inbound<InFlight>,
     tasks: JoinSet<Outcome>,
     working: HashMap<tokio::task::Id, Working>,
     batches: Batches,
@@ -60,6 +61,7 @@ pub(crate) struct Connection {
     modern: LastPeer,
     /// Who is at the other end, where the transport knows.
     principal: Option<Principal>,
+    rights: Rights,
 }
 
 /// How serving came to its end.
@@ -79,8 +81,8 @@ enum Intake {
     Closed,
 }
 
-/// What stops a request.
-enum Work {
+/// A request in flight, as far as it takes to stop it.
+enum InFlight {
     Task { abort: AbortHandle, call: Arc<Call> },
     Listen,
 }
@@ -100,7 +102,7 @@ struct Reply {
 }
 
 impl Connection {
-    pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>) -> Self {
+    pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>, rights: Rights) -> Self {
         let outbox = Arc::new(Outbox::new(core.limits.outbox));
         let limits = &core.limits;
         // Streams that are listened on take no place of a request that is worked on.
@@ -120,6 +122,7 @@ impl Connection {
             legacy: None,
             modern: LastPeer::default(),
             principal,
+            rights,
             core,
         }
     }

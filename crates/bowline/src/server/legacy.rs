@@ -1,11 +1,11 @@
-//! What only legacy sessions have: requests that change the session itself.
+//! What only legacy sessions have: the handshake, and requests that change the session itself.
 
-use bowline_proto::decode::decode_params;
+use bowline_proto::decode::{DecodeError, decode_params};
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Initialize, Method, SetLevel, Subscribe, Unsubscribe};
-use bowline_proto::model::{InitializeParams, SetLevelParams, SubscribeParams};
+use bowline_proto::model::{InitializeParams, LoggingLevel, SetLevelParams, SubscribeParams};
 use bowline_proto::raw::Raw;
-use bowline_proto::session::{Lifecycle, Subscription, SubscriptionLimits};
+use bowline_proto::session::{Lifecycle, Subscription};
 
 use super::answer::{Answer, Outcome};
 use super::bus::Sink;
@@ -15,45 +15,61 @@ use super::listen;
 use super::principal::Principal;
 use super::session::Session;
 
-/// Serves a request that changes the session; `None` for every other request.
-pub(crate) fn serve(
-    method: &str,
-    params: Option<Raw<'_>>,
-    core: &Core,
-    session: &Session,
-    sink: &Sink,
-) -> Option<Outcome> {
-    match method {
-        Subscribe::NAME | Unsubscribe::NAME => {
-            Some(change_subscription(method, params, core, sink))
+/// A request that changes the session it belongs to.
+pub(crate) enum SessionChange {
+    Subscribe(String),
+    Unsubscribe(String),
+    SetLevel(LoggingLevel),
+}
+
+impl SessionChange {
+    /// Reads the parameters of one of the three methods.
+    ///
+    /// # Errors
+    /// When they are malformed.
+    pub(crate) fn read(method: &str, params: Option<Raw<'_>>) -> Result<Self, DecodeError> {
+        if method == SetLevel::NAME {
+            let params: SetLevelParams<'_> = decode_params(method, params)?;
+            return Ok(Self::SetLevel(params.level));
         }
-        SetLevel::NAME => Some(set_level(params, session)),
-        _ => None,
+        let SubscribeParams { uri, .. } = decode_params(method, params)?;
+        Ok(if method == Subscribe::NAME { Self::Subscribe(uri) } else { Self::Unsubscribe(uri) })
+    }
+
+    const fn method(&self) -> &'static str {
+        match self {
+            Self::Subscribe(_) => Subscribe::NAME,
+            Self::Unsubscribe(_) => Unsubscribe::NAME,
+            Self::SetLevel(_) => SetLevel::NAME,
+        }
     }
 }
 
-fn change_subscription(method: &str, params: Option<Raw<'_>>, core: &Core, sink: &Sink) -> Outcome {
-    if !listen::promised(core).resource {
-        return Err(ErrorObject::method_not_found(method));
-    }
-    let params: SubscribeParams<'_> = decode_params(method, params)?;
-    let changed = sink.with(None, |subscription| {
-        if method == Subscribe::NAME {
-            subscription.subscribe(&params.uri)
-        } else {
-            subscription.unsubscribe(&params.uri);
-            Ok(())
-        }
-    });
-    // Without a handshake there is nobody to be told.
-    changed.unwrap_or_else(|| Err(ErrorObject::method_not_found(method)))?;
-    Ok(Answer::Empty)
+/// The parts of a session that its requests can change.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionParts<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) sink: &'a Sink,
 }
 
-fn set_level(params: Option<Raw<'_>>, session: &Session) -> Outcome {
-    let params: SetLevelParams<'_> = decode_params(SetLevel::NAME, params)?;
-    session.set_log_level(params.level);
-    Ok(Answer::Empty)
+impl SessionParts<'_> {
+    pub(crate) fn apply(self, change: SessionChange) -> Outcome {
+        let method = change.method();
+        let subscribed = match change {
+            SessionChange::SetLevel(level) => {
+                self.session.set_log_level(level);
+                return Ok(Answer::Empty);
+            }
+            SessionChange::Subscribe(uri) => self.sink.with(None, |it| it.subscribe(&uri)),
+            SessionChange::Unsubscribe(uri) => self.sink.with(None, |it| {
+                it.unsubscribe(&uri);
+                Ok(())
+            }),
+        };
+        // Before the handshake there is no subscription to change.
+        subscribed.unwrap_or_else(|| Err(ErrorObject::method_not_found(method)))?;
+        Ok(Answer::Empty)
+    }
 }
 
 /// Takes in a handshake: who the client is, and the answer to it.
@@ -75,11 +91,6 @@ pub(crate) fn initialize(
         info: Some(params.client_info),
         principal,
     };
-    sink.add(None, Subscription::session(listen::promised(core), limits(core)));
+    sink.add(None, Subscription::session(listen::promised(core), listen::limits(core)));
     Ok((caller, Answer::Initialize(Box::new(core.initialize_result(revision)))))
-}
-
-/// What one listener may subscribe to.
-pub(crate) fn limits(core: &Core) -> SubscriptionLimits {
-    SubscriptionLimits { names: core.limits.subscriptions, ..SubscriptionLimits::default() }
 }

@@ -1,15 +1,17 @@
 //! Subscriptions in the words of the protocol: filters in, notifications out.
 
+use bowline_proto::decode::decode_params;
+use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{
-    Notice, PromptListChanged, ResourceListChanged, ResourceUpdated, SubscriptionsAcknowledged,
-    TaskChanged, ToolListChanged,
+    Cancelled, Notice, PromptListChanged, ResourceListChanged, ResourceUpdated,
+    SubscriptionsAcknowledged, TaskChanged, ToolListChanged,
 };
 use bowline_proto::model::{
-    Meta, NoticeParams, ResourceUpdatedParams, SubscriptionFilter, SubscriptionsAcknowledgedParams,
-    meta_key,
+    CancelledParams, Meta, NoticeParams, ResourceUpdatedParams, SubscriptionFilter,
+    SubscriptionsAcknowledgedParams, meta_key,
 };
-use bowline_proto::session::{Promised, Subscription, Topic};
-use bowline_proto::wire::{Id, encode_notification};
+use bowline_proto::session::{Promised, Subscription, SubscriptionLimits, Topic};
+use bowline_proto::wire::{Id, Notification, encode_notification};
 
 use super::bus::Change;
 use super::core::Core;
@@ -26,8 +28,24 @@ pub(crate) fn promised(core: &Core) -> Promised {
     }
 }
 
+/// What one listener may subscribe to.
+pub(crate) fn limits(core: &Core) -> SubscriptionLimits {
+    SubscriptionLimits { names: core.limits.subscriptions, ..SubscriptionLimits::default() }
+}
+
+/// The subscription of a listen request.
+///
+/// # Errors
+/// When it asks for more than one listener may have.
+pub(crate) fn subscription(
+    core: &Core,
+    filter: &SubscriptionFilter,
+) -> Result<Subscription, ErrorObject> {
+    Subscription::listen(promised(core), limits(core), wanted(filter))
+}
+
 /// What a listen request asks for.
-pub(crate) fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
+fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
     let lists = [
         (filter.tools_list_changed, Topic::Tools),
         (filter.prompts_list_changed, Topic::Prompts),
@@ -40,6 +58,20 @@ pub(crate) fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
         .chain(uris.map(|uri| Topic::Resource(uri.as_str().into())))
         .chain(tasks.map(|id| Topic::Task(id.as_str().into())))
         .collect()
+}
+
+/// The request that a notification cancels, if it cancels one.
+pub(crate) fn cancelled(notification: &Notification<'_>) -> Option<Id> {
+    if notification.method != Cancelled::NAME {
+        return None;
+    }
+    match decode_params::<CancelledParams>(Cancelled::NAME, notification.params) {
+        Ok(params) => params.request_id,
+        Err(error) => {
+            tracing::debug!(%error, "a cancellation could not be read");
+            None
+        }
+    }
 }
 
 /// A notification that is ready to be written.

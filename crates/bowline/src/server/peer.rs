@@ -10,80 +10,101 @@ use bowline_proto::revision::Revision;
 use super::caller::Caller;
 use super::core::Core;
 use super::principal::Principal;
+use super::scopes::Rights;
 use super::session::Session;
 
 /// What all requests of one sender share: each holds on to this one instead of all that is in it.
 pub(crate) struct Peer {
     pub(crate) core: Arc<Core>,
     pub(crate) caller: Caller,
+    pub(crate) rights: Rights,
     /// The legacy session, which can ask the client. `None` in the modern era.
     pub(crate) session: Option<Arc<Session>>,
 }
 
 impl Peer {
-    /// The same, as whoever it shows itself to be now: tokens change while sessions last.
+    /// A sender without a session.
+    pub(crate) fn new(core: &Arc<Core>, caller: Caller, rights: Rights) -> Arc<Self> {
+        Arc::new(Self { core: Arc::clone(core), caller, rights, session: None })
+    }
+
+    /// A sender in a legacy session.
+    pub(crate) fn in_session(
+        core: &Arc<Core>,
+        caller: Caller,
+        rights: Rights,
+        session: &Arc<Session>,
+    ) -> Arc<Self> {
+        let (core, session) = (Arc::clone(core), Some(Arc::clone(session)));
+        Arc::new(Self { core, caller, rights, session })
+    }
+
+    /// The same with its current principal: tokens change while sessions last.
     #[cfg(feature = "http")]
     pub(crate) fn now(self: &Arc<Self>, principal: Option<&Principal>) -> Arc<Self> {
         if Principal::are_alike(self.caller.principal.as_ref(), principal) {
             return Arc::clone(self);
         }
         let caller = Caller { principal: principal.cloned(), ..self.caller.clone() };
-        Arc::new(Self { core: Arc::clone(&self.core), caller, session: self.session.clone() })
+        let (core, session) = (Arc::clone(&self.core), self.session.clone());
+        Arc::new(Self { core, caller, rights: self.rights, session })
     }
 }
 
-/// Who sends modern requests. Clients say the same of themselves in every request, so the last one
-/// is kept and only compared.
+/// The sender of the last modern request. Clients describe themselves in every request, and nearly
+/// always in the same words: those are compared, and decoded only when they differ.
 #[derive(Default)]
-pub(crate) struct LastPeer(Option<Known>);
+pub(crate) struct LastPeer(Option<Described>);
 
-struct Known {
-    described: [Option<String>; 2],
+/// A sender and the words that it described itself with.
+struct Described {
+    words: [Option<String>; 2],
     peer: Arc<Peer>,
 }
 
+/// What a modern request says about its sender.
+pub(crate) struct Sender<'a> {
+    pub(crate) revision: Revision,
+    pub(crate) params: &'a Params<'a>,
+    pub(crate) principal: Option<&'a Principal>,
+}
+
 impl LastPeer {
-    /// The sender of a request with these parameters.
-    ///
-    /// # Errors
-    /// When it does not describe itself properly.
-    pub(crate) fn meet(
-        &mut self,
-        core: &Arc<Core>,
-        revision: Revision,
-        params: &Params<'_>,
-        principal: Option<&Principal>,
-    ) -> Result<&Arc<Peer>, ErrorObject> {
-        let described = params.sender();
-        let is_known = self.0.as_ref().is_some_and(|known| {
-            let caller = &known.peer.caller;
-            caller.revision == revision
-                && Principal::are_alike(caller.principal.as_ref(), principal)
-                && known.described.each_ref().map(Option::as_deref) == described
-        });
-        if !is_known {
-            self.0 = None;
-        }
-        match &mut self.0 {
-            Some(known) => Ok(&known.peer),
-            unknown => {
-                let [capabilities, info] = described;
-                let what = "params._meta";
-                let caller = Caller {
-                    revision,
-                    capabilities: decode(what, "clientCapabilities", capabilities.unwrap_or("{}"))?,
-                    info: info.map(|info| decode(what, "clientInfo", info)).transpose()?,
-                    principal: principal.cloned(),
-                };
-                let peer = Arc::new(Peer { core: Arc::clone(core), caller, session: None });
-                let described = described.map(|text| text.map(str::to_owned));
-                Ok(&unknown.insert(Known { described, peer }).peer)
-            }
-        }
+    /// The sender, if it is the last one.
+    pub(crate) fn find(&self, sender: &Sender<'_>) -> Option<&Arc<Peer>> {
+        let last = self.0.as_ref()?;
+        let caller = &last.peer.caller;
+        let is_same = caller.revision == sender.revision
+            && Principal::are_alike(caller.principal.as_ref(), sender.principal)
+            && last.words.each_ref().map(Option::as_deref) == sender.params.sender();
+        is_same.then_some(&last.peer)
     }
 
-    /// Who was met last.
-    pub(crate) fn get(&self) -> Option<&Arc<Peer>> {
-        self.0.as_ref().map(|known| &known.peer)
+    /// Remembers a sender as the last one.
+    pub(crate) fn keep(&mut self, sender: &Sender<'_>, peer: &Arc<Peer>) {
+        let words = sender.params.sender().map(|text| text.map(str::to_owned));
+        self.0 = Some(Described { words, peer: Arc::clone(peer) });
+    }
+}
+
+impl Sender<'_> {
+    /// Decodes what it says about itself.
+    ///
+    /// # Errors
+    /// When that is malformed.
+    pub(crate) fn decode(
+        &self,
+        core: &Arc<Core>,
+        rights: Rights,
+    ) -> Result<Arc<Peer>, ErrorObject> {
+        let [capabilities, info] = self.params.sender();
+        let what = "params._meta";
+        let caller = Caller {
+            revision: self.revision,
+            capabilities: decode(what, "clientCapabilities", capabilities.unwrap_or("{}"))?,
+            info: info.map(|info| decode(what, "clientInfo", info)).transpose()?,
+            principal: self.principal.cloned(),
+        };
+        Ok(Peer::new(core, caller, rights))
     }
 }

@@ -116,6 +116,18 @@ impl Future for Running {
     }
 }
 
+/// Runs a handler to its end or to its deadline, whichever comes first.
+pub(crate) fn until_deadline(running: Running) -> impl Future<Output = Outcome> {
+    let call = Arc::clone(running.call());
+    let timed = tokio::time::timeout_at(call.deadline(), running);
+    async move {
+        timed.await.unwrap_or_else(|_| {
+            call.finish();
+            Err(ErrorObject::internal(format!("{}: timed out", call.method)))
+        })
+    }
+}
+
 /// Polls a handler, and drops it once it is over: what it drops may panic, too.
 fn poll_handler(
     handler: &mut Option<Handling>,

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::connection::Connection;
 use super::core::Core;
+use super::scopes::Rights;
 use super::{BuildError, Server};
 
 /// Why a server could not start, or stopped.
@@ -36,7 +37,7 @@ impl Server {
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let core = self.build()?;
         let (input, output) = crate::stdio::stdio()?;
-        Ok(Connection::new(core, None).run(input, output, stop_signal()).await?)
+        Ok(Connection::new(core, None, Rights::Unlimited).run(input, output, stop_signal()).await?)
     }
 
     /// Serves one client on a byte stream, such as a socket or one end of a
@@ -90,7 +91,7 @@ where
     S: AsyncRead + AsyncWrite,
 {
     let (reader, writer) = tokio::io::split(stream);
-    Connection::new(core, None).run(reader, writer, stop).await
+    Connection::new(core, None, Rights::Unlimited).run(reader, writer, stop).await
 }
 
 /// How many clients of a listening socket are served at a time. Further ones wait to be accepted.

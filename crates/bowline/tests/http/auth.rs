@@ -403,6 +403,54 @@ async fn http_with_sse_is_guarded() {
     }
 }
 
+#[tokio::test]
+async fn http_with_sse_refuses_every_kind_of_message_that_needs_scopes() {
+    let world = World::new();
+    let get = signed(Ask::new(Method::GET, "/sse"), "alice-reads");
+    let mut stream = open(&world.service, get).await;
+    let endpoint = stream.next().await.unwrap().data;
+    let post = |message: Value| {
+        send(&world.service, signed(Ask::post(message).path(&endpoint), "alice-reads"))
+    };
+    assert_eq!(post(initialize("2025-03-26")).await.status, 202);
+    stream.next().await.unwrap();
+    let more = [("resources/subscribe", json!({"uri": "notes://secret"}), "mcp write")];
+    for (method, params, scopes) in guarded().into_iter().chain(more) {
+        check_scopes(&post(request("x", method, params)).await, scopes, json!("x"));
+    }
+    let batch = json!([
+        request(1, "tools/call", json!({"name": "who"})),
+        request(2, "tools/call", json!({"name": "write"})),
+    ]);
+    check_scopes(&post(batch).await, "mcp audit write", Value::Null);
+    assert_eq!(world.done(), 0);
+    // Giving something up needs nothing.
+    let unsubscribe = request(3, "resources/unsubscribe", json!({"uri": "notes://secret"}));
+    assert_eq!(post(unsubscribe).await.status, 202);
+}
+
+#[tokio::test]
+async fn a_batch_without_a_session_needs_its_scopes() {
+    let world = World::with(bowline::http::Http::without_sessions);
+    let batch = json!([request(1, "tools/call", json!({"name": "write"}))]);
+    let answer = send(&world.service, signed(Ask::post(batch.clone()), "alice-reads")).await;
+    check_scopes(&answer, "mcp audit write", Value::Null);
+    assert_eq!(world.done(), 0);
+    let answer = send(&world.service, signed(Ask::post(batch), "alice-writes")).await;
+    assert_eq!(answer.json()[0]["result"]["content"][0]["text"], "written", "{}", answer.body);
+}
+
+#[tokio::test]
+async fn a_pipe_carries_no_tokens_and_may_use_everything() {
+    for revision in Revision::ALL {
+        let done = Arc::new(Done::default());
+        let client = bowline::testing::connect_in(server(&done), revision).await.unwrap();
+        assert_eq!(client.call_tool("write", json!({})).text().await.unwrap(), "written");
+        assert_eq!(done.0.load(Ordering::SeqCst), 1, "{revision}");
+        assert_eq!(client.read_resource("notes://secret").await.unwrap().contents.len(), 1);
+    }
+}
+
 #[test]
 fn mistakes_are_told_before_anybody_connects() {
     let build = |tool: Tool| Server::new("x", "1").with(tool).http().into_service().unwrap_err();

@@ -3,24 +3,23 @@
 use std::sync::Arc;
 use std::task::Context as TaskContext;
 
-use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::line::LineTooLong;
-use bowline_proto::method::{Cancelled, Method, Notice, Ping, SubscriptionsListen};
-use bowline_proto::model::{CancelledParams, SubscriptionsListenParams};
+use bowline_proto::method::{Method, Ping, SubscriptionsListen};
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Admission, BeginError, Heard, Subscription};
 use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, parse_batch};
 
 use super::parked::ParkedRequest;
-use super::{Connection, Intake, Reply, Work, Working};
+use super::{Connection, InFlight, Intake, Reply, Working};
 use crate::server::answer::Outcome;
 use crate::server::caller::Caller;
 use crate::server::dispatch::{self, Started};
-use crate::server::peer::Peer;
-use crate::server::running::Running;
-use crate::server::{legacy, listen};
+use crate::server::legacy::{self, SessionParts};
+use crate::server::listen;
+use crate::server::peer::{Peer, Sender};
+use crate::server::running::{Running, until_deadline};
 
 impl Connection {
     /// Takes in one frame.
@@ -106,34 +105,63 @@ impl Connection {
         request: &wire::Request<'_>,
         batch: Option<u64>,
     ) {
-        let method: &str = &request.method;
-        let reply = |revision| Reply { revision, batch };
-        match self.lifecycle.handle_request(method, &request.params) {
-            // As it is, whatever the sender seems to speak: it may be finding out what we do.
-            Err(error) => self.answer(&request.id, reply(Revision::LATEST), &mut Err(error)),
-            Ok(Admission::Initialize) => {
+        let admission = match self.lifecycle.handle_request(&request.method, &request.params) {
+            Ok(admission) => admission,
+            Err(error) => {
+                // As it is, whatever the sender seems to speak: it may be finding out what we do.
+                let reply = Reply { revision: Revision::LATEST, batch };
+                return self.answer(&request.id, reply, &mut Err(error));
+            }
+        };
+        let (revision, started) = match admission {
+            Admission::Initialize => {
                 let mut outcome = self.initialize(request.params.raw());
                 let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST);
-                self.answer(&request.id, reply(revision), &mut outcome);
+                return self.answer(&request.id, Reply { revision, batch }, &mut outcome);
             }
-            Ok(Admission::Legacy(revision)) => {
-                if self.legacy.is_none() {
-                    self.open_session(Caller::unknown(revision));
-                }
-                self.serve(cx, request, reply(revision));
-            }
-            Ok(Admission::Modern(revision)) if batch.is_some() => {
-                let message = format!("{method}: {revision} has no batches");
+            Admission::Legacy(revision) => (revision, self.start_legacy(request, revision)),
+            Admission::Modern(revision) if batch.is_some() => {
+                let message = format!("{}: {revision} has no batches", request.method);
                 let mut refused = Err(ErrorObject::invalid_request(message));
-                self.answer(&request.id, reply(revision), &mut refused);
+                return self.answer(&request.id, Reply { revision, batch }, &mut refused);
             }
-            Ok(Admission::Modern(revision)) => {
-                let who = self.principal.as_ref();
-                match self.modern.meet(&self.core, revision, &request.params, who) {
-                    Ok(_) => self.serve(cx, request, reply(revision)),
-                    Err(error) => self.answer(&request.id, reply(revision), &mut Err(error)),
+            Admission::Modern(revision) => (revision, self.start_modern(request, revision)),
+        };
+        let reply = Reply { revision, batch };
+        match started {
+            Started::Done(mut outcome) => self.answer(&request.id, reply, &mut outcome),
+            Started::Running(running) => self.run_handler(cx, running, reply),
+            Started::Listening(subscription) => {
+                if let Err(error) = self.listen(&request.id, *subscription) {
+                    self.answer(&request.id, reply, &mut Err(error));
                 }
             }
+            Started::Forbidden(needed) => {
+                self.answer(&request.id, reply, &mut Err(needed.to_error_object()));
+            }
+        }
+    }
+
+    fn start_legacy(&mut self, request: &wire::Request<'_>, revision: Revision) -> Started {
+        let peer = self.legacy.get_or_insert_with(|| {
+            Peer::in_session(&self.core, Caller::unknown(revision), self.rights, &self.session)
+        });
+        let session = SessionParts { session: &self.session, sink: &self.sink };
+        dispatch::start(&on_stream(peer, request), &self.outbox, Some(session))
+    }
+
+    fn start_modern(&mut self, request: &wire::Request<'_>, revision: Revision) -> Started {
+        let (params, principal) = (&request.params, self.principal.as_ref());
+        let sender = Sender { revision, params, principal };
+        if let Some(peer) = self.modern.find(&sender) {
+            return dispatch::start(&on_stream(peer, request), &self.outbox, None);
+        }
+        match sender.decode(&self.core, self.rights) {
+            Ok(peer) => {
+                self.modern.keep(&sender, &peer);
+                dispatch::start(&on_stream(&peer, request), &self.outbox, None)
+            }
+            Err(error) => Started::Done(Box::new(Err(error))),
         }
     }
 
@@ -141,45 +169,8 @@ impl Connection {
         let principal = self.principal.clone();
         let (caller, answer) =
             legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal)?;
-        self.open_session(caller);
+        self.legacy = Some(Peer::in_session(&self.core, caller, self.rights, &self.session));
         Ok(answer)
-    }
-
-    fn open_session(&mut self, caller: Caller) {
-        let (core, session) = (Arc::clone(&self.core), Some(Arc::clone(&self.session)));
-        self.legacy = Some(Arc::new(Peer { core, caller, session }));
-    }
-
-    /// Serves a request of a peer that is known by now: in place if its handler is ready at once,
-    /// in a task if not.
-    fn serve(&mut self, cx: &mut TaskContext<'_>, request: &wire::Request<'_>, reply: Reply) {
-        let method: &str = &request.method;
-        if !reply.revision.is_modern()
-            && let Some(mut outcome) =
-                legacy::serve(method, request.params.raw(), &self.core, &self.session, &self.sink)
-        {
-            return self.answer(&request.id, reply, &mut outcome);
-        }
-        if method == SubscriptionsListen::NAME && reply.revision.is_modern() {
-            if let Err(error) = self.listen(request) {
-                self.answer(&request.id, reply, &mut Err(error));
-            }
-            return;
-        }
-        let known =
-            if reply.revision.is_modern() { self.modern.get() } else { self.legacy.as_ref() };
-        let Some(peer) = known else { return };
-        let started = dispatch::start(&dispatch::Request {
-            peer,
-            asked: request,
-            outbox: &self.outbox,
-            #[cfg(feature = "http")]
-            headers: None,
-        });
-        match started {
-            Started::Done(mut outcome) => self.answer(&request.id, reply, &mut outcome),
-            Started::Running(running) => self.run_handler(cx, running, reply),
-        }
     }
 
     fn run_handler(&mut self, cx: &mut TaskContext<'_>, mut running: Running, reply: Reply) {
@@ -189,17 +180,10 @@ impl Connection {
             return self.answer(&running.call().id, reply, outcome);
         }
         let call = Arc::clone(running.call());
-        let (method, deadline) = (call.method, call.deadline());
-        let late = Arc::clone(&call);
-        let abort = self.tasks.spawn(async move {
-            tokio::time::timeout_at(deadline, running).await.unwrap_or_else(|_| {
-                late.finish();
-                Err(ErrorObject::internal(format!("{method}: took too long")))
-            })
-        });
+        let abort = self.tasks.spawn(until_deadline(running));
         let task = abort.id();
-        match self.inbound.begin(call.id.clone(), method, Work::Task { abort: abort.clone(), call })
-        {
+        let (id, method) = (call.id.clone(), call.method);
+        match self.inbound.begin(id, method, InFlight::Task { abort: abort.clone(), call }) {
             Ok(ticket) => {
                 self.working.insert(task, Working { ticket, reply });
             }
@@ -212,26 +196,21 @@ impl Connection {
         match self.lifecycle.handle_notification(&notification.method) {
             Heard::Drop => {}
             Heard::Ready => self.sink.release(None),
-            Heard::Serve if notification.method == Cancelled::NAME => {
-                let params = decode_params::<CancelledParams>(Cancelled::NAME, notification.params);
-                match params.map(|params| params.request_id) {
-                    Ok(Some(id)) => self.cancel(&id),
-                    Ok(None) => {}
-                    Err(error) => tracing::debug!(%error, "a cancellation that cannot be read"),
+            Heard::Serve => {
+                if let Some(id) = listen::cancelled(notification) {
+                    self.cancel(&id);
                 }
             }
-            // Progress of nothing we asked for, changed roots, a peer's own: nobody here minds.
-            Heard::Serve => {}
         }
     }
 
     fn cancel(&mut self, id: &Id) {
         match self.inbound.cancel(id) {
-            Some(Work::Task { abort, call }) => {
+            Some(InFlight::Task { abort, call }) => {
                 call.cancel();
                 abort.abort();
             }
-            Some(Work::Listen) => {
+            Some(InFlight::Listen) => {
                 self.sink.remove(id);
             }
             None => {
@@ -242,20 +221,14 @@ impl Connection {
         }
     }
 
-    fn listen(&mut self, request: &wire::Request<'_>) -> Result<(), ErrorObject> {
-        let params: SubscriptionsListenParams<'_> =
-            decode_params(SubscriptionsListen::NAME, request.params.raw())?;
+    fn listen(&mut self, id: &Id, subscription: Subscription) -> Result<(), ErrorObject> {
         let limit = self.core.limits.listens;
         if self.sink.listens() >= limit {
             let message = format!("subscriptions/listen: more than {limit} streams at a time");
             return Err(ErrorObject::invalid_request(message));
         }
-        let wanted = listen::wanted(&params.notifications);
-        let subscription =
-            Subscription::listen(listen::promised(&self.core), legacy::limits(&self.core), wanted)?;
-        let id = &request.id;
-        let begun = self.inbound.begin(id.clone(), SubscriptionsListen::NAME, Work::Listen);
-        // The ticket is not traded in: the end of the stream is told by `end_listens`, or never.
+        let begun = self.inbound.begin(id.clone(), SubscriptionsListen::NAME, InFlight::Listen);
+        // The ticket is not traded in: `end_listens` or a cancellation ends the request.
         drop(begun.map_err(|error| match error {
             BeginError::Refused(error) => error,
             BeginError::Full => {
@@ -267,5 +240,15 @@ impl Connection {
         self.notify(&acknowledged);
         self.sink.release(Some(id));
         Ok(())
+    }
+}
+
+/// A request that came without headers.
+fn on_stream<'a>(peer: &'a Arc<Peer>, asked: &'a wire::Request<'a>) -> dispatch::Request<'a> {
+    dispatch::Request {
+        peer,
+        asked,
+        #[cfg(feature = "http")]
+        headers: None,
     }
 }

@@ -7,7 +7,7 @@ use bowline_proto::revision::Revision;
 use bowline_proto::wire::{Id, ParseError, encode_error, encode_fault};
 use tokio::task::{self, JoinError};
 
-use super::{Connection, Reply, Work, Working};
+use super::{Connection, InFlight, Reply, Working};
 use crate::server::answer::Outcome;
 use crate::server::listen::{self, Told};
 use crate::server::running::panicked;
@@ -81,8 +81,8 @@ impl Connection {
 
     /// Stops what still runs when the time is up, and says so.
     pub(super) fn abort_tasks(&mut self) {
-        for work in self.inbound.drain() {
-            if let Work::Task { abort, call } = work {
+        for request in self.inbound.drain() {
+            if let InFlight::Task { abort, call } = request {
                 call.cancel();
                 abort.abort();
             }

@@ -1,50 +1,39 @@
-//! `completion/complete`: whose argument it is, and who suggests its values.
+//! `completion/complete`: who suggests values for an argument.
 
-use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Complete, Method};
-use bowline_proto::model::{CompleteParams, CompleteResult, Completion, Reference};
+use bowline_proto::model::{CompleteParams, CompleteResult, Completion};
 
-use super::{Request, Started};
+use super::target::Completable;
+use super::{Started, Starting};
 use crate::server::answer::Answer;
 use crate::server::complete::Completing;
-use crate::server::registry::IsThere;
 use crate::server::running::Handling;
 use crate::uri_template::UriTemplate;
 
-pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
-    let tables = request.core().registry.tables();
-    if !tables.completes() {
-        return Err(ErrorObject::method_not_found(Complete::NAME));
-    }
-    let params: CompleteParams<'_> = decode_params(Complete::NAME, request.params())?;
-    let refused =
-        |message: String| ErrorObject::invalid_params(format!("{}: {message}", Complete::NAME));
-    let (name, completers, known, nest) = match &params.reference {
-        Reference::Prompt(prompt) => {
-            let found =
-                tables.prompts.get(&prompt.name).filter(|it| it.is_there_for(request.caller()));
-            let entry =
-                found.ok_or_else(|| refused(format!("no prompt is called {:?}", prompt.name)))?;
-            let arguments = entry.definition.arguments.iter().flatten();
-            let known: Vec<_> = arguments.map(|argument| argument.name.clone()).collect();
-            (prompt.name.clone(), &entry.completers, known, &entry.nest)
+pub(super) fn start(
+    starting: &Starting<'_>,
+    params: CompleteParams<'_>,
+    source: &Completable,
+) -> Result<Started, ErrorObject> {
+    let argument = params.argument;
+    let (name, has_argument, completers, nest) = match source {
+        Completable::Prompt(prompt) => {
+            let mut arguments = prompt.definition.arguments.iter().flatten();
+            let has_argument = arguments.any(|it| it.name == argument.name);
+            (&prompt.definition.name, has_argument, &prompt.completers, &prompt.nest)
         }
-        Reference::ResourceTemplate(template) => {
-            let found =
-                tables.templates.get(&template.uri).filter(|it| it.is_there_for(request.caller()));
-            let entry =
-                found.ok_or_else(|| refused(format!("no resource template {:?}", template.uri)))?;
-            let variables = entry.template.iter().flat_map(UriTemplate::variables);
-            let known = variables.map(str::to_owned).collect();
-            (template.uri.clone(), &entry.completers, known, &entry.nest)
+        Completable::Template(resource) => {
+            let mut variables = resource.template.iter().flat_map(UriTemplate::variables);
+            let has_argument = variables.any(|variable| variable == argument.name);
+            (&resource.definition.uri, has_argument, &resource.completers, &resource.nest)
         }
     };
-    let argument = params.argument;
-    if !known.contains(&argument.name) {
-        return Err(refused(format!("{name} has no argument {:?}", argument.name)));
+    if !has_argument {
+        let message = format!("{}: {name} has no argument {:?}", Complete::NAME, argument.name);
+        return Err(ErrorObject::invalid_params(message));
     }
-    let context = request.context(Complete::NAME, &params.meta, request.work(None, nest));
+    let context = starting.context(Complete::NAME, &params.meta, starting.setting(None, nest));
     let others =
         params.context.and_then(|context| context.arguments).into_iter().flatten().collect();
     let completing = Completing { value: argument.value, others, context: context.clone() };
@@ -57,5 +46,5 @@ pub(super) fn start(request: &Request<'_>) -> Result<Started, ErrorObject> {
         let completion = Completion { values, ..Completion::default() };
         Ok(Answer::Completion(CompleteResult { completion, ..CompleteResult::default() }))
     });
-    Ok(request.run(context, Some(name), Handling::Other(handler)))
+    Ok(starting.run(context, Some(name.clone()), Handling::Other(handler)))
 }

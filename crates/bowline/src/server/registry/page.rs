@@ -16,6 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::table::{Table, Tables};
 use crate::server::caller::Caller;
+use crate::server::scopes::Scopes;
 use crate::server::tool::Visible;
 use crate::server::{prompt, resource, tool};
 
@@ -201,6 +202,7 @@ fn written<R: Adapt + Serialize>(to: Revision, mut list: R) -> Result<Arc<RawVal
 pub(crate) trait IsThere {
     fn is_enabled(&self) -> bool;
     fn rule(&self) -> Option<&Visible>;
+    fn scopes(&self) -> &Scopes;
 
     fn is_there_for(&self, caller: &Caller) -> bool {
         self.is_enabled() && self.rule().is_none_or(|rule| rule(caller))
@@ -216,6 +218,10 @@ macro_rules! is_there {
 
             fn rule(&self) -> Option<&Visible> {
                 self.visible.as_ref()
+            }
+
+            fn scopes(&self) -> &Scopes {
+                &self.scopes
             }
         }
     )*};

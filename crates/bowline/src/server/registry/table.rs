@@ -114,6 +114,18 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    /// The kind and name of something that needs scopes.
+    #[cfg(feature = "http")]
+    pub(crate) fn first_with_scopes(&self) -> Option<(&'static str, String)> {
+        let tool = self.tools.iter().find(|it| !it.scopes.is_empty());
+        let prompt = self.prompts.iter().find(|it| !it.scopes.is_empty());
+        let mut resources = self.resources.iter().chain(self.templates.iter());
+        let resource = resources.find(|it| !it.scopes.is_empty());
+        tool.map(|it| ("tool", it.definition.name.clone()))
+            .or_else(|| prompt.map(|it| ("prompt", it.definition.name.clone())))
+            .or_else(|| resource.map(|it| ("resource", it.definition.uri.clone())))
+    }
+
     /// Whether there is anything to suggest.
     pub(crate) fn completes(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.completers.is_empty())

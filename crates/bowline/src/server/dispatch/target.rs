@@ -1,0 +1,269 @@
+//! What a request is about: read, found, visible to its caller, and permitted to it.
+//!
+//! Finding a target runs no handler and changes nothing. Everything that needs scopes is found
+//! here, so nothing that lacks them can start.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bowline_proto::decode::{DecodeError, decode_params};
+use bowline_proto::error::ErrorObject;
+use bowline_proto::members::RawMembers;
+use bowline_proto::method::{
+    CallTool, Complete, Discover, GetPrompt, Method, Ping, ReadResource, SetLevel, Subscribe,
+    SubscriptionsListen, Unsubscribe, find,
+};
+use bowline_proto::model::{
+    CompleteParams, EmptyParams, GetPromptParams, PaginatedParams, ReadResourceParams, Reference,
+    RequestMeta, SubscriptionsListenParams,
+};
+use bowline_proto::params::PlainCall;
+use bowline_proto::raw::Raw;
+use bowline_proto::session::Subscription;
+
+use super::Request;
+use crate::server::caller::Caller;
+use crate::server::error::resource_not_found;
+use crate::server::legacy::SessionChange;
+use crate::server::registry::{IsThere, ListKind, Tables};
+use crate::server::scopes::Scopes;
+use crate::server::{listen, prompt, resource, tool};
+use crate::uri_template::Match;
+
+/// What a request is about.
+pub(super) enum Target<'a> {
+    Tool(ToolCall<'a>, Arc<tool::Entry>),
+    Prompt(GetPromptParams<'a>, Arc<prompt::Entry>),
+    Resource(ReadResourceParams<'a>, Arc<resource::Entry>, UriParts),
+    Completion(CompleteParams<'a>, Completable),
+    List(PaginatedParams<'a>, ListKind),
+    Discover(EmptyParams<'a>),
+    Ping,
+    Session(SessionChange),
+    Listen(Subscription),
+}
+
+/// Why a request is not started.
+pub(super) enum Refusal {
+    Error(ErrorObject),
+    /// The caller lacks at least one of these.
+    Forbidden(Scopes),
+}
+
+/// The parameters of `tools/call`.
+pub(super) struct ToolCall<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) arguments: Option<Raw<'a>>,
+    pub(super) meta: Cow<'a, RequestMeta<'a>>,
+    pub(super) responses: Option<RawMembers<'a>>,
+    pub(super) state: Option<String>,
+}
+
+/// Whose argument is to be completed.
+pub(super) enum Completable {
+    Prompt(Arc<prompt::Entry>),
+    Template(Arc<resource::Entry>),
+}
+
+/// The names and values of the variables in a URI.
+pub(super) type UriParts = Vec<(String, String)>;
+
+impl From<ErrorObject> for Refusal {
+    fn from(error: ErrorObject) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<DecodeError> for Refusal {
+    fn from(error: DecodeError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl<'a> Target<'a> {
+    /// Finds what a request is about.
+    pub(super) fn find(request: &Request<'a>) -> Result<Self, Refusal> {
+        let missing = || ErrorObject::method_not_found(&request.asked.method);
+        let row = find(&request.asked.method, request.caller().revision).ok_or_else(missing)?;
+        match row.name {
+            CallTool::NAME => find_tool(request),
+            GetPrompt::NAME => find_prompt(request),
+            ReadResource::NAME => find_read(request),
+            Complete::NAME => find_completion(request),
+            SubscriptionsListen::NAME => find_listen(request),
+            Subscribe::NAME | Unsubscribe::NAME | SetLevel::NAME => find_change(request, row.name),
+            Discover::NAME => Ok(Self::Discover(decode_params(Discover::NAME, request.params())?)),
+            Ping::NAME => Ok(Self::Ping),
+            name => match ListKind::of(name) {
+                Some(kind) => Ok(Self::List(decode_params(name, request.params())?, kind)),
+                None => Err(missing().into()),
+            },
+        }
+    }
+}
+
+impl Request<'_> {
+    /// An entry, if it exists as far as the caller can tell.
+    ///
+    /// # Errors
+    /// When the caller lacks scopes for it.
+    fn usable<E: IsThere>(&self, entry: Option<Arc<E>>) -> Result<Option<Arc<E>>, Refusal> {
+        let Some(entry) = entry.filter(|it| it.is_there_for(self.caller())) else {
+            return Ok(None);
+        };
+        self.permit(entry.scopes())?;
+        Ok(Some(entry))
+    }
+
+    fn permit(&self, needed: &Scopes) -> Result<(), Refusal> {
+        if needed.is_empty() || needed.are_granted_to(self.peer) {
+            return Ok(());
+        }
+        Err(Refusal::Forbidden(needed.clone()))
+    }
+}
+
+fn find_tool<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
+    let call = read_call(request)?;
+    let (tool, is_offered) = request.core().registry.tool(&call.name);
+    if !is_offered {
+        return Err(ErrorObject::method_not_found(CallTool::NAME).into());
+    }
+    // An unknown tool is an error of the protocol in every revision.
+    let tool = request.usable(tool)?.ok_or_else(|| {
+        ErrorObject::invalid_params(format!("tools/call: no tool is called {:?}", call.name))
+    })?;
+    Ok(Target::Tool(call, tool))
+}
+
+fn read_call<'a>(request: &Request<'a>) -> Result<ToolCall<'a>, ErrorObject> {
+    let params = &request.asked.params;
+    if let Some(PlainCall { name, arguments, meta }) = params.plain_call() {
+        let (name, meta) = (Cow::Borrowed(name), Cow::Borrowed(meta));
+        return Ok(ToolCall { name, arguments, meta, responses: None, state: None });
+    }
+    let call = params.call_tool()?;
+    if call.arguments.is_some_and(|arguments| !arguments.is_object()) {
+        return Err(ErrorObject::invalid_params("tools/call: params.arguments must be an object"));
+    }
+    Ok(ToolCall {
+        name: call.name,
+        arguments: call.arguments,
+        meta: Cow::Owned(call.meta),
+        responses: call.input_responses,
+        state: call.request_state,
+    })
+}
+
+fn find_prompt<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
+    let params: GetPromptParams<'_> = decode_params(GetPrompt::NAME, request.params())?;
+    let tables = request.core().registry.tables();
+    if !tables.offered.prompts {
+        return Err(ErrorObject::method_not_found(GetPrompt::NAME).into());
+    }
+    let prompt = request.usable(tables.prompts.get(&params.name).cloned())?;
+    let prompt = prompt.ok_or_else(|| {
+        ErrorObject::invalid_params(format!("prompts/get: no prompt is called {:?}", params.name))
+    })?;
+    Ok(Target::Prompt(params, prompt))
+}
+
+fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
+    let params: ReadResourceParams<'_> = decode_params(ReadResource::NAME, request.params())?;
+    let tables = request.core().registry.tables();
+    if !tables.offered.resources {
+        return Err(ErrorObject::method_not_found(ReadResource::NAME).into());
+    }
+    let (resource, parts) = find_resource(&tables, &params.uri, request.caller())?;
+    request.permit(&resource.scopes)?;
+    Ok(Target::Resource(params, resource, parts))
+}
+
+/// The resource of a URI, and the variables of the URI if it matches a template.
+fn find_resource(
+    tables: &Tables,
+    uri: &str,
+    caller: &Caller,
+) -> Result<(Arc<resource::Entry>, UriParts), ErrorObject> {
+    if let Some(resource) = tables.resources.get(uri).filter(|it| it.is_there_for(caller)) {
+        return Ok((Arc::clone(resource), Vec::new()));
+    }
+    for entry in tables.templates.iter().filter(|it| it.is_there_for(caller)) {
+        let Some(template) = &entry.template else { continue };
+        match template.matches(uri) {
+            Match::Values(values) => {
+                let parts = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+                return Ok((Arc::clone(entry), parts.collect()));
+            }
+            Match::Unsafe { variable } => {
+                let message = format!(
+                    "resources/read: {variable:?} of the URI has a value that is not allowed"
+                );
+                return Err(ErrorObject::invalid_params(message));
+            }
+            Match::Different => {}
+        }
+    }
+    Err(resource_not_found(uri))
+}
+
+fn find_completion<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
+    let tables = request.core().registry.tables();
+    let not_offered = || Refusal::Error(ErrorObject::method_not_found(Complete::NAME));
+    let params = match decode_params::<CompleteParams<'_>>(Complete::NAME, request.params()) {
+        Err(_) if !tables.completes() => return Err(not_offered()),
+        params => params?,
+    };
+    let (found, unknown) = match &params.reference {
+        Reference::Prompt(named) => {
+            let prompt = request.usable(tables.prompts.get(&named.name).cloned())?;
+            let unknown = format!("no prompt is called {:?}", named.name);
+            (prompt.map(Completable::Prompt), unknown)
+        }
+        Reference::ResourceTemplate(named) => {
+            let template = request.usable(tables.templates.get(&named.uri).cloned())?;
+            let unknown = format!("no resource template {:?}", named.uri);
+            (template.map(Completable::Template), unknown)
+        }
+    };
+    if !tables.completes() {
+        return Err(not_offered());
+    }
+    let found = found
+        .ok_or_else(|| ErrorObject::invalid_params(format!("{}: {unknown}", Complete::NAME)))?;
+    Ok(Target::Completion(params, found))
+}
+
+fn find_change<'a>(request: &Request<'a>, method: &str) -> Result<Target<'a>, Refusal> {
+    if method != SetLevel::NAME && !request.core().registry.tables().offered.resources {
+        return Err(ErrorObject::method_not_found(method).into());
+    }
+    let change = SessionChange::read(method, request.params())?;
+    if let SessionChange::Subscribe(uri) = &change {
+        permit_listening(request, std::slice::from_ref(uri))?;
+    }
+    Ok(Target::Session(change))
+}
+
+fn find_listen<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
+    let params: SubscriptionsListenParams<'_> =
+        decode_params(SubscriptionsListen::NAME, request.params())?;
+    let uris = params.notifications.resource_subscriptions.as_deref();
+    permit_listening(request, uris.unwrap_or_default())?;
+    Ok(Target::Listen(listen::subscription(request.core(), &params.notifications)?))
+}
+
+/// Resources that do not exist for the caller need no scopes: it never hears of them.
+fn permit_listening(request: &Request<'_>, uris: &[String]) -> Result<(), Refusal> {
+    let tables = request.core().registry.tables();
+    if !tables.has_scopes {
+        return Ok(());
+    }
+    let mut needed = Scopes::default();
+    for uri in uris {
+        if let Ok((resource, _)) = find_resource(&tables, uri, request.caller()) {
+            needed.extend(resource.scopes.iter());
+        }
+    }
+    request.permit(&needed)
+}
