@@ -45,6 +45,8 @@ pub(crate) fn listen() -> String {
 pub(crate) struct Calls {
     pub(crate) revision: Revision,
     pub(crate) tool: String,
+    /// Whether each client has a name of its own.
+    pub(crate) has_identities: bool,
     /// Everything after the id.
     rest: String,
     echoed: Finder<'static>,
@@ -61,7 +63,17 @@ impl Calls {
             r#","method":"tools/call","params":{{"name":"{tool}","arguments":{{"message":"{message}"}}{meta}}}}}"#
         );
         let echoed = Finder::new(&format!("\"{message}\"")).into_owned();
-        Self { revision, tool: tool.to_owned(), rest, echoed }
+        Self { revision, tool: tool.to_owned(), has_identities: false, rest, echoed }
+    }
+
+    /// The calls of one of several clients.
+    pub(crate) fn of_client(&self, number: usize) -> Self {
+        let mut calls = self.clone();
+        if self.has_identities {
+            let name = format!(r#""name":"bench-{number}""#);
+            calls.rest = calls.rest.replace(r#""name":"bench""#, &name);
+        }
+        calls
     }
 
     /// Appends one call.
@@ -103,6 +115,13 @@ mod tests {
         for wrong in [r#"{"id":42,"result":{}}"#, r#"{"result":"abcde"}"#, ""] {
             assert!(calls.answered(wrong.as_bytes()).is_err(), "{wrong}");
         }
+        let mut calls = calls;
+        calls.has_identities = true;
+        out.clear();
+        calls.of_client(7).write(&mut out, 1);
+        let request: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let info = &request["params"]["_meta"]["io.modelcontextprotocol/clientInfo"];
+        assert_eq!(info["name"], "bench-7");
         let listen: serde_json::Value = serde_json::from_str(&listen()).unwrap();
         assert_eq!(listen["method"], "subscriptions/listen");
     }

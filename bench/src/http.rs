@@ -1,7 +1,6 @@
 //! Load over HTTP: one call at a time on each of many connections that stay open.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -128,7 +127,7 @@ impl Connection {
         }
     }
 
-    async fn run(mut self, calls: Arc<Calls>, until: Until) -> Result<(Self, u64), String> {
+    async fn run(mut self, calls: Calls, until: Until) -> Result<(Self, u64), String> {
         let mut answered = 0;
         let mut body = Vec::new();
         while !until.is_over(answered) {
@@ -189,10 +188,9 @@ impl Connections {
     /// Calls on all of them, and waits until every call is answered. Says how many there were;
     /// a number of calls is for each connection.
     pub(crate) async fn run(&mut self, calls: &Calls, until: Until) -> Result<u64, String> {
-        let calls = Arc::new(calls.clone());
         let mut running = JoinSet::new();
-        for connection in self.0.drain(..) {
-            running.spawn(connection.run(Arc::clone(&calls), until));
+        for (number, connection) in self.0.drain(..).enumerate() {
+            running.spawn(connection.run(calls.of_client(number), until));
         }
         let mut answered = 0;
         while let Some(done) = running.join_next().await {

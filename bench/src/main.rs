@@ -18,6 +18,7 @@ mod drive;
 mod frames;
 mod hello;
 mod http;
+mod identities;
 mod machine;
 mod measure;
 mod micro;
@@ -47,6 +48,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { name: "servers", title: "Servers side by side", run: servers::run },
     Part { name: "clients", title: "Clients side by side", run: clients::run },
+    Part { name: "identities", title: "Different clients at once", run: identities::run },
     Part { name: "scaling", title: "Cost as work grows", run: scaling::run },
     Part { name: "micro", title: "Instructions", run: micro::run },
     Part { name: "startup", title: "Start-up and idle memory", run: startup::run },

@@ -109,7 +109,7 @@ fn tools(bench: &Bench) -> Result<Growth, String> {
     let counts = [1, 100, 1_000, 10_000];
     let curves = curves(&counts, |tools, is_http, revision| {
         let line = bench.peers.with_tools(is_http, tools);
-        let load = Load { is_http, revision, width: 16, bytes: 64 };
+        let load = Load { is_http, revision, width: 16, bytes: 64, has_identities: false };
         cost(bench, &line, &load, &format!("tool-{}", tools - 1))
     })?;
     Ok(Growth {
@@ -129,7 +129,7 @@ fn payload(bench: &Bench) -> Result<Growth, String> {
         if is_http && bytes > 4 << 20 {
             return Ok(f64::NAN);
         }
-        let load = Load { is_http, revision, width: 1, bytes };
+        let load = Load { is_http, revision, width: 1, bytes, has_identities: false };
         let line = bench.peers.with_tools(is_http, 0);
         cost(bench, &line, &load, "echo")
     })?;
@@ -151,7 +151,7 @@ fn payload(bench: &Bench) -> Result<Growth, String> {
 fn width(bench: &Bench) -> Result<Growth, String> {
     let widths = [1, 10, 100, 1_000, 10_000];
     let curves = curves(&widths, |width, is_http, revision| {
-        let load = Load { is_http, revision, width, bytes: 64 };
+        let load = Load { is_http, revision, width, bytes: 64, has_identities: false };
         let line = bench.peers.with_tools(is_http, 0);
         Ok(cost(bench, &line, &load, "echo")? * width as f64)
     })?;

@@ -22,11 +22,13 @@ pub(crate) struct Load {
     pub(crate) width: usize,
     /// Of the message.
     pub(crate) bytes: usize,
+    /// Whether each connection is another client; over HTTP in the modern era only.
+    pub(crate) has_identities: bool,
 }
 
 impl Load {
     fn title(&self) -> String {
-        let Self { is_http, revision, width, bytes: length } = *self;
+        let Self { is_http, revision, width, bytes: length, .. } = *self;
         let transport = match (is_http, revision) {
             (false, _) => "stdio",
             (true, Revision::Legacy) => "http, sessions",
@@ -43,7 +45,7 @@ fn loads(is_quick: bool) -> Vec<Load> {
         for revision in Revision::BOTH {
             for (width, bytes) in [(64, 64), (1, 64), (8, 64 << 10), (2, 1 << 20)] {
                 if !is_quick || bytes == 64 {
-                    loads.push(Load { is_http, revision, width, bytes });
+                    loads.push(Load { is_http, revision, width, bytes, has_identities: false });
                 }
             }
         }
@@ -127,7 +129,8 @@ async fn measure_here(
     load: &Load,
     tool: &str,
 ) -> Result<Sample, String> {
-    let calls = Calls::new(load.revision, tool, load.bytes);
+    let mut calls = Calls::new(load.revision, tool, load.bytes);
+    calls.has_identities = load.has_identities;
     let warm = |start: Instant| Until::Time(start + bench.span() / 4);
     let long = |start: Instant| Until::Time(start + bench.span());
     if load.is_http {
