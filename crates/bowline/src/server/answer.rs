@@ -94,7 +94,7 @@ impl Signature {
             Answer::Discover(result) => to.encode(out, &mut **result),
             Answer::Empty => to.encode(out, &mut EmptyResult::default()),
             Answer::List(encoded) => {
-                encode_response(out, id, encoded.as_ref()).map_err(ErrorObject::internal_of)?;
+                encode_response(out, id, encoded.as_ref()).map_err(internal)?;
                 to.sign(out);
                 Ok(())
             }
@@ -137,15 +137,14 @@ impl To<'_> {
     where
         R: Adapt + ResultBody,
     {
-        result.adapt(self.revision).map_err(ErrorObject::internal_of)?;
+        result.adapt(self.revision).map_err(internal)?;
         let has_meta = result.meta_mut().is_some();
         if let Some(meta) = result.meta_mut()
             && self.revision.is_modern()
         {
             meta.set(meta_key::SERVER_INFO, &self.signature.info);
         }
-        encode_response_with(out, self.id, |out| write(result, out))
-            .map_err(ErrorObject::internal_of)?;
+        encode_response_with(out, self.id, |out| write(result, out)).map_err(internal)?;
         if !has_meta {
             self.sign(out);
         }
@@ -162,13 +161,6 @@ impl To<'_> {
     }
 }
 
-/// Any failure of ours as an error for the peer.
-trait InternalOf {
-    fn internal_of(error: impl std::error::Error) -> Self;
-}
-
-impl InternalOf for ErrorObject {
-    fn internal_of(error: impl std::error::Error) -> Self {
-        Self::internal(error.to_string())
-    }
+fn internal(error: impl std::error::Error) -> ErrorObject {
+    ErrorObject::internal(error.to_string())
 }

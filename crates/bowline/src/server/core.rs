@@ -9,12 +9,12 @@ use bowline_proto::model::{
     ServerCapabilities, Settings,
 };
 use bowline_proto::revision::{Offer, Revision};
+use serde_json::Map;
 
 use super::answer::Signature;
 use super::limits::Limits;
 use super::middleware::Middleware;
 use super::registry::Registry;
-use super::schema;
 use crate::seal::KeyRing;
 
 /// The keys that request states are sealed with, once they are needed.
@@ -43,8 +43,8 @@ impl Core {
         let offered = tables.offered;
         ServerCapabilities {
             experimental: self.experimental.clone(),
-            logging: Some(schema::empty()),
-            completions: tables.completes().then(schema::empty),
+            logging: Some(Map::new()),
+            completions: tables.completes().then(Map::new),
             prompts: offered.prompts.then(list),
             resources: offered
                 .resources
@@ -52,7 +52,7 @@ impl Core {
             tools: offered.tools.then(list),
             tasks: None,
             extensions: self.extensions.clone(),
-            extra: schema::empty(),
+            extra: Map::new(),
         }
     }
 

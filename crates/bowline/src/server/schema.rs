@@ -1,9 +1,8 @@
 //! JSON Schemas of Rust types, in the form that clients cope with best.
 
-use bowline_proto::json::Json;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The schema of a type, for those who build schemas by hand.
 pub fn schema_for<T: JsonSchema>() -> Value {
@@ -80,11 +79,6 @@ pub(crate) fn words(schema: &Value) -> Vec<String> {
     branches.into_iter().flatten().flat_map(branch_words).collect()
 }
 
-/// A schema as it is carried in a definition.
-pub(crate) fn carried(schema: &Value) -> Json {
-    Json::from(schema)
-}
-
 /// The text of `description`.
 pub(crate) fn description(schema: &Value) -> Option<String> {
     schema.get("description").and_then(Value::as_str).map(str::to_owned)
@@ -93,9 +87,4 @@ pub(crate) fn description(schema: &Value) -> Option<String> {
 /// Whether the schema describes an object.
 pub(crate) fn is_object(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("object")
-}
-
-/// An object without members, for capabilities and the like.
-pub(crate) fn empty() -> Map<String, Value> {
-    Map::new()
 }

@@ -253,8 +253,8 @@ impl fmt::Debug for Tool {
 /// The definition with its schemas, as it is listed.
 fn described(definition: &model::Tool, input: &Value, output: Option<&Value>) -> model::Tool {
     let mut definition = definition.clone();
-    definition.input_schema = schema::carried(input);
-    definition.output_schema = output.map(schema::carried);
+    definition.input_schema = Json::from(input);
+    definition.output_schema = output.map(Json::from);
     definition
 }
 
