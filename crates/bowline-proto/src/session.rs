@@ -31,7 +31,7 @@ mod lifecycle;
 mod replay;
 mod subscriptions;
 
-pub use self::calls::{Answer, Calls, Expired, Pending, Timeout};
+pub use self::calls::{Calls, Expired, Pending, Recipient, Timeout};
 pub use self::claim::Claim;
 pub use self::classify::{
     Class, Facts, Kind, Refusal, RefusalStatus, Rules, Sessions, Transport, classify,
@@ -40,7 +40,7 @@ pub use self::connect::{
     Action, Connect, ConnectError, Event, PROBE_TIMEOUT, Preference, Question, Rejection,
 };
 pub use self::inbound::{BeginError, Inbound, SameId, Ticket};
-pub use self::lifecycle::{Admission, Heard, Lifecycle, Phase};
+pub use self::lifecycle::{Admission, Lifecycle, Phase, Reaction};
 pub use self::replay::{EventId, Missed, Replay, ReplayLimits, ResumeError, StreamId};
 pub use self::subscriptions::{Promised, Subscription, SubscriptionLimits, Topic};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bowline_fuzz::Bytes;
-use bowline_proto::session::{Answer, Calls, Timeout};
+use bowline_proto::session::{Calls, Recipient, Timeout};
 use bowline_proto::wire::Id;
 
 use crate::at;
@@ -67,9 +67,9 @@ impl Model {
         let (id, number) = self.id(bytes);
         let answer = self.calls.close(&id);
         let expected = match number {
-            Some(number) if self.open.remove(&number).is_some() => Answer::Awaited(number),
-            Some(number) if (1..self.next).contains(&number) => Answer::Late,
-            _ => Answer::Unknown,
+            Some(number) if self.open.remove(&number).is_some() => Recipient::Awaited(number),
+            Some(number) if (1..self.next).contains(&number) => Recipient::Late,
+            _ => Recipient::Unknown,
         };
         assert_eq!(answer, expected, "{id}");
     }

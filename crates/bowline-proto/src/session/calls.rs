@@ -70,7 +70,7 @@ struct Waiting<W> {
 
 /// Whom an answer is for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Answer<W> {
+pub enum Recipient<W> {
     /// This one waits for it.
     Awaited(W),
     /// Nobody any more: the call has been answered, timed out or given up. Drop it.
@@ -127,13 +127,13 @@ impl<W> Calls<W> {
     }
 
     /// Takes in an answer. `"1"` does not answer `1`.
-    pub fn close(&mut self, id: &Id) -> Answer<W> {
+    pub fn close(&mut self, id: &Id) -> Recipient<W> {
         let Some(number) = self.number(id) else {
-            return Answer::Unknown;
+            return Recipient::Unknown;
         };
         match self.waiting.remove(&number) {
-            Some(waiting) => Answer::Awaited(waiting.waiter),
-            None => Answer::Late,
+            Some(waiting) => Recipient::Awaited(waiting.waiter),
+            None => Recipient::Late,
         }
     }
 
@@ -287,13 +287,13 @@ mod tests {
             let mut calls = Calls::new();
             let id = calls.open(base(), "ping", TIMEOUT, "me");
             assert!(leave(&mut calls, &id), "{how}");
-            assert_eq!(calls.close(&id), Answer::Late, "{how}");
+            assert_eq!(calls.close(&id), Recipient::Late, "{how}");
             assert_eq!(calls.abandon(&id), None, "{how}");
             assert!(calls.expire(base() + 100 * SECOND).is_empty(), "{how}");
             assert!(calls.drain().is_empty(), "{how}");
             assert_eq!(calls.next_deadline(), None, "{how}");
         }
-        check("answered", |calls, id| calls.close(id) == Answer::Awaited("me"));
+        check("answered", |calls, id| calls.close(id) == Recipient::Awaited("me"));
         check("abandoned", |calls, id| calls.abandon(id) == Some("me"));
         check("drained", |calls, id| calls.drain() == [(id.clone(), "me")]);
         check("expired", |calls, _| calls.expire(base() + 10 * SECOND)[0].waiter == "me");
@@ -305,10 +305,10 @@ mod tests {
         let id = calls.open(base(), "ping", TIMEOUT, ());
         assert_eq!(id, Id::from(1_i64));
         for never in [Id::from("1"), Id::from(0_i64), Id::from(2_i64), Id::from(u64::MAX)] {
-            assert_eq!(calls.close(&never), Answer::Unknown, "{never}");
+            assert_eq!(calls.close(&never), Recipient::Unknown, "{never}");
         }
-        assert_eq!(calls.close(&id), Answer::Awaited(()));
-        assert_eq!(calls.close(&id), Answer::Late);
+        assert_eq!(calls.close(&id), Recipient::Awaited(()));
+        assert_eq!(calls.close(&id), Recipient::Late);
         assert_eq!(calls.open(base(), "ping", TIMEOUT, ()), Id::from(2_i64));
     }
 

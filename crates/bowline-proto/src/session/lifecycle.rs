@@ -36,7 +36,7 @@ pub enum Admission {
 
 /// What to do about a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum Reaction {
     /// The handshake is complete: let out what was held back.
     Ready,
     /// Act on it.
@@ -131,16 +131,16 @@ impl Lifecycle {
     /// Takes in a notification.
     ///
     /// `notifications/cancelled` is served in every phase: it may be about a modern request.
-    pub fn handle_notification(&mut self, method: &str) -> Heard {
+    pub fn handle_notification(&mut self, method: &str) -> Reaction {
         match (self.phase, method) {
-            (Phase::Closed, _) => Heard::Drop,
-            (_, "notifications/cancelled") => Heard::Serve,
+            (Phase::Closed, _) => Reaction::Drop,
+            (_, "notifications/cancelled") => Reaction::Serve,
             (Phase::ExpectInitialized(revision), "notifications/initialized") => {
                 self.phase = Phase::Ready(revision);
-                Heard::Ready
+                Reaction::Ready
             }
-            (_, "notifications/initialized") | (Phase::ExpectInitialize, _) => Heard::Drop,
-            (Phase::ExpectInitialized(_) | Phase::Ready(_), _) => Heard::Serve,
+            (_, "notifications/initialized") | (Phase::ExpectInitialize, _) => Reaction::Drop,
+            (Phase::ExpectInitialized(_) | Phase::Ready(_), _) => Reaction::Serve,
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn ready(revision: Revision) -> Lifecycle {
         let mut lifecycle = expect_initialized(revision);
         let heard = lifecycle.handle_notification("notifications/initialized");
-        assert_eq!(heard, Heard::Ready);
+        assert_eq!(heard, Reaction::Ready);
         lifecycle
     }
 
@@ -311,15 +311,15 @@ mod tests {
         let roots = "notifications/roots/list_changed";
         let cancelled = "notifications/cancelled";
         let mut server = Lifecycle::new(Offer::default());
-        assert_eq!(server.handle_notification(initialized), Heard::Drop);
-        assert_eq!(server.handle_notification(roots), Heard::Drop);
-        assert_eq!(server.handle_notification(cancelled), Heard::Serve);
+        assert_eq!(server.handle_notification(initialized), Reaction::Drop);
+        assert_eq!(server.handle_notification(roots), Reaction::Drop);
+        assert_eq!(server.handle_notification(cancelled), Reaction::Serve);
         assert_eq!(server.phase(), Phase::ExpectInitialize);
         let mut server = ready(R11);
-        assert_eq!(server.handle_notification(initialized), Heard::Drop);
-        assert_eq!(server.handle_notification(roots), Heard::Serve);
+        assert_eq!(server.handle_notification(initialized), Reaction::Drop);
+        assert_eq!(server.handle_notification(roots), Reaction::Serve);
         server.close();
-        assert_eq!(server.handle_notification(cancelled), Heard::Drop);
+        assert_eq!(server.handle_notification(cancelled), Reaction::Drop);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use bowline_proto::model::{
 };
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{Answer, BeginError};
+use bowline_proto::session::{BeginError, Recipient};
 use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, Request, Response};
 use tokio::sync::oneshot;
 
@@ -96,11 +96,11 @@ impl Shared {
         let Response { id, outcome } = response;
         let answer = lock(&self.calls).close(&id);
         match answer {
-            Answer::Awaited(waiter) => {
+            Recipient::Awaited(waiter) => {
                 let _ = waiter.answer.send(outcome.map(Json::copy_of).map_err(refused));
             }
-            Answer::Late => tracing::debug!(%id, "an answer that nobody waits for any more"),
-            Answer::Unknown => {
+            Recipient::Late => tracing::debug!(%id, "an answer that nobody waits for any more"),
+            Recipient::Unknown => {
                 // A call whose id came back as a string would wait for nothing.
                 if let Some(number) = id.as_str().and_then(|text| text.parse::<i64>().ok()) {
                     let problem = format!(

@@ -12,7 +12,7 @@ use bowline_proto::http::{
 };
 use bowline_proto::model::ResourcesCapability;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{BeginError, Heard, Lifecycle, ResumeError, Sessions, StreamId};
+use bowline_proto::session::{BeginError, Lifecycle, Reaction, ResumeError, Sessions, StreamId};
 use bowline_proto::wire::{Id, Message, Notification, Request};
 use http::StatusCode;
 
@@ -281,15 +281,15 @@ impl HttpSession {
     }
 
     pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
-        let heard = self.lock().lifecycle.handle_notification(&notification.method);
-        match heard {
-            Heard::Ready => self.sink.release(None),
-            Heard::Serve => {
+        let reaction = self.lock().lifecycle.handle_notification(&notification.method);
+        match reaction {
+            Reaction::Ready => self.sink.release(None),
+            Reaction::Serve => {
                 if let Some(id) = listen::cancelled(notification) {
                     self.cancel(&id);
                 }
             }
-            Heard::Drop => {}
+            Reaction::Drop => {}
         }
     }
 

@@ -7,7 +7,7 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::method::{Cancelled, Method, Notice};
 use bowline_proto::model::{CancelledParams, LoggingLevel};
-use bowline_proto::session::{Answer, Calls, Timeout};
+use bowline_proto::session::{Calls, Recipient, Timeout};
 use bowline_proto::wire::{Id, Response, encode_notification, encode_request};
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -73,12 +73,14 @@ impl Session {
             return;
         };
         match answer {
-            Answer::Awaited(waiter) => {
+            Recipient::Awaited(waiter) => {
                 // A handler that no longer waits has been cancelled.
                 let _ = waiter.send(response.outcome.clone().map(Json::copy_of));
             }
-            Answer::Late => tracing::debug!(id = %response.id, "an answer came too late"),
-            Answer::Unknown => tracing::warn!(id = %response.id, "an answer to nothing we asked"),
+            Recipient::Late => tracing::debug!(id = %response.id, "an answer came too late"),
+            Recipient::Unknown => {
+                tracing::warn!(id = %response.id, "an answer to nothing we asked")
+            }
         }
     }
 

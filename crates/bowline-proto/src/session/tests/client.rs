@@ -8,7 +8,7 @@ use serde_json::json;
 use super::link::Packet;
 use crate::revision::{Revision, Revisions};
 use crate::session::{
-    Action, Answer, Calls, Connect, ConnectError, Event, Question, Rejection, Timeout, Transport,
+    Action, Calls, Connect, ConnectError, Event, Question, Recipient, Rejection, Timeout, Transport,
 };
 use crate::wire::{self, Id, Message, Response};
 
@@ -110,7 +110,7 @@ impl Client {
             Ok(other) => panic!("a server of ours does not send {other:?}"),
             // On a stream nobody knows whose answer that was; the deadline tells.
             Err(_) => match packet.exchange.as_ref().map(|id| self.calls.close(id)) {
-                Some(Answer::Awaited(Waiter::Discover)) => {
+                Some(Recipient::Awaited(Waiter::Discover)) => {
                     self.feed(now, Event::Malformed(Question::Discover))
                 }
                 _ => Vec::new(),
@@ -132,9 +132,9 @@ impl Client {
         response: &Response<'_>,
     ) -> Vec<Effect> {
         let waiter = match self.calls.close(&response.id) {
-            Answer::Awaited(waiter) => waiter,
-            Answer::Late => return Vec::new(),
-            Answer::Unknown => panic!("an answer to {} that we never asked", response.id),
+            Recipient::Awaited(waiter) => waiter,
+            Recipient::Late => return Vec::new(),
+            Recipient::Unknown => panic!("an answer to {} that we never asked", response.id),
         };
         let question = match waiter {
             Waiter::Discover => Question::Discover,

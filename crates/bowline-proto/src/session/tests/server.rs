@@ -10,8 +10,8 @@ use super::random::Random;
 use crate::error::{ErrorCode, ErrorObject};
 use crate::revision::{Offer, Revision};
 use crate::session::{
-    Admission, Answer, Calls, Class, Facts, Heard, Inbound, Kind, Lifecycle, Phase, Rules, SameId,
-    Sessions, Ticket, Timeout, Transport, classify,
+    Admission, Calls, Class, Facts, Inbound, Kind, Lifecycle, Phase, Reaction, Recipient, Rules,
+    SameId, Sessions, Ticket, Timeout, Transport, classify,
 };
 use crate::wire::{self, Id, Message, Notification, Request};
 
@@ -84,7 +84,7 @@ impl Server {
             Message::Request(request) => self.handle_request(now, random, packet, &request),
             Message::Notification(notification) => self.handle_notification(now, &notification),
             Message::Response(response) => {
-                assert_ne!(self.calls.close(&response.id), Answer::Unknown);
+                assert_ne!(self.calls.close(&response.id), Recipient::Unknown);
                 Vec::new()
             }
             Message::Fault(error) => panic!("a client never sends {error}"),
@@ -179,7 +179,7 @@ impl Server {
 
     fn handle_notification(&mut self, now: Instant, told: &Notification<'_>) -> Vec<Packet> {
         match (self.lifecycle.handle_notification(&told.method), told.method.as_ref()) {
-            (Heard::Ready, _) => {
+            (Reaction::Ready, _) => {
                 assert!(self.lifecycle.may_send("roots/list"));
                 let timeout = Timeout::fixed(Duration::from_secs(2));
                 let id = self.calls.open(now, "ping", timeout, ());
@@ -187,7 +187,7 @@ impl Server {
                 wire::encode_request::<()>(&mut packet.frame, &id, "ping", None).unwrap();
                 vec![packet]
             }
-            (Heard::Serve, "notifications/cancelled") => {
+            (Reaction::Serve, "notifications/cancelled") => {
                 let params: HashMap<String, Id> =
                     serde_json::from_str(told.params.unwrap().get()).unwrap();
                 let id = &params["requestId"];

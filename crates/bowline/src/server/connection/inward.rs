@@ -8,7 +8,7 @@ use bowline_proto::line::LineTooLong;
 use bowline_proto::method::{Method, Ping, SubscriptionsListen};
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{Admission, BeginError, Heard, Subscription};
+use bowline_proto::session::{Admission, BeginError, Reaction, Subscription};
 use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, parse_batch};
 
 use super::parked::ParkedRequest;
@@ -194,9 +194,9 @@ impl Connection {
 
     fn handle_notification(&mut self, notification: &wire::Notification<'_>) {
         match self.lifecycle.handle_notification(&notification.method) {
-            Heard::Drop => {}
-            Heard::Ready => self.sink.release(None),
-            Heard::Serve => {
+            Reaction::Drop => {}
+            Reaction::Ready => self.sink.release(None),
+            Reaction::Serve => {
                 if let Some(id) = listen::cancelled(notification) {
                     self.cancel(&id);
                 }
