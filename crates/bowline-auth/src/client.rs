@@ -22,7 +22,7 @@ mod error;
 mod fetch;
 mod fixed;
 mod flow;
-mod form;
+pub(crate) mod form;
 mod grant;
 mod login;
 mod metadata;

@@ -14,7 +14,8 @@
 //! | [`session`] | state machines: calls, requests, lifecycle, eras, subscriptions, replay |
 //! | `http` | which headers must say what, with the feature `http` |
 //! | [`raw`], [`params`] | JSON text that is not read yet; the parameters of a request, looked over once |
-//! | [`json`], [`members`], [`error`], [`base64`], [`scope`] | JSON that is carried but not read; ordered objects; codes; the grammar of scopes |
+//! | [`json`], [`members`], [`error`], [`base64`] | JSON that is carried but not read; ordered objects; codes |
+//! | [`scope`], [`causes`] | the grammar of scopes; an error with its causes in one line |
 //!
 //! # A request, read and answered
 //!
@@ -48,6 +49,7 @@
 
 pub mod base64;
 mod buffer;
+pub mod causes;
 pub mod decode;
 pub mod error;
 #[cfg(feature = "http")]

@@ -13,7 +13,7 @@ use http::{HeaderMap, StatusCode, request::Parts};
 /// how often it says [`Next::SendAgain`].
 pub trait Authorize: Send + Sync {
     /// The headers that this request needs: `Authorization`, `DPoP`, or none.
-    fn headers<'a>(&'a self, request: &'a Parts) -> Answer<'a, HeaderMap>;
+    fn headers<'a>(&'a self, request: &'a Parts) -> AuthorizeFuture<'a, HeaderMap>;
 
     /// Takes in the answer to a request. `sent` is the request as it was sent, with the headers
     /// that [`headers`](Self::headers) gave. May log in, refresh, or remember a nonce.
@@ -22,11 +22,12 @@ pub trait Authorize: Send + Sync {
         sent: &'a Parts,
         status: StatusCode,
         headers: &'a HeaderMap,
-    ) -> Answer<'a, Next>;
+    ) -> AuthorizeFuture<'a, Next>;
 }
 
 /// What the methods of [`Authorize`] give.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthorizeError>> + Send + 'a>>;
+pub type AuthorizeFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, AuthorizeError>> + Send + 'a>>;
 
 /// Why a client cannot be let in. The cause tells which step failed.
 pub type AuthorizeError = Box<dyn Error + Send + Sync>;

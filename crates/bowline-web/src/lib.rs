@@ -29,7 +29,7 @@ mod tls;
 mod url;
 mod web;
 
-pub use authorize::{Answer, Authorize, AuthorizeError, Next};
+pub use authorize::{Authorize, AuthorizeError, AuthorizeFuture, Next};
 pub use body::Body;
 pub use error::{Cause, WebError};
 pub use host::Host;

@@ -38,7 +38,6 @@
 //! | `log-layer` | `ClientLog`: a `tracing` layer that sends a server's events to its client |
 //! | `testing` | `testing`: a client of a server in memory, for unit tests |
 
-mod causes;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
@@ -68,12 +67,12 @@ pub use bowline_proto::json::Json;
 pub use bowline_proto::model;
 pub use bowline_proto::revision::{Era, Revision, Revisions};
 
-pub use self::causes::with_causes;
 #[cfg(feature = "client")]
 pub use self::client::Client;
 #[cfg(feature = "log-layer")]
 pub use self::log::ClientLog;
 pub use self::server::*;
+pub use bowline_proto::causes::with_causes;
 
 /// The examples of the README, compiled.
 #[cfg(all(doctest, feature = "http", feature = "testing"))]

@@ -24,7 +24,7 @@ impl Pending {
             Redirected::Code(code) => return self.accept_code(code.clone()),
             Redirected::Query(query) => query,
         };
-        let answer = Answer::parse(query)?;
+        let answer = CallbackParams::parse(query)?;
         if answer.state.as_deref() != Some(self.state.expose()) {
             let received = answer.state.map_or("no state", |_| "another state");
             let expected = "the state that this login began with";
@@ -73,7 +73,7 @@ fn failure(reason: Reason, received: impl Into<String>, expected: impl Into<Stri
 }
 
 #[derive(Default)]
-struct Answer {
+struct CallbackParams {
     state: Option<String>,
     iss: Option<String>,
     code: Option<String>,
@@ -81,7 +81,7 @@ struct Answer {
     description: Option<String>,
 }
 
-impl Answer {
+impl CallbackParams {
     fn parse(query: &str) -> Result<Self, AuthError> {
         let broken = |received| failure(Reason::Broken, received, "a query of names and values");
         let pairs = form::decode(query).ok_or_else(|| broken("a query that cannot be decoded"))?;

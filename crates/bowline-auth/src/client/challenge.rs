@@ -32,10 +32,10 @@ impl Challenge {
 
     /// The challenges of one header.
     pub fn parse(text: &str) -> Vec<Self> {
-        let mut reader = Reader { rest: text };
+        let mut parser = Parser { rest: text };
         let mut challenges = Vec::new();
         while challenges.len() < MAX {
-            match reader.challenge() {
+            match parser.challenge() {
                 Some(challenge) => challenges.push(challenge),
                 None => break,
             }
@@ -54,11 +54,11 @@ impl Challenge {
     }
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn challenge(&mut self) -> Option<Challenge> {
         self.skip(&[' ', '\t', ',']);
         let scheme = self.token()?.to_owned();

@@ -10,14 +10,14 @@ use super::metadata::{ResourceMetadata, ServerMetadata, resource_addresses, serv
 
 /// What the MCP server says of its guards.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Discovery {
     /// None for a server of 2025-03-26, which guards itself.
     pub(super) resource: Option<ResourceMetadata>,
     /// At least one.
     pub(super) issuers: Vec<String>,
 }
 
-impl Place {
+impl Discovery {
     /// Asks the MCP server: at the address that its challenge names, else at the well-known ones.
     pub(super) async fn find(
         fetcher: &Fetcher,
@@ -89,9 +89,9 @@ fn reason_of(status: StatusCode) -> Reason {
 pub(super) async fn find_server(
     fetcher: &Fetcher,
     issuer: &str,
-    place: &Place,
+    discovery: &Discovery,
 ) -> Result<ServerMetadata, AuthError> {
-    let is_own_guard = place.resource.is_none();
+    let is_own_guard = discovery.resource.is_none();
     let step = Step::ServerMetadata;
     let url = fetcher.check(step, issuer)?;
     if url.query().is_some() {
@@ -109,7 +109,7 @@ pub(super) async fn find_server(
         if page.status == StatusCode::OK && !is_some_web_page(&page) {
             let metadata = read_server(&page, address)?;
             let is_known = |name: &str| match is_own_guard {
-                true => place.issuers.iter().any(|issuer| issuer == name),
+                true => discovery.issuers.iter().any(|issuer| issuer == name),
                 false => name == issuer,
             };
             if is_known(&metadata.issuer) {

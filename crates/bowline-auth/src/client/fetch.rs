@@ -5,8 +5,7 @@
 //! the MCP server itself is there, a redirect is followed only when it asks for a document and
 //! stays at the same place, and size and time are bounded by [`Web::fetch`].
 
-use std::error::Error;
-
+use bowline_proto::causes::with_causes;
 use bowline_web::{Reach, Url, Web, WebError};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -133,12 +132,7 @@ impl Fetcher {
 }
 
 fn unreachable(step: Step, url: &Url, error: WebError) -> AuthError {
-    let mut received = format!("no answer from {url}: {error}");
-    let mut level = error.source();
-    while let Some(cause) = level {
-        received += &format!(": {cause}");
-        level = cause.source();
-    }
+    let received = format!("no answer from {url}: {}", with_causes(&error));
     let (reason, expected) = match &error {
         WebError::Forbidden { .. } => (
             Reason::Unsafe,

@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use bowline_web::{Answer, Authorize, Next, Origin, Url};
+use bowline_web::{Authorize, AuthorizeFuture, Next, Origin, Url};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{StatusCode, Uri};
@@ -52,7 +52,7 @@ impl StaticToken {
 }
 
 impl Authorize for StaticToken {
-    fn headers<'a>(&'a self, request: &'a Parts) -> Answer<'a, HeaderMap> {
+    fn headers<'a>(&'a self, request: &'a Parts) -> AuthorizeFuture<'a, HeaderMap> {
         let mut headers = HeaderMap::new();
         if self.is_home(&request.uri) {
             headers.insert(AUTHORIZATION, self.value.clone());
@@ -65,7 +65,7 @@ impl Authorize for StaticToken {
         _: &'a Parts,
         _: StatusCode,
         _: &'a HeaderMap,
-    ) -> Answer<'a, Next> {
+    ) -> AuthorizeFuture<'a, Next> {
         Box::pin(ready(Ok(Next::Use)))
     }
 }

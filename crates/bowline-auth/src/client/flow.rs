@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use bowline_web::Url;
 
 use super::challenge::Demand;
-use super::discover::{Place, endpoint, find_server};
+use super::discover::{Discovery, endpoint, find_server};
 use super::dpop::{Dpop, Nonces, ProofKey};
 use super::error::{AuthError, Reason, Step, quote, quote_all};
 use super::fetch::Fetcher;
@@ -25,7 +25,7 @@ use super::scope::{Scopes, Sources};
 use super::secret::Secret;
 use super::settings::Settings;
 use super::store::Store;
-use super::token::{Grant, Kind, Tokens};
+use super::token::{Grant, TokenType, Tokens};
 use crate::clock::unix_seconds;
 use crate::jws::SigningKey;
 
@@ -75,7 +75,7 @@ impl Engine {
         Self { settings, nonces, fetcher, store, refused }
     }
 
-    /// Tokens in place of ones that are over; none if there is no way without a login.
+    /// Replaces expired tokens; `None` if that needs a login.
     pub(super) async fn renew(&self, held: &Held) -> Result<Option<Held>, AuthError> {
         let _lock = self.lock().await?;
         // A store that could not keep them is no reason to lose them.
@@ -94,21 +94,21 @@ impl Engine {
         }
     }
 
-    /// Tokens in place of ones that were refused, by whatever way there is.
+    /// Replaces tokens that were rejected, in whatever way the settings allow.
     pub(super) async fn enter(&self, errand: &Errand) -> Result<Held, AuthError> {
-        let place = Place::find(&self.fetcher, &self.settings.home, &errand.demand).await?;
+        let discovery = Discovery::find(&self.fetcher, &self.settings.home, &errand.demand).await?;
         let lock = self.lock().await?;
         let stored = self.load().await?.or_else(|| errand.held.as_deref().cloned());
-        let issuer = self.choose(&place, stored.as_ref())?;
+        let issuer = self.choose(&discovery, stored.as_ref())?;
         let earlier = stored.filter(|stored| stored.tokens.issuer == issuer);
         let earlier = match earlier {
-            Some(earlier) => match self.again(errand, &place, earlier).await? {
+            Some(earlier) => match self.again(errand, &discovery, earlier).await? {
                 Again::Good(held) => return Ok(*held),
                 Again::Over(scopes) => scopes,
             },
             None => Scopes::default(),
         };
-        let stage = self.stage(errand, &place, &issuer, earlier).await?;
+        let stage = self.stage(errand, &discovery, &issuer, earlier).await?;
         let held = match &self.settings.way {
             Way::Login(login) => self.ask_person(login.as_ref(), stage, lock).await?,
             Way::ClientCredentials => self.client_credentials(stage).await?,
@@ -120,21 +120,21 @@ impl Engine {
     }
 
     /// The authorization server to go to: the one we have credentials of, else the first.
-    fn choose(&self, place: &Place, stored: Option<&Held>) -> Result<String, AuthError> {
+    fn choose(&self, discovery: &Discovery, stored: Option<&Held>) -> Result<String, AuthError> {
         let before = stored.map(|stored| stored.tokens.issuer.as_str());
         let bound = match &self.settings.client {
             Some(Client { issuer: Some(issuer), .. }) => Some(issuer.as_str()),
             Some(_) => before,
             None => None,
         };
-        let is_listed = |issuer: &str| place.issuers.iter().any(|listed| listed == issuer);
+        let is_listed = |issuer: &str| discovery.issuers.iter().any(|listed| listed == issuer);
         if let Some(issuer) = bound.filter(|issuer| !is_listed(issuer)) {
-            let received = format!("authorization_servers {}", quote_all(&place.issuers));
+            let received = format!("authorization_servers {}", quote_all(&discovery.issuers));
             let expected = format!("{}, which the client was registered with", quote(issuer));
             return Err(AuthError::new(Step::ServerChoice, Reason::Settings, received, expected));
         }
         let chosen = bound.or_else(|| before.filter(|issuer| is_listed(issuer)));
-        let chosen = chosen.or_else(|| place.issuers.first().map(String::as_str));
+        let chosen = chosen.or_else(|| discovery.issuers.first().map(String::as_str));
         Ok(chosen.unwrap_or_default().to_owned())
     }
 
@@ -142,7 +142,7 @@ impl Engine {
     async fn again(
         &self,
         errand: &Errand,
-        place: &Place,
+        discovery: &Discovery,
         stored: Held,
     ) -> Result<Again, AuthError> {
         let tokens = &stored.tokens;
@@ -150,7 +150,7 @@ impl Engine {
         let is_new = refused != Some(&tokens.access_token) && !tokens.is_over(unix_seconds());
         let is_enough =
             errand.missing.as_ref().is_none_or(|missing| tokens.requested.covers(missing));
-        let resource = place.resource.as_ref().map(|resource| &resource.resource);
+        let resource = discovery.resource.as_ref().map(|resource| &resource.resource);
         let is_here = tokens.resource.as_ref() == resource;
         let over = Again::Over(tokens.requested.clone());
         if !is_here || !is_enough {
@@ -188,7 +188,7 @@ impl Engine {
         };
         let grant = endpoint.ask(Step::Refresh, form).await;
         let grant = self.forget_if_forgotten(&tokens.issuer, grant).await?;
-        check_kind(Step::Refresh, &grant, held.proof.is_some(), tokens.kind == Kind::Bearer)?;
+        check_kind(Step::Refresh, &grant, held.proof.is_some(), tokens.kind == TokenType::Bearer)?;
         let tokens = tokens.renewed(grant, unix_seconds());
         let renewed = Held { tokens, proof: held.proof.clone() };
         self.save(&renewed).await;
@@ -198,16 +198,16 @@ impl Engine {
     async fn stage(
         &self,
         errand: &Errand,
-        place: &Place,
+        discovery: &Discovery,
         issuer: &str,
         earlier: Scopes,
     ) -> Result<Stage, AuthError> {
-        let server = find_server(&self.fetcher, issuer, place).await?;
+        let server = find_server(&self.fetcher, issuer, discovery).await?;
         let token_endpoint =
             endpoint(&self.fetcher, server.token_endpoint.as_deref(), "token_endpoint")?;
         let is_login = matches!(self.settings.way, Way::Login(_));
         let of_server = server.scopes().filter(|_| is_login && self.settings.wants_refresh);
-        let of_resource = place.resource.as_ref().and_then(ResourceMetadata::scopes);
+        let of_resource = discovery.resource.as_ref().and_then(ResourceMetadata::scopes);
         let scopes = Sources {
             challenge: errand.missing.as_ref().or(errand.demand.scopes.as_ref()),
             wanted: self.settings.scopes.clone(),
@@ -217,9 +217,9 @@ impl Engine {
         };
         let scopes = scopes.select();
         let is_required =
-            place.resource.as_ref().is_some_and(|r| r.dpop_bound_access_tokens_required);
+            discovery.resource.as_ref().is_some_and(|r| r.dpop_bound_access_tokens_required);
         let (proof, takes_bearer) = self.proof(errand, &server, is_required).await?;
-        let resource = place.resource.as_ref().map(|resource| resource.resource.clone());
+        let resource = discovery.resource.as_ref().map(|resource| resource.resource.clone());
         Ok(Stage { resource, server, token_endpoint, scopes, proof, takes_bearer })
     }
 
@@ -268,7 +268,7 @@ impl Engine {
         let form = form.with_some("resource", stage.resource.as_deref());
         let grant = endpoint.ask(Step::Token, form).await?;
         check_kind(Step::Token, &grant, stage.proof.is_some(), stage.takes_bearer)?;
-        let kind = grant.kind.unwrap_or(Kind::Bearer);
+        let kind = grant.kind.unwrap_or(TokenType::Bearer);
         let granted = grant.scope.as_deref().map(Scopes::parse);
         // Without a person, whoever gave their word is asked for it again each time.
         let is_login = matches!(self.settings.way, Way::Login(_));
@@ -285,7 +285,7 @@ impl Engine {
             granted: granted.unwrap_or_else(|| stage.scopes.clone()),
             requested: stage.scopes,
         };
-        Ok(Held { tokens, proof: stage.proof.filter(|_| kind == Kind::Dpop) })
+        Ok(Held { tokens, proof: stage.proof.filter(|_| kind == TokenType::Dpop) })
     }
 
     fn key(&self) -> Option<&SigningKey> {
@@ -308,11 +308,11 @@ fn check_kind(
     takes_bearer: bool,
 ) -> Result<(), AuthError> {
     let expected = match (grant.kind, is_bound) {
-        (Some(Kind::Dpop), true) | (Some(Kind::Bearer), false) => return Ok(()),
-        (Some(Kind::Bearer), true) if takes_bearer => return Ok(()),
+        (Some(TokenType::Dpop), true) | (Some(TokenType::Bearer), false) => return Ok(()),
+        (Some(TokenType::Bearer), true) if takes_bearer => return Ok(()),
         (_, true) => "token_type DPoP, because a proof was sent",
         (_, false) => "token_type Bearer, because no proof was sent",
     };
-    let received = grant.kind.map_or("N_A", Kind::name);
+    let received = grant.kind.map_or("N_A", TokenType::name);
     Err(AuthError::new(step, Reason::Unsafe, format!("token_type {received}"), expected))
 }

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_web::{Answer, Authorize, Next, Origin};
+use bowline_web::{Authorize, AuthorizeFuture, Next, Origin};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{StatusCode, Uri};
@@ -22,7 +22,7 @@ use super::error::{AuthError, Reason, Step, quote};
 use super::flow::{Engine, Errand, Held};
 use super::grant::Way;
 use super::scope::Scopes;
-use super::token::Kind;
+use super::token::TokenType;
 use crate::clock::unix_seconds;
 
 /// OAuth for one MCP server: finds out whom to ask, asks, renews, and steps up, by itself.
@@ -44,12 +44,12 @@ pub struct OAuth(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
     flight: Arc<AsyncMutex<()>>,
 }
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     held: Option<Arc<Held>>,
     is_loaded: bool,
     /// Tokens in a row that were refused or never used, and when that began.
@@ -63,7 +63,7 @@ struct State {
     failure: Option<AuthError>,
 }
 
-impl State {
+impl TokenState {
     /// Takes in the outcome of an errand.
     fn note(
         &mut self,
@@ -103,11 +103,11 @@ impl OAuth {
     /// When the store fails.
     pub async fn forget(&self) -> Result<(), AuthError> {
         let _flight = self.0.flight.lock().await;
-        *self.state() = State { is_loaded: true, ..State::default() };
+        *self.state() = TokenState { is_loaded: true, ..TokenState::default() };
         self.0.engine.forget().await
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TokenState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +164,7 @@ impl OAuth {
         let mut value = HeaderValue::try_from(text).expect("checked when the token came");
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
-        if let (Kind::Dpop, Some(key)) = (held.tokens.kind, &held.proof) {
+        if let (TokenType::Dpop, Some(key)) = (held.tokens.kind, &held.proof) {
             let nonce = self.0.engine.nonces.of(self.0.engine.settings.home.as_str());
             let proof = key.prove(&Occasion {
                 method: &request.method,
@@ -328,7 +328,7 @@ fn is_token_of(held: &Held, shown: Option<&HeaderValue>) -> bool {
 }
 
 impl Authorize for OAuth {
-    fn headers<'a>(&'a self, request: &'a Parts) -> Answer<'a, HeaderMap> {
+    fn headers<'a>(&'a self, request: &'a Parts) -> AuthorizeFuture<'a, HeaderMap> {
         Box::pin(async move { Ok(self.write_headers(request).await?) })
     }
 
@@ -337,7 +337,7 @@ impl Authorize for OAuth {
         sent: &'a Parts,
         status: StatusCode,
         headers: &'a HeaderMap,
-    ) -> Answer<'a, Next> {
+    ) -> AuthorizeFuture<'a, Next> {
         Box::pin(async move { Ok(self.judge(sent, status, headers).await?) })
     }
 }

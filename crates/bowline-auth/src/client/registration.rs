@@ -275,7 +275,7 @@ pub(super) fn request(
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<Secret>,
     token_endpoint_auth_method: Option<String>,
@@ -291,7 +291,7 @@ pub(super) fn answer(
     let broken = |received: String, expected: &str| {
         AuthError::new(Step::Registration, Reason::Broken, received, expected)
     };
-    let answer: Answer = serde_json::from_slice(body).map_err(|error| {
+    let answer: RegistrationResponse = serde_json::from_slice(body).map_err(|error| {
         // serde's message may quote a value; the position is enough.
         let place = format!("an answer that cannot be read, at column {}", error.column());
         broken(place, "a JSON object with client_id")

@@ -13,13 +13,13 @@ use super::secret::{self, Secret};
 
 /// How a token is shown to the resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum TokenType {
     Bearer,
     #[serde(rename = "DPoP")]
     Dpop,
 }
 
-impl Kind {
+impl TokenType {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bearer => "Bearer",
@@ -30,7 +30,7 @@ impl Kind {
 
 /// What a token endpoint gives.
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: Secret,
     token_type: String,
     #[serde(default, deserialize_with = "seconds")]
@@ -44,7 +44,7 @@ struct Answer {
 #[derive(Clone)]
 pub(super) struct Grant {
     pub(super) access_token: Secret,
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<TokenType>,
     pub(super) expires_in: Option<u64>,
     pub(super) refresh_token: Option<Secret>,
     pub(super) scope: Option<String>,
@@ -52,7 +52,7 @@ pub(super) struct Grant {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorResponse {
     error: String,
     error_description: Option<String>,
 }
@@ -60,7 +60,7 @@ struct Refusal {
 impl Grant {
     /// Reads an answer with a status of success.
     pub(super) fn parse(step: Step, body: &[u8]) -> Result<Self, AuthError> {
-        let answer: Answer = serde_json::from_slice(body).map_err(|error| {
+        let answer: TokenResponse = serde_json::from_slice(body).map_err(|error| {
             // serde's message may quote a value; the position is enough.
             let received = format!("an answer that cannot be read, at column {}", error.column());
             let expected = "a JSON object with access_token and token_type";
@@ -71,16 +71,17 @@ impl Grant {
             let received = "an access_token that fits into no header";
             return Err(AuthError::new(step, Reason::Broken, received, "a token of visible ASCII"));
         }
-        let kinds = [Kind::Bearer, Kind::Dpop];
-        let is_named = |kind: &Kind| kind.name().eq_ignore_ascii_case(&answer.token_type);
+        let kinds = [TokenType::Bearer, TokenType::Dpop];
+        let is_named = |kind: &TokenType| kind.name().eq_ignore_ascii_case(&answer.token_type);
         let kind = kinds.into_iter().find(is_named);
         // RFC 8693: what is exchanged is no access token, and says so.
         if kind.is_none() && !answer.token_type.eq_ignore_ascii_case("N_A") {
             let received = format!("token_type {}", quote(&answer.token_type));
             return Err(AuthError::new(step, Reason::Broken, received, "Bearer or DPoP"));
         }
-        let Answer { access_token, expires_in, refresh_token, scope, issued_token_type, .. } =
-            answer;
+        let TokenResponse {
+            access_token, expires_in, refresh_token, scope, issued_token_type, ..
+        } = answer;
         Ok(Self { access_token, kind, expires_in, refresh_token, scope, issued_token_type })
     }
 }
@@ -88,7 +89,7 @@ impl Grant {
 /// What a token endpoint's refusal says; the texts of `sent` are blotted out.
 pub(super) fn refusal(step: Step, status: u16, body: &[u8], sent: &Form) -> AuthError {
     let expected = "a token";
-    let Ok(refusal) = serde_json::from_slice::<Refusal>(body) else {
+    let Ok(refusal) = serde_json::from_slice::<ErrorResponse>(body) else {
         let reason = if status >= 500 { Reason::Unavailable } else { Reason::Refused };
         return AuthError::new(step, reason, format!("status {status}"), expected);
     };
@@ -127,7 +128,7 @@ pub(super) struct Tokens {
     pub(super) client: Registered,
     /// As the resource calls itself; none in 2025-03-26.
     pub(super) resource: Option<String>,
-    pub(super) kind: Kind,
+    pub(super) kind: TokenType,
     #[serde(serialize_with = "secret::write")]
     pub(super) access_token: Secret,
     /// Seconds since 1970.
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn answers() {
-        fn check(body: &str, expected: Result<(Option<Kind>, Option<u64>), &str>) {
+        fn check(body: &str, expected: Result<(Option<TokenType>, Option<u64>), &str>) {
             match (Grant::parse(Step::Token, body.as_bytes()), expected) {
                 (Ok(grant), Ok(seen)) => assert_eq!((grant.kind, grant.expires_in), seen, "{body}"),
                 (Err(error), Err(part)) => {
@@ -195,11 +196,11 @@ mod tests {
                 (outcome, _) => panic!("{body}: {:?}", outcome.map(|_| ())),
             }
         }
-        let bearer = Some(Kind::Bearer);
+        let bearer = Some(TokenType::Bearer);
         check(r#"{"access_token": "t0k", "token_type": "bearer"}"#, Ok((bearer, None)));
         check(
             r#"{"access_token": "t0k", "token_type": "DPoP", "expires_in": 9}"#,
-            Ok((Some(Kind::Dpop), Some(9))),
+            Ok((Some(TokenType::Dpop), Some(9))),
         );
         check(
             r#"{"access_token": "t0k", "token_type": "Bearer", "expires_in": "9"}"#,

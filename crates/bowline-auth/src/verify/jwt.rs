@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_web::Web;
 
 use super::claims::{self, Now};
-use super::keys::{KeyLimits, Keys, Place};
+use super::keys::{KeyLimits, KeySource, Keys};
 use super::location::{SetupError, trusted};
 use super::{Identity, Verify, VerifyError, Verifying};
 use crate::clock;
@@ -40,10 +40,10 @@ impl JwtVerifier {
     /// When it is no URL of `https` (or `http` on this machine).
     pub fn new(issuer: &str) -> Result<Self, SetupError> {
         trusted(issuer)?;
-        let place = Place::Issuer(issuer.to_owned());
+        let source = KeySource::Issuer(issuer.to_owned());
         Ok(Self {
             issuer: issuer.to_owned(),
-            keys: Keys::new(place, Web::builder().build()?, KeyLimits::default()),
+            keys: Keys::new(source, Web::builder().build()?, KeyLimits::default()),
             algorithms: Algorithm::ALL.to_vec(),
             skew: Duration::from_secs(60),
             max_length: 16 << 10,
@@ -55,28 +55,28 @@ impl JwtVerifier {
     /// # Errors
     /// When it is no URL of `https` (or `http` on this machine).
     pub fn keys_at(self, url: &str) -> Result<Self, SetupError> {
-        let place = Place::At(trusted(url)?);
-        Ok(Self { keys: Keys::new(place, self.keys.web().clone(), self.keys.limits()), ..self })
+        let source = KeySource::At(trusted(url)?);
+        Ok(Self { keys: Keys::new(source, self.keys.web().clone(), self.keys.limits()), ..self })
     }
 
     /// Uses these keys and fetches none.
     #[must_use]
     pub fn keys(self, keys: JwkSet) -> Self {
-        let place = Place::Given(Arc::new(keys));
-        Self { keys: Keys::new(place, self.keys.web().clone(), self.keys.limits()), ..self }
+        let source = KeySource::Given(Arc::new(keys));
+        Self { keys: Keys::new(source, self.keys.web().clone(), self.keys.limits()), ..self }
     }
 
     /// Another HTTP client, for certificates or a proxy of one's own.
     #[must_use]
     pub fn web(self, web: Web) -> Self {
-        Self { keys: Keys::new(self.keys.place().clone(), web, self.keys.limits()), ..self }
+        Self { keys: Keys::new(self.keys.source().clone(), web, self.keys.limits()), ..self }
     }
 
     /// How long keys are good, and how often they are asked for.
     #[must_use]
     pub fn key_limits(self, limits: KeyLimits) -> Self {
-        let (place, web) = (self.keys.place().clone(), self.keys.web().clone());
-        Self { keys: Keys::new(place, web, limits), ..self }
+        let (source, web) = (self.keys.source().clone(), self.keys.web().clone());
+        Self { keys: Keys::new(source, web, limits), ..self }
     }
 
     /// Allows these algorithms only.

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use bowline_proto::causes::with_causes;
 use bowline_web::{Url, Web, WebError};
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 
 use super::location::{SetupError, trusted, trusted_with_query};
 use super::{Cause, VerifyError};
+use crate::client::ServerMetadata;
 use crate::jws::{JwkError, JwkSet, object};
 
 /// How long keys are good, and how often they are asked for.
@@ -45,7 +47,7 @@ impl Default for KeyLimits {
 
 /// Where keys are.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum KeySource {
     Given(Arc<JwkSet>),
     At(Url),
     /// As the metadata of this issuer say.
@@ -54,15 +56,15 @@ pub(super) enum Place {
 
 /// The keys of one issuer.
 pub(super) struct Keys {
-    place: Place,
+    source: KeySource,
     web: Web,
     limits: KeyLimits,
-    state: Arc<Mutex<State>>,
+    cache: Arc<Mutex<Cache>>,
 }
 
 #[derive(Default)]
-struct State {
-    known: Option<Known>,
+struct Cache {
+    known: Option<FetchedKeys>,
     /// When the issuer was last asked, and what went wrong.
     attempt: Option<(Instant, Option<Cause>)>,
     /// Open while somebody asks.
@@ -71,18 +73,18 @@ struct State {
 }
 
 #[derive(Clone)]
-struct Known {
+struct FetchedKeys {
     keys: Arc<JwkSet>,
     fetched: Instant,
 }
 
 impl Keys {
-    pub(super) fn new(place: Place, web: Web, limits: KeyLimits) -> Self {
-        Self { place, web, limits, state: Arc::default() }
+    pub(super) fn new(source: KeySource, web: Web, limits: KeyLimits) -> Self {
+        Self { source, web, limits, cache: Arc::default() }
     }
 
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn source(&self) -> &KeySource {
+        &self.source
     }
 
     pub(super) fn web(&self) -> &Web {
@@ -95,7 +97,7 @@ impl Keys {
 
     /// The keys as they are known now.
     pub(super) async fn current(&self) -> Result<Arc<JwkSet>, VerifyError> {
-        if let Place::Given(keys) = &self.place {
+        if let KeySource::Given(keys) = &self.source {
             return Ok(Arc::clone(keys));
         }
         if let Some(keys) = self.known_within(self.limits.fresh) {
@@ -113,10 +115,10 @@ impl Keys {
 
     /// Newer keys than these, if there may be any.
     pub(super) async fn newer(&self, than: &Arc<JwkSet>) -> Option<Arc<JwkSet>> {
-        if matches!(self.place, Place::Given(_)) {
+        if matches!(self.source, KeySource::Given(_)) {
             return None;
         }
-        let other = |keys: Option<Known>| {
+        let other = |keys: Option<FetchedKeys>| {
             keys.map(|known| known.keys).filter(|keys| !Arc::ptr_eq(keys, than))
         };
         let known = self.lock().known.clone();
@@ -157,12 +159,12 @@ impl Keys {
         let (done, flight) = watch::channel(());
         state.flight = Some(flight.clone());
         while state.tasks.try_join_next().is_some() {}
-        let (place, web) = (self.place.clone(), self.web.clone());
-        let store = Arc::downgrade(&self.state);
+        let (source, web) = (self.source.clone(), self.web.clone());
+        let store = Arc::downgrade(&self.cache);
         state.tasks.spawn(async move {
-            let fetched = fetch(&place, &web).await;
+            let fetched = fetch(&source, &web).await;
             if let Err(error) = &fetched {
-                tracing::warn!(?place, error = %chain(error), "an issuer's keys cannot be fetched");
+                tracing::warn!(?source, error = %with_causes(error), "an issuer's keys cannot be fetched");
             }
             keep(&store, fetched);
             drop(done);
@@ -170,18 +172,18 @@ impl Keys {
         Some(flight)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Keys").field("source", &self.source).finish_non_exhaustive()
     }
 }
 
-fn keep(store: &Weak<Mutex<State>>, fetched: Result<JwkSet, FetchError>) {
+fn keep(store: &Weak<Mutex<Cache>>, fetched: Result<JwkSet, FetchError>) {
     let Some(state) = store.upgrade() else { return };
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
@@ -193,7 +195,7 @@ fn keep(store: &Weak<Mutex<State>>, fetched: Result<JwkSet, FetchError>) {
                 Some(known) if *known.keys == keys => Arc::clone(&known.keys),
                 _ => Arc::new(keys),
             };
-            state.known = Some(Known { keys, fetched: now });
+            state.known = Some(FetchedKeys { keys, fetched: now });
         }
         Err(error) => state.attempt = Some((now, Some(Arc::new(error)))),
     }
@@ -215,26 +217,16 @@ enum FetchError {
     #[error("the metadata do not say where the keys are")]
     NoKeys,
     #[error("the keys are at a place that cannot be used")]
-    Place(#[from] SetupError),
+    Location(#[from] SetupError),
     #[error("the keys cannot be read")]
     Keys(#[from] JwkError),
 }
 
-fn chain(error: &FetchError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(level) = cause {
-        text = format!("{text}: {level}");
-        cause = level.source();
-    }
-    text
-}
-
-async fn fetch(place: &Place, web: &Web) -> Result<JwkSet, FetchError> {
-    let at = match place {
-        Place::Given(keys) => return Ok(JwkSet::clone(keys)),
-        Place::At(url) => url.clone(),
-        Place::Issuer(issuer) => discover(issuer, web).await?,
+async fn fetch(source: &KeySource, web: &Web) -> Result<JwkSet, FetchError> {
+    let at = match source {
+        KeySource::Given(keys) => return Ok(JwkSet::clone(keys)),
+        KeySource::At(url) => url.clone(),
+        KeySource::Issuer(issuer) => discover(issuer, web).await?,
     };
     Ok(JwkSet::parse(&get(web, &at).await?)?)
 }
@@ -242,7 +234,7 @@ async fn fetch(place: &Place, web: &Web) -> Result<JwkSet, FetchError> {
 /// Where an issuer says its keys are (RFC 8414, OpenID Connect Discovery).
 async fn discover(issuer: &str, web: &Web) -> Result<Url, FetchError> {
     let mut last = FetchError::Metadata;
-    for url in metadata_urls(issuer) {
+    for url in ServerMetadata::addresses(issuer) {
         let url = trusted(&url)?;
         match get(web, &url).await.and_then(|body| object(&body).ok_or(FetchError::Metadata)) {
             Ok(metadata) => return read_metadata(issuer, &metadata),
@@ -263,21 +255,6 @@ fn read_metadata(issuer: &str, metadata: &Map<String, Value>) -> Result<Url, Fet
     Ok(trusted_with_query(keys)?)
 }
 
-fn metadata_urls(issuer: &str) -> Vec<String> {
-    let issuer = issuer.strip_suffix('/').unwrap_or(issuer);
-    let after_scheme = issuer.find("://").map_or(0, |place| place + 3);
-    let path = issuer[after_scheme..].find('/').map_or(issuer.len(), |place| after_scheme + place);
-    let (origin, path) = issuer.split_at(path);
-    let mut urls = vec![
-        format!("{origin}/.well-known/oauth-authorization-server{path}"),
-        format!("{origin}/.well-known/openid-configuration{path}"),
-    ];
-    if !path.is_empty() {
-        urls.push(format!("{origin}{path}/.well-known/openid-configuration"));
-    }
-    urls
-}
-
 async fn get(web: &Web, url: &Url) -> Result<Bytes, FetchError> {
     let mut request = Request::new(Bytes::new());
     *request.uri_mut() = url.uri().clone();
@@ -287,29 +264,5 @@ async fn get(web: &Web, url: &Url) -> Result<Bytes, FetchError> {
     match answer.status() {
         StatusCode::OK => Ok(answer.into_body()),
         status => Err(FetchError::Status(status)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_metadata_are() {
-        assert_eq!(
-            metadata_urls("https://a.example/"),
-            [
-                "https://a.example/.well-known/oauth-authorization-server",
-                "https://a.example/.well-known/openid-configuration",
-            ]
-        );
-        assert_eq!(
-            metadata_urls("https://a.example/t/1"),
-            [
-                "https://a.example/.well-known/oauth-authorization-server/t/1",
-                "https://a.example/.well-known/openid-configuration/t/1",
-                "https://a.example/t/1/.well-known/openid-configuration",
-            ]
-        );
     }
 }

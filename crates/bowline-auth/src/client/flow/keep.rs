@@ -10,7 +10,7 @@ use super::super::dpop::ProofKey;
 use super::super::error::{AuthError, Reason, Step};
 use super::super::secret::Secret;
 use super::super::store::{StoreError, StoreLock};
-use super::super::token::{Kind, Tokens};
+use super::super::token::{TokenType, Tokens};
 use super::{Engine, Held};
 
 impl Engine {
@@ -25,11 +25,11 @@ impl Engine {
             return Ok(None);
         }
         let proof = match tokens.kind {
-            Kind::Bearer => None,
-            Kind::Dpop => self.stored_key(&tokens.issuer).await?,
+            TokenType::Bearer => None,
+            TokenType::Dpop => self.stored_key(&tokens.issuer).await?,
         };
         // A bound token without its key is worth nothing.
-        let is_usable = tokens.kind == Kind::Bearer || proof.is_some();
+        let is_usable = tokens.kind == TokenType::Bearer || proof.is_some();
         Ok(is_usable.then_some(Held { tokens, proof }))
     }
 

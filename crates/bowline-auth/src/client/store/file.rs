@@ -30,7 +30,7 @@ const MAX_FILE: u64 = 1024 * 1024;
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct StoredFile {
     /// In clear, for people who look into the folder, and against the unlikely.
     key: String,
     #[serde(serialize_with = "secret::write")]
@@ -75,12 +75,12 @@ impl FileStore {
         }
         let text = fs::read(&path).map_err(|error| at(&error))?;
         // Damaged files are as good as none: a login makes them anew.
-        let entry: Option<Entry> = serde_json::from_slice(&text).ok();
+        let entry: Option<StoredFile> = serde_json::from_slice(&text).ok();
         Ok(entry.filter(|entry| entry.key == key).map(|entry| entry.value))
     }
 
     fn write(&self, key: &str, value: &Secret) -> Result<(), StoreError> {
-        let entry = Entry { key: key.to_owned(), value: value.clone() };
+        let entry = StoredFile { key: key.to_owned(), value: value.clone() };
         let text = serde_json::to_vec(&entry)?;
         let beside = self.folder.join(format!("{}.new", unguessable()));
         let written = create_private(&beside).and_then(|mut file| {

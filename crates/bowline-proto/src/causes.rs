@@ -1,24 +1,17 @@
-//! An error with everything that lies under it, in one line.
+//! An error with its causes, in one line.
 
 use std::error::Error;
 
-/// An error and its causes, in one line. What an error says of its cause itself is not said twice.
-///
-/// ```
-/// use bowline::{BuildError, ServeError, with_causes};
-///
-/// let cause = BuildError::Duplicate { kind: "tool", name: "greet".to_owned() };
-/// let said = with_causes(&ServeError::Build(cause));
-/// assert_eq!(said, "the server cannot be built: two tools are called \"greet\"");
-/// ```
+/// Formats an error and its causes in one line. A cause that an error repeats in its own text is
+/// printed once.
 #[must_use]
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
-        let told = inner.to_string();
-        if !text.contains(&told) {
-            text = format!("{text}: {told}");
+        let said = inner.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
         }
         cause = inner.source();
     }
@@ -47,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_told_once() {
+    fn each_cause_is_printed_once() {
         let deep = Level("refused", None);
         let middle = Level("connect: refused", Some(Box::new(deep)));
         let top = Level("no answer", Some(Box::new(middle)));
