@@ -1,7 +1,7 @@
-//! What a server is told when it asks for the user, the model or the folders, without anybody
-//! there to ask. The file is described in `docs/answers.md`.
+//! Answers to a server's questions, prepared for commands that run without a user. The file is
+//! described in `docs/answers.md`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bowline::client::{ClientBuilder, FormAnswer, UrlAnswer};
@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::screen::{Screen, Style};
 
-/// Answers that are given before they are asked for.
+/// Prepared answers.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Answers to what the server asks")]
+#[command(next_help_heading = "Answers to the server's questions")]
 pub(crate) struct AnswerArgs {
-    /// Answer forms, URLs and sampling as a JSON file says (see docs/answers.md)
+    /// Answer forms, URLs and sampling from a JSON file (see docs/answers.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) answer: Option<PathBuf>,
 
@@ -30,7 +30,7 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     pub(crate) decline: bool,
 
-    /// A folder to tell the server of; may be repeated
+    /// A folder to offer to the server; may be repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
 }
@@ -44,28 +44,21 @@ pub(crate) struct Answers {
     roots: Vec<String>,
 }
 
-/// What a file says.
+/// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct Script {
-    #[serde(default)]
     forms: Vec<FormRule>,
-    #[serde(default)]
     urls: Vec<UrlRule>,
-    #[serde(default)]
     sampling: Vec<SamplingRule>,
-    #[serde(default)]
     roots: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct FormRule {
-    #[serde(default)]
     when: String,
-    #[serde(default)]
     action: Action,
-    #[serde(default)]
     content: Map<String, Value>,
 }
 
@@ -77,22 +70,17 @@ struct UrlRule {
     action: Action,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct SamplingRule {
-    #[serde(default)]
     when: String,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
+    text: String,
     model: Option<String>,
-    #[serde(default)]
     result: Option<CreateMessageResult>,
-    #[serde(default)]
     error: Option<String>,
 }
 
-/// What is done with a question.
+/// What to do with a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Action {
@@ -103,7 +91,7 @@ enum Action {
 }
 
 impl Action {
-    fn word(self) -> &'static str {
+    fn past(self) -> &'static str {
         match self {
             Self::Accept => "accepted",
             Self::Decline => "declined",
@@ -113,22 +101,9 @@ impl Action {
 }
 
 impl Answers {
-    /// As the command line says.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or a folder is none.
+    /// Reads the command line.
     pub(crate) fn read(args: &AnswerArgs) -> Result<Self, Failure> {
-        let script = match &args.answer {
-            None => Script::default(),
-            Some(file) => {
-                let wrong = |problem: String| {
-                    Failure::usage(format!("--answer {}: {problem}", file.display()))
-                };
-                let text =
-                    std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-                serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
-            }
-        };
+        let script = args.answer.as_deref().map(Script::read).transpose()?.unwrap_or_default();
         let otherwise = match (args.accept, args.decline) {
             (true, _) => Some(Action::Accept),
             (_, true) => Some(Action::Decline),
@@ -141,53 +116,40 @@ impl Answers {
         Ok(Self { script: Arc::new(script), otherwise, roots })
     }
 
-    /// The folders to tell servers of, as URIs.
+    /// The folders to offer to servers, as URIs.
     pub(crate) fn roots(&self) -> &[String] {
         &self.roots
     }
 
-    /// Lets a client answer. What nothing is known to say to, the client does not offer.
-    pub(crate) fn add_to(&self, builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
-        let mut builder = builder;
-        let declines = self.otherwise == Some(Action::Decline);
+    /// Lets a client answer. It does not offer what there are no answers for.
+    pub(crate) fn add_to(&self, mut builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
+        let shared = || (self.clone(), Arc::clone(screen));
         if !self.script.forms.is_empty() || self.otherwise.is_some() {
-            let (answers, screen) = (self.clone(), Arc::clone(screen));
-            builder = builder.on_form(move |form| {
-                let answer = answers.form(&form.message, &screen);
-                async move { answer }
-            });
+            let (answers, screen) = shared();
+            builder = builder
+                .on_form(move |form| std::future::ready(answers.form(&form.message, &screen)));
         }
         if !self.script.urls.is_empty() || self.otherwise.is_some() {
-            let (answers, screen) = (self.clone(), Arc::clone(screen));
+            let (answers, screen) = shared();
             builder = builder.on_url(move |asked| {
-                let answer = answers.url(&format!("{} {}", asked.message, asked.url), &screen);
-                async move { answer }
+                let question = format!("{} {}", asked.message, asked.url);
+                std::future::ready(answers.url(&question, &screen))
             });
         }
-        if !self.script.sampling.is_empty() || declines {
-            let (answers, screen) = (self.clone(), Arc::clone(screen));
-            builder = builder.on_sampling(move |asked| {
-                let answer = answers.sampling(&asked, &screen);
-                async move { answer }
-            });
+        if !self.script.sampling.is_empty() || self.otherwise == Some(Action::Decline) {
+            let (answers, screen) = shared();
+            builder = builder
+                .on_sampling(move |asked| std::future::ready(answers.sampling(&asked, &screen)));
         }
-        if !self.roots.is_empty() {
-            builder = builder.roots(self.roots.iter().cloned());
-        }
-        builder
+        if self.roots.is_empty() { builder } else { builder.roots(self.roots.iter().cloned()) }
     }
 
     fn form(&self, message: &str, screen: &Screen) -> Result<FormAnswer, ErrorObject> {
         let rule = self.script.forms.iter().find(|rule| message.contains(&rule.when));
-        let (action, content) = match (rule, self.otherwise) {
-            (Some(rule), _) => (rule.action, rule.content.clone()),
-            (None, Some(action)) => (action, Map::new()),
-            (None, None) => return Err(unanswered(message)),
-        };
-        let told =
+        let content = rule.map(|rule| rule.content.clone()).unwrap_or_default();
+        let with =
             if content.is_empty() { String::new() } else { format!(" with {}", json!(content)) };
-        tell(screen, message, &format!("{}{told}", action.word()));
-        Ok(match action {
+        Ok(match self.decide(rule.map(|rule| rule.action), message, &with, screen)? {
             Action::Accept => FormAnswer::Accept(content),
             Action::Decline => FormAnswer::Decline,
             Action::Cancel => FormAnswer::Cancel,
@@ -196,14 +158,25 @@ impl Answers {
 
     fn url(&self, message: &str, screen: &Screen) -> Result<UrlAnswer, ErrorObject> {
         let rule = self.script.urls.iter().find(|rule| message.contains(&rule.when));
-        let action = rule.map(|rule| rule.action).or(self.otherwise);
-        let action = action.ok_or_else(|| unanswered(message))?;
-        tell(screen, message, action.word());
-        Ok(match action {
+        Ok(match self.decide(rule.map(|rule| rule.action), message, "", screen)? {
             Action::Accept => UrlAnswer::Accept,
             Action::Decline => UrlAnswer::Decline,
             Action::Cancel => UrlAnswer::Cancel,
         })
+    }
+
+    fn decide(
+        &self,
+        rule: Option<Action>,
+        message: &str,
+        with: &str,
+        screen: &Screen,
+    ) -> Result<Action, ErrorObject> {
+        let unanswered = || format!("no answer was prepared for {message:?}");
+        let action = rule.or(self.otherwise);
+        let action = action.ok_or_else(|| ErrorObject::new(ErrorCode(-1), unanswered()))?;
+        report(screen, message, &format!("{}{with}", action.past()));
+        Ok(action)
     }
 
     fn sampling(
@@ -213,65 +186,62 @@ impl Answers {
     ) -> Result<CreateMessageResult, ErrorObject> {
         let text = serde_json::to_string(&asked.messages).unwrap_or_default();
         let rule = self.script.sampling.iter().find(|rule| text.contains(&rule.when));
-        let refused = |message: &str| Err(ErrorObject::new(ErrorCode(-1), message));
-        let shown = match asked.messages.len() {
+        let question = match asked.messages.len() {
             1 => "sampling of a message".to_owned(),
             many => format!("sampling of {many} messages"),
         };
-        let Some(rule) = rule else {
-            tell(screen, &shown, "declined");
-            return refused("the user declined");
+        let refused = |told: &str, error: &str| {
+            report(screen, &question, told);
+            Err(ErrorObject::new(ErrorCode(-1), error))
         };
-        match (&rule.error, &rule.result, &rule.text) {
-            (Some(error), _, _) => {
-                tell(screen, &shown, &format!("refused: {error}"));
-                refused(error)
-            }
-            (_, Some(result), _) => {
-                tell(screen, &shown, "answered as the file says");
-                Ok(result.clone())
-            }
-            (_, _, text) => {
-                let text = text.as_deref().unwrap_or_default();
-                tell(screen, &shown, &format!("answered: {text}"));
-                let model = rule.model.as_deref().unwrap_or("bowline-script");
-                let result = json!({
-                    "role": "assistant",
-                    "content": { "type": "text", "text": text },
-                    "model": model,
-                    "stopReason": "endTurn",
-                });
-                serde_json::from_value(result)
-                    .map_err(|error| ErrorObject::internal(error.to_string()))
-            }
+        let Some(rule) = rule else { return refused("declined", "the user declined") };
+        if let Some(error) = &rule.error {
+            return refused(&format!("refused: {error}"), error);
         }
+        if let Some(result) = &rule.result {
+            report(screen, &question, "answered from the file");
+            return Ok(result.clone());
+        }
+        report(screen, &question, &format!("answered: {}", rule.text));
+        let result = json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": rule.text },
+            "model": rule.model.as_deref().unwrap_or("bowline-script"),
+            "stopReason": "endTurn",
+        });
+        serde_json::from_value(result).map_err(|error| ErrorObject::internal(error.to_string()))
     }
 }
 
-fn tell(screen: &Screen, question: &str, answer: &str) {
-    screen.server_asks(Style::Cyan, &format!("{question} → {answer}"));
+impl Script {
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let wrong = |problem: &dyn std::fmt::Display| {
+            Failure::usage(format!("--answer {}: {problem}", file.display()))
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        serde_json::from_str(&text).map_err(|error| wrong(&error))
+    }
 }
 
-fn unanswered(message: &str) -> ErrorObject {
-    ErrorObject::new(ErrorCode(-1), format!("no answer was prepared for {message:?}"))
+fn report(screen: &Screen, question: &str, answer: &str) {
+    screen.aside("asked", Style::Cyan, &format!("{question} → {answer}"));
 }
 
 /// A folder as a URI.
-fn file_uri(dir: &std::path::Path) -> Result<String, Failure> {
+fn file_uri(dir: &Path) -> Result<String, Failure> {
     let wrong = |problem: &dyn std::fmt::Display| {
         Failure::usage(format!("--root {}: {problem}", dir.display()))
     };
     let whole = std::path::absolute(dir).map_err(|error| wrong(&error))?;
-    let text = whole.to_str().ok_or_else(|| wrong(&"its name is no text"))?;
+    let text = whole.to_str().ok_or_else(|| wrong(&"its name is not valid Unicode"))?;
     let text = text.replace('\\', "/");
     let mut uri = String::from(if text.starts_with('/') { "file://" } else { "file:///" });
     let path = text.trim_end_matches('/');
     for byte in if path.is_empty() { "/" } else { path }.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b':' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri += &format!("%{byte:02X}"),
+        if byte.is_ascii_alphanumeric() || b"/-_.~:".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri += &format!("%{byte:02X}");
         }
     }
     Ok(uri)

@@ -1,46 +1,44 @@
-//! Why a command failed: a sentence with its cause, what to do about it, and the exit code.
+//! Why a command failed: what happened, what to do about it, and the exit code.
 
 use bowline::client::{CallError, CloseReason, ConnectError, OpenError};
-use bowline::{ErrorCode, ErrorObject};
+use bowline::{ErrorCode, ErrorObject, Json};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::render::wire::time;
 use crate::text::plain;
 
-/// Exit codes. 0 means that all went well; 2 is left to the shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Exit codes, and the kinds of failures in JSON. 0 means success; 2 is left to the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Code {
-    /// The command line, a file or a value is wrong: nothing was asked of the server.
+    /// The command line, a file or a value is wrong. Nothing was sent to the server.
     Usage = 1,
-    /// The server wants to know who asks.
+    /// The server requires a login.
     Unauthorized = 3,
-    /// The server cannot be connected to, or was lost.
+    /// The server cannot be connected to, or the connection was lost.
     Unreachable = 4,
-    /// The tool said that it failed.
+    /// The tool reported that it failed.
     ToolFailed = 5,
     /// A schema that some clients cannot use.
     NotPortable = 6,
     /// The server answered with an error.
     Refused = 7,
-    /// No answer in time, or the user ended it.
+    /// No answer in time, or the user interrupted the command.
     TimedOut = 8,
-    /// The server breaks the specification.
+    /// The server violates the specification.
     Broken = 9,
 }
 
 impl Code {
-    /// The word for programs.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Unauthorized => "unauthorized",
-            Self::Unreachable => "unreachable",
-            Self::ToolFailed => "tool-failed",
-            Self::NotPortable => "not-portable",
-            Self::Refused => "refused",
-            Self::TimedOut => "timed-out",
-            Self::Broken => "broken",
+    /// The code for a tool's result, if it reports that the tool failed.
+    pub(crate) fn of_result(result: &Json) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "isError", default)]
+            is_error: bool,
         }
+        result.parse::<Head>().ok().filter(|head| head.is_error).map(|_| Self::ToolFailed)
     }
 }
 
@@ -48,12 +46,12 @@ impl Code {
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
-    /// What failed and why: "cannot connect: unreachable: connection refused". Empty when all has
-    /// been said already.
+    /// What failed and why: "cannot connect: unreachable: connection refused". Empty if the output
+    /// already says it.
     pub(crate) what: String,
     /// What to do about it.
     pub(crate) remedy: Option<String>,
-    /// What the server said, where it was an error of the protocol.
+    /// The server's error, if it answered with one.
     pub(crate) error: Option<Box<ErrorObject>>,
 }
 
@@ -67,18 +65,24 @@ impl Failure {
         Self::new(Code::Usage, what)
     }
 
-    /// A failure of which all has been said already.
+    /// A failure that the output already explains.
     pub(crate) fn silent(code: Code) -> Self {
         Self::new(code, "")
     }
 
-    /// With something to do about it, unless there is something already.
+    /// Fails if a tool's result reports that the tool failed; silently if `is_shown` as JSON.
+    pub(crate) fn check_result(result: &Json, is_shown: bool) -> Result<(), Self> {
+        let what = if is_shown { "" } else { "the tool reported an error" };
+        Code::of_result(result).map_or(Ok(()), |code| Err(Self::new(code, what)))
+    }
+
+    /// Adds a remedy, unless it is empty or there is one already.
     pub(crate) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy.get_or_insert_with(|| remedy.into());
+        self.remedy = self.remedy.or(Some(remedy.into()).filter(|remedy| !remedy.is_empty()));
         self
     }
 
-    /// For people: a line or two, nothing in them that a terminal could obey.
+    /// For people: a line or two, safe for a terminal.
     pub(crate) fn for_people(&self) -> String {
         let mut text = format!("bowline: {}\n", plain(&self.what).trim_end());
         if let Some(remedy) = &self.remedy {
@@ -91,14 +95,14 @@ impl Failure {
     pub(crate) fn for_programs(&self) -> String {
         let mut error = json!({
             "exit": self.code as u8,
-            "kind": self.code.word(),
+            "kind": self.code,
             "message": self.what,
         });
         if let Some(remedy) = &self.remedy {
             error["remedy"] = json!(remedy);
         }
         if let Some(object) = &self.error {
-            error["error"] = serde_json::to_value(object).unwrap_or_default();
+            error["error"] = json!(object);
         }
         format!("{}\n", json!({ "error": error }))
     }
@@ -106,54 +110,59 @@ impl Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        let what = error.to_string();
-        match &error {
-            OpenError::Spawn { .. } => Self::new(Code::Unreachable, what)
-                .with_remedy("is it installed and on PATH? `bowline doctor` looks closer"),
-            OpenError::Target(_) => Self::usage(what),
-            OpenError::Connect { error, .. } => of_connect(error, what),
-            OpenError::Unauthorized { .. } => Self::new(Code::Unauthorized, what),
-            OpenError::TimedOut(_) => Self::new(Code::TimedOut, what).with_remedy(
-                "--connect-timeout waits longer; `bowline doctor` tells where it hangs",
+        let (code, remedy) = match &error {
+            OpenError::Connect { error: reason, .. } => {
+                let mut failure = Self { what: error.to_string(), ..of_connect(reason) };
+                if let ConnectError::Refused(rejection) | ConnectError::Blocked(rejection) = reason
+                {
+                    failure.error = rejection.error.clone().map(Box::new);
+                }
+                return failure;
+            }
+            OpenError::Spawn { .. } => {
+                (Code::Unreachable, "is it installed and on PATH? `bowline doctor` looks closer")
+            }
+            OpenError::TimedOut(_) => (
+                Code::TimedOut,
+                "--connect-timeout waits longer; `bowline doctor` shows where it hangs",
             ),
-            _ => Self::new(Code::Unreachable, what),
-        }
+            OpenError::Target(_) => (Code::Usage, ""),
+            OpenError::Unauthorized { .. } => (Code::Unauthorized, ""),
+            _ => (Code::Unreachable, ""),
+        };
+        Self::new(code, error.to_string()).with_remedy(remedy)
     }
 }
 
-fn of_connect(error: &ConnectError, what: String) -> Failure {
-    match error {
-        ConnectError::NoCommonRevision(_) => {
-            Failure::new(Code::Refused, what).with_remedy("--revision auto lets both sides choose")
-        }
+fn of_connect(error: &ConnectError) -> Failure {
+    let (code, remedy) = match error {
+        ConnectError::NothingEnabled => (Code::Usage, ""),
         ConnectError::Refused(rejection) | ConnectError::Blocked(rejection) => {
             let code = match rejection.status {
                 Some(401 | 403) => Code::Unauthorized,
                 Some(_) if rejection.error.is_none() => Code::Unreachable,
                 _ => Code::Refused,
             };
-            let error = rejection.error.clone().map(Box::new);
-            let failure = Failure { error, ..Failure::new(code, what) };
-            match rejection.status {
-                Some(404 | 405) => {
-                    failure.with_remedy("is this the server's MCP endpoint, path included?")
-                }
-                _ => failure,
-            }
+            let is_elsewhere = matches!(rejection.status, Some(404 | 405));
+            let remedy = "is this the server's MCP endpoint, including the path?";
+            (code, if is_elsewhere { remedy } else { "" })
         }
-        ConnectError::TimedOut => {
-            Failure::new(Code::TimedOut, what).with_remedy("`bowline doctor` tells where it hangs")
+        ConnectError::NoCommonRevision(_) => {
+            (Code::Refused, "--revision auto lets both sides choose")
         }
-        ConnectError::NothingEnabled => Failure::usage(what),
+        ConnectError::TimedOut => (Code::TimedOut, "`bowline doctor` shows where it hangs"),
         ConnectError::Malformed | ConnectError::Contradicted => {
-            Failure::new(Code::Unreachable, what)
-                .with_remedy("is it an MCP server? --verbose shows what it says")
+            (Code::Unreachable, "is it an MCP server? --verbose shows what it sends")
         }
-        ConnectError::Unreachable(_) => Failure::new(Code::Unreachable, what)
-            .with_remedy("is it running, and is the address right? `bowline doctor` looks closer"),
-        ConnectError::Exited => Failure::new(Code::Unreachable, what)
-            .with_remedy("`bowline doctor` looks closer; --verbose shows what was said"),
-    }
+        ConnectError::Unreachable(_) => (
+            Code::Unreachable,
+            "is it running, and is the address right? `bowline doctor` looks closer",
+        ),
+        ConnectError::Exited => {
+            (Code::Unreachable, "`bowline doctor` looks closer; --verbose shows the messages")
+        }
+    };
+    Failure::new(code, "").with_remedy(remedy)
 }
 
 /// What to do about questions of a server.
@@ -161,37 +170,33 @@ const ANSWERS: &str = "--answer FILE answers for you, as do --accept, --decline 
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let what = error.to_string();
-        match error {
+        let mut what = error.to_string();
+        let mut object = None;
+        let (code, remedy) = match error {
             CallError::Refused { error, .. } => {
                 let is_unanswered = error.code == ErrorCode::MISSING_CLIENT_CAPABILITY;
-                let failure =
-                    Self { error: Some(Box::new(error)), ..Self::new(Code::Refused, what) };
-                match is_unanswered {
-                    true => failure.with_remedy(ANSWERS),
-                    false => failure,
-                }
+                object = Some(Box::new(error));
+                (Code::Refused, if is_unanswered { ANSWERS } else { "" })
+            }
+            CallError::TimedOut { method, after } => {
+                what = format!("{method}: no answer within {}", time(after.as_secs_f64()));
+                (Code::TimedOut, "--timeout waits longer")
             }
             CallError::Lacks { .. } | CallError::NoSuchMethod { .. } => {
-                Self::new(Code::Refused, what)
-                    .with_remedy("`bowline info` shows what the server offers")
+                (Code::Refused, "`bowline info` shows what the server offers")
             }
-            CallError::Unsupported(_) | CallError::Unsendable { .. } => Self::usage(what),
-            CallError::TimedOut { method, after } => {
-                let what = format!("{method}: no answer within {}", time(after.as_secs_f64()));
-                Self::new(Code::TimedOut, what).with_remedy("--timeout waits longer")
-            }
-            CallError::Closed(CloseReason::Asked) => Self::new(Code::TimedOut, what),
-            CallError::CannotAnswer { .. } => Self::new(Code::Refused, what).with_remedy(ANSWERS),
-            CallError::Unauthorized { .. } => Self::new(Code::Unauthorized, what),
-            CallError::ToolFailed { .. } => Self::new(Code::ToolFailed, what),
             CallError::Malformed(_) | CallError::InvalidOutput { .. } => {
-                Self::new(Code::Refused, what)
-                    .with_remedy("--output json shows the answer as it came")
+                (Code::Refused, "--output json prints the answer unchanged")
             }
-            CallError::LimitExceeded { .. } => Self::new(Code::Refused, what),
-            _ => Self::new(Code::Unreachable, what),
-        }
+            CallError::CannotAnswer { .. } => (Code::Refused, ANSWERS),
+            CallError::LimitExceeded { .. } => (Code::Refused, ""),
+            CallError::Unsupported(_) | CallError::Unsendable { .. } => (Code::Usage, ""),
+            CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),
+            CallError::Unauthorized { .. } => (Code::Unauthorized, ""),
+            CallError::ToolFailed { .. } => (Code::ToolFailed, ""),
+            _ => (Code::Unreachable, ""),
+        };
+        Self { error: object, ..Self::new(code, what) }.with_remedy(remedy)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The `bowline` program: what the command line asks for, and the exit code.
+//! The `bowline` program: runs the command on the command line, and exits with its code.
 
 mod answers;
 mod arguments;
@@ -19,6 +19,7 @@ mod target;
 mod text;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use bowline_serve::tell;
@@ -26,11 +27,12 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::commands::{
-    call, complete, info, listen, login, ping, prompts, raw, resources, servers, shell, tools,
+    call, complete, info, list, listen, login, ping, prompt, raw, read, servers, shell, tools,
     watch,
 };
 use self::failure::{Code, Failure};
 use self::screen::OutputArgs;
+use self::target::TargetArgs;
 
 /// Bowline ties any MCP client to any MCP server
 #[derive(Parser)]
@@ -43,17 +45,24 @@ struct Arguments {
     command: Option<Command>,
 }
 
-/// What can be asked for. A new command is a line here and a line in [`Command::run`].
+/// The commands. A new one is a line here and a line in [`Command::run`].
 #[derive(Subcommand)]
 enum Command {
-    Info(Box<info::Info>),
+    /// Show what a server is, which protocol it speaks and how that was found, and what it offers
+    ///
+    /// With --output json, prints one object: serverInfo, protocolVersion, era, supportedVersions,
+    /// capabilities and instructions as the server sent them, and the steps of connecting.
+    Info(Box<TargetArgs>),
     Tools(Box<tools::Tools>),
     Call(Box<call::Call>),
-    Resources(Box<resources::Resources>),
-    Templates(Box<resources::Templates>),
-    Read(Box<resources::Read>),
-    Prompts(Box<prompts::Prompts>),
-    Prompt(Box<prompts::Prompt>),
+    /// List the resources of a server
+    Resources(Box<TargetArgs>),
+    /// List the resource templates of a server: families of resources
+    Templates(Box<TargetArgs>),
+    Read(Box<read::Read>),
+    /// List the prompts of a server
+    Prompts(Box<TargetArgs>),
+    Prompt(Box<prompt::Prompt>),
     Complete(Box<complete::Complete>),
     Ping(Box<ping::Ping>),
     Watch(Box<watch::Watch>),
@@ -74,13 +83,13 @@ enum Command {
 impl Command {
     async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         match self {
-            Self::Info(info) => info.run(root).await,
+            Self::Info(target) => info::run(&target, root).await,
             Self::Tools(tools) => tools.run(root).await,
             Self::Call(call) => call.run(root).await,
-            Self::Resources(resources) => resources.run(root).await,
-            Self::Templates(templates) => templates.run(root).await,
+            Self::Resources(target) => list::RESOURCES.run(&target, root).await,
+            Self::Templates(target) => list::TEMPLATES.run(&target, root).await,
             Self::Read(read) => read.run(root).await,
-            Self::Prompts(prompts) => prompts.run(root).await,
+            Self::Prompts(target) => list::PROMPTS.run(&target, root).await,
             Self::Prompt(prompt) => prompt.run(root).await,
             Self::Complete(complete) => complete.run(root).await,
             Self::Ping(ping) => ping.run(root).await,
@@ -94,76 +103,58 @@ impl Command {
             Self::Servers(servers) => servers.run(root),
             Self::Login(login) => login.run(root).await,
             Self::Logout(logout) => logout.run(root).await,
+            Self::Serve(serve) => serve.run().await,
             Self::Completions(completions) => {
                 completions.run(Arguments::command());
                 Ok(())
             }
             Self::Man(man) => man.run(Arguments::command()),
-            // It has exit codes of its own; see `main`.
-            Self::Serve(_) => Ok(()),
         }
     }
 }
-
-/// What servers that are programs of their own say to wrong use.
-const MISUSED: u8 = 2;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let is_json = wants_json(&words);
-    let arguments = match Arguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => return refuse(&error, is_json),
+    let outcome = match Arguments::try_parse_from(words) {
+        Err(error) => refuse(&error, is_json),
+        Ok(Arguments { command: None, .. }) => {
+            tell(&Arguments::command().render_help().to_string());
+            Ok(())
+        }
+        Ok(Arguments { command: Some(command), output }) => command.run(&output).await,
     };
-    match arguments.command {
-        None => tell(&Arguments::command().render_help().to_string()),
-        Some(Command::Serve(serve)) => match serve.run().await {
-            code if code == ExitCode::from(MISUSED) => ExitCode::from(Code::Usage as u8),
-            code => code,
-        },
-        Some(command) => match command.run(&arguments.output).await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => fail(&failure, is_json),
-        },
-    }
-}
-
-/// Says why a command failed.
-fn fail(failure: &Failure, is_json: bool) -> ExitCode {
-    use std::io::Write;
-    let text = if is_json { failure.for_programs() } else { failure.for_people() };
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
     if !failure.what.is_empty() {
-        // If nobody watches, there is nobody else to tell.
+        let text = if is_json { failure.for_programs() } else { failure.for_people() };
+        // If standard error is closed, there is nobody else to tell.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
     ExitCode::from(failure.code as u8)
 }
 
-/// Help and the version are answers; everything else that `clap` says is a complaint.
-fn refuse(error: &clap::Error, is_json: bool) -> ExitCode {
+/// Prints help and the version, which are answers; everything else that `clap` reports is an error.
+fn refuse(error: &clap::Error, is_json: bool) -> Result<(), Failure> {
+    let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return tell(&error.render().to_string());
+        tell(&text);
+        return Ok(());
     }
     if is_json {
-        let text = error.render().to_string();
-        let text = text.strip_prefix("error: ").unwrap_or(&text).trim().to_owned();
-        return fail(&Failure::usage(text), true);
+        return Err(Failure::usage(text.strip_prefix("error: ").unwrap_or(&text).trim()));
     }
-    // It speaks for itself, in colour where there is a terminal.
+    // In colour, if standard error is a terminal.
     let _ = error.print();
-    ExitCode::from(Code::Usage as u8)
+    Err(Failure::silent(Code::Usage))
 }
 
-/// Whether programs read the output: also when the rest of the command line makes no sense.
+/// Whether programs read the output, even if the rest of the command line is wrong.
 fn wants_json(words: &[OsString]) -> bool {
     let ours: Vec<_> = words.iter().take_while(|word| *word != "--").collect();
-    ours.iter().enumerate().any(|(at, word)| {
-        let next = || ours.get(at + 1).is_some_and(|next| *next == "json");
-        match word.to_str() {
-            Some("--output" | "-o") => next(),
-            Some("--output=json" | "-ojson" | "-o=json") => true,
-            _ => false,
-        }
+    ours.iter().enumerate().any(|(at, word)| match word.to_str() {
+        Some("--output" | "-o") => ours.get(at + 1).is_some_and(|next| *next == "json"),
+        Some("--output=json" | "-ojson" | "-o=json") => true,
+        _ => false,
     })
 }

@@ -1,4 +1,4 @@
-//! Session files: one JSON object to a line, described in `docs/session-file.md`.
+//! Session files: one JSON object per line, described in `docs/session-file.md`.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The number of the format, which grows when a reader of the last one would go wrong.
+/// The version of the format. It grows when older readers would misread the file.
 pub(crate) const FORMAT: u32 = 1;
 
 /// A line of a session file. Members that do not belong to its kind are left out.
@@ -20,49 +20,49 @@ pub(crate) struct Line {
     pub(crate) kind: Kind,
     /// Seconds since the session began.
     pub(crate) at: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) direction: Option<Way>,
-    /// Which connection, where several were open at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The number of the connection, where several were open at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connection: Option<u64>,
-    /// The message, to the letter, if it is JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The exact message, if it is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<Json>,
-    /// What is no JSON: a line of standard error, a fault, noise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Anything that is not JSON: a line of standard error, a fault, noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// Seconds between a request and this answer to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Seconds between a request and this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) took: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) http: Option<HttpHead>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<Opening>,
 }
 
-/// What a line tells of.
+/// What a line records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     /// The beginning: always the first line.
     Session,
-    /// A message, or something in the place of one.
+    /// A message, or what came in place of one.
     Message,
     /// The head of an HTTP message.
     Http,
-    /// A line that the server wrote to its standard error.
+    /// A line of the server's standard error.
     Stderr,
-    /// Something of no use that the server did.
+    /// Something unusable that the server sent.
     Fault,
     /// The end.
     End,
-    /// A kind of a later version.
+    /// A kind from a later version.
     #[default]
     #[serde(other)]
     Other,
 }
 
-/// Which way.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Way {
@@ -73,11 +73,11 @@ pub(crate) enum Way {
 /// The head of an HTTP message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HttpHead {
-    /// A request and its response have the same.
+    /// The same number for a request and its response.
     pub(crate) exchange: u64,
     pub(crate) method: String,
     pub(crate) url: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
     pub(crate) headers: Vec<(String, String)>,
 }
@@ -100,13 +100,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A file that only its owner can read. What was there is replaced, or added to.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub(crate) fn create(path: &Path, adds: bool) -> Result<Self, Failure> {
+    /// Opens a file that only its owner can read; replaces it, or appends to it.
+    pub(crate) fn create(path: &Path, appends: bool) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
-        options.create(true).append(adds).write(!adds).truncate(!adds);
+        options.create(true).append(appends).write(!appends).truncate(!appends);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options
@@ -115,8 +112,8 @@ impl Recorder {
         Ok(Self { file: Mutex::new(Some(file)) })
     }
 
-    /// Writes a line at once, so that it is there whatever happens next. After a failure, which is
-    /// given back, nothing more is written.
+    /// Writes a line at once, so that it survives a crash. After a failure, which is returned once,
+    /// nothing more is written.
     pub(crate) fn write(&self, line: &Line) -> Result<(), std::io::Error> {
         let mut text = serde_json::to_vec(line)?;
         text.retain(|byte| !matches!(byte, b'\n' | b'\r'));

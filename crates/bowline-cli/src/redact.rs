@@ -1,125 +1,95 @@
-//! What must not be shown or kept: passwords, tokens, keys.
+//! Removes passwords, tokens and keys from what is shown and recorded.
 
-/// What stands in the place of a secret.
+use crate::text::end_of_string;
+
+/// The placeholder for a secret.
 pub(crate) const HIDDEN: &str = "[redacted]";
 
-/// Members of JSON, parameters of URLs and headers whose values are secret.
-const NAMES: [&str; 27] = [
-    "access_token",
-    "accesstoken",
-    "api-key",
-    "api_key",
-    "apikey",
-    "assertion",
-    "auth",
-    "authorization",
-    "bearer",
-    "client_assertion",
-    "client_secret",
-    "clientsecret",
-    "code_verifier",
-    "cookie",
-    "credential",
-    "credentials",
-    "id_token",
-    "key",
-    "passwd",
-    "password",
-    "private_key",
-    "refresh_token",
-    "secret",
-    "set-cookie",
-    "sig",
-    "token",
-    "x-api-key",
-];
+/// Names whose values are secret, in URLs, headers and messages.
+const NAMES: [&str; 6] =
+    ["authorization", "code_verifier", "cookie", "passwd", "private_key", "set-cookie"];
+/// The same in URLs only: in a message these words mean less.
+const NAMES_IN_URLS: [&str; 7] =
+    ["assertion", "auth", "bearer", "credential", "credentials", "key", "sig"];
+/// Names that end like this are secret, too.
+const ENDS: [&str; 7] =
+    ["_assertion", "api-key", "api_key", "apikey", "password", "secret", "token"];
+/// Except these.
+const HARMLESS: [&str; 1] = ["progresstoken"];
 
-/// What is secret in a URL: the user and the password, and parameters whose names say so.
+/// Whether the value under a name in a URL is secret.
+fn is_secret_parameter(name: &str) -> bool {
+    is_secret_name(name) || NAMES_IN_URLS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether the value under a name in a message is secret.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.as_str();
+    NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end)) && !HARMLESS.contains(&name)
+}
+
+/// A URL without its secrets.
+pub(crate) fn url(url: &str) -> String {
+    split(url).0
+}
+
+/// The secrets in a URL: the password, or else the user, and parameters with telling names.
 pub(crate) fn secrets_in_url(url: &str) -> Vec<String> {
+    split(url).1
+}
+
+/// A URL without its secrets, and the secrets.
+fn split(url: &str) -> (String, Vec<String>) {
     let (rest, query) = url.split_once('?').unwrap_or((url, ""));
-    let query = query.split('#').next().unwrap_or_default();
-    let mut found = Vec::new();
-    // A name is no secret where there is a password beside it.
+    let mut clean = rest.to_owned();
+    let mut secrets = Vec::new();
     if let Some(user) = userinfo(rest) {
-        found.push(user.split_once(':').map_or(user, |(_, password)| password).to_owned());
+        clean = rest.replacen(&format!("{user}@"), &format!("{HIDDEN}@"), 1);
+        // A user name is not secret if there is a password as well.
+        secrets.push(user.split_once(':').map_or(user, |(_, password)| password));
     }
-    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-        if is_secret_name(name) {
-            found.push(value.to_owned());
+    for (at, pair) in query.split('&').enumerate().filter(|_| !query.is_empty()) {
+        clean.push(if at == 0 { '?' } else { '&' });
+        match pair.split_once('=').filter(|(name, _)| is_secret_parameter(name)) {
+            Some((name, value)) => {
+                clean += &format!("{name}={HIDDEN}");
+                secrets.push(value.split('#').next().unwrap_or_default());
+            }
+            None => clean.push_str(pair),
         }
     }
-    found.retain(|secret| !secret.is_empty());
-    found
+    let secrets = secrets.into_iter().filter(|secret| !secret.is_empty()).map(str::to_owned);
+    (clean, secrets.collect())
 }
 
-/// A URL without what is secret in it.
-pub(crate) fn url(url: &str) -> String {
-    let (rest, query) = match url.split_once('?') {
-        Some((rest, query)) => (rest, Some(query)),
-        None => (url, None),
-    };
-    let rest = match userinfo(rest) {
-        Some(user) => rest.replacen(&format!("{user}@"), &format!("{HIDDEN}@"), 1),
-        None => rest.to_owned(),
-    };
-    let Some(query) = query else { return rest };
-    let pairs: Vec<String> = query
-        .split('&')
-        .map(|pair| match pair.split_once('=') {
-            Some((name, _)) if is_secret_name(name) => format!("{name}={HIDDEN}"),
-            _ => pair.to_owned(),
-        })
-        .collect();
-    format!("{rest}?{}", pairs.join("&"))
-}
-
-/// What stands before the host: a user, and a password after a colon.
+/// The part before the host: a user, and a password after a colon.
 pub(crate) fn userinfo(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '#']).next()?;
     authority.rsplit_once('@').map(|(user, _)| user)
 }
 
-/// Whether the value of a member of a message is secret. Some names tell less there than in a URL.
-fn is_secret_member(name: &str) -> bool {
-    let tells_little = ["key", "auth", "sig", "assertion", "credential", "credentials", "bearer"];
-    is_secret_name(name) && !tells_little.contains(&name.to_ascii_lowercase().as_str())
-}
-
-/// Whether the value under a name is secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    NAMES.contains(&name.as_str())
-        || ["token", "secret", "password", "apikey", "api_key"]
-            .iter()
-            .any(|end| name.ends_with(end) && !is_harmless(&name))
-}
-
-/// Names that end like a secret and are none.
-fn is_harmless(name: &str) -> bool {
-    ["progresstoken", "max_tokens", "maxtokens"].contains(&name)
-}
-
-/// Takes secrets out of text.
+/// Removes known secrets from text.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Redactor {
     secrets: Vec<String>,
 }
 
-/// What is shorter is found in too many innocent places.
+/// Shorter values occur in too many innocent places.
 const SHORTEST: usize = 4;
 
 impl Redactor {
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> =
             secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect();
-        // The longest first: one may hold another.
+        // The longest first: one may contain another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
         Self { secrets }
     }
 
-    /// Text without the secrets that are known.
+    /// Text without the known secrets.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut clean = text.to_owned();
         for secret in &self.secrets {
@@ -136,8 +106,8 @@ impl Redactor {
         clean
     }
 
-    /// JSON text without the secrets that are known, and without the values of members whose names
-    /// say that they are secret. All else stays to the letter.
+    /// JSON text without the known secrets and without the values of members with telling names.
+    /// Everything else stays exactly as it is.
     pub(crate) fn json(&self, text: &str) -> String {
         members(&self.text(text))
     }
@@ -155,7 +125,7 @@ fn members(text: &str) -> String {
         rest = &rest[end..];
         let after = rest.trim_start();
         let Some(value) = after.strip_prefix(':').map(str::trim_start) else { continue };
-        if !value.starts_with('"') || !is_secret_member(name) {
+        if !value.starts_with('"') || !is_secret_name(name) {
             continue;
         }
         let Some(length) = end_of_string(value) else { break };
@@ -165,20 +135,6 @@ fn members(text: &str) -> String {
     }
     clean.push_str(rest);
     clean
-}
-
-/// Where the string that begins here ends.
-fn end_of_string(text: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 #[cfg(test)]

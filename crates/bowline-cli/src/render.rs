@@ -1,4 +1,4 @@
-//! What people see: tables, schemas, content, JSON, the wire.
+//! Renders for people: tables, schemas, content, JSON, messages on the wire.
 
 pub(crate) mod content;
 pub(crate) mod json;

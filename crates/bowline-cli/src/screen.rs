@@ -1,49 +1,48 @@
-//! The one place that output goes through: results to standard output, everything else to standard
-//! error; colour and width as the terminal has them.
+//! All output goes through here: results to standard output, everything else to standard error,
+//! with the terminal's colours and width.
 
 mod bar;
 
-use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bowline::Json;
-use clap::{Args, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum};
 
 use self::bar::Bar;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::text::{json_line, line, plain};
 
-/// What is shown, and how. May stand before or after the command's name.
+/// What to print, and how. Accepted before and after the command's name.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// For people, or the server's result as it came: JSON on one line, and nothing else on
-    /// standard output [default: human]
+    /// For people, or the server's result unchanged: JSON on one line, and nothing else on standard
+    /// output [default: human]
     #[arg(long, short = 'o', value_enum, value_name = "FORMAT", hide_possible_values = false)]
     pub(crate) output: Option<Format>,
 
     /// Colour the output; `NO_COLOR` in the environment means never [default: auto]
     #[arg(long, value_enum, value_name = "WHEN")]
-    pub(crate) color: Option<Colour>,
+    pub(crate) color: Option<ColorChoice>,
 
     /// Show every message on the wire, on standard error
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Show neither the server's standard error nor its log messages nor progress
+    /// Hide the server's standard error, its log messages and progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Write the session to a file: every message, when and which way, secrets left out; `bowline
-    /// show FILE` shows it
+    /// Record the session to a file: every message with its time and direction, without secrets;
+    /// `bowline show FILE` displays it
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 }
 
 impl OutputArgs {
-    /// These, and from `others` what is not said here.
+    /// These options, completed by `others`.
     pub(crate) fn or(self, others: &Self) -> Self {
         Self {
             output: self.output.or(others.output),
@@ -55,7 +54,7 @@ impl OutputArgs {
     }
 }
 
-/// Whom the output is for.
+/// Who reads the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// People
@@ -64,65 +63,40 @@ pub(crate) enum Format {
     Json,
 }
 
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
-    /// In a terminal
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// How a piece of text looks.
+/// How text looks: the parameter of the terminal's `SGR` sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    Bold,
-    Dim,
-    Red,
-    Green,
-    Yellow,
-    Blue,
-    Cyan,
+    Bold = 1,
+    Dim = 2,
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+    Blue = 34,
+    Cyan = 36,
 }
 
-impl Style {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Bold => "1",
-            Self::Dim => "2",
-            Self::Red => "31",
-            Self::Green => "32",
-            Self::Yellow => "33",
-            Self::Blue => "34",
-            Self::Cyan => "36",
-        }
-    }
-}
-
-/// Whether text is coloured. What is painted must be safe already.
+/// Whether text is coloured. Text must be safe for a terminal before it is painted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
-        match self.0 && !text.is_empty() {
-            true => format!("\u{1b}[{}m{text}\u{1b}[0m", style.code()),
-            false => text.to_owned(),
+        if self.0 && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", style as u8)
+        } else {
+            text.to_owned()
         }
     }
 }
 
 /// Standard output and standard error.
-#[derive(Debug)]
 pub(crate) struct Screen {
     pub(crate) format: Format,
     /// For standard output.
     pub(crate) out: Paint,
     /// For standard error.
     pub(crate) err: Paint,
-    /// How wide lines may be, where it matters.
+    /// The width of a line, where it is limited.
     pub(crate) columns: Option<usize>,
     is_quiet: bool,
     is_out_terminal: bool,
@@ -132,21 +106,15 @@ pub(crate) struct Screen {
 #[derive(Default)]
 struct State {
     bar: Bar,
-    /// Who draws on the terminal in place of standard error.
+    /// Receives what would go to standard error.
     diverted: Option<Sink>,
     lost: Option<io::Error>,
 }
 
-/// A function that takes text for people, safe already.
+/// A function that takes text that is safe for a terminal.
 type Sink = Box<dyn Fn(&str) + Send>;
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("lost", &self.lost).finish_non_exhaustive()
-    }
-}
-
-/// Where lines are broken when nobody says how wide they may be.
+/// The width of prose where lines are not limited.
 const WIDTH: usize = 100;
 
 impl Screen {
@@ -156,10 +124,10 @@ impl Screen {
         let format = args.output.unwrap_or(Format::Human);
         let plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
             || std::env::var_os("TERM").is_some_and(|it| it == "dumb");
-        let colours = |is_terminal: bool| match args.color.unwrap_or(Colour::Auto) {
-            Colour::Always => true,
-            Colour::Never => false,
-            Colour::Auto => is_terminal && !plain,
+        let colours = |is_terminal: bool| match args.color.unwrap_or_default() {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !plain,
         };
         let is_quiet = args.quiet || format == Format::Json && !args.verbose;
         let bar = Bar::new(is_err_terminal && !plain && !is_quiet && !args.verbose);
@@ -174,17 +142,36 @@ impl Screen {
         }
     }
 
-    /// Whether the output is for programs.
+    /// Whether programs read the output.
     pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// How wide lines of prose are.
+    /// The width of prose.
     pub(crate) fn width(&self) -> usize {
         self.columns.unwrap_or(WIDTH).max(20)
     }
 
-    /// Prints a part of the result. It must be safe already.
+    /// Prints a result: unchanged on one line for programs, as `human` renders it for people.
+    pub(crate) fn show(
+        &self,
+        result: &Json,
+        human: impl FnOnce() -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        if self.is_json() {
+            self.print_json(result);
+        } else {
+            self.print(&human()?);
+        }
+        Ok(())
+    }
+
+    /// Prints a result unchanged, on one line.
+    pub(crate) fn print_json(&self, json: &Json) {
+        self.print(&format!("{}\n", json_line(json.as_str(), self.is_out_terminal)));
+    }
+
+    /// Prints text that is safe for a terminal.
     pub(crate) fn print(&self, text: &str) {
         let mut state = self.lock();
         state.bar.clear();
@@ -196,85 +183,59 @@ impl Screen {
         state.lost = written.err();
     }
 
-    /// Prints the result as it came, on one line.
-    pub(crate) fn print_json(&self, json: &Json) {
-        let text = json_line(json.as_str(), self.is_out_terminal);
-        self.print(&format!("{text}\n"));
-    }
-
-    /// Whether nobody reads standard output any more.
+    /// Whether standard output cannot be written any more.
     pub(crate) fn is_lost(&self) -> bool {
         self.lock().lost.is_some()
     }
 
-    /// What became of standard output. Whoever stopped reading wanted no more.
-    ///
-    /// # Errors
-    /// When it could not be written for another reason.
+    /// Ends the output. A reader that has closed the pipe wants no more, which is not an error.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut state = self.lock();
         state.bar.clear();
         match state.lost.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                let what = format!("standard output cannot be written: {error}");
-                Err(Failure::new(Code::Usage, what))
+                Err(Failure::usage(format!("cannot write to standard output: {error}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Gives what would go to standard error to whoever draws on the terminal.
+    /// Sends what would go to standard error to `sink`, which draws on the terminal.
     pub(crate) fn divert(&self, sink: impl Fn(&str) + Send + 'static) {
         self.lock().diverted = Some(Box::new(sink));
     }
 
-    /// Says something beside the result. It must be safe already.
+    /// Writes text that is safe for a terminal to standard error.
     pub(crate) fn say(&self, text: &str) {
         let mut state = self.lock();
         if let Some(sink) = &state.diverted {
             return sink(text);
         }
         state.bar.clear();
-        // If nobody watches, there is nobody else to tell.
+        // If standard error is closed, there is nobody else to tell.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Warns.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         let word = self.err.paint(Style::Yellow, "warning:");
         self.say(&format!("bowline: {word} {}\n", plain(text)));
     }
 
-    /// A line that the server wrote to its standard error.
-    pub(crate) fn server_line(&self, text: &str) {
-        self.aside("stderr", Style::Dim, text);
-    }
-
-    /// A log message of the server.
-    pub(crate) fn server_log(&self, style: Style, text: &str) {
-        self.aside("log", style, text);
-    }
-
-    /// A question of the server, and what it was answered.
-    pub(crate) fn server_asks(&self, style: Style, text: &str) {
-        self.aside("asked", style, text);
-    }
-
-    fn aside(&self, word: &str, style: Style, text: &str) {
-        if self.is_quiet {
-            return;
+    /// Prints a line that comes from the server rather than from us: a line of its standard error, a
+    /// log message, a question with its answer.
+    pub(crate) fn aside(&self, source: &str, style: Style, text: &str) {
+        if !self.is_quiet {
+            let source = self.err.paint(Style::Dim, &format!("{source} │"));
+            self.say(&format!("{source} {}\n", self.err.paint(style, &line(text))));
         }
-        let word = self.err.paint(Style::Dim, &format!("{word} │"));
-        self.say(&format!("{word} {}\n", self.err.paint(style, &line(text))));
     }
 
-    /// Shows how far a call is, where there is a terminal to show it.
+    /// Shows the progress of a call.
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, message: &str) {
-        if self.is_quiet {
-            return;
+        if !self.is_quiet {
+            self.lock().bar.show(done, total, &line(message), self.width());
         }
-        let width = self.width();
-        self.lock().bar.show(done, total, &line(message), width);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -282,11 +243,10 @@ impl Screen {
     }
 }
 
-/// How wide the terminal is; `COLUMNS` says it for others.
+/// The width of the terminal; `COLUMNS` overrides it.
 fn columns(is_terminal: bool) -> Option<usize> {
-    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let found = told.or_else(|| if is_terminal { terminal_width() } else { None });
-    found.filter(|columns| *columns > 0)
+    let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    set.or_else(|| terminal_width().filter(|_| is_terminal)).filter(|columns| *columns > 0)
 }
 
 #[cfg(unix)]

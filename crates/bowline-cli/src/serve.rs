@@ -1,9 +1,9 @@
-//! `bowline serve`: the ready-made servers, each by itself or all under one roof.
+//! `bowline serve`: the ready-made servers, one at a time or all at one address.
 
 mod welcome;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use bowline::Server;
@@ -13,15 +13,16 @@ use mcp_logger::Callers;
 use tokio::net::TcpListener;
 
 use self::welcome::{Guest, Welcome};
+use crate::failure::{Code, Failure};
 
-/// Where all of them are served, unless told otherwise.
-const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8765);
+/// The default address of all servers together.
+const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8765);
 
 /// Serve the ready-made servers: all of them over HTTP, or one by name
 ///
-/// Without a name, all of them are served at one address, port 8765 on loopback unless --http says
-/// otherwise; their tools' names begin with the server's. With a name, that one is served on
-/// standard input and output, or over HTTP with --http; in a terminal it tells how to connect a
+/// Without a name, serves all of them at one address, port 8765 on loopback unless --http says
+/// otherwise; the names of their tools begin with the server's name. With a name, serves that one on
+/// standard input and output, or over HTTP with --http; in a terminal it shows how to connect a
 /// client instead.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -33,15 +34,15 @@ pub(super) struct Serve {
     #[arg(long, conflicts_with = "http")]
     stdio: bool,
 
-    /// Serve all of them on this address; port 0 takes any that is free
+    /// Serve all of them on this address; port 0 takes any free port
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
 
-    /// With --http, also let in requests to this name, besides loopback; may be repeated
+    /// With --http, also accept requests to this host name, besides loopback; may be repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
 
-    /// How much to log, on standard error; `RUST_LOG`, if set, says it instead
+    /// How much to log, on standard error; `RUST_LOG` overrides it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     log_level: LogLevel,
 }
@@ -59,41 +60,6 @@ enum Ready {
     Operator(One<operator::Settings>),
 }
 
-/// All of them, with the settings they have by themselves, and the word before their tools' names.
-fn guests(callers: Callers) -> Result<Vec<(&'static str, Server)>, Failure> {
-    Ok(vec![
-        ("logger", logger(&mcp_logger::Settings::default(), callers)?),
-        ("counter", counter::server()),
-        ("example", example::server(example::Settings::default())),
-        ("operator", operator::server(operator::Settings::default())),
-    ])
-}
-
-/// The one server whose settings may mean nothing.
-fn logger(settings: &mcp_logger::Settings, callers: Callers) -> Result<Server, Failure> {
-    let server = settings.config().and_then(|config| mcp_logger::server(config, callers));
-    server.map_err(|error| (bowline::with_causes(&error), ExitCode::from(2)))
-}
-
-/// Who may reach a server: whoever started it, or whoever finds it on the network.
-fn callers(http: Option<SocketAddr>) -> Callers {
-    if http.is_some() { Callers::Strangers } else { Callers::Owner }
-}
-
-impl Ready {
-    async fn run(self) -> ExitCode {
-        match self {
-            Self::McpLogger(one) => {
-                let callers = callers(one.serve.http);
-                one.run("mcp-logger", |settings| logger(&settings, callers)).await
-            }
-            Self::Counter(one) => one.run("counter", |_| Ok(counter::server())).await,
-            Self::Example(one) => one.run("example", |it| Ok(example::server(it))).await,
-            Self::Operator(one) => one.run("operator", |it| Ok(operator::server(it))).await,
-        }
-    }
-}
-
 /// One server: its own settings, and how it is served.
 #[derive(Args)]
 struct One<S: Args> {
@@ -103,61 +69,75 @@ struct One<S: Args> {
     serve: ServeArgs,
 }
 
-impl<S: Args> One<S> {
-    async fn run(self, name: &str, server: impl FnOnce(S) -> Result<Server, Failure>) -> ExitCode {
-        match server(self.settings) {
-            Ok(server) => bowline_serve::run(name, server, self.serve).await,
-            Err(failure) => fail(failure),
-        }
-    }
-}
-
 /// For servers without settings.
 #[derive(Args)]
 struct Plain {}
 
+impl Ready {
+    async fn run(self) -> Result<(), Failure> {
+        let (name, server, args) = match self {
+            Self::McpLogger(One { settings, serve }) => {
+                let callers =
+                    if serve.http.is_some() { Callers::Strangers } else { Callers::Owner };
+                ("mcp-logger", logger(&settings, callers)?, serve)
+            }
+            Self::Counter(one) => ("counter", counter::server(), one.serve),
+            Self::Example(one) => ("example", example::server(one.settings), one.serve),
+            Self::Operator(one) => ("operator", operator::server(one.settings), one.serve),
+        };
+        run(name, server, args).await
+    }
+}
+
+/// All servers with their default settings, each with the prefix of its tools' names.
+fn guests(callers: Callers) -> Result<Vec<(&'static str, Server)>, Failure> {
+    Ok(vec![
+        ("logger", logger(&mcp_logger::Settings::default(), callers)?),
+        ("counter", counter::server()),
+        ("example", example::server(example::Settings::default())),
+        ("operator", operator::server(operator::Settings::default())),
+    ])
+}
+
+/// The one server whose settings can be invalid.
+fn logger(settings: &mcp_logger::Settings, callers: Callers) -> Result<Server, Failure> {
+    let server = settings.config().and_then(|config| mcp_logger::server(config, callers));
+    server.map_err(|error| Failure::usage(bowline::with_causes(&error)))
+}
+
+/// Serves one server. It reports its own failures.
+async fn run(name: &str, server: Server, args: ServeArgs) -> Result<(), Failure> {
+    match bowline_serve::run(name, server, args).await {
+        ExitCode::SUCCESS => Ok(()),
+        _ => Err(Failure::silent(Code::Usage)),
+    }
+}
+
 impl Serve {
-    /// Serves until the process is told to stop, or its client closes.
-    pub(super) async fn run(self) -> ExitCode {
+    /// Serves until the process is told to stop, or the client closes.
+    pub(super) async fn run(self) -> Result<(), Failure> {
         if let Some(ready) = self.server {
             return ready.run().await;
         }
         if self.stdio {
             let args = ServeArgs { log_level: self.log_level, ..ServeArgs::default() };
-            return match guests(Callers::Owner) {
-                Ok(guests) => bowline_serve::run("bowline", together(guests).0, args).await,
-                Err(failure) => fail(failure),
-            };
+            return run("bowline", together(guests(Callers::Owner)?).0, args).await;
         }
-        match serve_together(self).await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => fail(failure),
-        }
+        start_log(self.log_level).map_err(Failure::usage)?;
+        let listener = match self.http {
+            Some(address) => bind(address).await,
+            None => bind_or_any(ADDRESS).await,
+        };
+        let listener = listener.map_err(Failure::usage)?;
+        let (server, guests) = together(guests(Callers::Strangers)?);
+        let program = std::env::current_exe();
+        let program =
+            program.map_or_else(|_| "bowline".to_owned(), |path| path.display().to_string());
+        let welcome = |url: &str| {
+            tell(&Welcome { url: url.to_owned(), guests, program }.text());
+        };
+        serve_on(listener, server, &self.allow_host, welcome).await.map_err(Failure::usage)
     }
-}
-
-/// What went wrong, and the exit code for it.
-type Failure = (String, ExitCode);
-
-fn fail((problem, code): Failure) -> ExitCode {
-    complain("bowline", &problem);
-    code
-}
-
-async fn serve_together(serve: Serve) -> Result<(), Failure> {
-    let failed = |problem: String| (problem, ExitCode::FAILURE);
-    start_log(serve.log_level).map_err(|problem| (problem, ExitCode::from(2)))?;
-    let listener = match serve.http {
-        Some(address) => bind(address).await.map_err(failed)?,
-        None => bind_or_any(ADDRESS).await.map_err(failed)?,
-    };
-    let (server, guests) = together(guests(Callers::Strangers)?);
-    let program = std::env::current_exe();
-    let program = program.map_or_else(|_| "bowline".to_owned(), |path| path.display().to_string());
-    let welcome = |url: &str| {
-        tell(&Welcome { url: url.to_owned(), guests, program }.text());
-    };
-    serve_on(listener, server, &serve.allow_host, welcome).await.map_err(failed)
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
@@ -165,38 +145,35 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
     bound.map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
-/// Listens there, or anywhere else on the same host when somebody else does already.
+/// Listens there, or on any free port of the same host if that one is taken.
 async fn bind_or_any(address: SocketAddr) -> Result<TcpListener, String> {
     match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             let listener = bind(SocketAddr::new(address.ip(), 0)).await?;
-            complain("bowline", &format!("{address} is taken, so another port is used"));
+            complain("bowline", &format!("{address} is in use; listening on another port"));
             Ok(listener)
         }
         Err(error) => Err(format!("cannot listen on {address}: {error}")),
-        Ok(listener) => Ok(listener),
     }
 }
 
-/// One server of many, and what there is to tell of each.
+/// All servers as one, and what to say about each.
 fn together(servers: Vec<(&'static str, Server)>) -> (Server, Vec<Guest>) {
     let mut all = Server::new("bowline", env!("CARGO_PKG_VERSION"))
         .title("Bowline")
         .description("Bowline's ready-made servers, all in one");
     let mut guests: Vec<Guest> = Vec::new();
+    let mut instructions =
+        "Several servers in one; the names of their tools begin with the server's name.".to_owned();
     for (name, server) in servers {
         let about = server.info().description.clone().unwrap_or_default();
         let before = all.registry().tool_names().len();
         all = all.nest(name, server);
         let tools = all.registry().tool_names().split_off(before);
+        instructions += &format!(" {name}_: {about}.");
         guests.push(Guest { name, about, tools });
     }
-    let described: Vec<_> =
-        guests.iter().map(|Guest { name, about, .. }| format!("{name}_: {about}.")).collect();
-    let instructions = format!(
-        "Several servers in one, told apart by how their tools' names begin. {}",
-        described.join(" ")
-    );
     (all.instructions(instructions), guests)
 }
 

@@ -1,15 +1,17 @@
-//! A connection to a server, with everything beside the results routed to the screen and to the
+//! A connection to a server, with everything beside the result going to the screen and to the
 //! recording.
 
 mod journal;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::Client;
-use bowline::client::{ClientBuilder, Preference, Restart, Timeouts};
-use bowline::model::{LoggingLevel, ProgressParams};
+use bowline::client::{ClientBuilder, Phase, Preference, Restart, Timeouts};
+use bowline::model::LoggingLevel;
+use bowline::{Client, Json};
+use tokio::time::Instant;
 
 pub(crate) use self::journal::{Heard, Journal, Step, Tap, note};
 use crate::answers::Answers;
@@ -17,10 +19,9 @@ use crate::failure::{Code, Failure};
 use crate::record::Recorder;
 use crate::redact;
 use crate::screen::{OutputArgs, Screen};
-use crate::target::{Place, Resolved, TargetOptions};
+use crate::target::{Place, Resolved, TargetArgs, TargetOptions};
 
-/// How a session is led.
-#[derive(Debug)]
+/// How to talk to a server.
 pub(crate) struct Settings {
     pub(crate) screen: Arc<Screen>,
     pub(crate) is_verbose: bool,
@@ -29,17 +30,14 @@ pub(crate) struct Settings {
     pub(crate) preference: Preference,
     pub(crate) answers: Answers,
     pub(crate) log: Option<LoggingLevel>,
-    /// Whether it goes on where another ended: the recording is added to.
+    /// Whether this session continues an earlier one, so that the recording is appended to.
     pub(crate) is_again: bool,
-    /// Who listens in.
+    /// Receives everything that happens on the connection.
     pub(crate) tap: Option<Tap>,
 }
 
 impl Settings {
-    /// As the command line says.
-    ///
-    /// # Errors
-    /// When a file that it names cannot be read.
+    /// Reads the command line.
     pub(crate) fn new(options: &TargetOptions, root: &OutputArgs) -> Result<Self, Failure> {
         let output = options.output.clone().or(root);
         let mut timeouts = Timeouts::default();
@@ -62,12 +60,85 @@ impl Settings {
             tap: None,
         })
     }
-}
 
-impl Settings {
     fn recorder(&self) -> Result<Option<Recorder>, Failure> {
         let file = self.record.as_deref();
         file.map(|file| Recorder::create(file, self.is_again)).transpose()
+    }
+}
+
+/// One run of a command: which server, and how to talk to it.
+pub(crate) struct Invocation {
+    pub(crate) resolved: Resolved,
+    settings: Settings,
+}
+
+/// What a command does with its session. Boxed so that connecting and closing are compiled once,
+/// not once for every command.
+type Work<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
+
+impl Invocation {
+    /// Reads the command line.
+    pub(crate) fn new(target: &TargetArgs, root: &OutputArgs) -> Result<Self, Failure> {
+        let settings = Settings::new(&target.options, root)?;
+        Ok(Self { settings, resolved: target.resolve()? })
+    }
+
+    /// The same for a command whose server is the first word, unless a command follows `--`.
+    /// Also returns the other words.
+    pub(crate) fn split<'a>(
+        options: &TargetOptions,
+        words: &'a [String],
+        root: &OutputArgs,
+    ) -> Result<(Self, &'a [String]), Failure> {
+        let settings = Settings::new(options, root)?;
+        let (resolved, words) = options.resolve_words(words)?;
+        Ok((Self { resolved, settings }, words))
+    }
+
+    /// Connects, does the work, and disconnects whatever the outcome. Ctrl-C fails the command.
+    pub(crate) async fn run(
+        &self,
+        work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.run_until(OnStop::Fail, work).await
+    }
+
+    /// The same; `on_stop` says what Ctrl-C means.
+    pub(crate) async fn run_until(
+        &self,
+        on_stop: OnStop,
+        work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let session = self.open().await?;
+        let outcome = until_stopped(Box::pin(work(&session)), on_stop).await;
+        self.finish(session, outcome).await
+    }
+
+    async fn open(&self) -> Result<Session, Failure> {
+        tokio::select! {
+            opened = Session::open_with(&self.resolved, &self.settings, |it| it) => return opened,
+            () = interrupted() => {}
+        }
+        settled().await;
+        Err(cancelled())
+    }
+
+    async fn finish(&self, session: Session, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        let outcome =
+            outcome.map_err(|failure| explained(failure, &self.resolved, &session.journal));
+        session.close_with(outcome.as_ref().err()).await;
+        outcome.and(self.settings.screen.finish())
+    }
+}
+
+async fn until_stopped(work: Work<'_>, on_stop: OnStop) -> Result<(), Failure> {
+    tokio::select! {
+        outcome = work => outcome,
+        () = interrupted() => match on_stop {
+            OnStop::Fail => Err(cancelled()),
+            OnStop::End => Ok(()),
+        },
     }
 }
 
@@ -79,24 +150,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects.
-    ///
-    /// # Errors
-    /// When the server cannot be reached, refuses, or wants to know who asks.
-    pub(crate) async fn open(resolved: &Resolved, settings: &Settings) -> Result<Self, Failure> {
-        Self::open_with(resolved, settings, |builder| builder).await
-    }
-
-    /// The same, with more said to the client.
-    ///
-    /// # Errors
-    /// When the server cannot be reached, refuses, or wants to know who asks.
+    /// Connects; `more` completes the client's settings.
     pub(crate) async fn open_with(
         resolved: &Resolved,
         settings: &Settings,
         more: impl FnOnce(ClientBuilder) -> ClientBuilder,
     ) -> Result<Self, Failure> {
-        let journal = Arc::new(Journal::new(resolved, settings, settings.recorder()?));
+        let journal = Arc::new(Journal::new(resolved, settings)?);
         let builder = Client::builder("bowline", env!("CARGO_PKG_VERSION"))
             .title("Bowline")
             .timeouts(settings.timeouts.clone())
@@ -105,70 +165,15 @@ impl Session {
             .without_cache();
         let builder = settings.answers.add_to(builder, &settings.screen);
         let builder = more(journal.listen(builder));
-        let target = resolved.target()?;
-        let opened = builder.connect(target).await;
+        let opened = builder.connect(resolved.target()?).await;
         let client = opened.map_err(|error| explained(error.into(), resolved, &journal))?;
-        let session = Self { client, journal, screen: Arc::clone(&settings.screen) };
-        if let Some(level) = settings.log {
-            session.ask_for_logs(level).await;
+        let screen = Arc::clone(&settings.screen);
+        if let Some(level) = settings.log
+            && let Err(error) = client.set_log_level(Some(level)).await
+        {
+            screen.warn(&format!("--log {level}: {error}"));
         }
-        Ok(session)
-    }
-
-    async fn ask_for_logs(&self, level: LoggingLevel) {
-        if let Err(error) = self.client.set_log_level(Some(level)).await {
-            self.screen.warn(&format!("--log {level}: {error}"));
-        }
-    }
-
-    /// Connects, does something, and disconnects, whatever became of it. Ctrl-C ends it in good
-    /// order.
-    ///
-    /// # Errors
-    /// When there is no connection, the work fails, or it is interrupted.
-    pub(crate) async fn run<T>(
-        resolved: &Resolved,
-        settings: &Settings,
-        work: impl AsyncFnOnce(&Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure>
-    where
-        T: Default,
-    {
-        Self::run_until(resolved, settings, OnStop::Fail, work).await
-    }
-
-    /// The same; says what Ctrl-C means.
-    ///
-    /// # Errors
-    /// When there is no connection, the work fails, or it is interrupted and that is a failure.
-    pub(crate) async fn run_until<T: Default>(
-        resolved: &Resolved,
-        settings: &Settings,
-        on_stop: OnStop,
-        work: impl AsyncFnOnce(&Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let session = tokio::select! {
-            opened = Self::open(resolved, settings) => Some(opened?),
-            () = interrupted() => None,
-        };
-        let Some(session) = session else {
-            settled().await;
-            return Err(cancelled());
-        };
-        let outcome = tokio::select! {
-            outcome = work(&session) => outcome,
-            () = interrupted() => match on_stop {
-                OnStop::Fail => Err(cancelled()),
-                OnStop::End => Ok(T::default()),
-            },
-        };
-        let outcome = outcome.map_err(|failure| explained(failure, resolved, &session.journal));
-        let screen = Arc::clone(&session.screen);
-        session.close_with(outcome.as_ref().err()).await;
-        let finished = screen.finish();
-        let value = outcome?;
-        finished?;
-        Ok(value)
+        Ok(Self { client, journal, screen })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -184,13 +189,35 @@ impl Session {
         &self.journal
     }
 
-    /// Shows how far a call is.
-    pub(crate) fn progress(&self) -> impl FnMut(ProgressParams) + Send + 'static {
+    /// Sends a request and shows its progress.
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        params: impl Into<Json>,
+    ) -> Result<Json, Failure> {
         let screen = Arc::clone(&self.screen);
-        move |report| {
+        let call = self.client.call_json(method, params).on_progress(move |report| {
             let message = report.message.as_deref().unwrap_or_default();
             screen.progress(report.progress, report.total, message);
-        }
+        });
+        Ok(call.await?)
+    }
+
+    /// Asks whether the server is there; returns the seconds it took to answer.
+    pub(crate) async fn ping(&self) -> Result<f64, Failure> {
+        let begun = Instant::now();
+        self.client.ping().await?;
+        Ok(begun.elapsed().as_secs_f64())
+    }
+
+    /// Waits until the connection has ended, and says why.
+    pub(crate) async fn lost(&self) -> Failure {
+        const DAY: Duration = Duration::from_secs(24 * 3600);
+        let mut watch = self.client.watch();
+        while watch.wait_for(Phase::Closed, DAY).await.is_err() {}
+        let reason = self.client.state().reason;
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        Failure::new(Code::Unreachable, format!("the connection ended{reason}"))
     }
 
     /// Disconnects, and leaves nothing behind.
@@ -199,13 +226,12 @@ impl Session {
     }
 
     async fn close_with(self, failure: Option<&Failure>) {
-        let Self { client, journal, .. } = self;
         tokio::select! {
-            () = client.close() => {}
-            // Whoever asks twice does not want to wait for a server's last words.
+            () = self.client.close() => {}
+            // A second Ctrl-C means: do not wait for the server.
             () = interrupted() => {}
         }
-        journal.end(failure);
+        self.journal.end(failure);
     }
 }
 
@@ -214,7 +240,7 @@ impl Session {
 pub(crate) enum OnStop {
     /// The work was cut short.
     Fail,
-    /// It ends no other way.
+    /// The work has no other end.
     End,
 }
 
@@ -241,14 +267,15 @@ pub(crate) async fn interrupted() {
     }
 }
 
-/// Waits until what was begun and given up has ended: a server's process, with all its descendants.
+/// Waits until everything that was started and given up has ended: the server's process and all its
+/// descendants.
 async fn settled() {
     /// Longer than a process may take to end; see `ClientLimits`.
-    const MOST: Duration = Duration::from_secs(6);
+    const LIMIT: Duration = Duration::from_secs(6);
     const PAUSE: Duration = Duration::from_millis(10);
     let tasks = tokio::runtime::Handle::current().metrics();
-    let begun = tokio::time::Instant::now();
-    while tasks.num_alive_tasks() > 0 && begun.elapsed() < MOST {
+    let begun = Instant::now();
+    while tasks.num_alive_tasks() > 0 && begun.elapsed() < LIMIT {
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -257,9 +284,8 @@ fn cancelled() -> Failure {
     Failure::new(Code::TimedOut, "interrupted")
 }
 
-/// Says which server failed, and how to log in where that is what is missing.
-fn explained(failure: Failure, resolved: &Resolved, journal: &Journal) -> Failure {
-    let mut failure = failure;
+/// Names the server that failed, and says how to log in where that is what is missing.
+fn explained(mut failure: Failure, resolved: &Resolved, journal: &Journal) -> Failure {
     if failure.code == Code::Unauthorized
         && let Place::Url { url, .. } = &resolved.place
     {
@@ -268,7 +294,7 @@ fn explained(failure: Failure, resolved: &Resolved, journal: &Journal) -> Failur
             failure.with_remedy(format!("log in with `bowline login {url}`, or give --token"));
     }
     failure.what = journal.redact(&failure.what);
-    // A URL or a command is before the user's eyes; behind a name is what a file says.
+    // The user has typed a URL or a command; a name stands for what a file says.
     if resolved.from.is_some() && matches!(failure.code, Code::Unreachable | Code::Unauthorized) {
         failure.what = format!("{}: {}", resolved.name, failure.what);
     }

@@ -1,4 +1,4 @@
-//! `bowline show`: a session file for people.
+//! `bowline show`: displays a session file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::render::wire::{render, time};
 use crate::screen::{OutputArgs, Screen, Style};
 use crate::text::line as one_line;
 
-/// Show a session that --record wrote
+/// Show a session recorded with --record
 #[derive(Args)]
 pub(crate) struct Show {
     /// The session file
@@ -24,7 +24,7 @@ pub(crate) struct Show {
     #[arg(long, value_enum, value_name = "KIND")]
     only: Vec<Only>,
 
-    /// Show only requests of this method and the answers to them
+    /// Show only requests of this method and their answers
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
@@ -35,15 +35,15 @@ pub(crate) struct Show {
 /// A kind of line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Only {
-    /// Messages that were sent
+    /// Messages sent
     Sent,
-    /// Messages that were received
+    /// Messages received
     Received,
     /// Heads of HTTP messages
     Http,
     /// The server's standard error
     Stderr,
-    /// What the server did wrong
+    /// Faults of the server
     Faults,
 }
 
@@ -58,34 +58,24 @@ impl Show {
         for (number, text) in BufReader::new(file).lines().enumerate() {
             let text = text.map_err(|error| wrong(&error))?;
             let line = match serde_json::from_str::<Line>(&text) {
-                Ok(line) => line,
-                Err(_) if number == 0 => return Err(wrong(&"this is no session file")),
-                Err(error) => {
-                    screen.warn(&format!("line {} makes no sense: {error}", number + 1));
+                Err(error) if number > 0 => {
+                    screen.warn(&format!("cannot read line {}: {error}", number + 1));
                     continue;
                 }
+                read => read.ok().filter(|line| number > 0 || line.session.is_some()),
             };
-            if number == 0 {
-                let format = line.session.as_ref().map(|session| session.format);
-                match format {
-                    None => return Err(wrong(&"this is no session file")),
-                    Some(format) if format > FORMAT => {
-                        screen.warn("the file is of a later version; some may be missing");
-                    }
-                    Some(_) => {}
-                }
+            let line = line.ok_or_else(|| wrong(&"not a session file"))?;
+            if line.session.as_ref().is_some_and(|session| session.format > FORMAT) {
+                screen.warn("the file comes from a later version; some of it may not be shown");
             }
-            let is_method = tally.note(&line, self.method.as_deref());
+            let is_method = tally.count(&line, self.method.as_deref());
             if screen.is_lost() || !self.is_wanted(&line) || !is_method {
                 continue;
             }
-            match screen.is_json() {
-                true => screen.print(&format!("{text}\n")),
-                false => screen.print(&shown(&line, &screen)),
-            }
+            screen.print(&if screen.is_json() { text + "\n" } else { shown(&line, &screen) });
         }
         if !screen.is_json() {
-            screen.print(&tally.text(&screen));
+            screen.print(&tally.summary(&screen));
         }
         screen.finish()
     }
@@ -109,32 +99,29 @@ fn shown(line: &Line, screen: &Screen) -> String {
         Some(url) => url.to_owned(),
         None => {
             let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let args = session.target.get("args").and_then(Value::as_array);
-            let command = session.target.get("command").map(word).unwrap_or_default();
-            std::iter::once(command)
-                .chain(args.into_iter().flatten().map(word))
-                .collect::<Vec<_>>()
-                .join(" ")
+            let command = session.target.get("command").into_iter();
+            let args = session.target.get("args").and_then(Value::as_array).into_iter().flatten();
+            command.chain(args).map(word).collect::<Vec<_>>().join(" ")
         }
     };
     let text = one_line(&format!("{of}, {}, {}", session.started, session.program));
     format!("{}\n", screen.out.paint(Style::Bold, &text))
 }
 
-/// What there was, by method.
+/// Totals, by method.
 #[derive(Default)]
 struct Tally {
     messages: u64,
     faults: u64,
-    /// The method of a request that has no answer yet, by its id.
+    /// Methods of unanswered requests, by id.
     asked: BTreeMap<String, String>,
     /// How long answers took, by method.
     took: BTreeMap<String, Vec<f64>>,
 }
 
 impl Tally {
-    /// Counts a line. Says whether it is of this method.
-    fn note(&mut self, line: &Line, wanted: Option<&str>) -> bool {
+    /// Counts a line. Returns whether it belongs to the wanted method.
+    fn count(&mut self, line: &Line, wanted: Option<&str>) -> bool {
         if line.kind == Kind::Fault {
             self.faults += 1;
         }
@@ -143,12 +130,11 @@ impl Tally {
         let message = message.to_value();
         let method = message.get("method").and_then(Value::as_str);
         let id = message.get("id").map(Value::to_string);
-        let method = match (method, id, line.direction) {
+        let method = match (method.map(str::to_owned), id, line.direction) {
             (Some(method), Some(id), Some(Way::Sent)) => {
-                self.asked.insert(id, method.to_owned());
-                Some(method.to_owned())
+                self.asked.insert(id, method.clone());
+                Some(method)
             }
-            (Some(method), _, _) => Some(method.to_owned()),
             (None, Some(id), Some(Way::Received)) => {
                 let method = self.asked.remove(&id);
                 if let (Some(method), Some(took)) = (&method, line.took) {
@@ -156,30 +142,26 @@ impl Tally {
                 }
                 method
             }
-            _ => None,
+            (method, _, _) => method,
         };
         wanted.is_none() || wanted == method.as_deref()
     }
 
-    fn text(&self, screen: &Screen) -> String {
+    fn summary(&self, screen: &Screen) -> String {
         let mut text = format!("\n{} messages", self.messages);
         if self.faults > 0 {
             text += &format!(", {} faults", self.faults);
         }
         if !self.asked.is_empty() {
-            text += &format!(", {} requests without an answer", self.asked.len());
+            text += &format!(", {} unanswered requests", self.asked.len());
         }
         for (method, times) in &self.took {
             let mut times = times.clone();
             times.sort_by(f64::total_cmp);
             let (median, last) = (times[times.len() / 2], times[times.len() - 1]);
-            text += &format!(
-                "\n{} × {}: median {}, slowest {}",
-                times.len(),
-                one_line(method),
-                time(median),
-                time(last)
-            );
+            let (median, slowest) = (time(median), time(last));
+            let method = one_line(method);
+            text += &format!("\n{} × {method}: median {median}, slowest {slowest}", times.len());
         }
         format!("{}\n", screen.out.paint(Style::Dim, &text))
     }

@@ -1,4 +1,4 @@
-//! Which server, and how to talk to it: the arguments that every command shares.
+//! The arguments that all commands share: which server, and how to talk to it.
 
 mod config;
 pub(crate) mod header;
@@ -14,7 +14,7 @@ use bowline::client::{Command, Preference, Target};
 use bowline::model::LoggingLevel;
 use clap::Args;
 
-pub(crate) use self::config::{Found, Scan};
+pub(crate) use self::config::Scan;
 pub(crate) use self::kept::{Kept, credentials};
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use crate::screen::OutputArgs;
 /// A server: a URL, a name from a config file, or a command after `--`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The server: a URL, or a name from a config file; none if a command follows `--`
+    /// The server: a URL, or a name from a config file; omit it if a command follows `--`
     #[arg(value_name = "TARGET")]
     target: Option<String>,
 
@@ -32,29 +32,26 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// When it is not clear which.
+    /// Finds the server.
     pub(crate) fn resolve(&self) -> Result<Resolved, Failure> {
         self.options.resolve(self.target.as_deref())
     }
 
-    /// What stands in the place of a server, if that is no command.
+    /// The server as it was typed, unless it is a command.
     pub(crate) fn word(&self) -> Option<&str> {
         self.target.as_deref()
     }
 }
 
-/// How to talk to a server, and the command to start if that is how it is reached.
+/// How to talk to a server, and the command that starts it, if there is one.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct TargetOptions {
-    /// Where names are looked up, instead of the usual places (see `bowline servers`)
+    /// Look up names in this file instead of the usual ones (see `bowline servers`)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// A value that the config file asks for, as in VS Code's inputs; may be repeated
+    /// A value for one of the config file's inputs, as in VS Code; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     input: Vec<String>,
 
@@ -62,47 +59,48 @@ pub(crate) struct TargetOptions {
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     header: Vec<String>,
 
-    /// Send the headers in a file, one to a line: other users of the machine do not see them
+    /// Send the headers in a file, one per line; unlike --header, hidden from other users of the
+    /// machine
     #[arg(long, value_name = "FILE")]
     header_file: Option<PathBuf>,
 
-    /// Send a bearer token; --token-env hides it from other users of the machine
+    /// Send a bearer token; other users of the machine can see it, unlike with --token-env
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_env")]
     token: Option<String>,
 
-    /// Send the bearer token in this variable of the environment
+    /// Send the bearer token in this environment variable
     #[arg(long, value_name = "NAME")]
     token_env: Option<String>,
 
-    /// Send tokens and headers to `http` URLs on other machines, too
+    /// Send tokens and headers even to `http` URLs on other machines
     #[arg(long)]
     insecure_http: bool,
 
-    /// Trust the certificate authorities in a PEM file, beside those of the system
+    /// Trust the certificate authorities in a PEM file, in addition to the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Set a variable in the environment of the command; may be repeated
+    /// Set an environment variable for the command; may be repeated
     #[arg(long, short = 'e', value_name = "NAME=VALUE")]
     env: Vec<OsString>,
 
-    /// Where the command runs
+    /// Run the command in this directory
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
-    /// How long an answer may take, without progress: 30, 500ms, 2m [default: 60s]
+    /// How long to wait for an answer or for progress: 30, 500ms, 2m [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// How long connecting may take in all [default: 60s]
+    /// How long connecting may take altogether [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) connect_timeout: Option<Duration>,
 
-    /// Which protocol: auto, legacy, modern, or a revision such as 2025-11-25 [default: auto]
+    /// The protocol to speak: auto, legacy, modern, or a revision such as 2025-11-25 [default: auto]
     #[arg(long, value_name = "REVISION", value_parser = preference)]
     pub(crate) revision: Option<Preference>,
 
-    /// Ask the server for log messages from this level on: debug, info, notice, warning, error, …
+    /// Request log messages of at least this level: debug, info, notice, warning, error, …
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     pub(crate) log: Option<LoggingLevel>,
 
@@ -127,7 +125,7 @@ pub(crate) enum Place {
         env: Vec<(OsString, OsString)>,
         cwd: Option<PathBuf>,
     },
-    /// An address.
+    /// A URL.
     Url { url: String, headers: Vec<(String, String)> },
 }
 
@@ -135,7 +133,7 @@ pub(crate) enum Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Resolved {
     pub(crate) place: Place,
-    /// What to call it: its name in a config file, its URL, its program.
+    /// Its name in a config file, its URL or its program.
     pub(crate) name: String,
     /// The config file that it was found in.
     pub(crate) from: Option<PathBuf>,
@@ -143,53 +141,42 @@ pub(crate) struct Resolved {
 }
 
 impl TargetOptions {
-    /// Splits what stands before `--`: the server, unless a command follows, and the rest.
-    ///
-    /// # Errors
-    /// When it is not clear which server.
+    /// Finds the server for words before `--`: it is the first of them, unless a command follows.
+    /// Also returns the other words.
     pub(crate) fn resolve_words<'a>(
         &self,
         words: &'a [String],
     ) -> Result<(Resolved, &'a [String]), Failure> {
-        match (words.split_first(), self.command.is_empty()) {
-            (_, false) => Ok((self.resolve(None)?, words)),
-            (Some((target, rest)), true) => Ok((self.resolve(Some(target))?, rest)),
-            (None, true) => Ok((self.resolve(None)?, words)),
+        match words {
+            [target, rest @ ..] if self.command.is_empty() => {
+                Ok((self.resolve(Some(target))?, rest))
+            }
+            _ => Ok((self.resolve(None)?, words)),
         }
     }
 
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// When it is not clear which.
+    /// Finds the server.
     pub(crate) fn resolve(&self, target: Option<&str>) -> Result<Resolved, Failure> {
+        let found = |name: String, place| Resolved { name, place, from: None, ca: None };
         let mut resolved = match (target, self.command.split_first()) {
             (None, None) => {
                 return Err(Failure::usage("which server?").with_remedy(
-                    "a URL, a name (`bowline servers` lists them), or a command after --",
+                    "give a URL, a name (`bowline servers` lists them), or a command after --",
                 ));
             }
             (Some(target), Some(_)) => {
-                let what = format!("either {target:?} or the command after --, not both");
+                let what = format!("give either {target:?} or a command after --, not both");
                 return Err(Failure::usage(what));
             }
-            (None, Some((program, args))) => Resolved {
-                name: program.to_string_lossy().into_owned(),
-                place: Place::Command {
-                    program: program.clone(),
-                    args: args.to_vec(),
-                    env: Vec::new(),
-                    cwd: None,
-                },
-                from: None,
-                ca: None,
-            },
-            (Some(target), None) if target.contains("://") => Resolved {
-                name: target.to_owned(),
-                place: Place::Url { url: target.to_owned(), headers: Vec::new() },
-                from: None,
-                ca: None,
-            },
+            (None, Some((program, args))) => {
+                let (args, env) = (args.to_vec(), Vec::new());
+                let name = program.to_string_lossy().into_owned();
+                found(name, Place::Command { program: program.clone(), args, env, cwd: None })
+            }
+            (Some(target), None) if target.contains("://") => {
+                let place = Place::Url { url: target.to_owned(), headers: Vec::new() };
+                found(target.to_owned(), place)
+            }
             (Some(name), None) => self.look_up(name)?,
         };
         self.add_to(&mut resolved)?;
@@ -203,12 +190,10 @@ impl TargetOptions {
             let (name, value) = pair.split_once('=').ok_or_else(wrong)?;
             inputs.push((name.to_owned(), value.to_owned()));
         }
-        let scan = Scan::new(self.config.as_deref())?.with_inputs(inputs);
-        let Found { name, place, file } = scan.find(name)?;
-        Ok(Resolved { name, place, from: Some(file), ca: None })
+        Scan::new(self.config.as_deref())?.find(name, &inputs)
     }
 
-    /// Adds what the command line says to what is known of a server.
+    /// Adds the options of the command line to what is known about a server.
     fn add_to(&self, resolved: &mut Resolved) -> Result<(), Failure> {
         let of_command = !self.env.is_empty() || self.cwd.is_some();
         let of_url = !self.header.is_empty()
@@ -241,10 +226,9 @@ impl TargetOptions {
                     *url = clean;
                 }
                 if !more.is_empty() && !self.insecure_http && header::is_exposed(url) {
-                    let what =
-                        format!("{url}: headers and tokens would cross the network unprotected");
+                    let what = format!("{url}: headers and tokens would be sent unencrypted");
                     return Err(Failure::usage(what)
-                        .with_remedy("use https, or say --insecure-http if that is meant"));
+                        .with_remedy("use https, or --insecure-http to send them anyway"));
                 }
                 headers.extend(more);
                 Ok(())
@@ -261,11 +245,10 @@ impl TargetOptions {
             headers.extend(header::read(file)?);
         }
         let token = match (&self.token, &self.token_env) {
-            (Some(token), _) => Some(token.clone()),
             (None, Some(name)) => Some(std::env::var(name).map_err(|_| {
-                Failure::usage(format!("--token-env {name}: there is no such variable, or no text"))
+                Failure::usage(format!("--token-env {name}: the variable is not set to text"))
             })?),
-            (None, None) => None,
+            (token, _) => token.clone(),
         };
         headers.extend(token.map(|it| ("authorization".to_owned(), format!("Bearer {it}"))));
         Ok(headers)
@@ -274,9 +257,6 @@ impl TargetOptions {
 
 impl Resolved {
     /// What a client connects to.
-    ///
-    /// # Errors
-    /// When a file that it needs cannot be read.
     pub(crate) fn target(&self) -> Result<Target, Failure> {
         match &self.place {
             Place::Command { program, args, env, cwd } => {
@@ -286,7 +266,7 @@ impl Resolved {
                 }
                 if let Some(dir) = cwd {
                     if !dir.is_dir() {
-                        let what = format!("{} is no directory to run in", dir.display());
+                        let what = format!("--cwd {}: not a directory", dir.display());
                         return Err(Failure::usage(what));
                     }
                     command = command.current_dir(dir);
@@ -309,8 +289,8 @@ impl Resolved {
         }
     }
 
-    /// What a recording must not hold: values of headers and variables, passwords and keys in the
-    /// URL.
+    /// What must not be shown or recorded: values of headers and variables, passwords and keys in
+    /// the URL.
     pub(crate) fn secrets(&self) -> Vec<String> {
         match &self.place {
             Place::Command { env, .. } => {
@@ -328,37 +308,29 @@ impl Resolved {
     }
 }
 
-/// `NAME=VALUE`, whatever text a system allows in it.
+/// `NAME=VALUE`, where the value need not be Unicode.
 fn variable(pair: &OsString) -> Result<(OsString, OsString), Failure> {
-    let wrong = || {
-        let what = format!("--env {}: expected NAME=VALUE", pair.to_string_lossy());
-        Failure::usage(what)
-    };
-    if let Some(text) = pair.to_str() {
-        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
-        if name.is_empty() {
-            return Err(wrong());
-        }
-        return Ok((name.into(), value.into()));
-    }
-    split_bytes(pair).ok_or_else(wrong)
+    split(pair).filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+        Failure::usage(format!("--env {}: expected NAME=VALUE", pair.to_string_lossy()))
+    })
 }
 
 #[cfg(unix)]
-fn split_bytes(pair: &OsString) -> Option<(OsString, OsString)> {
+fn split(pair: &OsString) -> Option<(OsString, OsString)> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = pair.as_bytes();
-    let at = bytes.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
     let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     Some((part(&bytes[..at]), part(&bytes[at + 1..])))
 }
 
 #[cfg(not(unix))]
-fn split_bytes(_: &OsString) -> Option<(OsString, OsString)> {
-    None
+fn split(pair: &OsString) -> Option<(OsString, OsString)> {
+    let (name, value) = pair.to_str()?.split_once('=')?;
+    Some((name.into(), value.into()))
 }
 
-/// A time: a number of seconds, or with a unit.
+/// A duration: a number of seconds, or a number with a unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -367,15 +339,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("{unit:?} is no unit: use ms, s, m or h")),
+        _ => return Err(format!("unknown unit {unit:?}: use ms, s, m or h")),
     };
     let number: f64 =
         number.trim().parse().map_err(|_| "expected a number, as in 30s".to_owned())?;
     let time = Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())?;
-    // Beyond any patience, and small enough to be added to any time.
+    // Small enough to be added to any time.
     const MOST: Duration = Duration::from_secs(366 * 24 * 3600);
     match time {
-        Duration::ZERO => Err("must be more than nothing".to_owned()),
+        Duration::ZERO => Err("must be more than zero".to_owned()),
         time => Ok(time.min(MOST)),
     }
 }

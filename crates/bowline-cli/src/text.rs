@@ -1,29 +1,38 @@
-//! Text of others made safe for a terminal, and fitted into it.
+//! Makes text from elsewhere safe for a terminal, and fits it to the terminal's width.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text that a terminal can show and cannot obey: control characters become visible escapes, line
+/// Text that a terminal displays and does not obey: control characters become visible escapes, line
 /// breaks and tabs stay.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    escaped(text, |letter| matches!(letter, '\n' | '\t'))
+    let is_bad = |letter: char| is_command(letter) && !matches!(letter, '\n' | '\t');
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for letter in text.replace("\r\n", "\n").chars() {
+        if is_bad(letter) {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    Cow::Owned(safe)
 }
 
-/// The same on one line: line breaks and tabs become blanks.
+/// The same on one line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
-    let text = text.replace("\r\n", " ");
-    let text: String =
-        text.chars().map(|it| if matches!(it, '\n' | '\r' | '\t') { ' ' } else { it }).collect();
-    plain(text.trim()).into_owned()
+    plain(text.replace("\r\n", " ").replace(['\n', '\r', '\t'], " ").trim()).into_owned()
 }
 
-/// JSON text as one line that a terminal cannot obey, and that means the same.
+/// The same JSON on one line; if `is_terminal`, safe for it.
 ///
-/// Raw line breaks stand only between tokens, so they can go.
+/// Raw line breaks occur only between tokens, so they can go.
 pub(crate) fn json_line(text: &str, is_terminal: bool) -> Cow<'_, str> {
     let is_bad = |letter: char| {
-        matches!(letter, '\n' | '\r') || is_terminal && letter != '\t' && commands(letter)
+        matches!(letter, '\n' | '\r') || is_terminal && letter != '\t' && is_command(letter)
     };
     if !text.contains(is_bad) {
         return Cow::Borrowed(text);
@@ -44,36 +53,32 @@ pub(crate) fn json_line(text: &str, is_terminal: bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Whether a terminal obeys a character, or shows others in another order because of it.
-fn commands(letter: char) -> bool {
+/// Whether a terminal obeys a character, or reorders others because of it.
+fn is_command(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
 
-fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let is_bad = |letter: char| commands(letter) && !stays(letter);
-    if !text.contains(is_bad) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 8);
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            // The line break of other systems.
-            '\r' if letters.peek() == Some(&'\n') => {}
-            _ if is_bad(letter) => safe.extend(letter.escape_default()),
-            _ => safe.push(letter),
+/// Where the JSON string at the beginning of the text ends, if it does.
+pub(crate) fn end_of_string(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
         }
     }
-    Cow::Owned(safe)
+    None
 }
 
-/// How many columns a line takes.
+/// The number of columns that a line takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A line cut to so many columns, with a mark where it was cut.
+/// A line cut to so many columns, with an ellipsis where it was cut.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -91,7 +96,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
-/// Text in lines of so many columns at most, broken at blanks; its own line breaks stay.
+/// Text broken at spaces into lines of at most so many columns; its own line breaks stay.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(10);
     let mut lines = Vec::new();
@@ -111,10 +116,16 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Names that look like this one, nearest first; for "did you mean".
+/// Text made safe, wrapped and indented by two columns.
+pub(crate) fn paragraphs(text: &str, columns: usize) -> String {
+    let lines = wrap(&plain(text), columns - 2);
+    lines.iter().map(|line| format!("{}\n", format!("  {line}").trim_end())).collect()
+}
+
+/// Similar names, the most similar first; for "did you mean".
 pub(crate) fn near<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = wanted.to_lowercase();
-    // In very short names everything is near everything.
+    // Very short names are all similar.
     let length = wanted.chars().count();
     let allowed = if length < 3 { 0 } else { length / 3 };
     let mut found: Vec<(usize, &str)> = names
@@ -132,7 +143,7 @@ pub(crate) fn near<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -
     found.map(|(_, name)| name).take(3).collect()
 }
 
-/// "did you mean a or b?", if there is anything near.
+/// "did you mean a or b?", if there are similar names.
 pub(crate) fn did_you_mean<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -141,10 +152,10 @@ pub(crate) fn did_you_mean<'a>(
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 
-/// How many letters differ: inserted, taken out, replaced, or swapped with their neighbour.
+/// The number of letters inserted, removed, replaced, or swapped with their neighbour.
 fn distance(one: &str, two: &str) -> usize {
     let (one, two): (Vec<char>, Vec<char>) = (one.chars().collect(), two.chars().collect());
-    // What is this long is no slip of the finger.
+    // A difference in text this long is not a typing error.
     if one.len().max(two.len()) > 64 {
         return if one == two { 0 } else { usize::MAX };
     }

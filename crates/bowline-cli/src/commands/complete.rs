@@ -1,20 +1,20 @@
-//! `bowline complete`: what an argument of a prompt or a part of a template could become.
+//! `bowline complete`: suggests values for a prompt's argument or a template's variable.
 
 use bowline::model::CompleteResult;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{prompts, read};
+use super::{parse, prompt};
 use crate::failure::Failure;
 use crate::screen::{OutputArgs, Style};
-use crate::session::{Session, Settings};
+use crate::session::Invocation;
 use crate::target::TargetOptions;
 use crate::text::line;
 
-/// Ask what an argument of a prompt, or a part of a resource template, could become
+/// Suggest values for an argument of a prompt or a variable of a resource template
 ///
-/// The first KEY=VALUE is completed; VALUE is how it begins, and may be empty. Those after it are
-/// filled in already.
+/// The first KEY=VALUE is completed; VALUE is what has been typed so far, and may be empty. The
+/// pairs after it are already filled in.
 #[derive(Args)]
 #[command(
     override_usage = "bowline complete [OPTIONS] TARGET PROMPT|TEMPLATE KEY=VALUE...\n       \
@@ -31,48 +31,45 @@ pub(crate) struct Complete {
 
 impl Complete {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = Settings::new(&self.options, root)?;
-        let (resolved, words) = self.options.resolve_words(&self.words)?;
+        let (invocation, words) = Invocation::split(&self.options, &self.words, root)?;
         let params = params(words)?;
-        Session::run(&resolved, &settings, async |session| {
-            let screen = session.screen();
-            let result = session.client().call_json("completion/complete", params).await?;
-            if screen.is_json() {
-                screen.print_json(&result);
-                return Ok(());
-            }
-            let completion = read::<CompleteResult>(&result)?.completion;
-            for value in &completion.values {
-                screen.print(&format!("{}\n", line(value)));
-            }
-            let shown = completion.values.len() as u64;
-            let more = completion.total.map(|total| total.saturating_sub(shown));
-            let more = match (more, completion.has_more) {
-                (Some(more), _) if more > 0 => Some(format!("… {more} more\n")),
-                (_, Some(true)) => Some("… and more\n".to_owned()),
-                _ => None,
-            };
-            if let Some(more) = more {
-                screen.say(&screen.err.paint(Style::Dim, &more));
-            }
-            Ok(())
-        })
-        .await
+        invocation
+            .run(async |session| {
+                let screen = session.screen();
+                let result = session.call("completion/complete", params).await?;
+                screen.show(&result, || {
+                    let completion = parse::<CompleteResult>(&result)?.completion;
+                    let shown = completion.values.len() as u64;
+                    let more = match (completion.total, completion.has_more) {
+                        (Some(total), _) if total > shown => format!("{} more", total - shown),
+                        (_, Some(true)) => "and more".to_owned(),
+                        _ => String::new(),
+                    };
+                    if !more.is_empty() {
+                        screen.say(&screen.err.paint(Style::Dim, &format!("… {more}\n")));
+                    }
+                    Ok(completion.values.iter().map(|value| line(value) + "\n").collect())
+                })
+            })
+            .await
     }
 }
 
 fn params(words: &[String]) -> Result<Value, Failure> {
     let [of, rest @ ..] = words else {
-        return Err(Failure::usage("of what? a prompt's name or a resource template"));
+        return Err(Failure::usage(
+            "complete what? expected a prompt's name or a resource template",
+        ));
     };
-    let mut arguments = prompts::pairs(rest)?;
+    let mut arguments = prompt::pairs(rest)?;
     let Some(first) = arguments.keys().next().cloned() else {
-        return Err(Failure::usage("which argument? KEY=VALUE, where VALUE may be empty"));
+        return Err(Failure::usage("which argument? expected KEY=VALUE, where VALUE may be empty"));
     };
     let value = arguments.shift_remove(&first).unwrap_or_default();
-    let reference = match of.contains("://") || of.contains('{') {
-        true => json!({ "type": "ref/resource", "uri": of }),
-        false => json!({ "type": "ref/prompt", "name": of }),
+    let reference = if of.contains("://") || of.contains('{') {
+        json!({ "type": "ref/resource", "uri": of })
+    } else {
+        json!({ "type": "ref/prompt", "name": of })
     };
     let mut params = json!({ "ref": reference, "argument": { "name": first, "value": value } });
     if !arguments.is_empty() {

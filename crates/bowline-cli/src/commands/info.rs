@@ -1,69 +1,48 @@
-//! `bowline info`: who the server is, what it speaks and what it offers.
+//! `bowline info`: what a server is, which protocol it speaks and what it offers.
 
 use bowline::client::Peer;
 use bowline::model::Settings;
 use bowline::{Json, Revision};
-use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::{Code, Failure};
 use crate::render::wire::time;
 use crate::screen::{OutputArgs, Screen, Style};
-use crate::session::{self, Session, Step};
+use crate::session::{Invocation, Step};
 use crate::target::TargetArgs;
-use crate::text::{line, plain, wrap};
+use crate::text::{line, paragraphs, wrap};
 
-/// Show who a server is, which protocol it speaks and how that was found, and what it offers
-///
-/// With --output json, one object: serverInfo, protocolVersion, era, supportedVersions,
-/// capabilities and instructions as the server gave them, and how connecting went.
-#[derive(Args)]
-pub(crate) struct Info {
-    #[command(flatten)]
-    target: TargetArgs,
-}
-
-impl Info {
-    pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = session::Settings::new(&self.target.options, root)?;
-        let resolved = self.target.resolve()?;
-        Session::run(&resolved, &settings, async |session| {
-            let lost = || Failure::new(Code::Unreachable, "the connection ended at once");
-            let peer = session.client().peer().ok_or_else(lost)?;
+/// `bowline info`.
+pub(crate) async fn run(target: &TargetArgs, root: &OutputArgs) -> Result<(), Failure> {
+    let invocation = Invocation::new(target, root)?;
+    invocation
+        .run(async |session| {
+            let ended = || Failure::new(Code::Unreachable, "the connection ended at once");
+            let peer = session.client().peer().ok_or_else(ended)?;
             let steps = session.journal().steps();
-            let begun = tokio::time::Instant::now();
-            session.client().ping().await?;
-            let latency = begun.elapsed().as_secs_f64();
+            let latency = session.ping().await?;
             let screen = session.screen();
-            match screen.is_json() {
-                true => screen.print_json(&for_programs(&peer, &steps, latency)),
-                false => {
-                    let text = for_people(&peer, &steps, latency, screen);
-                    let from = resolved.from.as_ref().map(|file| {
-                        let word = screen.out.paint(Style::Dim, &format!("{:<10}", "config"));
-                        format!("{word}{}\n", line(&file.to_string_lossy()))
-                    });
-                    screen.print(&format!("{}{text}", from.unwrap_or_default()));
-                }
-            }
-            Ok(())
+            screen.show(&for_programs(&peer, &steps, latency), || {
+                let mut rows = Vec::new();
+                let config = invocation.resolved.from.as_ref();
+                rows.extend(config.map(|file| ("config", line(&file.to_string_lossy()))));
+                rows.extend(for_people(&peer, &steps, latency));
+                Ok(render(&rows, peer.instructions.as_deref(), screen))
+            })
         })
         .await
-    }
 }
 
 fn for_programs(peer: &Peer, steps: &[Step], latency: f64) -> Json {
-    let steps: Vec<Value> = steps
-        .iter()
-        .map(|step| {
-            present(json!({
-                "method": step.method,
-                "seconds": step.took.map(|took| took.as_secs_f64()),
-                "refused": step.refused,
-                "late": step.is_late.then_some(true),
-            }))
-        })
-        .collect();
+    let steps = steps.iter().map(|step| {
+        present(json!({
+            "method": step.method,
+            "seconds": step.took.map(|took| took.as_secs_f64()),
+            "refused": step.refused,
+            "late": step.is_late.then_some(true),
+        }))
+    });
+    let steps: Vec<Value> = steps.collect();
     let value = json!({
         "serverInfo": peer.info,
         "protocolVersion": peer.revision,
@@ -84,10 +63,10 @@ fn present(mut value: Value) -> Value {
     value
 }
 
-fn for_people(peer: &Peer, steps: &[Step], latency: f64, screen: &Screen) -> String {
-    let mut rows: Vec<(&str, String)> = Vec::new();
+fn for_people(peer: &Peer, steps: &[Step], latency: f64) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
     match &peer.info {
-        None => rows.push(("server", "does not say who it is".to_owned())),
+        None => rows.push(("server", "does not identify itself".to_owned())),
         Some(info) => {
             rows.push(("server", format!("{} {}", line(&info.name), line(&info.version))));
             rows.extend(info.title.as_ref().map(|it| ("title", line(it))));
@@ -99,21 +78,23 @@ fn for_people(peer: &Peer, steps: &[Step], latency: f64, screen: &Screen) -> Str
     if peer.listed.len() > 1 {
         rows.push(("speaks", line(&peer.listed.join(", "))));
     }
-    rows.push(("found by", found_by(steps)));
+    let steps: Vec<String> = steps.iter().map(outcome).collect();
+    rows.push(("found by", steps.join(", ")));
     rows.push(("latency", time(latency)));
     rows.push(("offers", offers(peer)));
+    rows
+}
+
+fn render(rows: &[(&str, String)], instructions: Option<&str>, screen: &Screen) -> String {
     let mut text = String::new();
     for (name, value) in rows {
         let name = screen.out.paint(Style::Dim, &format!("{name:<10}"));
-        let lines = wrap(&value, screen.width().saturating_sub(10));
+        let lines = wrap(value, screen.width().saturating_sub(10));
         text += &format!("{name}{}\n", lines.join("\n          "));
     }
-    if let Some(instructions) = &peer.instructions {
+    if let Some(instructions) = instructions {
         text += &format!("\n{}\n", screen.out.paint(Style::Dim, "instructions"));
-        for part in wrap(&plain(instructions), screen.width() - 2) {
-            text += format!("  {part}").trim_end();
-            text.push('\n');
-        }
+        text += &paragraphs(instructions, screen.width());
     }
     text
 }
@@ -122,45 +103,48 @@ fn era(revision: Revision) -> &'static str {
     if revision.is_modern() { "modern" } else { "legacy" }
 }
 
-/// How it was found out what the server speaks.
-fn found_by(steps: &[Step]) -> String {
-    let words = steps.iter().map(|step| {
-        let took = step.took.map(|took| time(took.as_secs_f64()));
-        match (step.refused, took) {
-            (Some(code), Some(took)) => format!("{} refused ({code}) in {took}", step.method),
-            (None, Some(took)) if step.is_late => {
-                format!("{} answered too late ({took})", step.method)
-            }
-            (None, Some(took)) => format!("{} answered in {took}", step.method),
-            (_, None) => format!("{} not answered", step.method),
-        }
-    });
-    words.collect::<Vec<_>>().join(", ")
+/// A step of finding out what the server speaks.
+fn outcome(step: &Step) -> String {
+    let method = &step.method;
+    let took = step.took.map(|took| time(took.as_secs_f64()));
+    match (step.refused, took) {
+        (Some(code), Some(took)) => format!("{method} refused ({code}) in {took}"),
+        (None, Some(took)) if step.is_late => format!("{method} answered too late ({took})"),
+        (None, Some(took)) => format!("{method} answered in {took}"),
+        (_, None) => format!("{method} not answered"),
+    }
 }
 
-/// What the server offers, in words.
+/// The server's capabilities in words.
 fn offers(peer: &Peer) -> String {
     let all = &peer.capabilities;
+    let on = |flag: Option<bool>, word| (flag == Some(true)).then_some(word);
+    let changes = |flag| on(flag, "changes");
+    let features = [
+        ("tools", all.tools.as_ref().map(|it| vec![changes(it.list_changed)])),
+        (
+            "resources",
+            all.resources
+                .as_ref()
+                .map(|it| vec![on(it.subscribe, "subscriptions"), changes(it.list_changed)]),
+        ),
+        ("prompts", all.prompts.as_ref().map(|it| vec![changes(it.list_changed)])),
+        ("completions", all.completions.as_ref().map(|_| Vec::new())),
+        ("logging", all.logging.as_ref().map(|_| Vec::new())),
+        ("tasks", all.tasks.as_ref().map(|_| Vec::new())),
+    ];
     let mut words = Vec::new();
-    let with = |name: &str, more: &[(Option<bool>, &str)]| {
-        let more: Vec<&str> =
-            more.iter().filter(|(is, _)| *is == Some(true)).map(|(_, word)| *word).collect();
-        if more.is_empty() { name.to_owned() } else { format!("{name} ({})", more.join(", ")) }
-    };
-    words.extend(all.tools.as_ref().map(|it| with("tools", &[(it.list_changed, "changes")])));
-    words.extend(all.resources.as_ref().map(|it| {
-        with("resources", &[(it.subscribe, "subscriptions"), (it.list_changed, "changes")])
-    }));
-    words.extend(all.prompts.as_ref().map(|it| with("prompts", &[(it.list_changed, "changes")])));
-    words.extend(all.completions.as_ref().map(|_| "completions".to_owned()));
-    words.extend(all.logging.as_ref().map(|_| "logging".to_owned()));
-    words.extend(all.tasks.as_ref().map(|_| "tasks".to_owned()));
+    for (name, more) in features.into_iter().filter_map(|(name, more)| Some((name, more?))) {
+        let more: Vec<&str> = more.into_iter().flatten().collect();
+        words.push(if more.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{name} ({})", more.join(", "))
+        });
+    }
     for (what, settings) in [("extension", &all.extensions), ("experimental", &all.experimental)] {
         let names = settings.iter().flat_map(Settings::iter);
         words.extend(names.map(|(name, _)| format!("{what} {}", line(name))));
     }
-    match words.is_empty() {
-        true => "nothing".to_owned(),
-        false => words.join(", "),
-    }
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! `bowline listen`: notifications as they come, and nothing else.
+//! `bowline listen`: prints notifications as they arrive.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use bowline::client::{CallError, Missed, Notification, Wanted};
 use bowline::{ErrorCode, Json};
 use clap::Args;
 
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen, Style};
-use crate::session::{OnStop, Session, Settings};
+use crate::session::{Invocation, OnStop, Session};
 use crate::target::{TargetArgs, duration};
 use crate::text::{json_line, line};
 
-/// Print notifications as they come, until Ctrl-C
+/// Print notifications as they arrive, until Ctrl-C
 ///
-/// Each is a line: its method and its parameters as the server sent them; with --output json, a
-/// JSON object with both. `bowline watch` tells what changed, in words. In the modern era a server
-/// sends only what is asked for: all lists, and the resources that are named.
+/// Each is a line: its method, then its parameters as the server sent them; with --output json, a
+/// JSON object with both. `bowline watch` reports what changed, in words. In the modern era a
+/// server sends only what the client subscribes to: all lists, and the resources given by --uri.
 #[derive(Args)]
 pub(crate) struct Listen {
-    /// Print only notifications of this method, such as notifications/message, or of all that
-    /// begin with it, as in 'notifications/tools*'; may be repeated
+    /// Print only notifications with this method, such as notifications/message, or with this
+    /// prefix, as in 'notifications/tools*'; may be repeated
     #[arg(long, value_name = "METHOD")]
     only: Vec<String>,
 
@@ -38,63 +38,80 @@ pub(crate) struct Listen {
 /// When to stop.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Limit {
-    /// Stop after so many
+    /// Stop after this many
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) count: Option<u64>,
+    count: Option<u64>,
 
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
-    pub(super) time: Option<Duration>,
+    time: Option<Duration>,
 }
 
 impl Limit {
-    /// Waits until it is time to stop.
-    pub(super) async fn over(&self) {
-        match self.time {
-            Some(time) => tokio::time::sleep(time).await,
-            None => std::future::pending().await,
+    /// Calls `next` until it has returned `true` as often as the limit says, or time is up.
+    pub(super) async fn repeat(
+        &self,
+        session: &Session,
+        mut next: impl AsyncFnMut() -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let screen = session.screen();
+        if !screen.is_json() {
+            let ready = screen.err.paint(Style::Dim, "listening; Ctrl-C ends it");
+            screen.say(&format!("{ready}\n"));
+        }
+        let time_is_up = async {
+            match self.time {
+                Some(time) => tokio::time::sleep(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        let all = async {
+            let mut left = self.count.unwrap_or(u64::MAX);
+            while left > 0 && !screen.is_lost() {
+                left -= u64::from(next().await?);
+            }
+            Ok(())
+        };
+        tokio::select! {
+            done = all => done,
+            () = time_is_up => Ok(()),
+            failure = session.lost() => Err(failure),
         }
     }
 }
 
 impl Listen {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = Settings::new(&self.target.options, root)?;
-        Session::run_until(&self.target.resolve()?, &settings, OnStop::End, async |session| {
-            let mut notifications = session.client().notifications();
-            let wanted = self.uri.iter().fold(Wanted::lists(), Wanted::resource);
-            // Kept: the server tells only while it is asked to.
-            let changes = match session.client().changes(wanted).await {
-                Ok(changes) => Some(changes),
-                // It has nothing to subscribe to, and may speak all the same.
-                Err(error) if self.uri.is_empty() && is_lacking(&error) => None,
-                Err(error) => return Err(error.into()),
-            };
-            ready(session);
-            let mut over = std::pin::pin!(self.limit.over());
-            let mut left = self.limit.count.unwrap_or(u64::MAX);
-            while left > 0 && !session.screen().is_lost() {
-                let heard = tokio::select! {
-                    heard = notifications.next() => heard,
-                    () = &mut over => break,
-                    () = session.lost() => return Err(session.why_lost()),
-                };
-                match heard {
-                    None => return Err(session.why_lost()),
-                    Some(Err(Missed(count))) => {
-                        session.screen().warn(&format!("{count} notifications were missed"));
-                    }
-                    Some(Ok(it)) if self.is_wanted(&it.method) => {
-                        show(&it, session.screen());
-                        left -= 1;
-                    }
-                    Some(Ok(_)) => {}
-                }
+        let invocation = Invocation::new(&self.target, root)?;
+        invocation.run_until(OnStop::End, async |session| self.listen(session).await).await
+    }
+
+    async fn listen(&self, session: &Session) -> Result<(), Failure> {
+        let mut notifications = session.client().notifications();
+        let wanted = self.uri.iter().fold(Wanted::lists(), Wanted::resource);
+        // Kept, because the server sends them only while the subscription is open.
+        let _changes = match session.client().changes(wanted).await {
+            Ok(changes) => Some(changes),
+            // There is nothing to subscribe to, but the server may still send notifications.
+            Err(error) if self.uri.is_empty() && is_lacking(&error) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let screen = session.screen();
+        let next = async || match notifications.next().await {
+            None => Err(session.lost().await),
+            Some(Err(Missed(count))) => {
+                screen.warn(&format!("{count} notifications were missed"));
+                Ok(false)
             }
-            drop(changes);
-            Ok(())
-        })
-        .await
+            Some(Ok(it)) => {
+                let is_wanted = self.is_wanted(&it.method);
+                if is_wanted {
+                    show(&it, screen)?;
+                }
+                Ok(is_wanted)
+            }
+        };
+        self.limit.repeat(session, next).await
     }
 
     fn is_wanted(&self, method: &str) -> bool {
@@ -106,7 +123,7 @@ impl Listen {
     }
 }
 
-/// Whether a server has nothing to subscribe to.
+/// Whether the server has nothing to subscribe to.
 fn is_lacking(error: &CallError) -> bool {
     match error {
         CallError::Lacks { .. } | CallError::NoSuchMethod { .. } => true,
@@ -115,40 +132,14 @@ fn is_lacking(error: &CallError) -> bool {
     }
 }
 
-/// Says that from now on nothing is missed.
-pub(super) fn ready(session: &Session) {
-    let screen = session.screen();
-    if !screen.is_json() {
-        screen.say(&format!("{}\n", screen.err.paint(Style::Dim, "listening; Ctrl-C ends it")));
-    }
-}
-
-fn show(notification: &Notification, screen: &Screen) {
+fn show(notification: &Notification, screen: &Screen) -> Result<(), Failure> {
     let Notification { method, params } = notification;
-    if screen.is_json() {
-        let name = serde_json::to_string(&**method).unwrap_or_default();
-        let text = format!("{{\"method\":{name},\"params\":{params}}}", params = params.as_str());
-        if let Ok(json) = Json::from_text(text) {
-            screen.print_json(&json);
-        }
-        return;
-    }
-    let method = screen.out.paint(Style::Cyan, &line(method));
-    screen.print(&format!("{method} {}\n", json_line(params.as_str(), true)));
-}
-
-impl Session {
-    /// Waits until the connection has ended.
-    pub(super) async fn lost(&self) {
-        let mut watch = self.client().watch();
-        let day = Duration::from_secs(24 * 3600);
-        while watch.wait_for(bowline::client::Phase::Closed, day).await.is_err() {}
-    }
-
-    /// Why the connection has ended.
-    pub(super) fn why_lost(&self) -> Failure {
-        let reason = self.client().state().reason;
-        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        Failure::new(Code::Unreachable, format!("the connection ended{reason}"))
-    }
+    let name = serde_json::to_string(&**method).unwrap_or_default();
+    let text = format!("{{\"method\":{name},\"params\":{params}}}", params = params.as_str());
+    // Both parts are JSON already.
+    let json = Json::from_text(text).unwrap_or_else(|_| Json::null());
+    screen.show(&json, || {
+        let method = screen.out.paint(Style::Cyan, &line(method));
+        Ok(format!("{method} {}\n", json_line(params.as_str(), true)))
+    })
 }

@@ -1,16 +1,16 @@
-//! `bowline login` and `bowline logout`: tokens for servers that want to know who asks.
+//! `bowline login` and `bowline logout`: tokens for servers that require authorization.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline::Client;
 use bowline::client::auth::{
-    Browser, Client as OAuthClient, FileStore, Limits, Login as LoginWay, OAuth, OAuthBuilder,
-    Paste,
+    AuthError, Browser, Client as OAuthClient, FileStore, Limits, OAuth, OAuthBuilder, Paste,
 };
 use bowline::client::http::Endpoint;
-use bowline::client::{Direction, OpenError, Restart};
+use bowline::client::{CallError, Direction, OpenError, Restart};
 use clap::Args;
 use serde_json::json;
 
@@ -24,29 +24,29 @@ use crate::text::plain;
 
 /// Log in to a server, and keep the tokens for all commands
 ///
-/// The browser opens where the server's authorization server says: the one that BROWSER names, or
-/// else the system's. Where none opens, open the address that is shown yourself. The tokens are
-/// kept in a folder that only you can read, and renewed when they expire.
+/// Opens the login page of the server's authorization server in a browser: the one that BROWSER
+/// names, or the system's default. If none opens, open the address shown. The tokens are stored in
+/// a folder that only you can read, and renewed when they expire.
 #[derive(Args)]
 pub(crate) struct Login {
-    /// Show the address and read the answer here, for machines without a browser
+    /// Print the address and read the answer here, for machines without a browser
     #[arg(long)]
     paste: bool,
 
-    /// Show the address, and do not open a browser
+    /// Print the address, and do not open a browser
     #[arg(long, conflicts_with = "paste")]
     no_browser: bool,
 
-    /// The port of this machine that the browser comes back to, for clients that are registered
-    /// with it [default: any]
+    /// The local port that the browser is redirected to, for clients registered with a fixed one
+    /// [default: any]
     #[arg(long, value_name = "PORT", conflicts_with = "paste")]
     port: Option<u16>,
 
-    /// How long you may take until you come back: 90, 10m
+    /// How long to wait for you to finish logging in: 90, 10m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     wait: Duration,
 
-    /// Ask for a scope, beside what the server asks for; may be repeated
+    /// Request a scope, in addition to those the server requires; may be repeated
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
 
@@ -54,7 +54,7 @@ pub(crate) struct Login {
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
 
-    /// The variable of the environment that holds the client's secret
+    /// The environment variable that holds the client's secret
     #[arg(long, value_name = "NAME", requires = "client_id")]
     client_secret_env: Option<String>,
 
@@ -66,40 +66,42 @@ impl Login {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let settings = Settings::new(&self.target.options, root)?;
         let url = url_of(&self.target)?;
-        let login = match self.paste {
-            true => self.builder(&url, Paste::new())?,
-            false => {
-                let (screen, wait) = (Arc::clone(&settings.screen), time(self.wait.as_secs_f64()));
-                let mut browser = Browser::new().show(move |page| {
-                    screen.say(&format!(
-                        "To log in, go to this address in a browser on this machine:\n\n  {}\n\n\
-                         Waiting for you to come back, for {wait} at most. With a browser elsewhere, \
-                         use --paste.\n",
-                        plain(page.as_str())
-                    ));
-                });
-                if self.no_browser {
-                    browser = browser.print();
-                }
-                if let Some(port) = self.port {
-                    browser = browser.port(port);
-                }
-                self.builder(&url, browser)?
-            }
+        let builder = if self.paste {
+            OAuth::login(&url, Paste::new())
+        } else {
+            OAuth::login(&url, self.browser(&settings))
         };
-        let oauth = login.build().map_err(|error| Failure::usage(error.to_string()))?;
+        let oauth = self.configure(builder)?.build();
+        let oauth = oauth.map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
             done = connect(&url, oauth, &settings, self.wait) => done,
             () = interrupted() => Err(Failure::new(Code::TimedOut, "interrupted: not logged in")),
         }
     }
 
-    fn builder(&self, url: &str, way: impl LoginWay + 'static) -> Result<OAuthBuilder, Failure> {
-        let store = open_store()?;
+    fn browser(&self, settings: &Settings) -> Browser {
+        let (screen, wait) = (Arc::clone(&settings.screen), time(self.wait.as_secs_f64()));
+        let mut browser = Browser::new().show(move |page| {
+            screen.say(&format!(
+                "To log in, open this address in a browser on this machine:\n\n  {}\n\n\
+                 Waiting up to {wait} for you to finish. If the browser is on another machine, use \
+                 --paste.\n",
+                plain(page.as_str())
+            ));
+        });
+        if self.no_browser {
+            browser = browser.print();
+        }
+        match self.port {
+            Some(port) => browser.port(port),
+            None => browser,
+        }
+    }
+
+    fn configure(&self, builder: OAuthBuilder) -> Result<OAuthBuilder, Failure> {
         let mut limits = Limits::default();
         limits.login = self.wait;
-        let builder = OAuth::login(url, way).client_name("Bowline").store(store);
-        let mut builder = builder.limits(limits);
+        let mut builder = builder.client_name("Bowline").store(open_store()?).limits(limits);
         if !self.scope.is_empty() {
             builder = builder.scopes(&self.scope);
         }
@@ -107,7 +109,7 @@ impl Login {
             let mut client = OAuthClient::new(id);
             if let Some(name) = &self.client_secret_env {
                 let secret = std::env::var(name).map_err(|_| {
-                    Failure::usage(format!("--client-secret-env {name}: there is no such variable"))
+                    Failure::usage(format!("--client-secret-env {name}: no such variable"))
                 })?;
                 client = client.secret(secret);
             }
@@ -117,20 +119,17 @@ impl Login {
     }
 }
 
-/// Connects, which logs in where the server asks for it.
+/// Connects, which logs in if the server requires it.
 async fn connect(
     url: &str,
     oauth: OAuth,
     settings: &Settings,
     wait: Duration,
 ) -> Result<(), Failure> {
-    let screen = &settings.screen;
-    let shows_token = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&shows_token);
-    let timeouts = bowline::client::Timeouts {
-        connect: settings.timeouts.connect.saturating_add(wait),
-        ..settings.timeouts.clone()
-    };
+    let sent_token = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&sent_token);
+    let mut timeouts = settings.timeouts.clone();
+    timeouts.connect = timeouts.connect.saturating_add(wait);
     let opened = Client::builder("bowline", env!("CARGO_PKG_VERSION"))
         .timeouts(timeouts)
         .preference(settings.preference)
@@ -144,37 +143,37 @@ async fn connect(
         })
         .connect(Endpoint::new(url).authorize(oauth))
         .await;
-    let shown = redact::url(url);
+    let url = redact::url(url);
     let client = opened.map_err(|error| match error {
         OpenError::Unauthorized { problem, .. } => {
-            let failure = Failure::new(Code::Unauthorized, format!("not logged in: {problem}"));
-            failure.with_remedy(format!(
-                "`bowline login {shown}` tries again; --wait gives you more time"
-            ))
+            Failure::new(Code::Unauthorized, format!("not logged in: {problem}")).with_remedy(
+                format!("`bowline login {url}` tries again; --wait gives you more time"),
+            )
         }
         other => other.into(),
     })?;
     let asked = client.list_tools().await;
     client.close().await;
-    let is_logged_in = shows_token.load(Ordering::Relaxed);
-    if let Err(bowline::client::CallError::Unauthorized { .. }) = asked {
-        return Err(Failure::new(Code::Unauthorized, "logged in, but still not let in"));
+    if let Err(CallError::Unauthorized { .. }) = asked {
+        return Err(Failure::new(Code::Unauthorized, "logged in, but still not admitted"));
     }
-    if screen.is_json() {
-        screen.print_json(&json!({ "url": shown, "loggedIn": is_logged_in }).into());
-    } else {
-        screen.print(&plain(&match is_logged_in {
-            true => format!("logged in to {shown}\n"),
-            false => format!("{shown} asks for no login\n"),
-        }));
-    }
+    let is_logged_in = sent_token.load(Ordering::Relaxed);
+    let screen = &settings.screen;
+    screen.show(&json!({ "url": url, "loggedIn": is_logged_in }).into(), || {
+        Ok(plain(&if is_logged_in {
+            format!("logged in to {url}\n")
+        } else {
+            format!("{url} does not require a login\n")
+        })
+        .into_owned())
+    })?;
     screen.finish()
 }
 
-/// Forget the tokens for a server
+/// Delete the tokens for a server
 #[derive(Args)]
 pub(crate) struct Logout {
-    /// Forget all tokens, for all servers
+    /// Delete the tokens for all servers
     #[arg(long)]
     all: bool,
 
@@ -184,25 +183,18 @@ pub(crate) struct Logout {
 
 impl Logout {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let output = self.target.options.output.clone().or(root);
-        let screen = Screen::new(&output);
-        let told = match self.all {
-            true => {
-                forget_all()?;
-                "everything is forgotten".to_owned()
-            }
-            false => {
-                let url = url_of(&self.target)?;
-                let oauth = OAuth::login(&url, Paste::new()).store(open_store()?).build();
-                let oauth = oauth.map_err(|error| Failure::usage(error.to_string()))?;
-                oauth.forget().await.map_err(|error| Failure::usage(error.to_string()))?;
-                format!("logged out of {}", redact::url(&url))
-            }
+        let screen = Screen::new(&self.target.options.output.clone().or(root));
+        let told = if self.all {
+            forget_all()?;
+            "logged out of all servers".to_owned()
+        } else {
+            let url = url_of(&self.target)?;
+            let wrong = |error: AuthError| Failure::usage(error.to_string());
+            let oauth = OAuth::login(&url, Paste::new()).store(open_store()?);
+            oauth.build().map_err(wrong)?.forget().await.map_err(wrong)?;
+            format!("logged out of {}", redact::url(&url))
         };
-        match screen.is_json() {
-            true => screen.print_json(&json!({ "loggedOut": true }).into()),
-            false => screen.print(&format!("{}\n", plain(&told))),
-        }
+        screen.show(&json!({ "loggedOut": true }).into(), || Ok(format!("{}\n", plain(&told))))?;
         screen.finish()
     }
 }
@@ -210,24 +202,21 @@ impl Logout {
 fn url_of(target: &TargetArgs) -> Result<String, Failure> {
     match target.resolve()?.place {
         Place::Url { url, .. } => Ok(url),
-        Place::Command { .. } => {
-            let failure = Failure::usage("only servers behind URLs have a login");
-            Err(failure.with_remedy("--env passes a token to a command"))
-        }
+        Place::Command { .. } => Err(Failure::usage("only a server at a URL has a login")
+            .with_remedy("--env passes a token to a command")),
     }
 }
 
 fn open_store() -> Result<FileStore, Failure> {
     let folder = folder()?;
-    let wrong = |error: std::io::Error| {
-        Failure::usage(format!("logins cannot be kept in {}: {error}", folder.display()))
-    };
-    FileStore::open(&folder).map_err(wrong)
+    FileStore::open(&folder).map_err(|error| {
+        Failure::usage(format!("cannot store logins in {}: {error}", folder.display()))
+    })
 }
 
-fn folder() -> Result<std::path::PathBuf, Failure> {
+fn folder() -> Result<PathBuf, Failure> {
     credentials().ok_or_else(|| {
-        Failure::usage("there is no home to keep logins in").with_remedy("set BOWLINE_DATA_DIR")
+        Failure::usage("no home folder to store logins in").with_remedy("set BOWLINE_DATA_DIR")
     })
 }
 

@@ -1,31 +1,32 @@
-//! `bowline ping`: is the server there, and how long does it take?
+//! `bowline ping`: whether a server answers, and how fast.
 
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::failure::{Code, Failure};
 use crate::render::wire::time;
 use crate::screen::OutputArgs;
-use crate::session::{Session, Settings, interrupted};
-use crate::target::{Resolved, TargetArgs, duration};
+use crate::session::{Invocation, Session, interrupted};
+use crate::target::{TargetArgs, duration};
 
-/// Ask a server whether it is there
+/// Check that a server answers, and how fast
 ///
-/// The modern era has no `ping`: there, the server is asked what it can do.
+/// The modern era has no `ping`: there, the request is `server/discover`.
 #[derive(Args)]
 pub(crate) struct Ping {
-    /// How often to ask
+    /// Number of requests to send
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
 
-    /// How long to wait between two questions
+    /// Time between two requests
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
     interval: Duration,
 
-    /// Try again for so long if the server is not there yet
+    /// Keep trying for this long if the server is not up yet
     #[arg(long, value_name = "TIME", value_parser = duration)]
     wait: Option<Duration>,
 
@@ -33,20 +34,18 @@ pub(crate) struct Ping {
     target: TargetArgs,
 }
 
-/// How long to wait before another try.
+/// Time between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Ping {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = Settings::new(&self.target.options, root)?;
-        let resolved = self.target.resolve()?;
-        let begun = tokio::time::Instant::now();
+        let invocation = Invocation::new(&self.target, root)?;
+        let begun = Instant::now();
         loop {
-            match self.ask(&resolved, &settings).await {
-                Err(failure)
-                    if failure.code == Code::Unreachable
-                        && self.wait.is_some_and(|wait| begun.elapsed() < wait) =>
-                {
+            let asked = invocation.run(async |session| self.ask(session).await).await;
+            let may_wait = self.wait.is_some_and(|wait| begun.elapsed() < wait);
+            match asked {
+                Err(failure) if may_wait && failure.code == Code::Unreachable => {
                     tokio::select! {
                         () = tokio::time::sleep(PAUSE) => {}
                         () = interrupted() => return Err(failure),
@@ -57,26 +56,19 @@ impl Ping {
         }
     }
 
-    async fn ask(&self, resolved: &Resolved, settings: &Settings) -> Result<(), Failure> {
-        Session::run(resolved, settings, async |session| {
-            let screen = session.screen();
-            for number in 0..self.count {
-                if number > 0 {
-                    tokio::time::sleep(self.interval).await;
-                }
-                let begun = tokio::time::Instant::now();
-                session.client().ping().await?;
-                let took = begun.elapsed().as_secs_f64();
-                match screen.is_json() {
-                    true => screen.print_json(&json!({ "seconds": took }).into()),
-                    false => screen.print(&format!("answered in {}\n", time(took))),
-                }
-                if screen.is_lost() {
-                    break;
-                }
+    async fn ask(&self, session: &Session) -> Result<(), Failure> {
+        let screen = session.screen();
+        for number in 0..self.count {
+            if number > 0 {
+                tokio::time::sleep(self.interval).await;
             }
-            Ok(())
-        })
-        .await
+            let took = session.ping().await?;
+            let result = json!({ "seconds": took }).into();
+            screen.show(&result, || Ok(format!("answered in {}\n", time(took))))?;
+            if screen.is_lost() {
+                break;
+            }
+        }
+        Ok(())
     }
 }

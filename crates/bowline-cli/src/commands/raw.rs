@@ -1,17 +1,18 @@
-//! `bowline raw`: any request, as it is.
+//! `bowline raw`: sends any request, unchanged.
 
 use bowline::Json;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::render::json::pretty;
 use crate::screen::OutputArgs;
-use crate::session::{Session, Settings};
+use crate::session::Invocation;
 use crate::target::TargetOptions;
 
-/// Send any request and print its result as it came
+/// Send any request and print its result unchanged
 ///
-/// The parameters are a JSON object. What the protocol demands beside them is added: the id, and
-/// in the modern era who asks. Without parameters, {} is sent.
+/// The parameters are a JSON object; without them, {} is sent. What the protocol requires beside
+/// them is added: the id, and in the modern era the client's identity.
 #[derive(Args)]
 #[command(override_usage = "bowline raw [OPTIONS] TARGET METHOD [JSON]\n       \
     bowline raw [OPTIONS] METHOD [JSON] -- COMMAND [ARGS]...")]
@@ -20,7 +21,7 @@ pub(crate) struct Raw {
     #[arg(value_name = "TARGET METHOD JSON")]
     words: Vec<String>,
 
-    /// Send a notification: no answer is waited for
+    /// Send a notification, and do not wait for an answer
     #[arg(long)]
     notify: bool,
 
@@ -30,41 +31,36 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = Settings::new(&self.options, root)?;
-        let (resolved, words) = self.options.resolve_words(&self.words)?;
+        let (invocation, words) = Invocation::split(&self.options, &self.words, root)?;
         let (method, params) = match words {
             [method] => (method, Json::empty_object()),
             [method, params] => (method, object(params)?),
             [] => return Err(Failure::usage("which method?").with_remedy("such as tools/list")),
             _ => {
-                let what = "after the method comes one JSON object, and nothing else";
+                let what = "expected one JSON object after the method";
                 return Err(Failure::usage(what).with_remedy("quote it: '{\"name\":\"x\"}'"));
             }
         };
-        Session::run(&resolved, &settings, async |session| {
-            if self.notify {
-                session.client().notify(method, Some(&params)).await?;
-                return Ok(());
-            }
-            let screen = session.screen();
-            let call = session.client().call_json(method, params);
-            let result = call.on_progress(session.progress()).await?;
-            match screen.is_json() {
-                true => screen.print_json(&result),
-                false => screen.print(&crate::render::json::pretty(&result, screen.out)),
-            }
-            Ok(())
-        })
-        .await
+        invocation
+            .run(async |session| {
+                if self.notify {
+                    return Ok(session.client().notify(method, Some(&params)).await?);
+                }
+                let screen = session.screen();
+                let result = session.call(method, params).await?;
+                screen.show(&result, || Ok(pretty(&result, screen.out)))
+            })
+            .await
     }
 }
 
 /// Parameters from the command line.
-pub(crate) fn object(text: &str) -> Result<Json, Failure> {
+fn object(text: &str) -> Result<Json, Failure> {
     let json = Json::from_text(text.to_owned())
-        .map_err(|error| Failure::usage(format!("the parameters are no JSON: {error}")))?;
-    match json.is_object() {
-        true => Ok(json),
-        false => Err(Failure::usage("the parameters are no JSON object: {…}")),
+        .map_err(|error| Failure::usage(format!("the parameters are not valid JSON: {error}")))?;
+    if json.is_object() {
+        Ok(json)
+    } else {
+        Err(Failure::usage("the parameters must be a JSON object: {…}"))
     }
 }

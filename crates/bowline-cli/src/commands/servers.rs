@@ -1,25 +1,24 @@
-//! `bowline servers`: which servers the config files of this machine name.
+//! `bowline servers`: lists the servers in the config files on this machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::render::table::Table;
+use crate::render::table;
 use crate::screen::{OutputArgs, Screen};
 use crate::target::Scan;
 use crate::text::line;
 
-/// List the servers that config files name, and where they were found
+/// List the servers in config files, and where they were found
 ///
-/// Looked at are the files of Claude Desktop and Claude Code, VS Code, Cursor, Windsurf, Cline,
-/// Gemini CLI, LM Studio, Codex, `OpenCode`, Copilot and Bowline itself: those of the current
-/// folder and the ones above it, then the user's.
+/// The files of Claude Desktop and Claude Code, VS Code, Cursor, Windsurf, Cline, Gemini CLI, LM
+/// Studio, Codex, `OpenCode`, Copilot and Bowline itself are read: first those of the current
+/// folder and its parents, then the user's.
 #[derive(Args)]
 pub(crate) struct Servers {
-    /// Look into this file only
+    /// Read only this file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -27,7 +26,48 @@ pub(crate) struct Servers {
     output: OutputArgs,
 }
 
-/// A path for people: from here, or from home.
+impl Servers {
+    pub(crate) fn run(self, root: &OutputArgs) -> Result<(), Failure> {
+        let screen = Screen::new(&self.output.or(root));
+        let scan = Scan::new(self.config.as_deref())?;
+        for problem in &scan.problems {
+            screen.warn(&format!("not read: {problem}"));
+        }
+        screen.show(&for_programs(&scan), || Ok(for_people(&scan, &screen)))?;
+        screen.finish()
+    }
+}
+
+fn for_programs(scan: &Scan) -> bowline::Json {
+    let servers = scan.servers.iter().map(|it| {
+        json!({
+            "name": it.name,
+            "client": it.client,
+            "file": it.file.to_string_lossy(),
+            "target": it.about(),
+            "disabled": it.is_disabled,
+        })
+    });
+    json!({ "servers": servers.collect::<Vec<Value>>() }).into()
+}
+
+fn for_people(scan: &Scan, screen: &Screen) -> String {
+    let rows = scan.servers.iter().map(|it| {
+        let mark = if it.is_disabled { " (disabled)" } else { "" };
+        vec![
+            line(&format!("{}{mark}", it.name)),
+            it.client.to_owned(),
+            line(&it.about()),
+            line(&short(&it.file)),
+        ]
+    });
+    if rows.len() == 0 {
+        return "no servers in any config file; --config FILE reads another one\n".to_owned();
+    }
+    table::render(&["NAME", "CLIENT", "SERVER", "FILE"], rows.collect(), screen)
+}
+
+/// A path relative to the current folder or to home, where it is below one of them.
 fn short(file: &Path) -> String {
     let from = |base: Option<PathBuf>, mark: &str| {
         let rest = file.strip_prefix(base?).ok()?;
@@ -36,47 +76,4 @@ fn short(file: &Path) -> String {
     let here = from(std::env::current_dir().ok(), "");
     let short = here.or_else(|| from(std::env::home_dir(), "~/"));
     short.unwrap_or_else(|| file.display().to_string())
-}
-
-impl Servers {
-    pub(crate) fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let screen = Arc::new(Screen::new(&self.output.clone().or(root)));
-        let scan = Scan::new(self.config.as_deref())?;
-        for problem in &scan.problems {
-            screen.warn(&format!("not read: {problem}"));
-        }
-        if screen.is_json() {
-            let servers: Vec<Value> = scan
-                .servers
-                .iter()
-                .map(|it| {
-                    json!({
-                        "name": it.name,
-                        "client": it.client,
-                        "file": it.file.to_string_lossy(),
-                        "target": it.about(),
-                        "disabled": it.is_disabled,
-                    })
-                })
-                .collect();
-            screen.print_json(&json!({ "servers": servers }).into());
-            return screen.finish();
-        }
-        if scan.servers.is_empty() {
-            screen.print("no config file names a server; --config FILE looks elsewhere\n");
-            return screen.finish();
-        }
-        let mut table = Table::new(&["NAME", "CLIENT", "SERVER", "FILE"]);
-        for it in &scan.servers {
-            let mark = if it.is_disabled { " (disabled)" } else { "" };
-            table.row([
-                line(&format!("{}{mark}", it.name)),
-                it.client.to_owned(),
-                line(&it.about()),
-                line(&short(&it.file)),
-            ]);
-        }
-        screen.print(&table.render(&screen));
-        screen.finish()
-    }
 }

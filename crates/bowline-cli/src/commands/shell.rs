@@ -1,4 +1,4 @@
-//! `bowline completions` and `bowline man`: what a shell and a reader of manuals want.
+//! `bowline completions` and `bowline man`: completions for shells, and manual pages.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// For instance: bowline completions bash > ~/.local/share/bash-completion/completions/bowline
 #[derive(Args)]
 pub(crate) struct Completions {
-    /// For which shell
+    /// The shell
     shell: Shell,
 }
 
@@ -25,10 +25,10 @@ impl Completions {
     }
 }
 
-/// Print the manual page, or write one for every command
+/// Print the manual page, or write one for each command
 #[derive(Args)]
 pub(crate) struct Man {
-    /// Write a page for every command into this folder
+    /// Write a page for each command to this directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

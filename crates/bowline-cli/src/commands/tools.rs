@@ -1,18 +1,17 @@
-//! `bowline tools`: which tools there are, and what each takes and gives.
+//! `bowline tools`: the tools of a server, and what each takes and returns.
 
 use bowline::Json;
 use bowline::model::Tool;
 use clap::Args;
 
-use super::{items, list};
+use super::list::TOOLS;
 use crate::failure::Failure;
 use crate::render::schema;
-use crate::render::table::Table;
 use crate::schema::View;
 use crate::screen::{OutputArgs, Screen, Style};
-use crate::session::{Session, Settings};
+use crate::session::Invocation;
 use crate::target::TargetOptions;
-use crate::text::{did_you_mean, line, plain, wrap};
+use crate::text::{line, paragraphs};
 
 /// List the tools of a server, or show some of them in full
 #[derive(Args)]
@@ -23,7 +22,7 @@ pub(crate) struct Tools {
     #[arg(value_name = "TARGET TOOL")]
     words: Vec<String>,
 
-    /// Show every tool in full: what it takes, what it gives
+    /// Show every tool in full: its arguments and its result
     #[arg(long, short)]
     long: bool,
 
@@ -33,67 +32,32 @@ pub(crate) struct Tools {
 
 impl Tools {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = Settings::new(&self.options, root)?;
-        let (resolved, names) = self.options.resolve_words(&self.words)?;
-        Session::run(&resolved, &settings, async |session| {
-            let screen = session.screen();
-            let result = list(session, "tools/list", "tools").await?;
-            if screen.is_json() && names.is_empty() {
-                screen.print_json(&result);
-                return Ok(());
-            }
-            let tools = items::<Tool>(session, &result, "tools")?;
-            if names.is_empty() {
-                screen.print(&match self.long {
-                    true => tools.iter().map(|(tool, _)| in_full(tool, screen)).collect(),
-                    false => table(tools.iter().map(|(tool, _)| tool), screen),
-                });
-                return Ok(());
-            }
-            for name in names {
-                let (tool, exact) = find(&tools, name)?;
-                match screen.is_json() {
-                    true => screen.print_json(exact),
-                    false => screen.print(&in_full(tool, screen)),
+        let (invocation, names) = Invocation::split(&self.options, &self.words, root)?;
+        invocation
+            .run(async |session| {
+                let screen = session.screen();
+                let result = TOOLS.fetch(session).await?;
+                if names.is_empty() {
+                    return screen.show(&result, || {
+                        if !self.long {
+                            return Ok(TOOLS.table(&TOOLS.items(&result, screen)?, screen));
+                        }
+                        let tools: Vec<(Tool, Json)> = TOOLS.read(&result, screen)?;
+                        Ok(tools.iter().map(|(tool, _)| in_full(tool, screen)).collect())
+                    });
                 }
-            }
-            Ok(())
-        })
-        .await
+                let tools: Vec<(Tool, Json)> = TOOLS.read(&result, screen)?;
+                for name in names {
+                    let (tool, exact) = TOOLS.find(&tools, name)?;
+                    screen.show(exact, || Ok(in_full(tool, screen)))?;
+                }
+                Ok(())
+            })
+            .await
     }
 }
 
-/// A tool, and as it came.
-type Listed = (Tool, Json);
-
-/// The tool of this name.
-pub(super) fn find<'a>(tools: &'a [Listed], name: &str) -> Result<&'a Listed, Failure> {
-    let names = tools.iter().map(|(tool, _)| tool.name.as_str());
-    tools.iter().find(|(tool, _)| tool.name == name).ok_or_else(|| unknown(name, names))
-}
-
-/// There is no tool of this name; which ones there are.
-pub(crate) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Failure {
-    let failure = Failure::usage(format!("there is no tool {name:?}"));
-    let near = did_you_mean(name, names);
-    failure.with_remedy(near.unwrap_or_else(|| "`bowline tools` lists them".to_owned()))
-}
-
-/// The tools, a line each.
-pub(crate) fn table<'a>(tools: impl IntoIterator<Item = &'a Tool>, screen: &Screen) -> String {
-    let mut tools = tools.into_iter().peekable();
-    if tools.peek().is_none() {
-        return "no tools\n".to_owned();
-    }
-    let mut table = Table::new(&["TOOL", "DESCRIPTION"]);
-    for tool in tools {
-        let about = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-        table.row([line(&tool.name), line(about)]);
-    }
-    table.render(screen)
-}
-
-/// A tool with all that is known of it.
+/// Everything known about a tool.
 pub(crate) fn in_full(tool: &Tool, screen: &Screen) -> String {
     let paint = screen.out;
     let mut text = paint.paint(Style::Bold, &line(&tool.name));
@@ -102,24 +66,21 @@ pub(crate) fn in_full(tool: &Tool, screen: &Screen) -> String {
         text += &format!("  {}", line(title));
     }
     text.push('\n');
-    for part in wrap(&plain(tool.description.as_deref().unwrap_or_default()), screen.width() - 2) {
-        text += format!("  {part}").trim_end();
-        text.push('\n');
-    }
+    text += &paragraphs(tool.description.as_deref().unwrap_or_default(), screen.width());
     let hints = hints(tool);
     if !hints.is_empty() {
         text += &format!("  {}\n", paint.paint(Style::Dim, &hints.join(", ")));
     }
+    let heading = |text: &str| format!("\n  {}\n", paint.paint(Style::Dim, text));
     let input = tool.input_schema.to_value();
-    match View::new(&input).fields().is_empty() {
-        true => text += &format!("\n  {}\n", paint.paint(Style::Dim, "no arguments")),
-        false => {
-            text += &format!("\n  {}\n", paint.paint(Style::Dim, "arguments (* required)"));
-            text += &schema::fields(&input, screen);
-        }
+    if View::new(&input).fields().is_empty() {
+        text += &heading("no arguments");
+    } else {
+        text += &heading("arguments (* required)");
+        text += &schema::fields(&input, screen);
     }
     if let Some(output) = &tool.output_schema {
-        text += &format!("\n  {}\n", paint.paint(Style::Dim, "result"));
+        text += &heading("result");
         text += &schema::fields(&output.to_value(), screen);
     }
     text.push('\n');

@@ -1,4 +1,4 @@
-//! `bowline watch`: what changes on a server, in words.
+//! `bowline watch`: reports what changes on a server, in words.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use bowline::Json;
 use bowline::client::{Change, Changes, Wanted};
 use bowline::model::ReadResourceResult;
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::listen::{Limit, ready};
-use super::{list, read};
+use super::list::{List, PROMPTS, RESOURCES, TOOLS};
+use super::listen::Limit;
+use super::parse;
 use crate::failure::Failure;
-use crate::render::content::Shower;
-use crate::screen::{OutputArgs, Style};
-use crate::session::{OnStop, Session, Settings};
+use crate::render::content::ContentRenderer;
+use crate::screen::{OutputArgs, Screen, Style};
+use crate::session::{Invocation, OnStop, Session};
 use crate::target::TargetOptions;
 use crate::text::line;
 
-/// Tell what changes on a server as it happens, until Ctrl-C
+/// Report what changes on a server as it happens, until Ctrl-C
 ///
-/// When a list of tools, prompts or resources changes, it is asked for again and compared: what
-/// came has a + before it, what went a -, what is another now a ~. Resources that are named are
-/// subscribed to. The server's log messages are shown beside. With --output json, each change is a
-/// line. `bowline listen` prints the notifications themselves.
+/// When a list of tools, prompts or resources changes, it is fetched again and compared: + marks
+/// what was added, - what was removed, ~ what is different now. URIs are subscribed to. The server's
+/// log messages are shown as well. With --output json, each change is a line. `bowline listen`
+/// prints the notifications themselves.
 #[derive(Args)]
 #[command(override_usage = "bowline watch [OPTIONS] TARGET [URI]...\n       \
     bowline watch [OPTIONS] [URI]... -- COMMAND [ARGS]...")]
@@ -32,7 +32,7 @@ pub(crate) struct Watch {
     #[arg(value_name = "TARGET URI")]
     words: Vec<String>,
 
-    /// Show what a resource holds when it has changed
+    /// Print a resource whenever it changes
     #[arg(long)]
     read: bool,
 
@@ -45,45 +45,40 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let settings = Settings::new(&self.options, root)?;
-        let (resolved, uris) = self.options.resolve_words(&self.words)?;
-        Session::run_until(&resolved, &settings, OnStop::End, async |session| {
-            let wanted = uris.iter().fold(Wanted::lists(), Wanted::resource);
-            let mut changes = session.client().changes(wanted).await?;
-            warn_of_unheard(session, &changes, uris);
-            let mut known = Known::read(session).await;
-            ready(session);
-            let mut over = std::pin::pin!(self.limit.over());
-            let mut left = self.limit.count.unwrap_or(u64::MAX);
-            while left > 0 && !session.screen().is_lost() {
-                let change = tokio::select! {
-                    change = changes.next() => change,
-                    () = &mut over => break,
-                    () = session.lost() => None,
-                };
-                match change {
-                    None => return Err(session.why_lost()),
-                    Some(change) => self.tell(session, &mut known, change?).await?,
-                }
-                left -= 1;
-            }
-            Ok(())
-        })
-        .await
+        let (invocation, uris) = Invocation::split(&self.options, &self.words, root)?;
+        invocation.run_until(OnStop::End, async |session| self.watch(session, uris).await).await
     }
 
-    async fn tell(
+    async fn watch(&self, session: &Session, uris: &[String]) -> Result<(), Failure> {
+        let wanted = uris.iter().fold(Wanted::lists(), Wanted::resource);
+        let mut changes = session.client().changes(wanted).await?;
+        warn_of_unheard(session, &changes, uris);
+        let mut known = BTreeMap::new();
+        for (name, list) in LISTS {
+            known.insert(name, fetch(session, list).await);
+        }
+        let next = async || match changes.next().await {
+            None => Err(session.lost().await),
+            Some(change) => {
+                self.report(session, &mut known, change?).await?;
+                Ok(true)
+            }
+        };
+        self.limit.repeat(session, next).await
+    }
+
+    async fn report(
         &self,
         session: &Session,
-        known: &mut Known,
+        known: &mut BTreeMap<&str, Names>,
         change: Change,
     ) -> Result<(), Failure> {
         let screen = session.screen();
-        let (word, kind) = match &change {
-            Change::Tools => ("tools", Some(Kind::Tools)),
-            Change::Prompts => ("prompts", Some(Kind::Prompts)),
-            Change::Resources => ("resources", Some(Kind::Resources)),
-            Change::Resource(_) => ("resource", None),
+        let word = match &change {
+            Change::Tools => "tools",
+            Change::Prompts => "prompts",
+            Change::Resources => "resources",
+            Change::Resource(_) => "resource",
         };
         let mut told = json!({ "changed": word });
         let mut text = screen.out.paint(Style::Bold, word);
@@ -91,56 +86,43 @@ impl Watch {
             told["uri"] = json!(uri);
             text += &format!(" {}", line(uri));
         }
-        if let Some(kind) = kind {
-            let now = kind.read(session).await;
-            let differences = differences(known.of(kind), &now);
-            for (mark, name) in &differences {
-                let style = match mark {
-                    '+' => Style::Green,
-                    '-' => Style::Red,
-                    _ => Style::Yellow,
-                };
-                text += &format!(" {}", screen.out.paint(style, &format!("{mark}{}", line(name))));
+        if let Some((name, list)) = LISTS.iter().find(|(name, _)| *name == word) {
+            let now = fetch(session, list).await;
+            for (mark, member, style, names) in differences(&known[name], &now) {
+                for name in &names {
+                    let name = format!("{mark}{}", line(name));
+                    text += &format!(" {}", screen.out.paint(style, &name));
+                }
+                told[member] = json!(names);
             }
-            for (mark, member) in [('+', "came"), ('-', "went"), ('~', "differs")] {
-                let names = differences.iter().filter(|(it, _)| *it == mark);
-                told[member] = names.map(|(_, name)| json!(name)).collect();
-            }
-            *known.of(kind) = now;
+            known.insert(*name, now);
         }
-        match screen.is_json() {
-            true => screen.print_json(&told.into()),
-            false => screen.print(&format!("{text}\n")),
-        }
-        match (&change, self.read) {
-            (Change::Resource(uri), true) => show(session, uri).await,
+        screen.show(&told.into(), || Ok(format!("{text}\n")))?;
+        match &change {
+            Change::Resource(uri) if self.read => show(session, uri).await,
             _ => Ok(()),
         }
     }
 }
 
-/// Shows what a resource holds now.
+/// Prints a resource.
 async fn show(session: &Session, uri: &str) -> Result<(), Failure> {
     let screen = session.screen();
-    let result = session.client().call_json("resources/read", json!({ "uri": uri })).await?;
-    if screen.is_json() {
-        screen.print_json(&result);
-        return Ok(());
-    }
-    let mut shower = Shower::new(screen, None);
-    for contents in &read::<ReadResourceResult>(&result)?.contents {
-        screen.print(&shower.resource(contents)?);
-    }
-    Ok(())
+    let result = session.call("resources/read", json!({ "uri": uri })).await?;
+    screen.show(&result, || {
+        let contents = parse::<ReadResourceResult>(&result)?.contents;
+        let mut renderer = ContentRenderer::new(screen, None);
+        contents.iter().map(|contents| renderer.resource(contents)).collect()
+    })
 }
 
-/// Says what will not be told, because the server does not offer it.
+/// Warns of URIs whose changes the server will not report.
 fn warn_of_unheard(session: &Session, changes: &Changes, uris: &[String]) {
     let screen = session.screen();
     if let Some(honoured) = changes.honoured() {
         let heard = honoured.resource_subscriptions.unwrap_or_default();
         for uri in uris.iter().filter(|uri| !heard.contains(uri)) {
-            screen.warn(&format!("the server will not tell when {uri} changes"));
+            screen.warn(&format!("the server will not report changes of {uri}"));
         }
         return;
     }
@@ -150,75 +132,38 @@ fn warn_of_unheard(session: &Session, changes: &Changes, uris: &[String]) {
     }
 }
 
-/// Something that there is a list of.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Tools,
-    Prompts,
-    Resources,
-}
+/// The lists that can change, by the name of their change.
+const LISTS: [(&str, &List); 3] =
+    [("tools", &TOOLS), ("prompts", &PROMPTS), ("resources", &RESOURCES)];
 
-/// A list: names, and what stands behind each.
+/// The items of a list: what identifies each, and its text.
 type Names = BTreeMap<String, String>;
 
-/// What was known of the lists last.
-#[derive(Default)]
-struct Known {
-    tools: Names,
-    prompts: Names,
-    resources: Names,
+/// The list as it is now; empty if there is none.
+async fn fetch(session: &Session, list: &List) -> Names {
+    let result = list.fetch(session).await;
+    result.map(|result| names(list, &result, session.screen())).unwrap_or_default()
 }
 
-impl Known {
-    async fn read(session: &Session) -> Self {
-        Self {
-            tools: Kind::Tools.read(session).await,
-            prompts: Kind::Prompts.read(session).await,
-            resources: Kind::Resources.read(session).await,
-        }
-    }
-
-    fn of(&mut self, kind: Kind) -> &mut Names {
-        match kind {
-            Kind::Tools => &mut self.tools,
-            Kind::Prompts => &mut self.prompts,
-            Kind::Resources => &mut self.resources,
-        }
-    }
+fn names(list: &List, result: &Json, screen: &Screen) -> Names {
+    let items = list.items(result, screen).unwrap_or_default();
+    items.iter().filter_map(|item| Some((list.key(item)?, item.as_str().to_owned()))).collect()
 }
 
-impl Kind {
-    /// The list as it is now; empty if there is none.
-    async fn read(self, session: &Session) -> Names {
-        let (method, member, key) = match self {
-            Self::Tools => ("tools/list", "tools", "name"),
-            Self::Prompts => ("prompts/list", "prompts", "name"),
-            Self::Resources => ("resources/list", "resources", "uri"),
-        };
-        let Ok(result) = list(session, method, member).await else { return Names::new() };
-        names(&result, member, key)
-    }
-}
-
-fn names(result: &Json, member: &str, key: &str) -> Names {
-    let members = result.parse::<BTreeMap<String, Json>>().unwrap_or_default();
-    let items = members.get(member).and_then(|items| items.parse::<Vec<Json>>().ok());
-    let named = items.unwrap_or_default().into_iter().filter_map(|item| {
-        let name = BTreeMap::<String, Value>::deserialize(&item.to_value()).ok()?;
-        Some((name.get(key)?.as_str()?.to_owned(), item.as_str().to_owned()))
-    });
-    named.collect()
-}
-
-/// What came, went and changed.
-fn differences(before: &Names, now: &Names) -> Vec<(char, String)> {
-    let came = now.keys().filter(|name| !before.contains_key(*name)).map(|name| ('+', name));
-    let went = before.keys().filter(|name| !now.contains_key(*name)).map(|name| ('-', name));
-    let other = now
-        .iter()
-        .filter(|(name, text)| before.get(*name).is_some_and(|before| before != *text))
-        .map(|(name, _)| ('~', name));
-    came.chain(went).chain(other).map(|(mark, name)| (mark, name.clone())).collect()
+/// The names that were added, removed or changed, each group with its mark, its member in JSON and
+/// its colour.
+fn differences<'a>(
+    before: &'a Names,
+    now: &'a Names,
+) -> [(char, &'static str, Style, Vec<&'a String>); 3] {
+    let added = now.keys().filter(|name| !before.contains_key(*name));
+    let removed = before.keys().filter(|name| !now.contains_key(*name));
+    let changed = now.iter().filter(|(name, text)| before.get(*name).is_some_and(|it| it != *text));
+    [
+        ('+', "came", Style::Green, added.collect()),
+        ('-', "went", Style::Red, removed.collect()),
+        ('~', "differs", Style::Yellow, changed.map(|(name, _)| name).collect()),
+    ]
 }
 
 #[cfg(test)]
@@ -227,11 +172,12 @@ mod tests {
 
     #[test]
     fn lists_are_compared() {
-        let list = |text: &str| names(&Json::from_text(text.to_owned()).unwrap(), "tools", "name");
+        let screen = Screen::new(&OutputArgs::default());
+        let list = |text: &str| names(&TOOLS, &Json::from_text(text.to_owned()).unwrap(), &screen);
         let before = list(r#"{"tools":[{"name":"a"},{"name":"b","x":1}]}"#);
         let now = list(r#"{"tools":[{"name":"b","x":2},{"name":"c"}]}"#);
-        let found = differences(&before, &now);
+        let found = differences(&before, &now).map(|(mark, _, _, names)| (mark, names[0].as_str()));
         let expected = [('+', "c"), ('-', "a"), ('~', "b")];
-        assert_eq!(found, expected.map(|(mark, name)| (mark, name.to_owned())));
+        assert_eq!(found, expected);
     }
 }

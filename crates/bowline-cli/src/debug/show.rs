@@ -4,18 +4,16 @@ use std::time::Duration;
 
 use bowline::Json;
 use bowline::client::CallError;
-use bowline::model::{
-    CallToolResult, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, ReadResourceResult,
-};
+use bowline::model::{CallToolResult, GetPromptResult, ListToolsResult, ReadResourceResult};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::complete::Catalog;
 use super::talk::Show;
-use crate::commands::{call, prompts, resources, tools};
+use crate::commands::list::{List, PROMPTS, RESOURCES, TEMPLATES, TOOLS};
+use crate::commands::{call, tools};
 use crate::failure::{Code, Failure};
-use crate::render::content::Shower;
+use crate::render::content::ContentRenderer;
 use crate::render::json::pretty;
 use crate::screen::Screen;
 use crate::text::line;
@@ -24,31 +22,25 @@ use crate::text::line;
 pub(crate) fn render(show: &Show, result: &Json, took: Duration, screen: &Screen) -> String {
     let read = match show {
         Show::Tool(_) => tool(result, screen),
-        Show::Tools(text) => read(result).map(|list| some_tools(list, text, screen)),
+        Show::Tools(text) => table(&TOOLS, result, text, screen),
         Show::Described(name) => {
             let list: Option<ListToolsResult> = read(result);
             list.map(|list| match list.tools.iter().find(|tool| tool.name == *name) {
                 Some(tool) => tools::in_full(tool, screen),
                 None => {
                     let names = list.tools.iter().map(|tool| tool.name.as_str());
-                    format!("{}\n", line(&tools::unknown(name, names).what))
+                    format!("{}\n", line(&TOOLS.unknown(name, names).what))
                 }
             })
         }
-        Show::Prompts => {
-            read(result).map(|list: ListPromptsResult| prompts::table(&list.prompts, screen))
-        }
-        Show::Resources => read(result).map(|list: ListResourcesResult| {
-            resources::table_of_resources(&list.resources, screen)
-        }),
-        Show::Templates => read(result).map(|list: ListResourceTemplatesResult| {
-            resources::table_of_templates(&list.resource_templates, screen)
-        }),
+        Show::Prompts => table(&PROMPTS, result, "", screen),
+        Show::Resources => table(&RESOURCES, result, "", screen),
+        Show::Templates => table(&TEMPLATES, result, "", screen),
         Show::Prompt => read(result).and_then(|prompt: GetPromptResult| {
-            prompts::messages(&prompt, &mut Shower::new(screen, None), screen).ok()
+            ContentRenderer::new(screen, None).prompt(&prompt).ok()
         }),
         Show::Contents => read(result).and_then(|read: ReadResourceResult| {
-            resources::all_parts(&read.contents, &mut Shower::new(screen, None), screen).ok()
+            ContentRenderer::new(screen, None).resources(&read.contents).ok()
         }),
         Show::Pong => Some(format!("answered in {:.1} ms\n", took.as_secs_f64() * 1000.0)),
         Show::Text(text) => Some(format!("{text}\n")),
@@ -92,16 +84,15 @@ pub(crate) fn code(show: &Show, outcome: &Result<Json, CallError>) -> Option<Cod
         Err(error) => return Some(Failure::from(error.clone()).code),
     };
     let may_fail = matches!(show, Show::Tool(_) | Show::Message(_) | Show::Json);
-    let is_error = may_fail && result.to_value().get("isError") == Some(&Value::Bool(true));
-    is_error.then_some(Code::ToolFailed)
+    Code::of_result(result).filter(|_| may_fail)
 }
 
 /// What is wrong with the result of a tool, by the tool's own word.
 pub(crate) fn broken_promise(show: &Show, result: &Json, catalog: &Catalog) -> Option<String> {
     let Show::Tool(name) = show else { return None };
     let promise = catalog.promises.get(name)?;
-    let problem = call::promised(&read(result)?, promise)?;
-    Some(format!("the result is not what the tool promises: {problem}"))
+    let problem = call::mismatch(&read(result)?, promise)?;
+    Some(format!("the result does not match the tool's output schema: {problem}"))
 }
 
 fn read<T: DeserializeOwned>(result: &Json) -> Option<T> {
@@ -110,19 +101,23 @@ fn read<T: DeserializeOwned>(result: &Json) -> Option<T> {
 
 fn tool(result: &Json, screen: &Screen) -> Option<String> {
     let result: CallToolResult = read(result)?;
-    let mut text = Shower::new(screen, None).result(&result).ok()?;
+    let mut text = ContentRenderer::new(screen, None).tool_result(&result).ok()?;
     if result.is_error == Some(true) {
         text.push_str("(the tool says that it failed)\n");
     }
     Some(text)
 }
 
-fn some_tools(list: ListToolsResult, text: &str, screen: &Screen) -> String {
+/// The items of a list whose name or description contains a text.
+fn table(list: &List, result: &Json, text: &str, screen: &Screen) -> Option<String> {
     let wanted = text.to_lowercase();
-    let has = |text: &Option<String>| {
-        text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted))
-    };
-    let mut tools = list.tools;
-    tools.retain(|tool| tool.name.to_lowercase().contains(&wanted) || has(&tool.description));
-    tools::table(&tools, screen)
+    let mut items = list.items(result, screen).ok()?;
+    items.retain(|item| {
+        let item = item.to_value();
+        let has = |member: &str| {
+            item[member].as_str().is_some_and(|text| text.to_lowercase().contains(&wanted))
+        };
+        wanted.is_empty() || has("name") || has("description")
+    });
+    Some(list.table(&items, screen))
 }

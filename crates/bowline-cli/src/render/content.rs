@@ -1,107 +1,119 @@
-//! Content blocks for people: text as it is, pictures and sound as a line, or saved.
+//! Content for people: text as it is, binary content as a note or saved to a file.
 
 use std::path::PathBuf;
 
 use bowline::base64;
-use bowline::model::{CallToolResult, ContentBlock, ResourceContents, ResourceData};
+use bowline::model::{
+    CallToolResult, ContentBlock, GetPromptResult, ResourceContents, ResourceData, Role,
+};
+use serde::de::IgnoredAny;
 
-use super::json;
+use super::json::{indented, pretty};
 use crate::failure::Failure;
 use crate::screen::{Screen, Style};
 use crate::text::{line, plain};
 
-/// Shows content, and saves what people cannot read if they want it.
-pub(crate) struct Shower<'a> {
+/// Renders content. Fails only when binary content cannot be saved.
+pub(crate) struct ContentRenderer<'a> {
     screen: &'a Screen,
-    dir: Option<PathBuf>,
+    save: Option<PathBuf>,
     saved: usize,
 }
 
-impl<'a> Shower<'a> {
-    /// Pictures, sound and other bytes go into `dir`, if there is one.
-    pub(crate) fn new(screen: &'a Screen, dir: Option<PathBuf>) -> Self {
-        Self { screen, dir, saved: 0 }
+impl<'a> ContentRenderer<'a> {
+    /// Binary content is saved to `save`, if given.
+    pub(crate) fn new(screen: &'a Screen, save: Option<PathBuf>) -> Self {
+        Self { screen, save, saved: 0 }
     }
 
     /// The result of a tool.
-    ///
-    /// # Errors
-    /// When something cannot be saved.
-    pub(crate) fn result(&mut self, result: &CallToolResult) -> Result<String, Failure> {
+    pub(crate) fn tool_result(&mut self, result: &CallToolResult) -> Result<String, Failure> {
         let mut text = String::new();
         let structured = result.structured_content.as_ref();
         for block in &result.content {
-            // Servers repeat structured content as text for those who cannot read it.
+            // Servers repeat structured content as text for clients that do not support it.
             let is_repeated = structured.is_some_and(|structured| {
-                block.as_text().is_some_and(|text| same_json(text, structured.as_str()))
+                block.as_text().is_some_and(|text| is_same_json(text, structured.as_str()))
             });
             if !is_repeated {
                 text += &self.block(block)?;
             }
         }
-        if let Some(structured) = structured {
-            text += &json::pretty(structured, self.screen.out);
-        }
-        if text.is_empty() {
-            text = format!("{}\n", self.screen.out.paint(Style::Dim, "(no content)"));
+        text.extend(structured.map(|it| pretty(it, self.screen.out)));
+        if text.is_empty() { Ok(self.note("(no content)")) } else { Ok(text) }
+    }
+
+    /// The contents of a resource, with the URI above each part if there are several.
+    pub(crate) fn resources(&mut self, parts: &[ResourceContents]) -> Result<String, Failure> {
+        let mut text = String::new();
+        for part in parts {
+            if parts.len() > 1 {
+                text += &self.note(&part.uri);
+            }
+            text += &self.resource(part)?;
         }
         Ok(text)
     }
 
-    /// A content block.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub(crate) fn block(&mut self, block: &ContentBlock) -> Result<String, Failure> {
+    /// The messages of a prompt.
+    pub(crate) fn prompt(&mut self, prompt: &GetPromptResult) -> Result<String, Failure> {
+        let about = prompt.description.as_ref().map(|about| self.note(about) + "\n");
+        let mut text = about.unwrap_or_default();
+        for message in &prompt.messages {
+            let role = match message.role {
+                Role::User => "user:",
+                Role::Assistant => "assistant:",
+            };
+            text += &format!("{}\n", self.screen.out.paint(Style::Bold, role));
+            text += &self.block(&message.content)?;
+        }
+        Ok(text)
+    }
+
+    /// One part of a resource.
+    pub(crate) fn resource(&mut self, contents: &ResourceContents) -> Result<String, Failure> {
+        let kind = contents.mime_type.as_deref().unwrap_or("application/octet-stream");
+        match &contents.data {
+            ResourceData::Blob(data) => self.binary(&contents.uri, kind, data),
+            ResourceData::Text(text)
+                if kind.ends_with("json") && serde_json::from_str::<IgnoredAny>(text).is_ok() =>
+            {
+                Ok(indented(text, self.screen.out, 0) + "\n")
+            }
+            ResourceData::Text(text) => Ok(terminated(&plain(text))),
+        }
+    }
+
+    fn block(&mut self, block: &ContentBlock) -> Result<String, Failure> {
         match block {
-            ContentBlock::Text(text) => Ok(with_end(&plain(&text.text))),
-            ContentBlock::Image(image) => self.bytes("image", &image.mime_type, &image.data),
-            ContentBlock::Audio(audio) => self.bytes("audio", &audio.mime_type, &audio.data),
+            ContentBlock::Text(text) => Ok(terminated(&plain(&text.text))),
+            ContentBlock::Image(image) => self.binary("image", &image.mime_type, &image.data),
+            ContentBlock::Audio(audio) => self.binary("audio", &audio.mime_type, &audio.data),
             ContentBlock::ResourceLink(link) => {
                 let title = link.title.as_deref().unwrap_or(&link.name);
-                Ok(self.note(&format!("[resource {} {}]", link.uri, title)))
+                Ok(self.note(&format!("[resource {} {title}]", link.uri)))
             }
             ContentBlock::EmbeddedResource(embedded) => self.resource(&embedded.resource),
             other @ ContentBlock::Other(_) => {
                 let text = serde_json::to_string(other).unwrap_or_default();
-                Ok(with_end(&json::indented(&text, self.screen.out, 0)))
+                Ok(indented(&text, self.screen.out, 0) + "\n")
             }
         }
     }
 
-    /// What a resource holds.
-    ///
-    /// # Errors
-    /// When it cannot be saved.
-    pub(crate) fn resource(&mut self, contents: &ResourceContents) -> Result<String, Failure> {
-        let kind = contents.mime_type.as_deref().unwrap_or("application/octet-stream");
-        match &contents.data {
-            ResourceData::Text(text) if kind.ends_with("json") => {
-                let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-                match is_json {
-                    true => Ok(with_end(&json::indented(text, self.screen.out, 0))),
-                    false => Ok(with_end(&plain(text))),
-                }
-            }
-            ResourceData::Text(text) => Ok(with_end(&plain(text))),
-            ResourceData::Blob(data) => self.bytes(&contents.uri, kind, data),
-        }
-    }
-
-    fn bytes(&mut self, what: &str, kind: &str, data: &str) -> Result<String, Failure> {
+    fn binary(&mut self, what: &str, kind: &str, data: &str) -> Result<String, Failure> {
         let Some(bytes) = base64::STANDARD.decode(data) else {
-            return Ok(self.note(&format!("[{what}, {kind}: its data is no base64]")));
+            return Ok(self.note(&format!("[{what}, {kind}: its data is not base64]")));
         };
         let size = size(bytes.len());
-        let Some(dir) = &self.dir else {
+        let Some(dir) = &self.save else {
             return Ok(self.note(&format!("[{what}, {kind}, {size}; --save DIR saves it]")));
         };
         self.saved += 1;
-        let file = dir.join(format!("{:02}.{}", self.saved, ending(kind)));
-        let wrong =
-            |error: std::io::Error| Failure::usage(format!("--save {}: {error}", dir.display()));
-        std::fs::create_dir_all(dir).map_err(wrong)?;
-        std::fs::write(&file, bytes).map_err(wrong)?;
+        let file = dir.join(format!("{:02}.{}", self.saved, extension(kind)));
+        std::fs::create_dir_all(dir)
+            .and_then(|()| std::fs::write(&file, bytes))
+            .map_err(|error| Failure::usage(format!("--save {}: {error}", dir.display())))?;
         Ok(self.note(&format!("[{what}, {kind}, {size}: saved to {}]", file.display())))
     }
 
@@ -110,13 +122,14 @@ impl<'a> Shower<'a> {
     }
 }
 
-fn same_json(one: &str, two: &str) -> bool {
+fn is_same_json(one: &str, two: &str) -> bool {
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     one == two || read(one).is_some_and(|value| Some(value) == read(two))
 }
 
-fn with_end(text: &str) -> String {
-    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+/// Text with a line break at its end.
+fn terminated(text: &str) -> String {
+    format!("{}\n", text.strip_suffix('\n').unwrap_or(text))
 }
 
 /// A number of bytes for people.
@@ -128,8 +141,8 @@ pub(crate) fn size(bytes: usize) -> String {
     }
 }
 
-/// How the names of files of a media type end. Never what a server says: only what is known.
-fn ending(kind: &str) -> &'static str {
+/// The file name extension for a media type. Never the server's word: only what is known.
+fn extension(kind: &str) -> &'static str {
     match kind.split(';').next().unwrap_or_default().trim() {
         "image/png" => "png",
         "image/jpeg" => "jpg",

@@ -1,19 +1,19 @@
-//! How far a call is: one line of a terminal, drawn over and over.
+//! The progress of a call: one line of a terminal, redrawn in place.
 
 use std::io::{self, Write};
 
-use crate::text::{cut, width};
+use crate::text::cut;
 
-/// A line of progress.
+/// A progress bar.
 #[derive(Debug, Default)]
 pub(super) struct Bar {
     is_terminal: bool,
     is_shown: bool,
-    /// What was said last where there is no terminal to draw in.
+    /// The last line that was written where there is no terminal to draw in.
     said: String,
 }
 
-/// How many columns the bar itself takes.
+/// The bar's width in columns.
 const LENGTH: usize = 24;
 
 impl Bar {
@@ -21,7 +21,7 @@ impl Bar {
         Self { is_terminal, ..Self::default() }
     }
 
-    /// Draws it; where there is no terminal, says what is new in words.
+    /// Draws it; without a terminal, writes a line whenever it changes.
     pub(super) fn show(&mut self, done: f64, total: Option<f64>, message: &str, columns: usize) {
         if !self.is_terminal {
             let text = format!("progress │ {}\n", words(done, total, message));
@@ -36,7 +36,7 @@ impl Bar {
         self.is_shown = true;
     }
 
-    /// Takes it away, so that something else can be written.
+    /// Erases it, so that something else can be written.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             let _ = io::stderr().write_all(b"\r\x1b[K");
@@ -55,30 +55,30 @@ fn drawn(done: f64, total: Option<f64>, message: &str, columns: usize) -> String
         None => words(done, total, message),
         Some(total) => {
             let part = (done / total).clamp(0.0, 1.0);
-            let eighths = steps(part);
+            let eighths = eighths(part);
             let full = "█".repeat(eighths / 8);
-            let half = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
-            let gap = " ".repeat(LENGTH.saturating_sub(width(&full) + width(half)));
-            let percent = format!("{:3.0}%", part * 100.0);
-            format!("{full}{half}{gap} {percent} {}", words(done, Some(total), message))
+            let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+            let (bar, percent) = (full + rest, part * 100.0);
+            format!("{bar:LENGTH$} {percent:3.0}% {}", words(done, Some(total), message))
         }
     };
     cut(&text, columns.saturating_sub(1)).into_owned()
 }
 
-/// How many eighths of a column are full.
+/// The filled part of the bar, in eighths of a column.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a part between 0 and 1 of a small number"
+    reason = "a fraction of a small number"
 )]
-fn steps(part: f64) -> usize {
+fn eighths(part: f64) -> usize {
     (part * (LENGTH * 8) as f64) as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::width;
 
     #[test]
     fn a_bar_shows_the_part_and_fits() {

@@ -1,8 +1,8 @@
-//! What happens beside the results: messages on the wire, the server's standard error, its logs,
-//! its faults. Shown, recorded, and remembered where `info` tells of it.
+//! Everything beside the result: messages on the wire, the server's standard error, its log
+//! messages, its faults. Shown, recorded, and remembered as far as `info` reports it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::render::wire;
 use crate::screen::{Screen, Style};
 use crate::target::{Place, Resolved};
 
-/// Hears everything, and passes it on to the screen and the recording.
+/// Observes a session for the screen, the recording and the tap.
 pub(crate) struct Journal {
     screen: Arc<Screen>,
     is_verbose: AtomicBool,
@@ -36,71 +36,66 @@ pub(crate) struct Journal {
 
 #[derive(Default)]
 struct State {
-    /// Requests without an answer, by id: since when, and which step they are.
+    /// Unanswered requests by id: since when, and which step they are.
     waiting: HashMap<String, (Instant, Option<usize>)>,
     steps: Vec<Step>,
 }
 
-/// A request of this client, and what became of it. The first few are remembered.
+/// A request of this client, and its outcome. The first few are remembered.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) method: String,
     pub(crate) took: Option<Duration>,
-    /// The code of the error, if it was refused.
+    /// The error's code, if the server refused it.
     pub(crate) refused: Option<i64>,
-    /// Whether the next request did not wait for the answer.
+    /// Whether the next request was sent before the answer came.
     pub(crate) is_late: bool,
 }
 
-/// Something that a session heard, for those who listen in.
+/// What a tap receives, secrets included.
 #[derive(Debug)]
 pub(crate) enum Heard<'a> {
     /// A message of this client.
     Sent(&'a str),
     /// A message of the server, or what it sent instead of one.
     Received(&'a str),
-    /// A line on the server's standard error.
+    /// A line of the server's standard error.
     Stderr(&'a str),
     /// A notification of the server.
     Notification(&'a Notification),
 }
 
-/// A function that is told of everything. Must be quick.
+/// A function that receives everything that happens in a session. Must be quick.
 #[derive(Clone)]
 pub(crate) struct Tap(pub(crate) Arc<dyn Fn(Heard<'_>) + Send + Sync>);
 
-impl fmt::Debug for Tap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tap")
-    }
-}
-
 tokio::task_local! {
-    /// The journal of a command that leads its connections itself.
+    /// The journal of a command that manages its own connections.
     static KEPT: Arc<Journal>;
 }
 
-/// Writes down what such a command sent or received, if a journal is kept of it; with the number of
-/// the connection where several are open at once.
+/// Records what such a command sent or received, if it keeps a journal; with the number of the
+/// connection where several are open at once.
 pub(crate) fn note(way: Way, bytes: &[u8], connection: Option<u64>) {
-    let line = Line { direction: Some(way), connection, ..Line::default() };
     // Without a journal there is nothing to do.
-    let _ = KEPT.try_with(|journal| journal.tell_message(line, bytes));
+    let _ = KEPT.try_with(|journal| {
+        let line = journal.line(Kind::Message);
+        journal.show_message(Line { direction: Some(way), connection, ..line }, bytes);
+    });
 }
 
 /// How many requests are remembered.
 const STEPS: usize = 8;
-/// How many requests without an answer are remembered.
+/// How many unanswered requests are remembered.
 const WAITING: usize = 1024;
 
-/// As much of a message as tells what it is.
+/// The part of a message that tells what it is.
 #[derive(Deserialize)]
 struct Head<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<std::borrow::Cow<'a, str>>,
-    #[serde(default)]
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
     error: Option<ErrorHead>,
 }
 
@@ -111,53 +106,43 @@ struct ErrorHead {
 }
 
 impl Journal {
-    pub(super) fn new(
-        resolved: &Resolved,
-        settings: &Settings,
-        recorder: Option<Recorder>,
-    ) -> Self {
+    pub(super) fn new(resolved: &Resolved, settings: &Settings) -> Result<Self, Failure> {
         let journal = Self {
             screen: Arc::clone(&settings.screen),
             is_verbose: AtomicBool::new(settings.is_verbose),
             tap: settings.tap.clone(),
-            recorder,
+            recorder: settings.recorder()?,
             redactor: Redactor::new(resolved.secrets()),
             begun: Instant::now(),
             state: Mutex::default(),
         };
-        journal.record(|| Line {
-            kind: Kind::Session,
-            session: Some(Opening {
-                format: FORMAT,
-                program: format!("bowline {}", env!("CARGO_PKG_VERSION")),
-                started: jiff::Timestamp::now().to_string(),
-                target: shown(&resolved.place, &journal.redactor),
-            }),
-            ..Line::default()
-        });
-        journal
+        let opening = Opening {
+            format: FORMAT,
+            program: format!("bowline {}", env!("CARGO_PKG_VERSION")),
+            started: jiff::Timestamp::now().to_string(),
+            target: shown(&resolved.place, &journal.redactor),
+        };
+        journal.record(&Line { session: Some(opening), ..journal.line(Kind::Session) });
+        Ok(journal)
     }
 
-    /// Keeps a journal while a command leads its connections itself.
-    ///
-    /// # Errors
-    /// When the recording cannot be made, the work fails, or it is interrupted.
+    /// Keeps a journal for a command that manages its own connections.
     pub(crate) async fn keep<T>(
         resolved: &Resolved,
         settings: &Settings,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let journal = Arc::new(Self::new(resolved, settings, settings.recorder()?));
+        let journal = Arc::new(Self::new(resolved, settings)?);
         let outcome = tokio::select! {
             outcome = KEPT.scope(Arc::clone(&journal), work) => outcome,
-            // Whatever the work has started ends with it.
+            // Everything that the work has started ends with it.
             () = interrupted() => Err(cancelled()),
         };
         journal.end(outcome.as_ref().err());
         outcome
     }
 
-    /// Listens to a client.
+    /// Observes a client.
     pub(super) fn listen(self: &Arc<Self>, builder: ClientBuilder) -> ClientBuilder {
         let (wire, stderr, notes, faults) =
             (Arc::clone(self), Arc::clone(self), Arc::clone(self), Arc::clone(self));
@@ -183,75 +168,62 @@ impl Journal {
         self.is_verbose.store(is_verbose, Ordering::Relaxed);
     }
 
-    /// Tells whoever listens in.
-    fn tap(&self, heard: Heard<'_>) {
-        if let Some(Tap(hear)) = &self.tap {
-            hear(heard);
-        }
-    }
-
     /// The session is over.
     pub(super) fn end(&self, failure: Option<&Failure>) {
-        self.record(|| Line {
-            kind: Kind::End,
-            at: self.now(),
-            text: failure.map(|failure| self.redact(&failure.what)),
-            ..Line::default()
-        });
+        self.record_text(Kind::End, failure.map(|failure| failure.what.as_str()));
     }
 
     fn handle_wire(&self, message: &WireMessage<'_>) {
-        let took = self.note(message);
+        let took = self.remember(message);
+        let way = match message.direction {
+            Direction::Sent => Way::Sent,
+            Direction::Received => Way::Received,
+        };
         if self.tap.is_some() && !message.bytes.is_empty() {
             let text = String::from_utf8_lossy(message.bytes);
-            self.tap(match message.direction {
-                Direction::Sent => Heard::Sent(&text),
-                Direction::Received => Heard::Received(&text),
+            self.tap(match way {
+                Way::Sent => Heard::Sent(&text),
+                Way::Received => Heard::Received(&text),
             });
         }
         if !self.is_verbose.load(Ordering::Relaxed) && self.recorder.is_none() {
             return;
         }
-        let way = match message.direction {
-            Direction::Sent => Way::Sent,
-            Direction::Received => Way::Received,
-        };
-        let line = |kind| Line { kind, at: self.now(), direction: Some(way), ..Line::default() };
         if let Some(http) = message.http {
             let headers = http.headers.iter().map(|header| {
                 let value = if header.is_secret { redact::HIDDEN } else { &header.value };
-                (header.name.clone(), self.redactor.text(value))
+                (header.name.clone(), self.redact(value))
             });
             let head = HttpHead {
                 exchange: http.exchange,
                 method: http.method.clone(),
-                url: self.redactor.text(&redact::url(&http.url)),
+                url: self.redact(&redact::url(&http.url)),
                 status: http.status,
                 headers: headers.collect(),
             };
-            self.tell(&Line { http: Some(head), ..line(Kind::Http) });
+            self.show(&Line { http: Some(head), direction: Some(way), ..self.line(Kind::Http) });
         }
         let took = took.map(|it| it.as_secs_f64());
-        self.tell_message(Line { took, ..line(Kind::Message) }, message.bytes);
+        let line = Line { direction: Some(way), took, ..self.line(Kind::Message) };
+        self.show_message(line, message.bytes);
     }
 
-    /// Tells of a message, of which everything but the message is known.
-    fn tell_message(&self, line: Line, bytes: &[u8]) {
+    /// Shows and records a message; `line` says everything else about it.
+    fn show_message(&self, mut line: Line, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
         let text = String::from_utf8_lossy(bytes);
-        let text = text.trim_end_matches('\r');
-        let mut told = Line { kind: Kind::Message, at: self.now(), ..line };
-        match Json::from_text(self.redactor.json(text)) {
-            Ok(message) => told.message = Some(message),
-            Err(_) => told.text = Some(self.redactor.json(text)),
+        let text = self.redactor.json(text.trim_end_matches('\r'));
+        match Json::from_text(text.clone()) {
+            Ok(message) => line.message = Some(message),
+            Err(_) => line.text = Some(text),
         }
-        self.tell(&told);
+        self.show(&line);
     }
 
-    /// Remembers requests and their answers. Gives how long an answer took.
-    fn note(&self, message: &WireMessage<'_>) -> Option<Duration> {
+    /// Remembers requests and their answers. Returns how long an answer took.
+    fn remember(&self, message: &WireMessage<'_>) -> Option<Duration> {
         let head: Head<'_> = serde_json::from_slice(message.bytes).ok()?;
         let id = head.id?.get().to_owned();
         let mut state = self.lock();
@@ -285,67 +257,71 @@ impl Journal {
 
     fn handle_stderr(&self, text: &str) {
         self.tap(Heard::Stderr(text));
-        self.screen.server_line(text);
-        self.record(|| Line {
-            kind: Kind::Stderr,
-            at: self.now(),
-            text: Some(self.redactor.text(text)),
-            ..Line::default()
-        });
+        self.screen.aside("stderr", Style::Dim, text);
+        self.record_text(Kind::Stderr, Some(text));
     }
 
     fn handle_notification(&self, notification: &Notification) {
         self.tap(Heard::Notification(notification));
-        if &*notification.method != "notifications/message" {
-            return;
+        if &*notification.method == "notifications/message"
+            && let Some(log) = notification.read::<LoggingMessageParams>()
+        {
+            let (style, text) = log_line(&log);
+            self.screen.aside("log", style, &text);
         }
-        let Some(log) = notification.read::<LoggingMessageParams>() else { return };
-        let (style, text) = log_line(&log);
-        self.screen.server_log(style, &text);
     }
 
     fn handle_fault(&self, fault: &Fault) {
         let text = match fault {
             Fault::Reported(error) => format!("the server reports an error: {error}"),
             Fault::NotAMessage { problem, start } => {
-                format!("the server sent what is no message ({problem}): {start}")
+                format!("the server sent something that is not a message ({problem}): {start}")
             }
             Fault::TooLong { limit } => {
-                format!("the server sent a message of more than {limit} bytes, which was skipped")
+                format!("skipped a message of the server that exceeds {limit} bytes")
             }
             Fault::Unanswered { method } => {
-                format!("the server asks ({method}) faster than it takes answers")
+                format!("the server sends requests ({method}) faster than it reads the answers")
             }
             Fault::UnknownAnswer { id } => {
-                format!("the server answered a question that was not asked (id {id})")
+                format!("the server answered a request that was never sent (id {id})")
             }
             _ => format!("{fault:?}"),
         };
         self.screen.warn(&text);
-        self.record(|| Line {
-            kind: Kind::Fault,
-            at: self.now(),
-            text: Some(self.redactor.text(&text)),
-            ..Line::default()
-        });
+        self.record_text(Kind::Fault, Some(&text));
     }
 
-    fn tell(&self, line: &Line) {
+    fn tap(&self, heard: Heard<'_>) {
+        if let Some(Tap(hear)) = &self.tap {
+            hear(heard);
+        }
+    }
+
+    /// A line of the recording that begins now.
+    fn line(&self, kind: Kind) -> Line {
+        Line { kind, at: self.begun.elapsed().as_secs_f64(), ..Line::default() }
+    }
+
+    fn show(&self, line: &Line) {
         if self.is_verbose.load(Ordering::Relaxed) {
             self.screen.say(&wire::render(line, self.screen.err));
         }
-        self.record(|| line.clone());
+        self.record(line);
     }
 
-    fn record(&self, line: impl FnOnce() -> Line) {
-        let Some(recorder) = &self.recorder else { return };
-        if let Err(error) = recorder.write(&line()) {
-            self.screen.warn(&format!("the recording ends here: {error}"));
+    fn record_text(&self, kind: Kind, text: Option<&str>) {
+        if self.recorder.is_some() {
+            self.record(&Line { text: text.map(|text| self.redact(text)), ..self.line(kind) });
         }
     }
 
-    fn now(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+    fn record(&self, line: &Line) {
+        if let Some(recorder) = &self.recorder
+            && let Err(error) = recorder.write(line)
+        {
+            self.screen.warn(&format!("the recording stops here: {error}"));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -362,14 +338,12 @@ pub(crate) fn log_line(log: &LoggingMessageParams) -> (Style, String) {
         _ => Style::Red,
     };
     let logger = log.logger.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let data = match log.data.to_value() {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
+    let data = log.data.to_value();
+    let data = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
     (style, format!("{}{logger}: {data}", log.level))
 }
 
-/// Where a server is, without secrets.
+/// What a session connects to, without secrets.
 fn shown(place: &Place, redactor: &Redactor) -> Value {
     match place {
         Place::Command { program, args, env, cwd } => json!({

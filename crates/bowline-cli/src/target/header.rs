@@ -1,14 +1,11 @@
-//! Headers that a user adds to every request.
+//! Headers that the user adds to every request.
 
 use std::net::IpAddr;
 use std::path::Path;
 
 use crate::failure::Failure;
 
-/// `Name: value`.
-///
-/// # Errors
-/// When it is something else. The value is not repeated: it may be secret.
+/// Parses `Name: value`.
 pub(super) fn parse(text: &str, what: &str) -> Result<(String, String), Failure> {
     let wrong = || Failure::usage(format!("{what}: expected NAME: VALUE"));
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
@@ -19,30 +16,24 @@ pub(super) fn parse(text: &str, what: &str) -> Result<(String, String), Failure>
         return Err(wrong());
     }
     if value.contains(|letter: char| letter.is_control() && letter != '\t') {
-        return Err(Failure::usage(format!("{what} {name}: the value holds control characters")));
+        return Err(Failure::usage(format!(
+            "{what} {name}: the value contains control characters"
+        )));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// The headers in a file, one to a line; blank lines and lines that begin with `#` are left out.
-///
-/// # Errors
-/// When it cannot be read, or a line is no header.
+/// The headers in a file, one per line; blank lines and lines that begin with `#` are skipped.
 pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let wrong = |problem: &dyn std::fmt::Display| {
-        Failure::usage(format!("--header-file {}: {problem}", file.display()))
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let what = format!("--header-file {}", file.display());
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{what}: {error}")))?;
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let headers = lines.map(|(at, line)| {
-        let what = format!("--header-file {}, line {}", file.display(), at + 1);
-        parse(line, &what)
-    });
-    headers.collect()
+    lines.map(|(at, line)| parse(line, &format!("{what}, line {}", at + 1))).collect()
 }
 
-/// A URL without the user and the password in it, and the header that says them instead.
+/// A URL without its user and password, and the header that carries them instead.
 pub(super) fn without_userinfo(url: &str) -> Option<(String, String)> {
     let user = crate::redact::userinfo(url.split(['?', '#']).next()?)?;
     let clean = url.replacen(&format!("{user}@"), "", 1);
@@ -50,7 +41,7 @@ pub(super) fn without_userinfo(url: &str) -> Option<(String, String)> {
     Some((clean, format!("Basic {}", bowline::base64::STANDARD.encode(user.as_bytes()))))
 }
 
-/// Whether what is sent to a URL can be read on the way: `http`, and not to this machine.
+/// Whether requests to a URL cross the network unencrypted: `http`, and not to this machine.
 pub(crate) fn is_exposed(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

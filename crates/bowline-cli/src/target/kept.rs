@@ -1,4 +1,4 @@
-//! Logins that were kept: `bowline login` puts them there, every other command finds them.
+//! Stored logins: `bowline login` stores them, all other commands use them.
 
 use std::path::PathBuf;
 
@@ -11,17 +11,14 @@ use super::{Place, Resolved};
 use crate::failure::Failure;
 
 impl Resolved {
-    /// The certificates to believe beside those of the system.
-    ///
-    /// # Errors
-    /// When their file cannot be read.
+    /// The certificates to trust in addition to the system's.
     pub(crate) fn ca_pem(&self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(file) = &self.ca else { return Ok(None) };
         let read = std::fs::read(file);
         read.map(Some).map_err(|error| Failure::usage(format!("--ca {}: {error}", file.display())))
     }
 
-    /// The login that was kept for a URL, unless a header says who asks.
+    /// The login stored for a URL, unless a header authorizes requests.
     pub(crate) fn login(&self) -> Option<Kept> {
         let Place::Url { url, headers } = &self.place else { return None };
         let is_authorized =
@@ -30,12 +27,12 @@ impl Resolved {
     }
 }
 
-/// Where logins are kept: a folder that only its owner can read. `None` when the user has no home.
+/// The folder of stored logins, which only its owner can read. `None` when the user has no home.
 pub(crate) fn credentials() -> Option<PathBuf> {
     data_dir().map(|dir| dir.join("credentials"))
 }
 
-/// Where programs of this user keep what is theirs.
+/// Where Bowline keeps its data for this user.
 fn data_dir() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     if let Some(dir) = named("BOWLINE_DATA_DIR") {
@@ -52,21 +49,22 @@ fn data_dir() -> Option<PathBuf> {
     Some(base.join("bowline"))
 }
 
-/// A login for this server, if any was kept for any: looking closer costs more.
+/// A login for this server, if any logins are stored at all: a closer look costs more.
 fn find(url: &str) -> Option<Kept> {
     let folder = credentials().filter(|folder| folder.is_dir())?;
     let store = FileStore::open(folder).ok()?;
     OAuth::login(url, Nobody).client_name("Bowline").store(store).build().ok().map(Kept)
 }
 
-/// Uses and renews what was kept. Never asks a person, and never asks around for a server that was
-/// not logged in to.
+/// Uses and renews a stored login. Never asks the user, and never runs discovery for a server that
+/// the user has not logged in to.
 pub(crate) struct Kept(OAuth);
 
-type Answer<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T, AuthorizeError>> + Send + 'a>>;
+type Authorized<'a, T> =
+    std::pin::Pin<Box<dyn Future<Output = Result<T, AuthorizeError>> + Send + 'a>>;
 
 impl Authorize for Kept {
-    fn headers<'a>(&'a self, request: &'a Parts) -> Answer<'a, HeaderMap> {
+    fn headers<'a>(&'a self, request: &'a Parts) -> Authorized<'a, HeaderMap> {
         self.0.headers(request)
     }
 
@@ -75,19 +73,20 @@ impl Authorize for Kept {
         sent: &'a Parts,
         status: StatusCode,
         headers: &'a HeaderMap,
-    ) -> Answer<'a, Next> {
-        match sent.headers.contains_key(http::header::AUTHORIZATION) {
-            true => self.0.handle_answer(sent, status, headers),
-            false => Box::pin(async { Ok(Next::Use) }),
+    ) -> Authorized<'a, Next> {
+        if sent.headers.contains_key(http::header::AUTHORIZATION) {
+            self.0.handle_answer(sent, status, headers)
+        } else {
+            Box::pin(async { Ok(Next::Use) })
         }
     }
 }
 
-/// Nobody is there to log in.
+/// There is no user to log in.
 struct Nobody;
 
 impl Login for Nobody {
     fn begin(&self) -> Waiting<'_, Box<dyn Visit>> {
-        Box::pin(async { Err("the login that was kept is no longer good".into()) })
+        Box::pin(async { Err("the stored login is no longer valid".into()) })
     }
 }

@@ -12,7 +12,7 @@ use super::super::statement::{self, Action, Given, Message, Statement, split_wor
 use super::super::{field, words};
 use super::{NOT_CONNECTED, Show, Talk};
 use crate::arguments::ArgumentArgs;
-use crate::commands::all_pages;
+use crate::commands::list::all_pages;
 use crate::text::{did_you_mean, line};
 
 /// What came of a line.

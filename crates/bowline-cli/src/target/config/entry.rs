@@ -1,115 +1,105 @@
-//! One server in a config file, in any client's words.
+//! One server in a config file of any client.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::expand::Fill;
+use super::expand::Expand;
 use crate::redact;
 use crate::target::Place;
 
-/// Members that hold a URL, by client: most, Windsurf, Gemini.
+/// Members that hold a URL: of most clients, of Windsurf, of Gemini.
 const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
-/// What it is in a line.
+/// The command or the URL on one line.
 pub(super) fn about(entry: &Map<String, Value>) -> String {
     if let Some(url) = URLS.iter().find_map(|name| entry.get(*name)?.as_str()) {
         return redact::url(url);
     }
-    let words = |name: &str| match entry.get(name) {
-        Some(Value::Array(words)) => {
-            words.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        }
-        Some(Value::String(word)) => vec![word.clone()],
-        _ => Vec::new(),
-    };
-    let all: Vec<String> = words("command").into_iter().chain(words("args")).collect();
-    if all.is_empty() { "neither a command nor a URL".to_owned() } else { all.join(" ") }
+    let members = ["command", "args"].into_iter().filter_map(|name| entry.get(name));
+    let words =
+        members.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), |it| it));
+    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+    if words.is_empty() { "neither a command nor a URL".to_owned() } else { words.join(" ") }
 }
 
 /// Where the server is.
-///
-/// # Errors
-/// When the entry makes no sense, or a variable stands for nothing.
-pub(super) fn place(entry: &Map<String, Value>, fill: &Fill<'_>) -> Result<Place, String> {
+pub(super) fn place(entry: &Map<String, Value>, expand: &Expand<'_>) -> Result<Place, String> {
     if let Some(url) = URLS.iter().find_map(|name| entry.get(*name)) {
-        let url = url.as_str().ok_or("its URL is no text")?;
-        return Ok(Place::Url { url: fill.text(url)?, headers: headers(entry, fill)? });
+        let url = url.as_str().ok_or("its URL is not a string")?;
+        return Ok(Place::Url { url: expand.text(url)?, headers: headers(entry, expand)? });
     }
     let mut words = match entry.get("command") {
-        Some(Value::String(word)) => vec![fill.text(word)?],
-        Some(Value::Array(words)) => texts(words, "command", fill)?,
+        Some(Value::String(word)) => vec![expand.text(word)?],
+        Some(Value::Array(words)) => texts(words, "command", expand)?,
         _ => return Err("it has neither a command nor a URL".to_owned()),
     };
     match entry.get("args") {
         None | Some(Value::Null) => {}
-        Some(Value::Array(args)) => words.extend(texts(args, "args", fill)?),
-        Some(_) => return Err("args is no list".to_owned()),
+        Some(Value::Array(args)) => words.extend(texts(args, "args", expand)?),
+        Some(_) => return Err("args must be an array".to_owned()),
     }
     if words.first().is_none_or(String::is_empty) {
         return Err("its command is empty".to_owned());
     }
-    let program = words.remove(0);
-    let cwd = match entry.get("cwd").and_then(Value::as_str) {
-        Some(dir) => Some(fill.workspace().join(fill.text(dir)?)),
-        None => None,
+    let program = words.remove(0).into();
+    let path = |member: &str| match entry.get(member).and_then(Value::as_str) {
+        Some(path) => expand.text(path).map(|path| Some(expand.workspace().join(path))),
+        None => Ok(None),
     };
-    let mut env = Vec::new();
-    if let Some(file) = entry.get("envFile").and_then(Value::as_str) {
-        env.extend(env_file(&fill.workspace().join(fill.text(file)?))?);
-    }
+    let mut env = path("envFile")?.map_or_else(|| Ok(Vec::new()), |file| env_file(&file))?;
     for member in ["env", "environment"] {
-        for (name, value) in pairs(entry, member, fill)? {
-            env.push((OsString::from(name), OsString::from(value)));
-        }
+        env.extend(pairs(entry, member, expand)?);
     }
+    let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let args = words.into_iter().map(OsString::from).collect();
-    Ok(Place::Command { program: program.into(), args, env, cwd })
+    Ok(Place::Command { program, args, env, cwd: path("cwd")? })
 }
 
-fn headers(entry: &Map<String, Value>, fill: &Fill<'_>) -> Result<Vec<(String, String)>, String> {
-    let mut headers = pairs(entry, "headers", fill)?;
-    headers.extend(pairs(entry, "http_headers", fill)?);
-    let variable = |name: &str| {
-        std::env::var(name).map_err(|_| format!("there is no {name} in the environment"))
-    };
-    for (header, name) in pairs(entry, "env_http_headers", fill)? {
-        headers.push((header, variable(&name)?));
+fn headers(
+    entry: &Map<String, Value>,
+    expand: &Expand<'_>,
+) -> Result<Vec<(String, String)>, String> {
+    let mut headers = pairs(entry, "headers", expand)?;
+    headers.extend(pairs(entry, "http_headers", expand)?);
+    for (header, name) in pairs(entry, "env_http_headers", expand)? {
+        headers.push((header, expand.environment(&name)?));
     }
     if let Some(name) = entry.get("bearer_token_env_var").and_then(Value::as_str) {
-        headers.push(("authorization".to_owned(), format!("Bearer {}", variable(name)?)));
+        let token = expand.environment(name)?;
+        headers.push(("authorization".to_owned(), format!("Bearer {token}")));
     }
     Ok(headers)
 }
 
-fn texts(words: &[Value], member: &str, fill: &Fill<'_>) -> Result<Vec<String>, String> {
+fn texts(words: &[Value], member: &str, expand: &Expand<'_>) -> Result<Vec<String>, String> {
     let text = |word: &Value| match word {
-        Value::String(word) => fill.text(word),
+        Value::String(word) => expand.text(word),
         Value::Number(number) => Ok(number.to_string()),
-        _ => Err(format!("{member} holds what is no text")),
+        _ => Err(format!("{member} must contain only strings")),
     };
     words.iter().map(text).collect()
 }
 
-/// The members of an object, as text. What is `null` is left out.
+/// The members of an object, as text. Those that are `null` are left out.
 fn pairs(
     entry: &Map<String, Value>,
     member: &str,
-    fill: &Fill<'_>,
+    expand: &Expand<'_>,
 ) -> Result<Vec<(String, String)>, String> {
     let object = match entry.get(member) {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(object)) => object,
-        Some(_) => return Err(format!("{member} is no object")),
+        Some(_) => return Err(format!("{member} must be an object")),
     };
     let mut pairs = Vec::new();
     for (name, value) in object {
         let text = match value {
-            Value::String(text) => fill.text(text)?,
+            Value::String(text) => expand.text(text)?,
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             Value::Null => continue,
-            _ => return Err(format!("{member}.{name} is no text")),
+            _ => return Err(format!("{member}.{name} must be a string")),
         };
         pairs.push((name.clone(), text));
     }
@@ -117,29 +107,26 @@ fn pairs(
 }
 
 /// The variables in a file of lines `NAME=value`.
-fn env_file(file: &Path) -> Result<Vec<(OsString, OsString)>, String> {
+fn env_file(file: &Path) -> Result<Vec<(String, String)>, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("envFile {}: {error}", file.display()))?;
-    Ok(variables(&text).map(|(name, value)| (name.into(), value.into())).collect())
+    Ok(text.lines().filter_map(variable).collect())
 }
 
-fn variables(text: &str) -> impl Iterator<Item = (String, String)> {
-    text.lines().filter_map(|line| {
-        let line = line.trim();
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let (name, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
-        let value = value.trim();
-        let quoted = ['"', '\''].iter().find_map(|quote| {
-            let inner = value.strip_prefix(*quote)?.strip_suffix(*quote)?;
-            Some((*quote, inner))
-        });
-        let value = match quoted {
-            Some(('"', inner)) => inner.replace("\\n", "\n").replace("\\\"", "\""),
-            Some((_, inner)) => inner.to_owned(),
-            None => value.split(" #").next().unwrap_or_default().trim_end().to_owned(),
-        };
-        Some((name.trim().to_owned(), value))
-    })
+fn variable(line: &str) -> Option<(String, String)> {
+    let line = line.trim();
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let (name, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
+    let value = value.trim();
+    let quoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    let value = if let Some(inner) = quoted('"') {
+        inner.replace("\\n", "\n").replace("\\\"", "\"")
+    } else if let Some(inner) = quoted('\'') {
+        inner.to_owned()
+    } else {
+        value.split(" #").next().unwrap_or_default().trim_end().to_owned()
+    };
+    Some((name.trim().to_owned(), value))
 }
 
 #[cfg(test)]
@@ -149,8 +136,8 @@ mod tests {
     use super::*;
 
     fn placed(entry: &Value) -> Result<Place, String> {
-        let fill = Fill::new("cursor", Path::new("/p/.cursor/mcp.json"), &[], &[]);
-        place(entry.as_object().unwrap(), &fill)
+        let expand = Expand::new("cursor", Path::new("/p/.cursor/mcp.json"), &[], &[]);
+        place(entry.as_object().unwrap(), &expand)
     }
 
     #[test]
@@ -182,8 +169,8 @@ mod tests {
         for (entry, why) in [
             (json!({}), "neither a command nor a URL"),
             (json!({ "command": "" }), "empty"),
-            (json!({ "command": "x", "args": "y" }), "args is no list"),
-            (json!({ "command": "x", "env": [] }), "env is no object"),
+            (json!({ "command": "x", "args": "y" }), "args must be an array"),
+            (json!({ "command": "x", "env": [] }), "env must be an object"),
             (json!({ "command": "x", "envFile": "none.env" }), "envFile /p/none.env"),
         ] {
             let told = placed(&entry).unwrap_err();
@@ -194,7 +181,7 @@ mod tests {
     #[test]
     fn env_files_are_read_as_usual() {
         let text = "# note\nA=1\nexport B = \"two words\" \nC='x # y'\nD=v # note\n\nbad\n";
-        let found: Vec<_> = variables(text).collect();
+        let found: Vec<_> = text.lines().filter_map(variable).collect();
         let expected = [("A", "1"), ("B", "two words"), ("C", "x # y"), ("D", "v")];
         let expected: Vec<_> = expected
             .iter()

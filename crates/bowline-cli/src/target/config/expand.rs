@@ -1,27 +1,27 @@
-//! Variables in config files, as each client writes them: `${VAR}`, `${VAR:-default}`,
-//! `${env:VAR}`, `${input:id}`, `${workspaceFolder}`, `{env:VAR}`, `$VAR`.
+//! Variables in config files, in each client's syntax: `${VAR}`, `${VAR:-default}`, `${env:VAR}`,
+//! `${input:id}`, `${workspaceFolder}`, `{env:VAR}`, `$VAR`.
 
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
 use serde_json::Value;
 
-/// What variables stand for.
-pub(super) struct Fill<'a> {
+/// Expands variables.
+pub(super) struct Expand<'a> {
     client: &'a str,
     /// The folder that the file configures.
     workspace: PathBuf,
-    /// What the file says of its inputs.
-    asked: &'a [Value],
-    /// What the user said of them.
+    /// The file's own description of its inputs.
+    described: &'a [Value],
+    /// The user's values for them.
     inputs: &'a [(String, String)],
     environment: fn(&str) -> Option<String>,
 }
 
-impl<'a> Fill<'a> {
+impl<'a> Expand<'a> {
     pub(super) fn new(
         client: &'a str,
         file: &Path,
-        asked: &'a [Value],
+        described: &'a [Value],
         inputs: &'a [(String, String)],
     ) -> Self {
         let folder = file.parent().unwrap_or_else(|| Path::new("."));
@@ -30,7 +30,7 @@ impl<'a> Fill<'a> {
         });
         let workspace = if is_hidden { folder.parent().unwrap_or(folder) } else { folder };
         let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_owned());
-        Self { client, workspace, asked, inputs, environment: |name| std::env::var(name).ok() }
+        Self { client, workspace, described, inputs, environment: |name| std::env::var(name).ok() }
     }
 
     /// The folder that the file configures.
@@ -38,81 +38,72 @@ impl<'a> Fill<'a> {
         &self.workspace
     }
 
-    /// Text with its variables filled in.
-    ///
-    /// # Errors
-    /// When a variable stands for nothing; says which.
+    /// A variable of the environment.
+    pub(super) fn environment(&self, name: &str) -> Result<String, String> {
+        (self.environment)(name).ok_or_else(|| format!("{name} is not set in the environment"))
+    }
+
+    /// Text with its variables expanded.
     pub(super) fn text(&self, text: &str) -> Result<String, String> {
-        // It has no variables; a `$` is a `$`.
+        // Claude Desktop has no variables: a `$` is a `$`.
         if self.client == "claude-desktop" {
             return Ok(text.to_owned());
         }
-        let mut filled = String::new();
+        let mut expanded = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(['$', '{']) {
-            filled.push_str(&rest[..at]);
+            expanded.push_str(&rest[..at]);
             rest = &rest[at..];
-            let inside = |open: &str| {
-                let inner = rest.strip_prefix(open)?;
-                inner.split_once('}')
-            };
-            if let Some((name, after)) = inside("${") {
-                filled += &self.variable(name)?;
-                rest = after;
-            } else if let Some((name, after)) =
-                inside("{env:").filter(|_| self.client == "opencode")
-            {
-                filled += &(self.environment)(name).unwrap_or_default();
-                rest = after;
-            } else if let Some((name, after)) = plain(rest).filter(|_| self.client == "gemini") {
-                filled += &(self.environment)(name).unwrap_or_default();
-                rest = after;
+            let inside = |open: &str| rest.strip_prefix(open)?.split_once('}');
+            let optional = |name| (self.environment)(name).unwrap_or_default();
+            let (value, after) = if let Some((name, after)) = inside("${") {
+                (self.variable(name)?, after)
             } else {
-                let (first, after) = rest.split_at(1);
-                filled.push_str(first);
-                rest = after;
-            }
+                let variable = match self.client {
+                    "opencode" => inside("{env:"),
+                    "gemini" => dollar(rest),
+                    _ => None,
+                };
+                let literal = || (rest[..1].to_owned(), &rest[1..]);
+                variable.map_or_else(literal, |(name, after)| (optional(name), after))
+            };
+            expanded += &value;
+            rest = after;
         }
-        filled.push_str(rest);
-        Ok(filled)
+        Ok(expanded + rest)
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {
-        let folder = || self.workspace.to_string_lossy().into_owned();
         if let Some(id) = name.strip_prefix("input:") {
             return self.input(id);
         }
-        match name {
-            "workspaceFolder" | "workspaceRoot" | "cwd" => return Ok(folder()),
-            "workspaceFolderBasename" => {
-                let name = self.workspace.file_name().unwrap_or_default();
-                return Ok(name.to_string_lossy().into_owned());
+        let home = || std::env::home_dir().unwrap_or_default();
+        let known = match name {
+            "workspaceFolder" | "workspaceRoot" | "cwd" => self.workspace.clone().into_os_string(),
+            "workspaceFolderBasename" => self.workspace.file_name().unwrap_or_default().to_owned(),
+            "userHome" => home().into_os_string(),
+            "pathSeparator" | "/" => MAIN_SEPARATOR_STR.into(),
+            _ => {
+                let name = name.strip_prefix("env:").unwrap_or(name);
+                return match name.split_once(":-") {
+                    None => self.environment(name),
+                    // An empty variable takes the default, as in a shell.
+                    Some((name, default)) => Ok((self.environment)(name)
+                        .filter(|value| !value.is_empty())
+                        .unwrap_or_else(|| default.to_owned())),
+                };
             }
-            "userHome" => {
-                let home = std::env::home_dir().unwrap_or_default();
-                return Ok(home.to_string_lossy().into_owned());
-            }
-            "pathSeparator" | "/" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
-            _ => {}
-        }
-        let name = name.strip_prefix("env:").unwrap_or(name);
-        let (name, default) = match name.split_once(":-") {
-            Some((name, default)) => (name, Some(default.to_owned())),
-            None => (name, None),
         };
-        let found = (self.environment)(name);
-        // An empty variable takes the default, as in a shell.
-        let found = found.filter(|value| default.is_none() || !value.is_empty());
-        found.or(default).ok_or_else(|| format!("there is no {name} in the environment"))
+        Ok(known.to_string_lossy().into_owned())
     }
 
     fn input(&self, id: &str) -> Result<String, String> {
         if let Some((_, value)) = self.inputs.iter().find(|(name, _)| name == id) {
             return Ok(value.clone());
         }
-        let asked =
-            self.asked.iter().find(|input| input.get("id").and_then(Value::as_str) == Some(id));
-        let told = |member: &str| asked.and_then(|input| input.get(member)).and_then(Value::as_str);
+        let described =
+            self.described.iter().find(|input| input.get("id").and_then(Value::as_str) == Some(id));
+        let told = |member: &str| described?.get(member)?.as_str();
         if let Some(default) = told("default") {
             return Ok(default.to_owned());
         }
@@ -122,7 +113,7 @@ impl<'a> Fill<'a> {
 }
 
 /// `$NAME` at the beginning of text, and what follows it.
-fn plain(text: &str) -> Option<(&str, &str)> {
+fn dollar(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('$')?;
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let end = text.find(|letter| !is_name(letter)).unwrap_or(text.len());
@@ -135,14 +126,19 @@ mod tests {
 
     use super::*;
 
-    fn fill<'a>(client: &'a str, asked: &'a [Value], inputs: &'a [(String, String)]) -> Fill<'a> {
-        let mut fill = Fill::new(client, Path::new("/work space/.vscode/mcp.json"), asked, inputs);
-        fill.environment = |name| match name {
+    fn expand<'a>(
+        client: &'a str,
+        described: &'a [Value],
+        inputs: &'a [(String, String)],
+    ) -> Expand<'a> {
+        let file = Path::new("/work space/.vscode/mcp.json");
+        let mut expand = Expand::new(client, file, described, inputs);
+        expand.environment = |name| match name {
             "KEY" => Some("k3y".to_owned()),
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        fill
+        expand
     }
 
     #[test]
@@ -151,7 +147,7 @@ mod tests {
         for (client, text, expected) in [
             ("claude-code", "a ${KEY}!", Ok("a k3y!")),
             ("claude-code", "${NONE:-x}${EMPTY:-y}${EMPTY}", Ok("xy")),
-            ("claude-code", "${NONE}", Err("there is no NONE in the environment")),
+            ("claude-code", "${NONE}", Err("NONE is not set in the environment")),
             ("claude-desktop", "${KEY}", Ok("${KEY}")),
             ("cursor", "${env:KEY} $KEY {env:KEY}", Ok("k3y $KEY {env:KEY}")),
             ("vscode", "${workspaceFolder}/x", Ok("/work space/x")),
@@ -161,19 +157,19 @@ mod tests {
             ("x", "${", Ok("${")),
             ("x", "costs 5$", Ok("costs 5$")),
         ] {
-            let found = fill(client, &[], &[]).text(text);
+            let found = expand(client, &[], &[]).text(text);
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{client}: {text}");
         }
     }
 
     #[test]
     fn inputs_come_from_the_user_or_have_a_default() {
-        let asked =
+        let described =
             [json!({ "id": "a", "description": "A key" }), json!({ "id": "b", "default": "bee" })];
         let inputs = [("c".to_owned(), "sea".to_owned())];
-        let fill = fill("vscode", &asked, &inputs);
-        assert_eq!(fill.text("${input:b} ${input:c}").unwrap(), "bee sea");
-        let told = fill.text("${input:a}").unwrap_err();
+        let expand = expand("vscode", &described, &inputs);
+        assert_eq!(expand.text("${input:b} ${input:c}").unwrap(), "bee sea");
+        let told = expand.text("${input:a}").unwrap_err();
         assert_eq!(told, "it asks for a (A key): give --input a=VALUE");
     }
 }

@@ -1,11 +1,8 @@
-//! JSON as people write it in config files: with comments and commas too many.
+//! JSON as it occurs in config files: with comments and trailing commas.
 
 use serde_json::Value;
 
 /// Reads JSON with comments and trailing commas.
-///
-/// # Errors
-/// When it is not even that.
 pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
@@ -14,12 +11,11 @@ pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&without_extras(text))
 }
 
-/// Blanks out what JSON does not have; everything else stays where it is, so that errors name the
-/// right line and column.
+/// Replaces what JSON does not have with spaces, so that errors name the right line and column.
 fn without_extras(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
-    // A comma that only blanks and comments have followed so far.
+    // A comma followed only by spaces and comments so far.
     let mut comma = None;
     while at < bytes.len() {
         match bytes[at] {
@@ -37,7 +33,8 @@ fn without_extras(text: &str) -> String {
                 }
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                let end = find(&bytes[at + 2..], b"*/").map_or(bytes.len(), |end| at + end + 4);
+                let end = bytes[at + 2..].windows(2).position(|pair| pair == b"*/");
+                let end = end.map_or(bytes.len(), |end| at + end + 4);
                 for byte in bytes[at..end].iter_mut().filter(|byte| **byte != b'\n') {
                     *byte = b' ';
                 }
@@ -54,12 +51,8 @@ fn without_extras(text: &str) -> String {
         }
         at += 1;
     }
-    // Only whole characters inside comments were replaced, byte by byte.
+    // Only whole characters in comments were replaced, byte by byte.
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len()).position(|window| window == wanted)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Where clients keep their servers. The nearest come first: the project's, then the user's.
+//! Where clients keep their config files. The project's come first, then the user's.
 
 use std::path::{Path, PathBuf};
 
-/// A config file, and whose it is.
+/// A config file, and the client that it belongs to.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     pub(super) client: &'static str,
@@ -10,7 +10,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A file that the user named; its client is guessed, which matters for variables only.
+    /// A file given by the user. Its client is guessed, which matters only for variables.
     pub(super) fn given(file: &Path) -> Self {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let client = match name {
@@ -23,7 +23,7 @@ impl Source {
     }
 }
 
-/// Files in a project's folder, or one above it.
+/// Files in a project's folder or a folder above it.
 const PROJECT: [(&str, &str); 8] = [
     ("claude-code", ".mcp.json"),
     ("vscode", ".vscode/mcp.json"),
@@ -60,10 +60,10 @@ const SETTINGS: [(&str, &str); 9] = [
     ("bowline", "bowline/mcp.json"),
 ];
 
-/// How many folders above the current one are looked into.
+/// How many folders above the current one are searched.
 const ABOVE: usize = 16;
 
-/// Every place that is usual, whether there is a file or not.
+/// All usual files, whether they exist or not.
 pub(super) fn usual() -> Vec<Source> {
     let home = std::env::home_dir();
     let here = std::env::current_dir().ok();
@@ -73,7 +73,7 @@ pub(super) fn usual() -> Vec<Source> {
             all.push(Source { client, file });
         }
     };
-    // A home is a project only for who stands in it.
+    // A home is a project only if it is the current folder.
     let above = here.iter().flat_map(|here| here.ancestors()).skip(1).take(ABOVE);
     let above = above.take_while(|folder| Some(*folder) != home.as_deref());
     for folder in here.as_deref().into_iter().chain(above) {
