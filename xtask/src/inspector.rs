@@ -1,9 +1,8 @@
-//! Asks the same questions with `bowline` and with MCP Inspector's command line, and writes what
-//! that took into `docs/inspector.md`.
+//! Asks `bowline` and MCP Inspector's command line the same questions, and writes the figures to
+//! `docs/inspector.md`.
 //!
-//! Everything is installed and run in `target/inspector`. The lines of [`questions`] are what is
-//! run, what is counted and what the page shows; where an answer is not as the page says, the step
-//! fails.
+//! Everything is installed and run in `target/inspector`. The lines of [`questions`] are run, counted
+//! and shown on the page; the step fails where an answer differs from what the page says.
 
 mod ask;
 mod page;
@@ -15,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use self::ask::{Asker, Typed, median, ratio};
-use self::questions::{QUESTIONS, Question};
+use self::questions::{Question, questions};
 use crate::install;
 use crate::interop::everything_version;
 use crate::options::Options;
@@ -25,15 +24,15 @@ use crate::step::Outcome;
 
 const PLACE: &str = "target/inspector";
 
-/// How often everything is asked.
+/// How often each question is asked.
 const ROUNDS: usize = 5;
 
-/// New enough for everybody who is measured.
+/// New enough for all programs that are measured.
 const NODE: &str = "24.21.0";
 const INSPECTOR: (&str, &str) = ("@modelcontextprotocol/inspector", "2.12.0");
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything";
 
-/// What is built here: the program as people have it, and a server that wants a login.
+/// What is built here: the program as released, and a server that requires a login.
 const BUILDS: [&str; 2] = [
     "cargo build --quiet --release --package bowline-cli",
     "cargo build --quiet --package bowline --features auth --example protected",
@@ -43,14 +42,14 @@ const BUILDS: [&str; 2] = [
 pub(crate) fn step(_: &Options) -> Outcome {
     match compare() {
         Ok(wrong) => {
-            let note = format!("{} questions, {}", QUESTIONS.len(), page::PATH);
+            let note = format!("{} questions, {}", questions().len(), page::PATH);
             Outcome::one(wrong.is_empty(), wrong.join("\n")).with_note(note)
         }
         Err(why) => Outcome::one(false, why),
     }
 }
 
-/// Gives what is not as the page says.
+/// Returns the answers that differ from what the page says.
 fn compare() -> Result<Vec<String>, String> {
     let mut path = vec![install_node()?];
     path.push(bin(&install_tool("inspector", INSPECTOR.0, INSPECTOR.1)?));
@@ -67,7 +66,7 @@ fn compare() -> Result<Vec<String>, String> {
     let servers = Servers::start(&asker)?;
     let mut wrong = Vec::new();
     let mut rows = Vec::new();
-    for question in QUESTIONS {
+    for question in questions() {
         let asked = question.ask(&asker, &servers)?;
         rows.push(question.row(&asked));
         wrong.extend(asked.wrong);
@@ -86,19 +85,19 @@ fn compare() -> Result<Vec<String>, String> {
     Ok(wrong)
 }
 
-/// What came of a question.
+/// The outcome of a question.
 struct Asked {
-    /// Milliseconds of each round: ours, then theirs.
+    /// Milliseconds of each round, ours and theirs.
     times: [Vec<f64>; 2],
     keys: [usize; 2],
-    /// Lines that came out.
+    /// Lines of output.
     lines: [usize; 2],
-    /// What is not as expected.
+    /// Unexpected answers.
     wrong: Vec<String>,
 }
 
 impl Question {
-    /// Asks both, one after the other in each round.
+    /// Asks both programs in turn, in each round.
     fn ask(&self, asker: &Asker, servers: &Servers) -> Result<Asked, String> {
         let both = [&self.ours, &self.theirs];
         let typed = both.map(|it| servers.fill_in(it));
@@ -120,16 +119,15 @@ impl Question {
 
     fn row(&self, asked: &Asked) -> Vec<String> {
         let code = |line: &str, program: &str| format!("`{}`", line[program.len()..].trim_start());
-        let (theirs, ratio) = match self.is_ours_alone {
-            true => ("cannot".to_owned(), "–".to_owned()),
-            false => (
-                code(self.theirs.line, questions::THEIRS),
-                format!("{:.0}", ratio(&asked.times[1], &asked.times[0])),
-            ),
+        let (theirs, ratio) = if self.is_ours_alone {
+            ("cannot".to_owned(), "–".to_owned())
+        } else {
+            let ratio = ratio(&asked.times[1], &asked.times[0]);
+            (code(self.theirs.line, questions::THEIRS), format!("{ratio:.0}"))
         };
-        let pair = |[ours, theirs]: [String; 2]| match self.is_ours_alone {
-            true => format!("{ours} / –"),
-            false => format!("{ours} / {theirs}"),
+        let pair = |[ours, theirs]: [String; 2]| {
+            let theirs = if self.is_ours_alone { "–" } else { &theirs };
+            format!("{ours} / {theirs}")
         };
         vec![
             self.asks.to_owned(),
@@ -143,12 +141,11 @@ impl Question {
     }
 }
 
-/// The servers that are asked, on ports that are free: five digits each, wherever the system counts
-/// from 32768.
+/// The servers, on free ports of five digits each.
 struct Servers {
-    /// Kept until everything is asked.
+    /// Kept running until everything is asked.
     _running: [Server; 3],
-    /// A letter that stands for an address in a line, and the address.
+    /// The letter for each address in a line, and the address.
     addresses: [(&'static str, String); 4],
 }
 
@@ -184,7 +181,7 @@ impl Servers {
         Ok(Self { _running: [everything, example, protected], addresses })
     }
 
-    /// The line as one types it.
+    /// The line as it is typed.
     fn fill_in(&self, typed: &Typed) -> String {
         let address = |word| self.addresses.iter().find(|(letter, _)| *letter == word);
         let words = typed.line.split(' ').map(|word| address(word).map_or(word, |(_, it)| it));
@@ -192,21 +189,21 @@ impl Servers {
     }
 }
 
-/// Installs Node; gives the folder of it.
+/// Installs Node, and returns the folder of its programs.
 fn install_node() -> Result<PathBuf, String> {
     let name = install::node_package();
     let folder = install_tool("node", &name, NODE)?;
     Ok(folder.join("node_modules").join(name).join("bin"))
 }
 
-/// Installs a package; gives the folder that it has to itself.
+/// Installs a package in a folder of its own, and returns that folder.
 fn install_tool(folder: &str, name: &str, version: &str) -> Result<PathBuf, String> {
     let folder = Path::new(PLACE).join(folder);
     install::package(&folder, name, version)?;
     fs::canonicalize(&folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Where the programs of a package are.
+/// The folder of a package's programs.
 fn bin(folder: &Path) -> PathBuf {
     folder.join("node_modules/.bin")
 }
@@ -215,7 +212,7 @@ fn absolute(path: &str) -> Result<PathBuf, String> {
     fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// The day and the machine, in a few words.
+/// The date and the machine.
 fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|line| line.starts_with("model name"));

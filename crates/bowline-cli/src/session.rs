@@ -101,17 +101,18 @@ impl Invocation {
         &self,
         work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.run_until(OnStop::Fail, work).await
+        let session = self.open().await?;
+        let outcome = until_stopped(Box::pin(work(&session)), Err(cancelled())).await;
+        self.finish(session, outcome).await
     }
 
-    /// The same; `on_stop` says what Ctrl-C means.
-    pub(crate) async fn run_until(
+    /// The same for work that has no end of its own: Ctrl-C ends it successfully.
+    pub(crate) async fn run_until_stopped(
         &self,
-        on_stop: OnStop,
         work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let session = self.open().await?;
-        let outcome = until_stopped(Box::pin(work(&session)), on_stop).await;
+        let outcome = until_stopped(Box::pin(work(&session)), Ok(())).await;
         self.finish(session, outcome).await
     }
 
@@ -132,13 +133,10 @@ impl Invocation {
     }
 }
 
-async fn until_stopped(work: Work<'_>, on_stop: OnStop) -> Result<(), Failure> {
+async fn until_stopped(work: Work<'_>, stopped: Result<(), Failure>) -> Result<(), Failure> {
     tokio::select! {
         outcome = work => outcome,
-        () = interrupted() => match on_stop {
-            OnStop::Fail => Err(cancelled()),
-            OnStop::End => Ok(()),
-        },
+        () = interrupted() => stopped,
     }
 }
 
@@ -165,6 +163,15 @@ impl Session {
             .without_cache();
         let builder = settings.answers.add_to(builder, &settings.screen);
         let builder = more(journal.listen(builder));
+        Self::connect(builder, journal, resolved, settings).await
+    }
+
+    async fn connect(
+        builder: ClientBuilder,
+        journal: Arc<Journal>,
+        resolved: &Resolved,
+        settings: &Settings,
+    ) -> Result<Self, Failure> {
         let opened = builder.connect(resolved.target()?).await;
         let client = opened.map_err(|error| explained(error.into(), resolved, &journal))?;
         let screen = Arc::clone(&settings.screen);
@@ -233,15 +240,6 @@ impl Session {
         }
         self.journal.end(failure);
     }
-}
-
-/// What it means when the process is told to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnStop {
-    /// The work was cut short.
-    Fail,
-    /// The work has no other end.
-    End,
 }
 
 /// Waits until the process is told to stop.

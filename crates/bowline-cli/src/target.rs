@@ -1,7 +1,7 @@
 //! The arguments that all commands share: which server, and how to talk to it.
 
 mod config;
-pub(crate) mod header;
+mod header;
 mod kept;
 
 use std::ffi::OsString;
@@ -266,7 +266,7 @@ impl Resolved {
                 }
                 if let Some(dir) = cwd {
                     if !dir.is_dir() {
-                        let what = format!("--cwd {}: not a directory", dir.display());
+                        let what = format!("cannot run in {}: not a directory", dir.display());
                         return Err(Failure::usage(what));
                     }
                     command = command.current_dir(dir);

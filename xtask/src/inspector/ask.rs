@@ -1,4 +1,4 @@
-//! One program asked one thing: how long it took, how it ended, what it said.
+//! Runs a program once, and measures how long it took, how it ended and what it printed.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// A line for a shell, and what must come of it.
+/// A line for a shell, and its expected outcome.
 #[derive(Debug)]
 pub(super) struct Typed {
-    /// Quotes are single ones. A letter that stands alone is an address.
+    /// Quotes are single ones. A single letter stands for an address.
     pub(super) line: &'static str,
     pub(super) exit: i32,
-    /// A part of what it says.
+    /// A part of its output.
     pub(super) says: &'static str,
 }
 
-/// What came of a line.
+/// The outcome of a line.
 #[derive(Debug)]
-pub(super) struct Answer {
-    /// From the start of the program to its end.
+pub(super) struct Run {
+    /// Milliseconds from the start of the program to its end.
     pub(super) ms: f64,
     pub(super) exit: Option<i32>,
-    /// What a person sees: standard output and standard error.
+    /// Standard output and standard error.
     pub(super) said: String,
 }
 
 impl Typed {
-    /// How an answer differs from what it must be.
-    pub(super) fn differs(&self, answer: &Answer) -> Option<String> {
+    /// How an outcome differs from what is expected.
+    pub(super) fn differs(&self, answer: &Run) -> Option<String> {
         let Self { exit, says, .. } = self;
         let is_right = answer.exit == Some(*exit) && answer.said.contains(says);
         (!is_right).then(|| {
             format!(
-                "ends with {:?} and says\n{}\nwhere {exit} and {says:?} are expected",
+                "exits with {:?} and prints\n{}\nexpected {exit} and {says:?}",
                 answer.exit,
                 answer.said.trim_end()
             )
@@ -42,7 +42,7 @@ impl Typed {
     }
 }
 
-/// Runs lines, each program found where it was installed or built.
+/// Runs lines with the programs that were installed or built here.
 #[derive(Clone)]
 pub(super) struct Asker {
     path: OsString,
@@ -50,10 +50,10 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// `path` comes before what the environment says; what programs keep, they keep in `place`.
-    pub(super) fn new(mut path: Vec<PathBuf>, place: &Path) -> Result<Self, String> {
+    /// `path` precedes the environment's; programs keep their data in `folder`.
+    pub(super) fn new(mut path: Vec<PathBuf>, folder: &Path) -> Result<Self, String> {
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-        let home = place.join("home");
+        let home = folder.join("home");
         fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
         for (name, text) in super::questions::FILES {
             fs::write(home.join(name), text).map_err(|error| format!("{name}: {error}"))?;
@@ -62,7 +62,7 @@ impl Asker {
         Ok(Self { path, home })
     }
 
-    /// With more folders to look for programs in.
+    /// The same with more folders of programs.
     pub(super) fn also(&self, folders: &[PathBuf]) -> Result<Self, String> {
         let all = env::split_paths(&self.path).chain(folders.iter().cloned());
         let path = env::join_paths(all).map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ impl Asker {
 
     /// Runs a line to its end.
     #[expect(clippy::disallowed_methods, reason = "this is what it measures")]
-    pub(super) fn ask(&self, line: &str) -> Result<Answer, String> {
+    pub(super) fn ask(&self, line: &str) -> Result<Run, String> {
         let words = words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut command = self.command(words[0], &words[1..]);
@@ -88,11 +88,11 @@ impl Asker {
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
-        Ok(Answer { ms, exit: output.status.code(), said })
+        Ok(Run { ms, exit: output.status.code(), said })
     }
 }
 
-/// The words of a line, as a shell has them. A line has at least one.
+/// The words of a line, as a shell splits it. There is at least one.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
@@ -106,14 +106,14 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The figure in the middle.
+/// The median.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The median of ratios, each taken within its round.
+/// The median of the ratios within each round.
 pub(super) fn ratio(over: &[f64], under: &[f64]) -> f64 {
     median(&over.iter().zip(under).map(|(over, under)| over / under).collect::<Vec<_>>())
 }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn an_answer_must_end_and_say_as_expected() {
         let typed = Typed { line: "x", exit: 3, says: "no" };
-        let answer = |exit, said: &str| Answer { ms: 1.0, exit, said: said.to_owned() };
+        let answer = |exit, said: &str| Run { ms: 1.0, exit, said: said.to_owned() };
         assert_eq!(typed.differs(&answer(Some(3), "oh no\n")), None);
         assert!(typed.differs(&answer(Some(0), "oh no\n")).is_some());
         assert!(typed.differs(&answer(Some(3), "yes\n")).is_some());

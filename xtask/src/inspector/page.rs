@@ -1,10 +1,10 @@
-//! `docs/inspector.md`: prose by people, and tables between marks that are written anew.
+//! `docs/inspector.md`: prose, and generated tables between marks.
 
 use std::fs;
 
 pub(super) const PATH: &str = "docs/inspector.md";
 
-/// Writes what is between the marks of this name; the rest of the page stays.
+/// Replaces the text between the marks with this name.
 pub(super) fn put(name: &str, text: &str) -> Result<(), String> {
     let page = fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
     let page = replaced(&page, name, text)
@@ -28,7 +28,7 @@ pub(super) fn table<S: AsRef<str>>(heading: &[S], rows: &[Vec<String>]) -> Strin
     format!("{head}{rule}{}", rows.collect::<String>())
 }
 
-/// A figure, with a digit behind the point where there is but one before it.
+/// A figure with two significant digits at least.
 pub(super) fn figure(value: f64) -> String {
     if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }

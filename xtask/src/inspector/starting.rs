@@ -1,4 +1,4 @@
-//! How long programs of this kind take for the least that they can do, and what they take up.
+//! Measures how long programs of this kind take for their simplest tasks, and how large they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use super::{INSPECTOR, ROUNDS, bin, install_tool};
 /// A program of this kind.
 struct Tool {
     title: &'static str,
-    /// Where it is installed.
+    /// The folder that it is installed in.
     folder: &'static str,
     package: &'static str,
     version: &'static str,
-    /// What is typed for each of [`TASKS`]; nothing where it cannot do it.
+    /// The line for each of [`TASKS`]; empty if it cannot do it.
     lines: [&'static str; 4],
 }
 
@@ -25,7 +25,7 @@ const TASKS: [&str; 4] = [
     "the tools of `server-everything` on stdio",
 ];
 
-/// `bowline` comes first, then whom it is compared with.
+/// `bowline` comes first, then the programs that it is compared with.
 const TOOLS: [Tool; 5] = [
     Tool {
         title: "`bowline`",
@@ -84,7 +84,7 @@ const TOOLS: [Tool; 5] = [
     },
 ];
 
-/// The table, and what it is worth.
+/// The table, with the figures to compare it with.
 pub(super) fn measure(asker: &Asker) -> Result<String, String> {
     let mut asker = asker.clone();
     let (mut heading, mut sizes) = (vec![String::new()], vec!["installed".to_owned()]);
@@ -112,12 +112,13 @@ pub(super) fn measure(asker: &Asker) -> Result<String, String> {
     }
     rows.push(sizes);
     let least = times(&asker, &["sh -c true", "node -e 0"])?;
-    let absent = match absent.is_empty() {
-        true => String::new(),
-        false => format!(" Could not be installed: {}.", absent.join(", ")),
+    let absent = if absent.is_empty() {
+        String::new()
+    } else {
+        format!(" Could not be installed: {}.", absent.join(", "))
     };
     Ok(format!(
-        "{}\nMilliseconds, and how many times what `bowline` takes. For scale, `sh -c true` takes {} \
+        "{}\nMilliseconds, and the ratio to `bowline`. For scale, `sh -c true` takes {} \
          ms, and `node -e 0` {} ms.{absent}\n",
         table(&heading, &rows),
         figure(median(&least[0])),
@@ -126,7 +127,7 @@ pub(super) fn measure(asker: &Asker) -> Result<String, String> {
 }
 
 impl Tool {
-    /// Installs it, unless it is there; gives where its programs are, and how much it is.
+    /// Installs it; returns the folders of its programs, and its size.
     fn install(&self) -> Result<(Vec<PathBuf>, String), String> {
         if self.package.is_empty() {
             let program = "target/release/bowline";
@@ -142,7 +143,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
 
-/// A figure for each line, the first being the measure of the others.
+/// A figure for each line; the others are compared with the first.
 fn cells(asker: &Asker, lines: &[&str]) -> Result<Vec<String>, String> {
     let times = times(asker, lines)?;
     let cells = times.iter().enumerate().map(|(at, found)| match (at, found.is_empty()) {
@@ -153,7 +154,7 @@ fn cells(asker: &Asker, lines: &[&str]) -> Result<Vec<String>, String> {
     Ok(cells.collect())
 }
 
-/// Runs all lines in each round; gives the times of each. An empty line is not run.
+/// Runs all lines in each round, and returns the times of each. Empty lines are not run.
 fn times(asker: &Asker, lines: &[&str]) -> Result<Vec<Vec<f64>>, String> {
     let mut times = vec![Vec::new(); lines.len()];
     for _ in 0..ROUNDS {
@@ -168,7 +169,7 @@ fn times(asker: &Asker, lines: &[&str]) -> Result<Vec<Vec<f64>>, String> {
     Ok(times)
 }
 
-/// Bytes of all files below a folder.
+/// The size of all files below a folder.
 fn size_of(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen, Style};
-use crate::session::{Invocation, OnStop, Session};
+use crate::session::{Invocation, Session};
 use crate::target::{TargetArgs, duration};
 use crate::text::{json_line, line};
 
@@ -83,7 +83,7 @@ impl Limit {
 impl Listen {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let invocation = Invocation::new(&self.target, root)?;
-        invocation.run_until(OnStop::End, async |session| self.listen(session).await).await
+        invocation.run_until_stopped(async |session| self.listen(session).await).await
     }
 
     async fn listen(&self, session: &Session) -> Result<(), Failure> {

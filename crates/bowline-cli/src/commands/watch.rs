@@ -14,7 +14,7 @@ use super::parse;
 use crate::failure::Failure;
 use crate::render::content::ContentRenderer;
 use crate::screen::{OutputArgs, Screen, Style};
-use crate::session::{Invocation, OnStop, Session};
+use crate::session::{Invocation, Session};
 use crate::target::TargetOptions;
 use crate::text::line;
 
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let (invocation, uris) = Invocation::split(&self.options, &self.words, root)?;
-        invocation.run_until(OnStop::End, async |session| self.watch(session, uris).await).await
+        invocation.run_until_stopped(async |session| self.watch(session, uris).await).await
     }
 
     async fn watch(&self, session: &Session, uris: &[String]) -> Result<(), Failure> {

@@ -1,7 +1,8 @@
 //! Headers that the user adds to every request.
 
-use std::net::IpAddr;
 use std::path::Path;
+
+use bowline_web::Url;
 
 use crate::failure::Failure;
 
@@ -42,18 +43,10 @@ pub(super) fn without_userinfo(url: &str) -> Option<(String, String)> {
 }
 
 /// Whether requests to a URL cross the network unencrypted: `http`, and not to this machine.
-pub(crate) fn is_exposed(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(literal) => literal.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let is_here = host.eq_ignore_ascii_case("localhost")
-        || host.to_ascii_lowercase().ends_with(".localhost")
-        || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-    !is_here
+pub(super) fn is_exposed(url: &str) -> bool {
+    let address = url.split('#').next().unwrap_or_default();
+    Url::parse(address)
+        .map_or_else(|_| url.starts_with("http://"), |url| !url.is_https() && !url.is_loopback())
 }
 
 #[cfg(test)]

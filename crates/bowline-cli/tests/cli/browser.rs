@@ -112,7 +112,7 @@ fn ended(child: Child) -> Said {
 fn shown(child: &mut Child) -> (String, BufReader<impl Read + use<>>) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let page = wait_for(&mut errors, "/authorize?").trim().to_owned();
-    wait_for(&mut errors, "Waiting for you to come back");
+    wait_for(&mut errors, "Waiting up to");
     (page, errors)
 }
 
@@ -205,7 +205,7 @@ fn who_does_not_come_back_is_not_waited_for_forever() {
     let nothing = world.home.path().join("nothing").display().to_string();
     let told = said(&mut world.login(&nothing, &["--wait", "300ms"]));
     assert_eq!((told.code, told.out.as_str()), (Some(3), ""), "{}", told.err);
-    for part in ["for 300.0 ms at most", "nothing within 0.3 s", "--wait"] {
+    for part in ["up to 300.0 ms", "nothing within 0.3 s", "--wait"] {
         assert!(told.err.contains(part), "{part}: {}", told.err);
     }
     assert_eq!(world.visits(), 0);

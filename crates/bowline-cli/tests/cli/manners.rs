@@ -151,7 +151,7 @@ fn a_full_disk_is_told() {
     let mut command = program(&home);
     let told = said(command.args(["tools", &url("tools")]).stdout(full));
     assert_eq!(told.code, Some(1));
-    assert!(told.err.contains("standard output cannot be written"), "{}", told.err);
+    assert!(told.err.contains("cannot write to standard output"), "{}", told.err);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn nothing_of_a_server_commands_the_terminal() {
         assert_eq!(told.code, Some(0), "{}", told.err);
         let is_bad = |letter: char| letter.is_control() && letter != '\n';
         assert!(!told.err.contains(is_bad), "{:?}", told.err);
-        assert!(told.err.contains("noise") && told.err.contains("no message"), "{}", told.err);
+        assert!(told.err.contains("noise") && told.err.contains("not a message"), "{}", told.err);
         assert!(!told.out.contains(is_bad), "{:?}", told.out);
     }
 }
@@ -300,11 +300,11 @@ fn a_server_without_a_login_says_so() {
     let home = Folder::new();
     let told = said(program(&home).args(["login", "--no-browser", &url("features")]));
     assert_eq!(told.code, Some(0), "{}", told.err);
-    assert!(told.out.ends_with("asks for no login\n"), "{}", told.out);
+    assert!(told.out.ends_with("does not require a login\n"), "{}", told.out);
     let told = said(program(&home).args(["logout", &url("features")]));
     assert_eq!(told.code, Some(0), "{}", told.err);
     let told = said(program(&home).args(["logout", "--all"]));
-    assert_eq!(told.out, "everything is forgotten\n");
+    assert_eq!(told.out, "logged out of all servers\n");
 }
 
 #[test]
