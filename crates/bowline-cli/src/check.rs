@@ -37,7 +37,7 @@ use self::wire::{Door, Post, Program};
 use crate::failure::{Code, Failure};
 use crate::screen::{Format, OutputArgs, Screen, Style};
 use crate::session::{self, Journal};
-use crate::target::{Place, Resolved, TargetArgs};
+use crate::target::{Location, Resolved, TargetArgs};
 
 /// Test a server for what the specification demands and for what clients choke on
 #[derive(Args)]
@@ -276,13 +276,13 @@ fn barred(resolved: &Resolved, why: Option<&str>) -> Failure {
 
 /// Where the server is, and whether that is this machine.
 fn open(resolved: &Resolved) -> Result<(Door, bool), Failure> {
-    match &resolved.place {
-        Place::Command { program, args, env, cwd } => {
+    match &resolved.location {
+        Location::Command { program, args, env, cwd } => {
             let (program, args) = (program.clone(), args.clone());
             let program = Program::Command { program, args, env: env.clone(), cwd: cwd.clone() };
             Ok((Door::Program(program), true))
         }
-        Place::Url { url, headers } => {
+        Location::Url { url, headers } => {
             let wrong = |why: String| Failure::usage(format!("{url}: {why}"));
             let parsed: Uri = url.parse().map_err(|error| wrong(format!("no URL: {error}")))?;
             let mut web = Web::builder();
@@ -307,18 +307,18 @@ fn open(resolved: &Resolved) -> Result<(Door, bool), Failure> {
 
 /// The server as the user named it. Without passwords in a URL.
 fn describe(resolved: &Resolved) -> String {
-    match &resolved.place {
-        Place::Command { program, args, .. } if resolved.from.is_none() => {
+    match &resolved.location {
+        Location::Command { program, args, .. } if resolved.from.is_none() => {
             let words = std::iter::once(program).chain(args);
             words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
         }
-        Place::Url { url, .. } => {
+        Location::Url { url, .. } => {
             match url.split_once("://").map(|(scheme, rest)| (scheme, rest.split_once('@'))) {
                 Some((scheme, Some((_, rest)))) => format!("{scheme}://{rest}"),
                 _ => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
             }
         }
-        Place::Command { .. } => resolved.name.clone(),
+        Location::Command { .. } => resolved.name.clone(),
     }
 }
 

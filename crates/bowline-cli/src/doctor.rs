@@ -48,7 +48,7 @@ pub(crate) use self::site::leads_to_login;
 use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen};
 use crate::session::{Journal, Settings};
-use crate::target::{Place, Resolved, TargetArgs};
+use crate::target::{Location, Resolved, TargetArgs};
 
 /// Walk to a server step by step, and explain the first step that fails and how to fix it
 ///
@@ -136,8 +136,8 @@ impl Patient {
                 return Ok(());
             }
         };
-        match &resolved.place {
-            Place::Command { program, args, env, cwd } => {
+        match &resolved.location {
+            Location::Command { program, args, env, cwd } => {
                 let recipe = Recipe {
                     program: program.clone(),
                     args: args.clone(),
@@ -146,7 +146,7 @@ impl Patient {
                 };
                 command::walk(report, recipe, plan).await;
             }
-            Place::Url { url, headers } => {
+            Location::Url { url, headers } => {
                 let visit = Visit {
                     headers: headers_of(headers)?,
                     ca_pem: resolved.ca_pem()?,
@@ -162,9 +162,9 @@ impl Patient {
     fn describe(&self) -> Value {
         match self {
             Self::Odd(text) => json!({ "url": text }),
-            Self::Found(resolved) => match &resolved.place {
-                Place::Url { url, .. } => json!({ "url": url }),
-                Place::Command { program, args, .. } => {
+            Self::Found(resolved) => match &resolved.location {
+                Location::Url { url, .. } => json!({ "url": url }),
+                Location::Command { program, args, .. } => {
                     let args: Vec<_> = args.iter().map(|it| it.to_string_lossy()).collect();
                     json!({ "command": program.to_string_lossy(), "args": args })
                 }

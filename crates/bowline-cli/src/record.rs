@@ -17,7 +17,7 @@ pub(crate) const FORMAT: u32 = 1;
 /// A line of a session file. Members that do not belong to its kind are left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Line {
-    pub(crate) kind: Kind,
+    pub(crate) kind: LineKind,
     /// Seconds since the session began.
     pub(crate) at: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub(crate) struct Line {
 /// What a line records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum LineKind {
     /// The beginning: always the first line.
     Session,
     /// A message, or what came in place of one.

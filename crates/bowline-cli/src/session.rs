@@ -13,13 +13,13 @@ use bowline::model::LoggingLevel;
 use bowline::{Client, Json};
 use tokio::time::Instant;
 
-pub(crate) use self::journal::{Heard, Journal, Step, Tap, note};
+pub(crate) use self::journal::{Journal, SentRequest, Tap, Tapped, note};
 use crate::answers::Answers;
 use crate::failure::{Code, Failure};
 use crate::record::Recorder;
 use crate::redact;
 use crate::screen::{OutputArgs, Screen};
-use crate::target::{Place, Resolved, TargetArgs, TargetOptions};
+use crate::target::{Location, Resolved, TargetArgs, TargetOptions};
 
 /// How to talk to a server.
 pub(crate) struct Settings {
@@ -285,7 +285,7 @@ fn cancelled() -> Failure {
 /// Names the server that failed, and says how to log in where that is what is missing.
 fn explained(mut failure: Failure, resolved: &Resolved, journal: &Journal) -> Failure {
     if failure.code == Code::Unauthorized
-        && let Place::Url { url, .. } = &resolved.place
+        && let Location::Url { url, .. } = &resolved.location
     {
         let url = redact::url(url);
         failure =

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::record::{FORMAT, Kind, Line, Way};
+use crate::record::{FORMAT, Line, LineKind, Way};
 use crate::render::wire::{render, time};
 use crate::screen::{OutputArgs, Screen, Style};
 use crate::text::line as one_line;
@@ -82,11 +82,11 @@ impl Show {
 
     fn is_wanted(&self, line: &Line) -> bool {
         let kind = match (line.kind, line.direction) {
-            (Kind::Http, _) => Only::Http,
-            (Kind::Stderr, _) => Only::Stderr,
-            (Kind::Fault, _) => Only::Faults,
-            (Kind::Message, Some(Way::Sent)) => Only::Sent,
-            (Kind::Message, _) => Only::Received,
+            (LineKind::Http, _) => Only::Http,
+            (LineKind::Stderr, _) => Only::Stderr,
+            (LineKind::Fault, _) => Only::Faults,
+            (LineKind::Message, Some(Way::Sent)) => Only::Sent,
+            (LineKind::Message, _) => Only::Received,
             _ => return self.only.is_empty(),
         };
         self.only.is_empty() || self.only.contains(&kind)
@@ -122,7 +122,7 @@ struct Tally {
 impl Tally {
     /// Counts a line. Returns whether it belongs to the wanted method.
     fn count(&mut self, line: &Line, wanted: Option<&str>) -> bool {
-        if line.kind == Kind::Fault {
+        if line.kind == LineKind::Fault {
             self.faults += 1;
         }
         let Some(message) = &line.message else { return wanted.is_none() };

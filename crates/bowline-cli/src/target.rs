@@ -117,7 +117,7 @@ pub(crate) struct TargetOptions {
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// A program that speaks on its standard streams.
     Command {
         program: OsString,
@@ -132,7 +132,7 @@ pub(crate) enum Place {
 /// A server that was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolved {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     /// Its name in a config file, its URL or its program.
     pub(crate) name: String,
     /// The config file that it was found in.
@@ -157,7 +157,7 @@ impl TargetOptions {
 
     /// Finds the server.
     pub(crate) fn resolve(&self, target: Option<&str>) -> Result<Resolved, Failure> {
-        let found = |name: String, place| Resolved { name, place, from: None, ca: None };
+        let found = |name: String, location| Resolved { name, location, from: None, ca: None };
         let mut resolved = match (target, self.command.split_first()) {
             (None, None) => {
                 return Err(Failure::usage("which server?").with_remedy(
@@ -171,11 +171,11 @@ impl TargetOptions {
             (None, Some((program, args))) => {
                 let (args, env) = (args.to_vec(), Vec::new());
                 let name = program.to_string_lossy().into_owned();
-                found(name, Place::Command { program: program.clone(), args, env, cwd: None })
+                found(name, Location::Command { program: program.clone(), args, env, cwd: None })
             }
             (Some(target), None) if target.contains("://") => {
-                let place = Place::Url { url: target.to_owned(), headers: Vec::new() };
-                found(target.to_owned(), place)
+                let location = Location::Url { url: target.to_owned(), headers: Vec::new() };
+                found(target.to_owned(), location)
             }
             (Some(name), None) => self.look_up(name)?,
         };
@@ -201,15 +201,15 @@ impl TargetOptions {
             || self.token.is_some()
             || self.token_env.is_some()
             || self.ca.is_some();
-        match &mut resolved.place {
-            Place::Command { .. } if of_url => {
+        match &mut resolved.location {
+            Location::Command { .. } if of_url => {
                 Err(Failure::usage("headers, tokens and --ca are for URLs; this is a command")
                     .with_remedy("--env passes a token to a command"))
             }
-            Place::Url { .. } if of_command => {
+            Location::Url { .. } if of_command => {
                 Err(Failure::usage("--env and --cwd are for commands; this is a URL"))
             }
-            Place::Command { env, cwd, .. } => {
+            Location::Command { env, cwd, .. } => {
                 for pair in &self.env {
                     env.push(variable(pair)?);
                 }
@@ -218,7 +218,7 @@ impl TargetOptions {
                 }
                 Ok(())
             }
-            Place::Url { url, headers } => {
+            Location::Url { url, headers } => {
                 resolved.ca.clone_from(&self.ca);
                 let mut more = self.headers()?;
                 if let Some((clean, user)) = header::without_userinfo(url) {
@@ -258,8 +258,8 @@ impl TargetOptions {
 impl Resolved {
     /// What a client connects to.
     pub(crate) fn target(&self) -> Result<Target, Failure> {
-        match &self.place {
-            Place::Command { program, args, env, cwd } => {
+        match &self.location {
+            Location::Command { program, args, env, cwd } => {
                 let mut command = Command::new(program).args(args);
                 for (name, value) in env {
                     command = command.env(name, value);
@@ -273,7 +273,7 @@ impl Resolved {
                 }
                 Ok(command.into())
             }
-            Place::Url { url, headers } => {
+            Location::Url { url, headers } => {
                 let mut endpoint = Endpoint::new(url);
                 for (name, value) in headers {
                     endpoint = endpoint.header(name, value);
@@ -292,11 +292,11 @@ impl Resolved {
     /// What must not be shown or recorded: values of headers and variables, passwords and keys in
     /// the URL.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        match &self.place {
-            Place::Command { env, .. } => {
+        match &self.location {
+            Location::Command { env, .. } => {
                 env.iter().map(|(_, value)| value.to_string_lossy().into_owned()).collect()
             }
-            Place::Url { url, headers } => {
+            Location::Url { url, headers } => {
                 let of_url = crate::redact::secrets_in_url(url);
                 let words = headers.iter().flat_map(|(_, value)| {
                     let token = value.split_once(' ').map(|(_, token)| token.to_owned());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::failure::{Code, Failure};
 use crate::render::wire::time;
 use crate::screen::{OutputArgs, Screen, Style};
-use crate::session::{Invocation, Step};
+use crate::session::{Invocation, SentRequest};
 use crate::target::TargetArgs;
 use crate::text::{line, paragraphs, wrap};
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(target: &TargetArgs, root: &OutputArgs) -> Result<(), Fa
         .await
 }
 
-fn for_programs(peer: &Peer, steps: &[Step], latency: f64) -> Json {
+fn for_programs(peer: &Peer, steps: &[SentRequest], latency: f64) -> Json {
     let steps = steps.iter().map(|step| {
         present(json!({
             "method": step.method,
@@ -63,7 +63,7 @@ fn present(mut value: Value) -> Value {
     value
 }
 
-fn for_people(peer: &Peer, steps: &[Step], latency: f64) -> Vec<(&'static str, String)> {
+fn for_people(peer: &Peer, steps: &[SentRequest], latency: f64) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     match &peer.info {
         None => rows.push(("server", "does not identify itself".to_owned())),
@@ -104,7 +104,7 @@ fn era(revision: Revision) -> &'static str {
 }
 
 /// A step of finding out what the server speaks.
-fn outcome(step: &Step) -> String {
+fn outcome(step: &SentRequest) -> String {
     let method = &step.method;
     let took = step.took.map(|took| time(took.as_secs_f64()));
     match (step.refused, took) {

@@ -19,7 +19,7 @@ use crate::redact;
 use crate::render::wire::time;
 use crate::screen::{OutputArgs, Screen};
 use crate::session::{Settings, interrupted};
-use crate::target::{Place, TargetArgs, credentials, duration};
+use crate::target::{Location, TargetArgs, credentials, duration};
 use crate::text::plain;
 
 /// Log in to a server, and keep the tokens for all commands
@@ -200,9 +200,9 @@ impl Logout {
 }
 
 fn url_of(target: &TargetArgs) -> Result<String, Failure> {
-    match target.resolve()?.place {
-        Place::Url { url, .. } => Ok(url),
-        Place::Command { .. } => Err(Failure::usage("only a server at a URL has a login")
+    match target.resolve()?.location {
+        Location::Url { url, .. } => Ok(url),
+        Location::Command { .. } => Err(Failure::usage("only a server at a URL has a login")
             .with_remedy("--env passes a token to a command")),
     }
 }

@@ -10,7 +10,7 @@ use super::journal::From;
 use super::question;
 use crate::failure::Failure;
 use crate::screen::Screen;
-use crate::session::{Heard, Session, Settings, Tap};
+use crate::session::{Session, Settings, Tap, Tapped};
 use crate::target::Resolved;
 
 /// The connection of a session.
@@ -34,12 +34,12 @@ impl Link {
         (events, teller): (mpsc::Sender<Event>, Teller),
     ) -> Self {
         let heard = teller.clone();
-        settings.tap = Some(Tap(Arc::new(move |what: Heard<'_>| {
+        settings.tap = Some(Tap(Arc::new(move |what: Tapped<'_>| {
             let event = match what {
-                Heard::Sent(text) => Event::Said(From::Us, text.to_owned()),
-                Heard::Received(text) => Event::Said(From::Server, text.to_owned()),
-                Heard::Stderr(text) => Event::Said(From::Stderr, text.to_owned()),
-                Heard::Notification(notification) => Event::Notified(notification.clone()),
+                Tapped::Sent(text) => Event::Said(From::Us, text.to_owned()),
+                Tapped::Received(text) => Event::Said(From::Server, text.to_owned()),
+                Tapped::Stderr(text) => Event::Said(From::Stderr, text.to_owned()),
+                Tapped::Notification(notification) => Event::Notified(notification.clone()),
             };
             heard.tell(event);
         })));

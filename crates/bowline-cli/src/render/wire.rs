@@ -1,6 +1,6 @@
 //! A line of a session for people: when, in which direction, what.
 
-use crate::record::{Kind, Line, Way};
+use crate::record::{Line, LineKind, Way};
 use crate::screen::{Paint, Style};
 use crate::text::{json_line, line as one_line, plain};
 
@@ -17,7 +17,7 @@ pub(crate) fn render(line: &Line, paint: Paint) -> String {
     };
     let arrow = paint.paint(style, arrow);
     let text = match (line.kind, &line.http, &line.message, &line.text) {
-        (Kind::Http, Some(head), _, _) => {
+        (LineKind::Http, Some(head), _, _) => {
             let first = match head.status {
                 Some(status) => format!("HTTP {status} ({} #{})", head.method, head.exchange),
                 None => format!("{} {} (#{})", head.method, head.url, head.exchange),
@@ -30,10 +30,10 @@ pub(crate) fn render(line: &Line, paint: Paint) -> String {
             text
         }
         (_, _, Some(message), _) => paint.paint(style, &json_line(message.as_str(), true)),
-        (Kind::Stderr, _, _, Some(text)) => format!("stderr │ {}", one_line(text)),
-        (Kind::Fault, _, _, Some(text)) => paint.paint(Style::Yellow, &plain(text)),
-        (Kind::End, _, _, None) => "end of session".to_owned(),
-        (Kind::End, _, _, Some(text)) => format!("end of session: {}", one_line(text)),
+        (LineKind::Stderr, _, _, Some(text)) => format!("stderr │ {}", one_line(text)),
+        (LineKind::Fault, _, _, Some(text)) => paint.paint(Style::Yellow, &plain(text)),
+        (LineKind::End, _, _, None) => "end of session".to_owned(),
+        (LineKind::End, _, _, Some(text)) => format!("end of session: {}", one_line(text)),
         (_, _, _, Some(text)) => paint.paint(Style::Red, &one_line(text)),
         _ => String::new(),
     };

@@ -17,11 +17,11 @@ use tokio::time::Instant;
 
 use super::{Settings, cancelled, interrupted};
 use crate::failure::Failure;
-use crate::record::{FORMAT, HttpHead, Kind, Line, Opening, Recorder, Way};
+use crate::record::{FORMAT, HttpHead, Line, LineKind, Opening, Recorder, Way};
 use crate::redact::{self, Redactor};
 use crate::render::wire;
 use crate::screen::{Screen, Style};
-use crate::target::{Place, Resolved};
+use crate::target::{Location, Resolved};
 
 /// Observes a session for the screen, the recording and the tap.
 pub(crate) struct Journal {
@@ -38,12 +38,12 @@ pub(crate) struct Journal {
 struct State {
     /// Unanswered requests by id: since when, and which step they are.
     waiting: HashMap<String, (Instant, Option<usize>)>,
-    steps: Vec<Step>,
+    steps: Vec<SentRequest>,
 }
 
 /// A request of this client, and its outcome. The first few are remembered.
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct SentRequest {
     pub(crate) method: String,
     pub(crate) took: Option<Duration>,
     /// The error's code, if the server refused it.
@@ -54,7 +54,7 @@ pub(crate) struct Step {
 
 /// What a tap receives, secrets included.
 #[derive(Debug)]
-pub(crate) enum Heard<'a> {
+pub(crate) enum Tapped<'a> {
     /// A message of this client.
     Sent(&'a str),
     /// A message of the server, or what it sent instead of one.
@@ -67,7 +67,7 @@ pub(crate) enum Heard<'a> {
 
 /// A function that receives everything that happens in a session. Must be quick.
 #[derive(Clone)]
-pub(crate) struct Tap(pub(crate) Arc<dyn Fn(Heard<'_>) + Send + Sync>);
+pub(crate) struct Tap(pub(crate) Arc<dyn Fn(Tapped<'_>) + Send + Sync>);
 
 tokio::task_local! {
     /// The journal of a command that manages its own connections.
@@ -79,7 +79,7 @@ tokio::task_local! {
 pub(crate) fn note(way: Way, bytes: &[u8], connection: Option<u64>) {
     // Without a journal there is nothing to do.
     let _ = KEPT.try_with(|journal| {
-        let line = journal.line(Kind::Message);
+        let line = journal.line(LineKind::Message);
         journal.show_message(Line { direction: Some(way), connection, ..line }, bytes);
     });
 }
@@ -120,9 +120,9 @@ impl Journal {
             format: FORMAT,
             program: format!("bowline {}", env!("CARGO_PKG_VERSION")),
             started: jiff::Timestamp::now().to_string(),
-            target: shown(&resolved.place, &journal.redactor),
+            target: shown(&resolved.location, &journal.redactor),
         };
-        journal.record(&Line { session: Some(opening), ..journal.line(Kind::Session) });
+        journal.record(&Line { session: Some(opening), ..journal.line(LineKind::Session) });
         Ok(journal)
     }
 
@@ -154,7 +154,7 @@ impl Journal {
     }
 
     /// The first requests of this session.
-    pub(crate) fn steps(&self) -> Vec<Step> {
+    pub(crate) fn steps(&self) -> Vec<SentRequest> {
         self.lock().steps.clone()
     }
 
@@ -170,7 +170,7 @@ impl Journal {
 
     /// The session is over.
     pub(super) fn end(&self, failure: Option<&Failure>) {
-        self.record_text(Kind::End, failure.map(|failure| failure.what.as_str()));
+        self.record_text(LineKind::End, failure.map(|failure| failure.what.as_str()));
     }
 
     fn handle_wire(&self, message: &WireMessage<'_>) {
@@ -182,8 +182,8 @@ impl Journal {
         if self.tap.is_some() && !message.bytes.is_empty() {
             let text = String::from_utf8_lossy(message.bytes);
             self.tap(match way {
-                Way::Sent => Heard::Sent(&text),
-                Way::Received => Heard::Received(&text),
+                Way::Sent => Tapped::Sent(&text),
+                Way::Received => Tapped::Received(&text),
             });
         }
         if !self.is_verbose.load(Ordering::Relaxed) && self.recorder.is_none() {
@@ -201,10 +201,14 @@ impl Journal {
                 status: http.status,
                 headers: headers.collect(),
             };
-            self.show(&Line { http: Some(head), direction: Some(way), ..self.line(Kind::Http) });
+            self.show(&Line {
+                http: Some(head),
+                direction: Some(way),
+                ..self.line(LineKind::Http)
+            });
         }
         let took = took.map(|it| it.as_secs_f64());
-        let line = Line { direction: Some(way), took, ..self.line(Kind::Message) };
+        let line = Line { direction: Some(way), took, ..self.line(LineKind::Message) };
         self.show_message(line, message.bytes);
     }
 
@@ -235,7 +239,12 @@ impl Journal {
                     for step in state.steps.iter_mut().filter(|step| step.took.is_none()) {
                         step.is_late = true;
                     }
-                    state.steps.push(Step { method, took: None, refused: None, is_late: false });
+                    state.steps.push(SentRequest {
+                        method,
+                        took: None,
+                        refused: None,
+                        is_late: false,
+                    });
                 }
                 if state.waiting.len() < WAITING {
                     state.waiting.insert(id, (Instant::now(), step));
@@ -256,13 +265,13 @@ impl Journal {
     }
 
     fn handle_stderr(&self, text: &str) {
-        self.tap(Heard::Stderr(text));
+        self.tap(Tapped::Stderr(text));
         self.screen.aside("stderr", Style::Dim, text);
-        self.record_text(Kind::Stderr, Some(text));
+        self.record_text(LineKind::Stderr, Some(text));
     }
 
     fn handle_notification(&self, notification: &Notification) {
-        self.tap(Heard::Notification(notification));
+        self.tap(Tapped::Notification(notification));
         if &*notification.method == "notifications/message"
             && let Some(log) = notification.read::<LoggingMessageParams>()
         {
@@ -289,17 +298,17 @@ impl Journal {
             _ => format!("{fault:?}"),
         };
         self.screen.warn(&text);
-        self.record_text(Kind::Fault, Some(&text));
+        self.record_text(LineKind::Fault, Some(&text));
     }
 
-    fn tap(&self, heard: Heard<'_>) {
+    fn tap(&self, heard: Tapped<'_>) {
         if let Some(Tap(hear)) = &self.tap {
             hear(heard);
         }
     }
 
     /// A line of the recording that begins now.
-    fn line(&self, kind: Kind) -> Line {
+    fn line(&self, kind: LineKind) -> Line {
         Line { kind, at: self.begun.elapsed().as_secs_f64(), ..Line::default() }
     }
 
@@ -310,7 +319,7 @@ impl Journal {
         self.record(line);
     }
 
-    fn record_text(&self, kind: Kind, text: Option<&str>) {
+    fn record_text(&self, kind: LineKind, text: Option<&str>) {
         if self.recorder.is_some() {
             self.record(&Line { text: text.map(|text| self.redact(text)), ..self.line(kind) });
         }
@@ -344,15 +353,15 @@ pub(crate) fn log_line(log: &LoggingMessageParams) -> (Style, String) {
 }
 
 /// What a session connects to, without secrets.
-fn shown(place: &Place, redactor: &Redactor) -> Value {
-    match place {
-        Place::Command { program, args, env, cwd } => json!({
+fn shown(location: &Location, redactor: &Redactor) -> Value {
+    match location {
+        Location::Command { program, args, env, cwd } => json!({
             "command": redactor.text(&program.to_string_lossy()),
             "args": args.iter().map(|it| redactor.text(&it.to_string_lossy())).collect::<Vec<_>>(),
             "env": env.iter().map(|(name, _)| name.to_string_lossy()).collect::<Vec<_>>(),
             "cwd": cwd.as_ref().map(|dir| dir.to_string_lossy()),
         }),
-        Place::Url { url, headers } => json!({
+        Location::Url { url, headers } => json!({
             "url": redact::url(url),
             "headers": headers.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }),

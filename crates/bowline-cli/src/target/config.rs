@@ -144,10 +144,10 @@ impl Named {
     /// The server with its variables and inputs expanded.
     fn resolve(&self, inputs: &[(String, String)]) -> Result<Resolved, Failure> {
         let expand = expand::Expand::new(self.client, &self.file, &self.inputs, inputs);
-        let place = entry::place(&self.entry, &expand).map_err(|problem| {
+        let location = entry::location(&self.entry, &expand).map_err(|problem| {
             Failure::usage(format!("{}: server {:?}: {problem}", self.file.display(), self.name))
         })?;
-        Ok(Resolved { name: self.name.clone(), place, from: Some(self.file.clone()), ca: None })
+        Ok(Resolved { name: self.name.clone(), location, from: Some(self.file.clone()), ca: None })
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::target::Place;
+    use crate::target::Location;
 
     fn scan(files: &[(&'static str, &str, Value)]) -> Scan {
         let mut scan = Scan::default();
@@ -190,7 +190,7 @@ mod tests {
             json!({ "mcp_servers": { "a": { "command": "x" } } }),
         ] {
             let found = scan(&[("x", "f", value.clone())]).find("a", &[]).unwrap();
-            let Place::Command { program, .. } = found.place else { panic!("{value}") };
+            let Location::Command { program, .. } = found.location else { panic!("{value}") };
             assert_eq!(program, OsString::from("x"), "{value}");
         }
     }

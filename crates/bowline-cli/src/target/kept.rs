@@ -7,7 +7,7 @@ use bowline::client::http::{Authorize, AuthorizeError, Next};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
-use super::{Place, Resolved};
+use super::{Location, Resolved};
 use crate::failure::Failure;
 
 impl Resolved {
@@ -20,7 +20,7 @@ impl Resolved {
 
     /// The login stored for a URL, unless a header authorizes requests.
     pub(crate) fn login(&self) -> Option<Kept> {
-        let Place::Url { url, headers } = &self.place else { return None };
+        let Location::Url { url, headers } = &self.location else { return None };
         let is_authorized =
             headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         if is_authorized { None } else { find(url) }

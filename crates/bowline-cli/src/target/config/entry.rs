@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::expand::Expand;
 use crate::redact;
-use crate::target::Place;
+use crate::target::Location;
 
 /// Members that hold a URL: of most clients, of Windsurf, of Gemini.
 const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
@@ -25,10 +25,13 @@ pub(super) fn about(entry: &Map<String, Value>) -> String {
 }
 
 /// Where the server is.
-pub(super) fn place(entry: &Map<String, Value>, expand: &Expand<'_>) -> Result<Place, String> {
+pub(super) fn location(
+    entry: &Map<String, Value>,
+    expand: &Expand<'_>,
+) -> Result<Location, String> {
     if let Some(url) = URLS.iter().find_map(|name| entry.get(*name)) {
         let url = url.as_str().ok_or("its URL is not a string")?;
-        return Ok(Place::Url { url: expand.text(url)?, headers: headers(entry, expand)? });
+        return Ok(Location::Url { url: expand.text(url)?, headers: headers(entry, expand)? });
     }
     let mut words = match entry.get("command") {
         Some(Value::String(word)) => vec![expand.text(word)?],
@@ -54,7 +57,7 @@ pub(super) fn place(entry: &Map<String, Value>, expand: &Expand<'_>) -> Result<P
     }
     let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let args = words.into_iter().map(OsString::from).collect();
-    Ok(Place::Command { program, args, env, cwd: path("cwd")? })
+    Ok(Location::Command { program, args, env, cwd: path("cwd")? })
 }
 
 fn headers(
@@ -135,33 +138,33 @@ mod tests {
 
     use super::*;
 
-    fn placed(entry: &Value) -> Result<Place, String> {
+    fn located(entry: &Value) -> Result<Location, String> {
         let expand = Expand::new("cursor", Path::new("/p/.cursor/mcp.json"), &[], &[]);
-        place(entry.as_object().unwrap(), &expand)
+        location(entry.as_object().unwrap(), &expand)
     }
 
     #[test]
-    fn entries_of_every_client_are_places() {
-        let url = |url: &str| Place::Url { url: url.to_owned(), headers: Vec::new() };
+    fn entries_of_every_client_are_understood() {
+        let url = |url: &str| Location::Url { url: url.to_owned(), headers: Vec::new() };
         for member in URLS {
-            assert_eq!(placed(&json!({ member: "https://a.b/mcp" })), Ok(url("https://a.b/mcp")));
+            assert_eq!(located(&json!({ member: "https://a.b/mcp" })), Ok(url("https://a.b/mcp")));
         }
-        let command = placed(&json!({
+        let command = located(&json!({
             "type": "local",
             "command": ["npx", "-y"],
             "args": ["x", 7],
             "environment": { "A": "b", "N": 1, "Z": null },
         }));
-        let expected = Place::Command {
+        let expected = Location::Command {
             program: "npx".into(),
             args: vec!["-y".into(), "x".into(), "7".into()],
             env: vec![("A".into(), "b".into()), ("N".into(), "1".into())],
             cwd: None,
         };
         assert_eq!(command, Ok(expected));
-        let keyed = placed(&json!({ "url": "https://a.b", "headers": { "X-Key": "k" } }));
+        let keyed = located(&json!({ "url": "https://a.b", "headers": { "X-Key": "k" } }));
         let headers = vec![("X-Key".to_owned(), "k".to_owned())];
-        assert_eq!(keyed, Ok(Place::Url { url: "https://a.b".to_owned(), headers }));
+        assert_eq!(keyed, Ok(Location::Url { url: "https://a.b".to_owned(), headers }));
     }
 
     #[test]
@@ -173,7 +176,7 @@ mod tests {
             (json!({ "command": "x", "env": [] }), "env must be an object"),
             (json!({ "command": "x", "envFile": "none.env" }), "envFile /p/none.env"),
         ] {
-            let told = placed(&entry).unwrap_err();
+            let told = located(&entry).unwrap_err();
             assert!(told.contains(why), "{entry}: {told}");
         }
     }
