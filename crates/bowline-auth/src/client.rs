@@ -22,7 +22,7 @@ mod error;
 mod fetch;
 mod fixed;
 mod flow;
-pub(crate) mod form;
+mod form;
 mod grant;
 mod login;
 mod metadata;

@@ -30,7 +30,7 @@ impl Form {
         self.with(name, value.expose())
     }
 
-    pub(crate) fn encode(&self) -> String {
+    pub(super) fn encode(&self) -> String {
         let mut out = String::new();
         for (name, value) in &self.0 {
             if !out.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn encode_into(text: &str, out: &mut String) {
     }
 }
 
-pub(crate) fn encode(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     encode_into(text, &mut out);
     out

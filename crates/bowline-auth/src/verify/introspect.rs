@@ -17,7 +17,6 @@ use tokio::time::Instant;
 use super::claims::{self, Now};
 use super::location::{SetupError, trusted};
 use super::{Identity, Verify, VerifyError, Verifying};
-use crate::client::form;
 use crate::clock;
 use crate::jws::object;
 
@@ -51,7 +50,7 @@ impl Introspection {
     /// # Errors
     /// When it is no URL of `https` (or `http` on this machine).
     pub fn new(endpoint: &str, client_id: &str, secret: &str) -> Result<Self, SetupError> {
-        let pair = format!("{}:{}", form::encode(client_id), form::encode(secret));
+        let pair = format!("{}:{}", form_encoded(client_id), form_encoded(secret));
         let credentials = format!("Basic {}", STANDARD.encode(pair.as_bytes()));
         let mut credentials = HeaderValue::try_from(credentials).expect("base64 is visible ASCII");
         credentials.set_sensitive(true);
@@ -115,7 +114,7 @@ impl Introspection {
     }
 
     async fn ask(&self, token: &str) -> Result<Option<Identity>, VerifyError> {
-        let body = format!("token={}&token_type_hint=access_token", form::encode(token));
+        let body = format!("token={}&token_type_hint=access_token", form_encoded(token));
         let mut request = Request::post(self.endpoint.uri())
             .body(Bytes::from(body))
             .map_err(VerifyError::unavailable)?;
@@ -201,4 +200,19 @@ impl fmt::Debug for Introspection {
             .field("issuer", &self.issuer)
             .finish_non_exhaustive()
     }
+}
+
+/// As HTML forms encode: a blank is `+`, `~` is escaped (RFC 6749, appendix B).
+fn form_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => {
+                encoded.push(char::from(byte));
+            }
+            b' ' => encoded.push('+'),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
