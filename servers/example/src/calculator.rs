@@ -1,4 +1,4 @@
-//! The calculator's tools, and the tools that are made of formulas.
+//! The calculator's tools, and the tools made from formulas.
 
 pub(crate) mod expression;
 mod formula;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use self::expression::{Angles, Expression};
 use self::formula::{Define, Forget};
 
-/// Everything the calculator has.
+/// The calculator's tools and resources.
 pub(crate) fn tools() -> Parts {
     let arithmetic = Tool::new("calculator_arithmetic", arithmetic)
         .title("Calculator")
@@ -30,9 +30,9 @@ pub(crate) fn tools() -> Parts {
     })
     .title("Define a formula")
     .description(
-        "Make a tool of a formula that is needed often: it appears in the list of tools as \
-         calculator_ and its name, and takes the formula's variables as arguments. A formula of \
-         the same name is replaced",
+        "Turn a formula that is needed often into a tool: it appears in the list of tools as \
+         calculator_ followed by its name, and takes the formula's variables as arguments. A \
+         formula with the same name is replaced",
     )
     .destructive(false)
     .idempotent()
@@ -41,11 +41,11 @@ pub(crate) fn tools() -> Parts {
         formula::forget(&context, &forget)
     })
     .title("Forget a formula")
-    .description("Take away a tool that was made with calculator_define")
+    .description("Remove a tool that was made with calculator_define")
     .open_world(false);
     let functions = Resource::text("calculator://functions", "functions", functions::description())
         .title("Functions and constants")
-        .description("Everything that an expression may consist of");
+        .description("Everything that an expression may contain");
     let mut parts = Parts::default();
     parts.add((arithmetic, define, forget, functions));
     parts
@@ -55,18 +55,18 @@ pub(crate) fn tools() -> Parts {
 struct Arithmetic {
     /// Mathematical expression to evaluate (e.g., '2 + 3 * 4', 'sin(30)', 'sqrt(16)')
     expression: String,
-    /// What angles are measured in, for sin, cos, tan, asin, acos, atan and atan2
+    /// The unit of angles for sin, cos, tan, asin, acos, atan and atan2
     #[serde(default)]
     angles: Angles,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Calculated {
-    /// The expression, as it was understood
+    /// The expression
     expression: String,
     /// Its value
     result: f64,
-    /// What angles are measured in, if there are any
+    /// The unit of angles, if the expression has any
     angles: Option<Angles>,
 }
 
@@ -82,7 +82,7 @@ async fn arithmetic(arguments: Arithmetic) -> Result<CallToolResult, HandlerErro
     bowline_serve::answer(text, &calculated)
 }
 
-/// A number to fifteen digits, which is what doubles are good for: 0.1 + 0.2 is 0.3.
+/// A number to fifteen digits, the precision of doubles: 0.1 + 0.2 is 0.3.
 fn shown(number: f64) -> String {
     let rounded: f64 = format!("{number:.14e}").parse().unwrap_or(number);
     let size = rounded.abs();

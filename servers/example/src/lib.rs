@@ -1,9 +1,10 @@
-//! The example of the protocol's own introduction, made real: a calculator and the weather.
+//! The example of the protocol's own introduction as a working server: a calculator and the
+//! weather.
 //!
-//! `calculator_arithmetic` evaluates expressions; formulas that are defined with
-//! `calculator_define` become tools of their own, so that the list of tools changes before one's
-//! eyes. `weather_current` asks Open-Meteo, asks back when a name could mean several places, and
-//! falls back to samples, which say that they are.
+//! `calculator_arithmetic` evaluates expressions. Formulas defined with `calculator_define` become
+//! tools, so that the list of tools changes while the server runs. `weather_current` queries
+//! Open-Meteo, asks the user when a name could mean several places, and falls back to sample data,
+//! labelled as such.
 
 mod calculator;
 mod weather;
@@ -19,11 +20,11 @@ pub fn server(settings: Settings) -> Server {
         .title("Example server")
         .description("A calculator, and the weather of any place")
         .instructions(
-            "calculator_arithmetic evaluates an expression; angles are in degrees unless said \
-             otherwise, and calculator://functions lists what it knows. A formula that is needed \
-             often can be made a tool with calculator_define. weather_current tells the weather \
-             now; when its answer says that it is a sample, it is made up and must not be passed \
-             off as a measurement.",
+            "calculator_arithmetic evaluates an expression; angles are in degrees unless `angles` \
+             says otherwise, and calculator://functions lists all functions. calculator_define \
+             turns a formula that is needed often into a tool. weather_current returns the \
+             current weather; when its answer is labelled as sample data, it is made up and must \
+             not be presented as a measurement.",
         )
         .with(calculator::tools())
         .with(weather::tools(settings))

@@ -7,7 +7,7 @@ use clap::Parser;
 
 /// An MCP server with a calculator and the weather
 ///
-/// It serves on standard input and output, or over HTTP with --http. In a terminal it tells how to
+/// Serves on standard input and output, or over HTTP with --http. In a terminal it explains how to
 /// connect a client instead.
 #[derive(Parser)]
 #[command(name = "example-server", version = bowline_serve::long_version())]

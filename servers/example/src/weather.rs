@@ -24,11 +24,11 @@ pub struct Settings {
     #[arg(long, value_enum, value_name = "SOURCE", default_value_t)]
     pub weather: Source,
 
-    /// Where Open-Meteo, or something that answers like it, tells the weather
+    /// Base URL of Open-Meteo's weather API, or of a compatible service
     #[arg(long, value_name = "URL", default_value = open_meteo::WEATHER_URL)]
     pub weather_url: String,
 
-    /// Where Open-Meteo, or something that answers like it, finds places
+    /// Base URL of Open-Meteo's geocoding API, or of a compatible service
     #[arg(long, value_name = "URL", default_value = open_meteo::GEOCODING_URL)]
     pub geocoding_url: String,
 }
@@ -46,16 +46,16 @@ impl Default for Settings {
 /// Where the weather comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Source {
-    /// Open-Meteo, or samples when it cannot be reached
+    /// Open-Meteo, or sample data when it cannot be reached
     #[default]
     Auto,
-    /// Open-Meteo alone
+    /// Open-Meteo only
     OpenMeteo,
-    /// Samples alone, which are made up and say so; nothing is sent anywhere
+    /// Sample data only, labelled as such; nothing is sent anywhere
     Sample,
 }
 
-/// Everything the weather has.
+/// The weather's tools and resources.
 pub(crate) fn tools(settings: Settings) -> Parts {
     let weather = Arc::new(Weather::new(settings));
     let read = Arc::clone(&weather);
@@ -73,12 +73,12 @@ pub(crate) fn tools(settings: Settings) -> Parts {
         async move { weather.report(None, &place.location, Units::Metric).await.map(Structured) }
     })
     .title("Weather at a place")
-    .description("The weather there now, in metric units")
+    .description("The current weather there, in metric units")
     .mime_type("application/json")
     .complete("location", |typed: Completing| async move { typed.among(&sample::names()) });
     let samples = Resource::text("weather://samples", "samples", sample::JSON)
         .title("Samples")
-        .description("Made-up weather that is told when the real one cannot be asked for")
+        .description("Made-up weather, used when the real weather is not available")
         .mime_type("application/json");
     let mut parts = Parts::default();
     parts.add((current, now, samples));
@@ -99,17 +99,17 @@ struct Located {
     location: String,
 }
 
-/// The weather, from wherever it can be had.
+/// The weather, from the service or from sample data.
 struct Weather {
     service: Option<OpenMeteo>,
     has_samples: bool,
 }
 
-/// Places that may be meant, and whether their weather is made up.
+/// Places that may be meant, and whether their weather is sample data.
 #[derive(Serialize, Deserialize)]
 struct Found {
     places: Vec<Place>,
-    /// Why it is a sample, if it is.
+    /// Why sample data is used, if it is.
     sample: Option<String>,
 }
 
@@ -132,7 +132,7 @@ impl Weather {
         Ok(answer)
     }
 
-    /// The weather at a place. Without a context nobody is asked which one is meant.
+    /// The weather at a place. Without a context, the user is not asked which place is meant.
     async fn report(
         &self,
         context: Option<&Context>,
@@ -144,7 +144,7 @@ impl Weather {
             return Err(HandlerError::failed("location is empty: name a place"));
         }
         let found = match context {
-            // The question that may follow makes a modern client ask again.
+            // A question to the user makes a modern client send the call again.
             Some(context) => context.once("places", self.find(location)).await,
             None => self.find(location).await,
         };
@@ -158,11 +158,14 @@ impl Weather {
     async fn find(&self, location: &str) -> Result<Found, String> {
         let Some(service) = &self.service else {
             let places = sample::find(location).ok_or_else(|| sample::missing(location))?;
-            return Ok(Found { places, sample: Some("nothing else was asked for".to_owned()) });
+            return Ok(Found {
+                places,
+                sample: Some("the server was started with --weather sample".to_owned()),
+            });
         };
         match service.find(location).await {
             Ok(places) if places.is_empty() => Err(format!(
-                "no place is called {location:?}: try another spelling, add a region or country \
+                "there is no place called {location:?}: try another spelling, add a region or country \
                  as in \"Paris, Texas\", or give coordinates as in \"48.86,2.35\""
             )),
             Ok(places) => Ok(Found { places, sample: None }),
@@ -175,7 +178,7 @@ impl Weather {
         }
     }
 
-    /// What the weather is, and why it is a sample, if it is.
+    /// The conditions, and why they are sample data, if they are.
     async fn conditions(
         &self,
         place: &Place,
@@ -197,7 +200,7 @@ impl Weather {
         }
     }
 
-    /// What to say of a service that failed; an error where nothing may take its place.
+    /// Why sample data is used after the service failed; an error if it may not be.
     fn failing(&self, error: &FetchError) -> Result<String, String> {
         tracing::warn!(%error, "the weather service failed");
         let reason = format!("the weather service failed: {error}");

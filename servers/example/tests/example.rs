@@ -1,4 +1,4 @@
-//! The example server, used as a client uses it.
+//! The example server, as a client sees it.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn asking(service: &Service, weather: Source) -> Server {
     example::server(Settings { weather, weather_url, geocoding_url })
 }
 
-/// Something that answers like Open-Meteo.
+/// A stand-in for Open-Meteo.
 fn open_meteo() -> Service {
     Service::start(|asked| {
         let place = |name: &str, admin1: &str, latitude: f64, population: u64| {
@@ -50,7 +50,7 @@ async fn call(client: &Client, name: &str, arguments: Value) -> (bool, Vec<Strin
 }
 
 #[tokio::test]
-async fn it_calculates_and_says_what_angles_it_took() {
+async fn it_calculates_and_names_the_unit_of_angles() {
     let client = testing::connect(samples()).await.unwrap();
     let calculate = async |arguments| call(&client, "calculator_arithmetic", arguments).await;
     let (failed, texts, data) = calculate(json!({ "expression": "2 + 3 * 4" })).await;
@@ -63,11 +63,8 @@ async fn it_calculates_and_says_what_angles_it_took() {
     let (_, texts, _) = calculate(json!({ "expression": "sin(pi/6)", "angles": "radians" })).await;
     assert_eq!(texts, ["sin(pi/6) = 0.5 (angles in radians)"]);
     for (expression, reason) in [
-        ("1 / 0", "division by zero: 1 / 0 has no value"),
-        (
-            "2 +",
-            "the expression is wrong at character 4: it ends where a number, a name or ( should stand",
-        ),
+        ("1 / 0", "1 / 0 is undefined: division by zero"),
+        ("2 +", "syntax error at character 4: expected a number, a name or (, found the end"),
     ] {
         let (failed, texts, _) = calculate(json!({ "expression": expression })).await;
         assert!(failed);
@@ -76,7 +73,7 @@ async fn it_calculates_and_says_what_angles_it_took() {
 }
 
 #[tokio::test]
-async fn a_formula_becomes_a_tool_and_goes_again() {
+async fn a_formula_becomes_a_tool_and_is_removed() {
     let client = testing::connect_in(samples(), Revision::V2025_11_25).await.unwrap();
     let mut notifications = client.notifications();
     let area = json!({ "name": "area", "expression": "pi * r ^ 2", "variables": ["r"] });
@@ -95,18 +92,23 @@ async fn a_formula_becomes_a_tool_and_goes_again() {
     notifications.next_of("notifications/tools/list_changed").await.unwrap();
     let (failed, texts, _) = call(&client, "calculator_forget", forget).await;
     assert!(failed);
-    assert_eq!(texts, [r#"there is no formula called "area"; defined are: none"#]);
+    assert_eq!(texts, [r#"there is no formula called "area"; available: none"#]);
 }
 
 #[tokio::test]
-async fn bad_formulas_are_refused() {
+async fn bad_formulas_are_rejected() {
     let client = testing::connect(samples()).await.unwrap();
     for (name, expression, variables, reason) in [
         ("define", "1", json!([]), "define is one of the calculator's own tools"),
-        ("Area", "1", json!([]), r#"name is "Area": it must begin"#),
-        ("a", "x + y", json!(["x"]), "y is unknown; known are x, abs"),
-        ("a", "x", json!(["x", "x"]), "the variable x is there twice"),
-        ("a", "1", json!(["a", "b", "c", "d", "f", "g", "h", "i", "j"]), "9 variables, 8 are"),
+        ("Area", "1", json!([]), r#"name is "Area": expected a lower case letter"#),
+        ("a", "x + y", json!(["x"]), "y is not defined; available: x, abs"),
+        ("a", "x", json!(["x", "x"]), "the variable x is listed twice"),
+        (
+            "a",
+            "1",
+            json!(["a", "b", "c", "d", "f", "g", "h", "i", "j"]),
+            "9 variables, at most 8 are",
+        ),
     ] {
         let formula = json!({ "name": name, "expression": expression, "variables": variables });
         let (failed, texts, _) = call(&client, "calculator_define", formula).await;
@@ -115,7 +117,7 @@ async fn bad_formulas_are_refused() {
 }
 
 #[tokio::test]
-async fn there_is_an_end_to_formulas() {
+async fn the_number_of_formulas_is_bounded() {
     let client = testing::connect(samples()).await.unwrap();
     let define = async |name: String| {
         let formula = json!({ "name": name, "expression": "1", "variables": [] });
@@ -124,14 +126,14 @@ async fn there_is_an_end_to_formulas() {
     for number in 0..32 {
         assert!(!define(format!("f{number}")).await.0);
     }
-    assert!(!define("f0".to_owned()).await.0, "one that is there may be changed");
+    assert!(!define("f0".to_owned()).await.0, "an existing formula may be replaced");
     let (failed, texts, _) = define("f32".to_owned()).await;
     assert!(failed);
-    assert_eq!(texts, ["there are 32 formulas already: forget one first"]);
+    assert_eq!(texts, ["there are already 32 formulas: forget one first"]);
 }
 
 #[tokio::test]
-async fn samples_always_say_that_they_are() {
+async fn sample_data_is_labelled_as_such() {
     let client = testing::connect(samples()).await.unwrap();
     let (_, texts, data) = call(&client, "weather_current", json!({ "location": "Tokyo" })).await;
     let sentence = "Current weather in Tokyo: 18°C, partly cloudy with light winds from the north at 11 km/h. Humidity: 62%";
@@ -140,7 +142,7 @@ async fn samples_always_say_that_they_are() {
     assert_eq!((&data["is_sample"], &data["source"]), (&json!(true), &json!("sample")));
     let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Ys" })).await;
     assert!(failed);
-    assert!(texts[0].starts_with(r#"there is no sample for "Ys"; there are samples for San"#));
+    assert!(texts[0].starts_with(r#"there is no sample for "Ys"; samples exist for San"#));
     let read = client.read_resource("weather://current/Tokyo").await.unwrap();
     assert!(read.contents[0].as_text().unwrap().contains("\"is_sample\": true"));
 }
@@ -172,7 +174,7 @@ async fn the_service_is_asked_and_named() {
             .starts_with("GET /v1/forecast?latitude=45&longitude=9.5&current=")
     );
     let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Xyz" })).await;
-    assert!(failed && texts[0].starts_with(r#"no place is called "Xyz""#), "{texts:?}");
+    assert!(failed && texts[0].starts_with(r#"there is no place called "Xyz""#), "{texts:?}");
     for nowhere in ["", "95,0"] {
         let (failed, ..) = call(&client, "weather_current", json!({ "location": nowhere })).await;
         assert!(failed);
@@ -180,7 +182,7 @@ async fn the_service_is_asked_and_named() {
 }
 
 #[tokio::test]
-async fn the_user_says_which_place_is_meant() {
+async fn the_user_chooses_among_places() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
         let service = open_meteo();
         let builder = testing::builder(revision).on_form(|asked| async move {
@@ -198,19 +200,19 @@ async fn the_user_says_which_place_is_meant() {
             call(&client, "weather_current", json!({ "location": "Portland" })).await;
         assert_eq!(data["location"], "Portland, Maine, United States", "{revision}");
         let searches = service.asked().iter().filter(|it| it.what.contains("search")).count();
-        assert_eq!(searches, 1, "{revision}: what is known is not asked again");
+        assert_eq!(searches, 1, "{revision}: a known place is not looked up again");
     }
 }
 
 #[tokio::test]
-async fn who_cannot_be_asked_is_told_of_the_others() {
+async fn without_elicitation_the_other_places_are_listed() {
     let service = open_meteo();
     for revision in Revision::ALL {
         let server = asking(&service, Source::Auto);
         let client = testing::connect_in(server, revision).await.unwrap();
         let (_, texts, _) =
             call(&client, "weather_current", json!({ "location": "Portland" })).await;
-        let expected = "Assumed is Portland, Oregon, United States. There are also: Portland, Maine, United States";
+        let expected = "Assuming Portland, Oregon, United States. Other places with that name: Portland, Maine, United States";
         assert_eq!(texts[2], expected, "{revision}");
     }
 }

@@ -1,7 +1,7 @@
 //! Formulas that become tools: the list of tools changes while the server runs.
 //!
-//! Everybody who is connected sees them. That is harmless: a formula is arithmetic, and what its
-//! tool says of itself is made from names and an expression that have been checked.
+//! Every connected client sees them. That is harmless: a formula is arithmetic, and the tool's
+//! description consists of names and an expression that have been checked.
 
 use bowline::{Context, HandlerError, Json, Tool};
 use schemars::JsonSchema;
@@ -11,37 +11,37 @@ use serde_json::{Map, Value, json};
 use super::expression::{Angles, Expression};
 use super::shown;
 
-/// How many formulas there may be, in the whole server.
+/// The most formulas in the whole server.
 const MAX_FORMULAS: usize = 32;
-/// How many variables a formula may have.
+/// The most variables of one formula.
 const MAX_VARIABLES: usize = 8;
-/// What tools are called that are made of formulas.
+/// The prefix of tools made from formulas.
 const PREFIX: &str = "calculator_";
-/// What may not be made, because it is here already.
+/// Names of the calculator's own tools.
 const TAKEN: [&str; 3] = ["arithmetic", "define", "forget"];
 
-/// A formula to be made a tool.
+/// A formula that is to become a tool.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Define {
-    /// What to call it, such as `circle_area`: lower case letters, digits and underscores
+    /// Its name, such as `circle_area`: lower case letters, digits and underscores
     name: String,
     /// The formula, such as 'pi * radius ^ 2'
     expression: String,
-    /// Its variables, such as ["radius"], in the order that they are asked for
+    /// Its variables, such as ["radius"], in the order of the tool's arguments
     variables: Vec<String>,
-    /// What angles are measured in
+    /// The unit of angles
     #[serde(default)]
     angles: Angles,
 }
 
-/// A formula to be forgotten.
+/// A formula that is to be removed.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Forget {
-    /// The name that it was defined with, without calculator_
+    /// The name it was defined with, without calculator_
     name: String,
 }
 
-/// Makes a tool of a formula.
+/// Turns a formula into a tool.
 pub(super) fn define(context: &Context, define: Define) -> Result<String, HandlerError> {
     let Define { name, expression, variables, angles } = define;
     let refused = |reason: String| Err(HandlerError::failed(reason));
@@ -54,12 +54,15 @@ pub(super) fn define(context: &Context, define: Define) -> Result<String, Handle
         ));
     }
     if variables.len() > MAX_VARIABLES {
-        return refused(format!("{} variables, {MAX_VARIABLES} are allowed", variables.len()));
+        return refused(format!(
+            "{} variables, at most {MAX_VARIABLES} are allowed",
+            variables.len()
+        ));
     }
     for (index, variable) in variables.iter().enumerate() {
         check_name("a variable", variable).map_err(HandlerError::failed)?;
         if variables[..index].contains(variable) {
-            return refused(format!("the variable {variable} is there twice"));
+            return refused(format!("the variable {variable} is listed twice"));
         }
     }
     let formula = Expression::parse_with(&expression, &variables)
@@ -69,18 +72,18 @@ pub(super) fn define(context: &Context, define: Define) -> Result<String, Handle
     let names = registry.tool_names();
     let made = names.iter().filter(|it| is_formula(it)).count();
     if made >= MAX_FORMULAS && !names.iter().any(|it| it.ends_with(&tool_name)) {
-        return refused(format!("there are {made} formulas already: forget one first"));
+        return refused(format!("there are already {made} formulas: forget one first"));
     }
     let tool = tool(&tool_name, &expression, formula, variables, angles);
     registry.replace(tool).map_err(|error| HandlerError::failed(error.to_string()))?;
     Ok(format!("{tool_name} is now a tool: {}", expression.trim()))
 }
 
-/// Takes a formula's tool away.
+/// Removes a formula's tool.
 pub(super) fn forget(context: &Context, forget: &Forget) -> Result<String, HandlerError> {
     let name = format!("{PREFIX}{}", forget.name);
     if is_formula(&name) && context.registry().remove_tool(&name) {
-        return Ok(format!("{name} is forgotten"));
+        return Ok(format!("{name} was removed"));
     }
     let names = context.registry().tool_names();
     let formulas: Vec<_> = names
@@ -90,12 +93,12 @@ pub(super) fn forget(context: &Context, forget: &Forget) -> Result<String, Handl
         .collect();
     let known = if formulas.is_empty() { "none".to_owned() } else { formulas.join(", ") };
     Err(HandlerError::failed(format!(
-        "there is no formula called {:?}; defined are: {known}",
+        "there is no formula called {:?}; available: {known}",
         forget.name
     )))
 }
 
-/// Whether a tool of this name was made of a formula. Nested into another server, it has a prefix.
+/// Whether a tool with this name was made from a formula. Inside another server it has a prefix.
 fn is_formula(name: &str) -> bool {
     name.split_once(PREFIX).is_some_and(|(_, rest)| !TAKEN.contains(&rest))
 }
@@ -108,8 +111,8 @@ fn check_name(what: &str, name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{what} is {name:?}: it must begin with a lower case letter, go on with lower case \
-         letters, digits and underscores, and have at most 32 of them"
+        "{what} is {name:?}: expected a lower case letter followed by lower case letters, digits \
+         or underscores, at most 32 characters in all"
     ))
 }
 
@@ -132,7 +135,7 @@ fn tool(
     let description = format!("Calculate {}{note}", text.trim());
     let handler = move |_: Context, arguments: Json| {
         let given = arguments.to_value();
-        // The schema has been checked: all of them are there, and numbers.
+        // The schema guarantees that all of them are present, and numbers.
         let values: Vec<f64> =
             variables.iter().filter_map(|name| given.get(name)?.as_f64()).collect();
         let result = formula.evaluate(angles, &values).map(shown);

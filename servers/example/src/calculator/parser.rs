@@ -1,184 +1,189 @@
-//! From text to an expression: precedence climbing over a list of tokens.
+//! From text to a program: precedence climbing over a list of tokens.
 
-use super::expression::{MAX_LENGTH, Node, ParseError};
-use super::functions::{self, Operator};
+use super::expression::{Instruction, ParseError};
+use super::functions::{self, FACTORIAL, Function, NEGATION};
 
-/// How deeply parentheses, signs and powers may be nested. Evaluating recurses as deeply.
+/// The longest expression, in bytes.
+const MAX_LENGTH: usize = 4_096;
+/// How deeply parentheses, signs and powers may be nested: the parser recurses as deeply.
 const MAX_DEPTH: usize = 128;
+/// How strongly a sign binds: as in mathematics, -2 ^ 2 is -(2 ^ 2).
+const SIGN: u8 = 3;
 
-const OPERAND: &str = "a number, a name or ( should stand";
-
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Token<'a> {
     Number(f64),
     Name(&'a str),
-    Operator(Operator),
-    Factorial,
-    Open,
-    Close,
-    Comma,
+    Symbol(&'static str),
 }
 
-/// A token, its text, and the character that it begins at, the first being 1.
-#[derive(Debug, Clone)]
+/// A token, its text, and the position of its first character, starting at 1.
+#[derive(Debug, Clone, Copy)]
 struct Placed<'a> {
     token: Token<'a>,
     text: &'a str,
     at: usize,
 }
 
-/// Reads one expression.
+/// Parses one expression.
 pub(super) struct Parser<'a> {
     tokens: Vec<Placed<'a>>,
     next: usize,
     end: usize,
     depth: usize,
     variables: &'a [String],
+    program: Vec<Instruction>,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn parse(text: &'a str, variables: &'a [String]) -> Result<Node, ParseError> {
+    pub(super) fn parse(
+        text: &'a str,
+        variables: &'a [String],
+    ) -> Result<Vec<Instruction>, ParseError> {
         if text.len() > MAX_LENGTH {
-            return Err(wrong(1, format!("it is longer than {MAX_LENGTH} bytes")));
+            return Err(wrong(1, format!("the expression is longer than {MAX_LENGTH} bytes")));
         }
         let tokens = tokens(text)?;
         if tokens.is_empty() {
-            return Err(wrong(1, "it is empty"));
+            return Err(wrong(1, "the expression is empty"));
         }
         let end = text.chars().count() + 1;
-        let mut parser = Self { tokens, next: 0, end, depth: 0, variables };
-        let node = parser.sum_from(0)?;
+        let mut parser = Self { tokens, next: 0, end, depth: 0, variables, program: Vec::new() };
+        parser.operation(0)?;
         match parser.peek() {
-            None => Ok(node),
-            Some(placed) => Err(match placed.token {
-                Token::Close => wrong(placed.at, "a ) too many"),
-                Token::Comma => wrong(placed.at, "a , outside of a function"),
-                _ => wrong(placed.at, format!("an operator is missing before {:?}", placed.text)),
-            }),
+            None => Ok(parser.program),
+            Some(Placed { token: Token::Symbol(")"), at, .. }) => Err(wrong(at, "unmatched )")),
+            Some(Placed { token: Token::Symbol(","), at, .. }) => {
+                Err(wrong(at, "unexpected , outside of a function's arguments"))
+            }
+            Some(Placed { text, at, .. }) => {
+                Err(wrong(at, format!("expected an operator before {text:?}")))
+            }
         }
     }
 
-    fn peek(&self) -> Option<&Placed<'a>> {
-        self.tokens.get(self.next)
+    fn peek(&self) -> Option<Placed<'a>> {
+        self.tokens.get(self.next).copied()
     }
 
-    fn take(&mut self, token: &Token<'_>) -> bool {
-        let is_it = self.peek().is_some_and(|placed| placed.token == *token);
-        self.next += usize::from(is_it);
-        is_it
+    /// The position of the next token.
+    fn at(&self) -> usize {
+        self.peek().map_or(self.end, |placed| placed.at)
+    }
+
+    fn take(&mut self, symbol: &'static str) -> bool {
+        let is_next = self.peek().is_some_and(|placed| placed.token == Token::Symbol(symbol));
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    fn apply(&mut self, function: &'static Function, count: usize) {
+        self.program.push(Instruction::Apply(function, count));
     }
 
     /// Operands joined by operators that bind at least this strongly.
-    fn sum_from(&mut self, strength: u8) -> Result<Node, ParseError> {
-        let depth = self.depth;
-        self.descend()?;
-        let first = self.operand()?;
-        let mut rest = Vec::new();
-        while let Some(Token::Operator(operator)) = self.peek().map(|placed| placed.token.clone()) {
-            if operator.strength() < strength {
-                break;
-            }
-            self.next += 1;
-            // What binds more strongly is in there already: the rest goes from left to right.
-            rest.push((operator, self.sum_from(operator.strength_of_right())?));
+    fn operation(&mut self, strength: u8) -> Result<(), ParseError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(wrong(self.at(), format!("nested more than {MAX_DEPTH} levels deep")));
         }
-        self.depth = depth;
-        Ok(if rest.is_empty() { first } else { Node::Chain(Box::new(first), rest) })
+        self.operand()?;
+        while let Some(Placed { token: Token::Symbol(symbol), .. }) = self.peek()
+            && let Some(operator) = functions::operator_named(symbol)
+            && operator.strength >= strength
+        {
+            self.next += 1;
+            self.operation(operator.strength_of_right())?;
+            self.apply(&operator.function, 2);
+        }
+        self.depth -= 1;
+        Ok(())
     }
 
-    fn descend(&mut self) -> Result<(), ParseError> {
-        self.depth += 1;
-        if self.depth <= MAX_DEPTH {
+    /// A number, a name, a call or a parenthesis; with signs before it and `!` after it.
+    fn operand(&mut self) -> Result<(), ParseError> {
+        if self.take("-") {
+            self.operation(SIGN)?;
+            self.apply(&NEGATION, 1);
             return Ok(());
         }
-        let at = self.peek().map_or(self.end, |placed| placed.at);
-        Err(wrong(at, format!("it is nested more than {MAX_DEPTH} deep")))
+        if self.take("+") {
+            return self.operation(SIGN);
+        }
+        self.atom()?;
+        while self.take("!") {
+            self.apply(&FACTORIAL, 1);
+        }
+        Ok(())
     }
 
-    /// A number, a name, a call, or something in parentheses; with signs before it, `!` behind it.
-    fn operand(&mut self) -> Result<Node, ParseError> {
-        if self.take(&Token::Operator(Operator::Minus)) {
-            // As in mathematics, -2 ^ 2 is -(2 ^ 2).
-            return Ok(Node::Negated(Box::new(self.sum_from(Operator::Power.strength())?)));
-        }
-        if self.take(&Token::Operator(Operator::Plus)) {
-            return self.sum_from(Operator::Power.strength());
-        }
-        let mut node = self.atom()?;
-        while self.take(&Token::Factorial) {
-            self.descend()?;
-            node = Node::Factorial(Box::new(node));
-        }
-        Ok(node)
-    }
-
-    fn atom(&mut self) -> Result<Node, ParseError> {
-        let Some(placed) = self.peek().cloned() else {
-            return Err(wrong(self.end, format!("it ends where {OPERAND}")));
-        };
+    fn atom(&mut self) -> Result<(), ParseError> {
+        let placed = self.peek();
         self.next += 1;
-        match placed.token {
-            Token::Number(number) => Ok(Node::Number(number)),
-            Token::Name(name) => self.named(name, placed.at),
-            Token::Open => {
-                let node = self.sum_from(0)?;
-                self.close()?;
-                Ok(node)
+        match placed.map(|placed| placed.token) {
+            Some(Token::Number(number)) => self.program.push(Instruction::Push(number)),
+            Some(Token::Name(name)) => return self.named(name),
+            Some(Token::Symbol("(")) => {
+                self.operation(0)?;
+                return self.close();
             }
-            _ => Err(wrong(placed.at, format!("{:?} where {OPERAND}", placed.text))),
+            _ => {
+                let found = placed.map_or("the end".to_owned(), |it| format!("{:?}", it.text));
+                let at = placed.map_or(self.end, |placed| placed.at);
+                return Err(wrong(at, format!("expected a number, a name or (, found {found}")));
+            }
         }
+        Ok(())
     }
 
     fn close(&mut self) -> Result<(), ParseError> {
-        if self.take(&Token::Close) {
-            return Ok(());
-        }
-        let at = self.peek().map_or(self.end, |placed| placed.at);
-        Err(wrong(at, "a ) is missing"))
+        if self.take(")") { Ok(()) } else { Err(wrong(self.at(), "expected )")) }
     }
 
-    fn named(&mut self, name: &str, at: usize) -> Result<Node, ParseError> {
-        let is_call = self.take(&Token::Open);
+    fn named(&mut self, name: &str) -> Result<(), ParseError> {
+        let at = self.tokens[self.next - 1].at;
+        let is_call = self.take("(");
         let lower = name.to_lowercase();
         let variable = self.variables.iter().position(|variable| variable == name);
-        let function = functions::function(&lower);
-        match (variable, functions::constant(&lower), function) {
-            (Some(_), _, _) | (_, Some(_), _) if is_call => {
-                Err(wrong(at, format!("{name} is no function")))
+        let value = variable.map(Instruction::Load);
+        let value = value.or_else(|| functions::constant(&lower).map(Instruction::Push));
+        match (value, functions::function(&lower)) {
+            (Some(_), _) if is_call => Err(wrong(at, format!("{name} is not a function"))),
+            (Some(value), _) => {
+                self.program.push(value);
+                Ok(())
             }
-            (Some(index), _, _) => Ok(Node::Variable(index)),
-            (_, Some(value), _) => Ok(Node::Number(value)),
-            (_, _, Some(function)) if is_call => {
-                let arguments = self.arguments()?;
-                if !function.takes.contains(&arguments.len()) {
-                    let reason = function.wants();
-                    return Err(wrong(at, format!("{reason}, not {}", arguments.len())));
+            (None, Some(function)) if is_call => {
+                let count = self.arguments()?;
+                if !function.takes.contains(&count) {
+                    return Err(wrong(at, format!("{}, not {count}", function.wants())));
                 }
-                Ok(Node::Call(function, arguments))
+                self.apply(function, count);
+                Ok(())
             }
-            (_, _, Some(_)) => Err(wrong(at, format!("{name} is a function: write {name}(x)"))),
-            (None, None, None) => {
+            (None, Some(_)) => Err(wrong(at, format!("{name} is a function: write {name}(x)"))),
+            (None, None) => {
                 let variables = self.variables.iter().cloned();
-                let known: Vec<String> =
-                    variables.chain(functions::names().map(str::to_owned)).collect();
-                Err(wrong(at, format!("{name} is unknown; known are {}", known.join(", "))))
+                let known: Vec<_> = variables.chain(functions::names()).collect();
+                let known = known.join(", ");
+                Err(wrong(at, format!("{name} is not defined; available: {known}")))
             }
         }
     }
 
-    /// What stands between parentheses behind a function's name.
-    fn arguments(&mut self) -> Result<Vec<Node>, ParseError> {
-        let mut arguments = Vec::new();
-        if self.take(&Token::Close) {
-            return Ok(arguments);
+    /// The arguments of a call up to its closing parenthesis; returns how many there are.
+    fn arguments(&mut self) -> Result<usize, ParseError> {
+        if self.take(")") {
+            return Ok(0);
         }
-        loop {
-            arguments.push(self.sum_from(0)?);
-            if !self.take(&Token::Comma) {
-                self.close()?;
-                return Ok(arguments);
-            }
+        self.operation(0)?;
+        let mut count = 1;
+        while self.take(",") {
+            self.operation(0)?;
+            count += 1;
         }
+        self.close()?;
+        Ok(count)
     }
 }
 
@@ -188,70 +193,62 @@ fn wrong(at: usize, reason: impl Into<String>) -> ParseError {
 
 fn tokens(text: &str) -> Result<Vec<Placed<'_>>, ParseError> {
     let mut tokens = Vec::new();
-    let mut rest = text;
-    let mut at = 1;
+    let mut rest = text.trim_start();
+    let mut at = 1 + text.chars().count() - rest.chars().count();
     while let Some(first) = rest.chars().next() {
-        let (token, length) = if first.is_whitespace() {
-            (None, first.len_utf8())
-        } else if first.is_ascii_digit() || first == '.' {
+        let (token, length) = if first.is_ascii_digit() || first == '.' {
             let length = number_length(rest);
             let number = rest[..length].parse().ok().filter(|it: &f64| it.is_finite());
-            let number =
-                number.ok_or_else(|| wrong(at, format!("{:?} is no number", &rest[..length])))?;
-            (Some(Token::Number(number)), length)
+            let not_a_number = || wrong(at, format!("{:?} is not a number", &rest[..length]));
+            (Token::Number(number.ok_or_else(not_a_number)?), length)
         } else if first.is_alphabetic() || first == '_' {
             let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
             let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
-            (Some(Token::Name(&rest[..length])), length)
+            (Token::Name(&rest[..length]), length)
         } else {
-            let (token, length) =
-                symbol(rest).ok_or_else(|| wrong(at, format!("{first:?} means nothing here")))?;
-            (Some(token), length)
+            let (spelling, symbol) = SYMBOLS
+                .iter()
+                .find(|(spelling, _)| rest.starts_with(spelling))
+                .ok_or_else(|| wrong(at, format!("unexpected character {first:?}")))?;
+            (Token::Symbol(symbol), spelling.len())
         };
-        let taken = &rest[..length];
-        tokens.extend(token.map(|token| Placed { token, text: taken, at }));
-        at += taken.chars().count();
-        rest = &rest[length..];
+        tokens.push(Placed { token, text: &rest[..length], at });
+        let after = rest[length..].trim_start();
+        at += rest[..rest.len() - after.len()].chars().count();
+        rest = after;
     }
     Ok(tokens)
 }
 
-/// Digits and points, and an exponent if there is a whole one.
-fn number_length(text: &str) -> usize {
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    let digits = |from: usize| bytes[from..].iter().take_while(|byte| is_digit(byte)).count();
-    let mantissa = bytes.iter().take_while(|byte| is_digit(byte) || **byte == b'.').count();
-    if !matches!(bytes.get(mantissa), Some(b'e' | b'E')) {
-        return mantissa;
-    }
-    let sign = usize::from(matches!(bytes.get(mantissa + 1), Some(b'+' | b'-')));
-    let exponent = mantissa + 1 + sign;
-    match digits(exponent.min(bytes.len())) {
-        0 => mantissa,
-        count => exponent + count,
-    }
-}
+/// Every spelling of every symbol; of two that begin alike, the longer one first.
+const SYMBOLS: [(&str, &str); 16] = [
+    ("**", "^"),
+    ("+", "+"),
+    ("-", "-"),
+    ("−", "-"),
+    ("*", "*"),
+    ("×", "*"),
+    ("·", "*"),
+    ("/", "/"),
+    ("÷", "/"),
+    ("%", "%"),
+    ("^", "^"),
+    ("!", "!"),
+    ("(", "("),
+    (")", ")"),
+    (",", ","),
+    (";", ","),
+];
 
-fn symbol(text: &str) -> Option<(Token<'static>, usize)> {
-    const SYMBOLS: [(&str, Token<'static>); 16] = [
-        ("**", Token::Operator(Operator::Power)),
-        ("+", Token::Operator(Operator::Plus)),
-        ("-", Token::Operator(Operator::Minus)),
-        ("−", Token::Operator(Operator::Minus)),
-        ("*", Token::Operator(Operator::Times)),
-        ("×", Token::Operator(Operator::Times)),
-        ("·", Token::Operator(Operator::Times)),
-        ("/", Token::Operator(Operator::Over)),
-        ("÷", Token::Operator(Operator::Over)),
-        ("%", Token::Operator(Operator::Modulo)),
-        ("^", Token::Operator(Operator::Power)),
-        ("!", Token::Factorial),
-        ("(", Token::Open),
-        (")", Token::Close),
-        (",", Token::Comma),
-        (";", Token::Comma),
-    ];
-    let (symbol, token) = SYMBOLS.iter().find(|(symbol, _)| text.starts_with(symbol))?;
-    Some((token.clone(), symbol.len()))
+/// Digits and points, and an exponent if it is complete.
+fn number_length(text: &str) -> usize {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let mantissa = text.bytes().take_while(is_part).count();
+    let Some(exponent) = text[mantissa..].strip_prefix(['e', 'E']) else { return mantissa };
+    let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    match digits(unsigned) {
+        0 => mantissa,
+        count => text.len() - unsigned.len() + count,
+    }
 }

@@ -1,4 +1,4 @@
-//! Open-Meteo: where a place is, and what the weather is there. It wants no key.
+//! Open-Meteo: finds places and their weather. It needs no API key.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use super::report::Conditions;
 pub(super) const WEATHER_URL: &str = "https://api.open-meteo.com";
 pub(super) const GEOCODING_URL: &str = "https://geocoding-api.open-meteo.com";
 
-/// What is asked for, in the service's words.
+/// The values to ask for, as the service names them.
 const CURRENT: &str =
     "temperature_2m,relative_humidity_2m,weather_code,wind_speed_10m,wind_direction_10m";
 
@@ -24,7 +24,7 @@ pub(super) struct OpenMeteo {
     fetch: Fetch,
 }
 
-/// A place, in the service's words.
+/// A place, as the service describes it.
 #[derive(Deserialize)]
 struct Located {
     name: String,
@@ -42,7 +42,7 @@ impl OpenMeteo {
         Self { weather: base(weather), geocoding: base(geocoding), fetch: Fetch::default() }
     }
 
-    /// Places that a location may mean, the likeliest first.
+    /// Places that a location may mean, the most likely first.
     pub(super) async fn find(&self, location: &str) -> Result<Vec<Place>, FetchError> {
         if let Some(place) = Place::from_coordinates(location) {
             return place
@@ -56,7 +56,7 @@ impl OpenMeteo {
             encoded(name)
         );
         let mut answer = self.fetch.json(&url).await?;
-        // Without a result there is no list.
+        // The list is missing if nothing was found.
         let results =
             answer.get_mut("results").map_or_else(|| Value::Array(Vec::new()), Value::take);
         let located: Vec<Located> = read(&url, results)?;
@@ -88,7 +88,7 @@ fn read<T: DeserializeOwned>(url: &str, value: Value) -> Result<T, FetchError> {
         .map_err(|error| FetchError::Unexpected { url: url.to_owned(), reason: error.to_string() })
 }
 
-/// A word as it may stand in a URL.
+/// Percent-encodes a word for a URL.
 fn encoded(word: &str) -> String {
     let mut text = String::new();
     for byte in word.bytes() {
@@ -106,7 +106,7 @@ mod tests {
     use super::encoded;
 
     #[test]
-    fn names_are_fit_for_urls() {
+    fn names_are_percent_encoded() {
         assert_eq!(encoded("San José & co."), "San%20Jos%C3%A9%20%26%20co.");
     }
 }

@@ -5,10 +5,10 @@ use bowline::{AskError, Context, Elicited, HandlerError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// How many places are offered to choose from.
+/// The most places that a user is offered.
 const MAX_CHOICES: usize = 8;
 
-/// One place must have this many times the people of any other to be meant without asking.
+/// A place with this many times the population of any other is chosen without asking.
 const OUTSHINES: u64 = 10;
 
 /// A place on earth.
@@ -24,12 +24,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The name with whatever tells it apart from others of that name.
+    /// The name with region and country.
     pub(super) fn label(&self) -> String {
         let parts = [Some(&self.name), self.region.as_ref(), self.country.as_ref()];
         let mut label: Vec<&str> = Vec::new();
         for part in parts.into_iter().flatten() {
-            // Cities that are regions of their own, such as Berlin.
+            // Some cities are regions of their own, such as Berlin.
             if label.last() != Some(&part.as_str()) {
                 label.push(part);
             }
@@ -37,7 +37,7 @@ impl Place {
         label.join(", ")
     }
 
-    /// A place that is given as `latitude,longitude`.
+    /// Parses `latitude,longitude`; `None` if the text is something else.
     ///
     /// # Errors
     /// When there is no such point on earth.
@@ -48,7 +48,7 @@ impl Place {
         let (north, east) = (-90.0..=90.0, -180.0..=180.0);
         if !north.contains(&latitude) || !east.contains(&longitude) {
             return Some(Err(format!(
-                "{text:?} is nowhere: latitudes go from -90 to 90, longitudes from -180 to 180"
+                "{text:?} is not on earth: expected a latitude from -90 to 90 and a longitude from -180 to 180"
             )));
         }
         let name = format!("{latitude}, {longitude}");
@@ -56,7 +56,7 @@ impl Place {
         Some(Ok(place))
     }
 
-    /// Whether region or country are what was said behind the name.
+    /// Whether the region or country begins with this text.
     fn is_in(&self, said: &str) -> bool {
         let said = said.to_lowercase();
         let parts = [self.region.as_ref(), self.country.as_ref()];
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// Takes `Paris, Texas` apart: the name to look for, and what else was said.
+/// Splits `Paris, Texas` into the name and the region or country.
 pub(super) fn split(location: &str) -> (&str, Option<&str>) {
     match location.split_once(',') {
         Some((name, rest)) if !rest.trim().is_empty() => (name.trim(), Some(rest.trim())),
@@ -72,7 +72,7 @@ pub(super) fn split(location: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Leaves those that fit best: in the region that was said, and of that very name.
+/// Keeps the best matches: in the given region, and with exactly the given name if there are any.
 pub(super) fn fitting(location: &str, places: Vec<Place>) -> Vec<Place> {
     let (name, said) = split(location);
     let within: Vec<Place> = match said {
@@ -89,12 +89,12 @@ pub(super) fn fitting(location: &str, places: Vec<Place>) -> Vec<Place> {
 /// The place that is meant.
 pub(super) struct Chosen {
     pub(super) place: Place,
-    /// Others that may have been meant, where nobody could be asked.
+    /// Other candidates, if the user could not be asked.
     pub(super) also: Vec<String>,
 }
 
-/// The one that is meant: the only one, the one that outshines the others, or the one that the user
-/// picks. Who cannot be asked gets the first, and is told of the others.
+/// Chooses a place: the only one, the one that is far larger than the others, or the one that the
+/// user picks. Without a user to ask, it is the first, and the others are listed.
 pub(super) async fn choose(
     context: Option<&Context>,
     location: &str,
@@ -116,11 +116,12 @@ pub(super) async fn choose(
         Ok(Elicited::Accepted(filled)) => {
             let picked = filled.get("place").and_then(|place| place.as_str());
             let at = labels.iter().position(|label| Some(label.as_str()) == picked);
-            let at = at.ok_or_else(|| HandlerError::failed("none of the places was picked"))?;
+            let at =
+                at.ok_or_else(|| HandlerError::failed("the user picked none of the places"))?;
             Ok(Chosen { place: places.swap_remove(at), also: Vec::new() })
         }
         Ok(Elicited::Declined | Elicited::Cancelled) => Err(HandlerError::failed(format!(
-            "the user did not say which {location} is meant; name one of: {}",
+            "the user did not choose which {location} is meant; name one of: {}",
             labels.join("; ")
         ))),
         Err(AskError::Unsupported { .. } | AskError::Revision(_)) => first(places, &labels[1..]),
@@ -163,17 +164,17 @@ mod tests {
     }
 
     #[test]
-    fn coordinates_are_told_from_names() {
+    fn coordinates_are_distinguished_from_names() {
         let at = |text| Place::from_coordinates(text);
         assert_eq!(at(" 48.86, 2.35").unwrap().unwrap().longitude, 2.35);
         assert!(at("Paris, Texas").is_none());
         assert!(at("Paris").is_none());
-        assert!(at("91,0").unwrap().unwrap_err().contains("nowhere"));
+        assert!(at("91,0").unwrap().unwrap_err().contains("not on earth"));
         assert!(at("NaN,0").unwrap().is_err());
     }
 
     #[test]
-    fn what_is_said_behind_a_name_counts() {
+    fn the_region_narrows_the_choice() {
         let places = || {
             vec![
                 place("Portland", "Oregon", 2),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_big_city_is_meant_without_asking() {
+    fn a_big_city_is_chosen_without_asking() {
         assert!(outshines(&[place("a", "x", 1_000), place("a", "y", 100)]));
         assert!(!outshines(&[place("a", "x", 999), place("a", "y", 100)]));
         assert!(!outshines(&[place("a", "x", 0), place("a", "y", 0)]));

@@ -1,15 +1,16 @@
-//! What is told of the weather: in a sentence, and as data.
+//! The weather as a sentence and as data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 
-/// Units to tell the weather in.
+/// The units of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Units {
-    // Documented one by one, their schema would be a list of constants, which fewer clients show.
+    // With a doc comment on each variant the schema would be a list of constants, which fewer
+    // clients display.
     #[default]
     Metric,
     Imperial,
@@ -34,7 +35,7 @@ impl Units {
     }
 }
 
-/// The weather as it is measured: degrees Celsius, kilometres an hour, and a code of the WMO.
+/// The weather as measured: degrees Celsius, kilometres per hour, and a WMO code.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conditions {
     #[serde(default)]
@@ -57,14 +58,14 @@ pub(super) struct Report {
     location: String,
     latitude: f64,
     longitude: f64,
-    /// In the unit that `temperature_unit` says
+    /// In the unit given by `temperature_unit`
     temperature: f64,
     temperature_unit: String,
     /// In words, such as partly cloudy
     condition: String,
     /// Relative, in percent
     humidity: f64,
-    /// In the unit that `wind_unit` says
+    /// In the unit given by `wind_unit`
     wind_speed: f64,
     wind_unit: String,
     /// Where the wind comes from
@@ -77,7 +78,7 @@ pub(super) struct Report {
     is_sample: bool,
     /// Why it is made up, if it is
     sample_reason: Option<String>,
-    /// Other places of that name, where nobody could be asked which one is meant
+    /// Other places with that name, if the user could not be asked which one is meant
     other_places: Vec<String>,
     #[serde(skip)]
     name: String,
@@ -134,7 +135,7 @@ impl Report {
         )
     }
 
-    /// What must be known besides: where it comes from, and what was assumed.
+    /// What the reader must know as well: the source, and what was assumed.
     pub(super) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let source = match &self.sample_reason {
@@ -149,7 +150,8 @@ impl Report {
         remarks.push(source);
         if !self.other_places.is_empty() {
             let others = self.other_places.join("; ");
-            remarks.push(format!("Assumed is {}. There are also: {others}", self.location));
+            remarks
+                .push(format!("Assuming {}. Other places with that name: {others}", self.location));
         }
         remarks
     }
@@ -163,7 +165,7 @@ fn tenths(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-/// Without a minus before zero.
+/// Rounds, and never to minus zero.
 fn whole(number: f64) -> f64 {
     number.round() + 0.0
 }
@@ -192,7 +194,7 @@ fn direction(degrees: f64) -> &'static str {
     POINTS.iter().find(|(_, end)| turned < *end).map_or("north", |(name, _)| name)
 }
 
-/// The code of the World Meteorological Organization in words (table 4677, as Open-Meteo uses it).
+/// A code of the World Meteorological Organization in words (table 4677, as Open-Meteo uses it).
 fn condition(code: u8) -> &'static str {
     match code {
         0 => "clear",
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_those_that_were_wanted() {
+    fn reports_use_the_requested_units() {
         let weather = "light snow with moderate winds from the north at";
         for (units, expected) in [
             (Units::Metric, format!("0°C, {weather} 36 km/h. Humidity: 80%")),
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn winds_come_from_somewhere() {
+    fn wind_directions() {
         let around =
             [0.0, 45.0, 90.0, 135.0, 180.0, 225.0, 270.0, 315.0, 360.0, -90.0].map(direction);
         assert_eq!(around[..3], ["north", "northeast", "east"]);

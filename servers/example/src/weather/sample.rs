@@ -1,4 +1,4 @@
-//! Samples: made-up weather for when the real one cannot be asked for.
+//! Sample data: made-up weather, used when the real weather is not available.
 
 use std::sync::OnceLock;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::place::{self, Place};
 use super::report::Conditions;
 
-/// All of them.
+/// All samples.
 pub(super) const JSON: &str = include_str!("sample.json");
 
-/// A sample stands for everything this near, in degrees.
+/// How near a place must be to a sample, in degrees.
 const NEAR: f64 = 1.0;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Sample {
 
 fn samples() -> &'static [Sample] {
     static SAMPLES: OnceLock<Vec<Sample>> = OnceLock::new();
-    SAMPLES.get_or_init(|| serde_json::from_str(JSON).expect("it is a part of the program"))
+    SAMPLES.get_or_init(|| serde_json::from_str(JSON).expect("the file is part of the program"))
 }
 
 /// Places that a location may mean; `None` when there is no sample.
@@ -59,9 +59,9 @@ pub(super) fn names() -> Vec<&'static str> {
     names
 }
 
-/// What to say when there is none.
+/// The error for a place without a sample.
 pub(super) fn missing(location: &str) -> String {
-    format!("there is no sample for {location:?}; there are samples for {}", names().join(", "))
+    format!("there is no sample for {location:?}; samples exist for {}", names().join(", "))
 }
 
 #[cfg(test)]
