@@ -1,4 +1,4 @@
-//! The arguments that every server takes.
+//! The arguments of every server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,26 +6,27 @@ use std::sync::OnceLock;
 
 use bowline::Revision;
 
-/// How a server is to be served.
+/// How to serve a server.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServeArgs {
-    /// Serve over HTTP on this address, such as 127.0.0.1:8080, instead of standard input and
-    /// output; port 0 takes any that is free
+    /// Serve over HTTP on this address, such as 127.0.0.1:8080, instead of on standard input and
+    /// output; with port 0 the system picks a free port
     #[arg(long, value_name = "ADDR")]
     pub http: Option<SocketAddr>,
 
-    /// With --http, also let in requests to this name, besides loopback; may be repeated
+    /// With --http, also accept requests for this host name, in addition to loopback; can be
+    /// repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     pub allow_host: Vec<String>,
 
-    /// How much to log, on standard error; `RUST_LOG`, if set, says it instead
+    /// How much to log to standard error; `RUST_LOG` overrides it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log_level: LogLevel,
 }
 
 /// How much to log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-#[expect(missing_docs, reason = "the usual words, and help shows what stands here")]
+#[expect(missing_docs, reason = "the usual levels; a comment here would appear in the help")]
 pub enum LogLevel {
     Off,
     Error,
@@ -55,7 +56,7 @@ impl fmt::Display for LogLevel {
     }
 }
 
-/// What `--version` says after the program's name: its version and the revisions it speaks.
+/// The output of `--version` after the program's name: its version and the revisions it supports.
 pub fn long_version() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {

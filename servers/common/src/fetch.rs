@@ -1,5 +1,5 @@
-//! Fetching JSON and bytes from services, over [`bowline_web`]: a deadline, a bound on what comes
-//! back, and errors that name the URL.
+//! Fetches JSON and bytes from services, over [`bowline_web`]: with a deadline, a size limit, and
+//! errors that name the URL.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,49 +11,49 @@ use serde_json::Value;
 
 use bowline::with_causes;
 
-/// How much of a service's complaint is passed on, in characters.
-const MAX_COMPLAINT: usize = 300;
+/// How much of a service's error body is passed on, in characters.
+const MAX_ERROR_BODY: usize = 300;
 
-/// Fetches. Connections are kept for the next time.
+/// A client for services. It keeps connections open for reuse.
 #[derive(Debug, Default)]
 pub struct Fetch {
     limits: FetchLimits,
-    /// Made when it is first needed: it reads the system's certificates.
+    /// Created on first use: it loads the system's certificates.
     web: OnceLock<Web>,
 }
 
-/// Why nothing was fetched. Every message names the URL.
+/// Why a request failed. Every message names the URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The URL is none that can be fetched. Correct it.
-    #[error("{url:?} cannot be fetched: {reason}")]
+    /// The URL is invalid.
+    #[error("cannot fetch {url:?}: {reason}")]
     Url {
         /// The URL.
         url: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// No answer came, or not all of it, or too much.
-    #[error("{url} cannot be fetched: {reason}")]
+    /// The response did not arrive, was incomplete, or was too long.
+    #[error("cannot fetch {url}: {reason}")]
     Unanswered {
         /// The URL.
         url: String,
-        /// Why, with all causes.
+        /// The error, with all its causes.
         reason: String,
     },
-    /// The service answered with an error.
-    #[error("{url} answered with status {status}: {body}")]
+    /// The service returned an error status.
+    #[error("{url} returned status {status}: {body}")]
     Status {
         /// The URL.
         url: String,
         /// The status code.
         status: u16,
-        /// The beginning of what it said.
+        /// The beginning of the body.
         body: String,
     },
-    /// The answer is not the JSON that it should be.
-    #[error("{url} did not answer as expected: {reason}")]
+    /// The response is not the expected JSON.
+    #[error("{url} returned an unexpected response: {reason}")]
     Unexpected {
         /// The URL.
         url: String,
@@ -63,15 +63,15 @@ pub enum FetchError {
 }
 
 impl Fetch {
-    /// With other bounds than 10 seconds for all of it and 1 MiB of body.
+    /// With limits other than the default 10 seconds in total and 1 MiB of body.
     pub fn new(deadline: Duration, max_body: usize) -> Self {
         Self { limits: FetchLimits { bytes: max_body, total: deadline }, web: OnceLock::new() }
     }
 
-    /// Gets JSON.
+    /// Fetches JSON.
     ///
     /// # Errors
-    /// When it cannot be had; says why.
+    /// If the request fails, or the response is not JSON.
     pub async fn json(&self, url: &str) -> Result<Value, FetchError> {
         let body = self.send(Method::GET, url, Bytes::new()).await?;
         serde_json::from_slice(&body).map_err(|error| FetchError::Unexpected {
@@ -80,10 +80,10 @@ impl Fetch {
         })
     }
 
-    /// Posts JSON and gives the body of the answer, whatever it is.
+    /// Posts JSON and returns the body of the response.
     ///
     /// # Errors
-    /// When the service does not answer well; says why.
+    /// If the request fails.
     pub async fn post(&self, url: &str, body: &Value) -> Result<Bytes, FetchError> {
         self.send(Method::POST, url, body.to_string().into()).await
     }
@@ -104,13 +104,13 @@ impl Fetch {
         let request = request
             .body(body)
             .map_err(|error| FetchError::Url { url: url.to_owned(), reason: error.to_string() })?;
-        let answer = self.web().map_err(unanswered)?.fetch(request).await.map_err(unanswered)?;
-        let status = answer.status();
+        let response = self.web().map_err(unanswered)?.fetch(request).await.map_err(unanswered)?;
+        let status = response.status();
         if status.is_success() {
-            return Ok(answer.into_body());
+            return Ok(response.into_body());
         }
-        let body = String::from_utf8_lossy(answer.body());
-        let body = body.chars().take(MAX_COMPLAINT).collect();
+        let body = String::from_utf8_lossy(response.body());
+        let body = body.chars().take(MAX_ERROR_BODY).collect();
         Err(FetchError::Status { url: url.to_owned(), status: status.as_u16(), body })
     }
 

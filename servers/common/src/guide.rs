@@ -1,16 +1,16 @@
-//! What a person at a terminal is told: what the server is, and how a client comes to start it.
+//! What a user at a terminal sees: what the server is, and how to connect a client.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// The longest line of names.
+/// The maximum width of a line of names.
 const WIDTH: usize = 90;
 
-/// What there is to tell about a server.
+/// The facts about a server.
 #[derive(Debug, Clone)]
 pub struct Guide {
-    /// The name that clients will know it by.
+    /// The name for clients to use.
     pub name: String,
     /// What it is, in a sentence.
     pub about: String,
@@ -18,12 +18,12 @@ pub struct Guide {
     pub tools: Vec<String>,
     /// The program's own absolute path.
     pub program: String,
-    /// The arguments that it was started with.
+    /// The arguments it was started with.
     pub arguments: Vec<String>,
 }
 
 impl Guide {
-    /// All of it, as text.
+    /// The text to print.
     pub fn text(&self) -> String {
         let Self { name, about, .. } = self;
         let entry = json!({ "command": self.program, "args": self.arguments });
@@ -33,10 +33,10 @@ impl Guide {
         format!(
             "{name}: {about}
 
-It speaks MCP on standard input and output, with a client that starts it. None is here, so nothing
-was started; this is how to connect one.
-
 {}
+It is an MCP server on standard input and output, to be started by a client. Standard input is a
+terminal here, so it did not start. To connect a client, add it to the client's configuration.
+
 {}Over HTTP instead:
 
   {command} --http 127.0.0.1:8080
@@ -51,7 +51,7 @@ By hand:
     }
 }
 
-/// The names of tools, a few to a line, and something before the first; the others keep below it.
+/// The names of tools, wrapped and indented below `before`.
 pub fn tool_names(before: &str, names: &[String]) -> String {
     let mut text = before.to_owned();
     let mut column = before.len();
@@ -70,15 +70,15 @@ pub fn tool_names(before: &str, names: &[String]) -> String {
     text
 }
 
-/// A client of other makers, and where it keeps its servers.
+/// A third-party client, and where it configures servers.
 struct Snippet {
     client: &'static str,
     file: &'static str,
-    /// The member that holds the servers.
+    /// The member that contains the servers.
     member: &'static str,
 }
 
-/// The usual clients.
+/// The most common clients.
 const SNIPPETS: [Snippet; 3] = [
     Snippet {
         client: "Claude Desktop",
@@ -89,8 +89,8 @@ const SNIPPETS: [Snippet; 3] = [
     Snippet { client: "Cursor", file: "~/.cursor/mcp.json", member: "mcpServers" },
 ];
 
-/// Ready configurations for the usual clients. `local` is how a client starts the server itself,
-/// `any` how those that can do both reach it.
+/// Configuration snippets for the most common clients. `local` is the entry for a client that
+/// starts the server itself, `any` the entry for clients that can also reach it over HTTP.
 pub fn snippets(name: &str, local: &Value, any: &Value) -> String {
     let mut text = String::new();
     for Snippet { client, file, member } in SNIPPETS {
@@ -116,7 +116,7 @@ pub fn snippets(name: &str, local: &Value, any: &Value) -> String {
     text
 }
 
-/// JSON with blanks where people put them.
+/// JSON on one line, with spaces where people put them.
 fn on_one_line(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -133,7 +133,7 @@ fn on_one_line(value: &Value) -> String {
     }
 }
 
-/// An argument as a shell reads it.
+/// Quotes an argument for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-:=@%+,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_is_told_what_it_is_and_how_to_connect() {
+    fn the_guide_says_what_it_is_and_how_to_connect() {
         let guide = Guide {
             name: "counter".to_owned(),
             about: "A counter.".to_owned(),

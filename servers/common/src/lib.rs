@@ -1,7 +1,7 @@
-//! What the ready-made servers share: their arguments, how they start, what they tell people, and
-//! how they fetch things.
+//! What the ready-made servers share: arguments, startup, help for users at a terminal, and
+//! fetching.
 //!
-//! A server is a library that makes a [`bowline::Server`], and a `main` of a few lines:
+//! Each server is a library that builds a [`bowline::Server`], and a `main` of a few lines:
 //!
 //! ```no_run
 //! use bowline_serve::ServeArgs;

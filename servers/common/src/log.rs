@@ -1,4 +1,4 @@
-//! Logs, on standard error.
+//! Logging to standard error.
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -6,15 +6,15 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::LogLevel;
 
-/// Starts logging to standard error, at this level or as `RUST_LOG` says: a level, or levels by
-/// target as in `info,bowline=debug`.
+/// Starts logging to standard error at this level, or as `RUST_LOG` says: a level, or levels by
+/// target, as in `info,bowline=debug`.
 ///
 /// # Errors
-/// When `RUST_LOG` cannot be understood; says how.
+/// If `RUST_LOG` is invalid.
 pub fn start_log(level: LogLevel) -> Result<(), String> {
     let filter = filter(level, std::env::var("RUST_LOG").ok().as_deref())?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    // Somebody who embeds this may log already.
+    // A program that embeds this may have a logger already.
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
     Ok(())
 }
@@ -23,8 +23,8 @@ fn filter(level: LogLevel, variable: Option<&str>) -> Result<Targets, String> {
     let wanted = variable.filter(|text| !text.trim().is_empty()).unwrap_or(level.as_str());
     wanted.parse().map_err(|error| {
         format!(
-            "RUST_LOG is {wanted:?}, which is neither a level (off, error, warn, info, debug, \
-             trace) nor levels by target, as in \"info,bowline=debug\": {error}"
+            "invalid RUST_LOG {wanted:?}: {error}; expected a level (off, error, warn, info, debug, \
+             trace) or levels by target, as in \"info,bowline=debug\""
         )
     })
 }
@@ -48,8 +48,8 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_explained() {
+    fn invalid_values_are_explained() {
         let error = filter(LogLevel::Info, Some("bowline=loud")).unwrap_err();
-        assert!(error.starts_with(r#"RUST_LOG is "bowline=loud", which is neither"#), "{error}");
+        assert!(error.starts_with(r#"invalid RUST_LOG "bowline=loud": "#), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Serving, in whichever way the arguments and the terminal ask for.
+//! Serves on standard input and output or over HTTP, as the arguments say.
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -9,15 +9,14 @@ use tokio::net::TcpListener;
 
 use crate::{Guide, ServeArgs, start_log};
 
-/// Wrong use, as in most programs and in `clap`.
+/// The exit code for usage errors, as in most programs and in `clap`.
 const USAGE: u8 = 2;
 
-/// Serves a server as its arguments say, until its client closes or the process is told to stop.
+/// Runs a server as its arguments say, until the client disconnects or the process is told to stop.
 ///
-/// Over HTTP with `--http`, on standard input and output without. A person who starts it in a
-/// terminal, where no client is, is told what it is and how to connect one. The exit code is 0 when
-/// all went well, 2 when it was used wrongly, and 1 when anything else was wrong; what, is said on
-/// standard error.
+/// It serves over HTTP with `--http`, and otherwise on standard input and output. Started in a
+/// terminal, it prints what it is and how to connect a client. The exit code is 0 on success, 2 for
+/// usage errors and 1 for all other errors, which are reported on standard error.
 pub async fn run(name: &str, server: Server, args: ServeArgs) -> ExitCode {
     if args.http.is_none() && std::io::stdin().is_terminal() {
         return tell(&guide(name, &server).text());
@@ -65,11 +64,11 @@ async fn serve_http(
     serve_on(listener, server, hosts, announce).await
 }
 
-/// Serves over HTTP on a socket, for loopback and these names. The URL is announced once the server
-/// can be reached, and told to stop.
+/// Serves over HTTP on a listener, for loopback and these host names. `announce` gets the URL once
+/// the server is reachable and will stop on a signal.
 ///
 /// # Errors
-/// When a name is none, or serving fails; says what and why.
+/// If a host name is invalid, or serving fails.
 pub async fn serve_on(
     listener: TcpListener,
     server: Server,
@@ -86,15 +85,15 @@ pub async fn serve_on(
     http.serve_until(listener, stop).await.map_err(|error| with_causes(&error))
 }
 
-/// Prints what was asked for, where no protocol runs beside it.
+/// Prints to standard output, when it is not used for the protocol.
 pub fn tell(text: &str) -> ExitCode {
-    // Whoever has stopped reading does not want the rest.
+    // A reader that closed the pipe does not want the rest.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-/// Says something to whoever watches, with the program's name before it.
+/// Prints a message to standard error, prefixed with the program's name.
 pub fn complain(name: &str, text: &str) {
-    // If nobody watches, there is nobody else to tell.
+    // There is nowhere else to report a failure.
     let _ = writeln!(std::io::stderr(), "{name}: {text}");
 }

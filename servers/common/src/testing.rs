@@ -1,7 +1,7 @@
-//! For the tests of servers: a server as a child process, a service on loopback, free ports, seed
-//! notes, and what every server must do.
+//! Support for the tests of servers: child processes, HTTP services on loopback, free ports, golden
+//! files, seed notes, and what every server must do.
 
-#![expect(clippy::missing_panics_doc, reason = "a test ends where something is missing")]
+#![expect(clippy::missing_panics_doc, reason = "a test fails by panicking")]
 
 mod golden;
 mod manners;
@@ -15,4 +15,4 @@ pub use self::manners::check_manners;
 pub use self::notes::Note;
 pub use self::port::free_port;
 pub use self::process::{Process, Said, run};
-pub use self::service::{Answer, Asked, Service, answer_with};
+pub use self::service::{Asked, HttpReply, Service, answer_with};

@@ -1,24 +1,24 @@
-//! Fetching, from a service on loopback.
+//! Fetches from a service on loopback.
 
 use std::net::TcpListener;
 use std::time::Duration;
 
 use bowline_serve::fetch::{Fetch, FetchError};
-use bowline_serve::testing::{Answer, Service};
+use bowline_serve::testing::{HttpReply, Service};
 use serde_json::json;
 
 fn service() -> Service {
     Service::start(|asked| match asked.what.as_str() {
-        "GET /json?a=1" => Answer::json(&json!({ "a": 1 })),
-        "GET /text" => Answer::bytes("no JSON"),
-        "GET /long" => Answer::bytes(vec![b'x'; 2_000]),
-        "POST /sound" => Answer::bytes(*b"\x00\xff"),
-        _ => Answer::error(418, "I am a teapot"),
+        "GET /json?a=1" => HttpReply::json(&json!({ "a": 1 })),
+        "GET /text" => HttpReply::bytes("not JSON"),
+        "GET /long" => HttpReply::bytes(vec![b'x'; 2_000]),
+        "POST /sound" => HttpReply::bytes(*b"\x00\xff"),
+        _ => HttpReply::error(418, "I am a teapot"),
     })
 }
 
 #[tokio::test]
-async fn json_and_bytes_come_back() {
+async fn json_and_bytes_are_fetched() {
     let service = service();
     let fetch = Fetch::default();
     let got = fetch.json(&format!("{}/json?a=1", service.url())).await.unwrap();
@@ -29,33 +29,36 @@ async fn json_and_bytes_come_back() {
 }
 
 #[tokio::test]
-async fn whatever_goes_wrong_is_told_with_the_url() {
+async fn every_error_names_the_url() {
     let service = service();
     let base = service.url();
     let fetch = Fetch::new(Duration::from_secs(10), 1_000);
     let check =
         async |path: &str| fetch.json(&format!("{base}{path}")).await.unwrap_err().to_string();
-    assert_eq!(check("/tea").await, format!("{base}/tea answered with status 418: I am a teapot"));
+    assert_eq!(check("/tea").await, format!("{base}/tea returned status 418: I am a teapot"));
     let error = check("/long").await;
-    assert!(error.starts_with(&format!("{base}/long cannot be fetched: ")), "{error}");
+    assert!(error.starts_with(&format!("cannot fetch {base}/long: ")), "{error}");
     assert!(error.ends_with("the answer has more than 1000 bytes"), "{error}");
     let error = check("/text").await;
-    assert!(error.starts_with(&format!("{base}/text did not answer as expected: ")), "{error}");
+    assert!(
+        error.starts_with(&format!("{base}/text returned an unexpected response: ")),
+        "{error}"
+    );
     for url in ["ftp://example.com/", "example.com", "http://a b/", ""] {
         let error = fetch.json(url).await.unwrap_err().to_string();
-        assert!(error.contains(url) && error.contains("cannot be fetched: "), "{error}");
+        assert!(error.contains(url) && error.starts_with("cannot fetch "), "{error}");
     }
 }
 
 #[tokio::test]
-async fn silence_and_absence_are_told_apart() {
+async fn silence_and_absence_are_different_errors() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let reason = async |fetch: Fetch| match fetch.json(&url).await {
         Err(FetchError::Unanswered { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
-    // It accepts, by the kernel's hand, and never answers.
+    // The kernel accepts the connection, and nothing ever replies.
     let late = reason(Fetch::new(Duration::from_millis(50), 1_000)).await;
     assert!(late.contains("took longer than 50ms"), "{late}");
     drop(listener);

@@ -1,23 +1,23 @@
-//! A counter, as a server: tools that change it, a resource that tells it, prompts about it.
+//! A counter as a server: tools that change it, a resource that shows it, prompts about it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bowline::{Completing, Context, Resource, Server, server};
 
-/// Where the counter's value can be read and subscribed to.
+/// The resource with the counter's value.
 pub const VALUE_URI: &str = "counter://value";
 
-/// The longest task, in steps of a tenth of a second: a minute.
+/// The longest task, in steps of a tenth of a second: one minute.
 const MAX_STEPS: u32 = 600;
 
 const STRATEGIES: [&str; 3] = ["careful", "fast", "playful"];
 
-/// The server, its counter at zero.
+/// Builds the server, with the counter at zero.
 pub fn server() -> Server {
     Server::new("counter", env!("CARGO_PKG_VERSION"))
         .title("Counter")
-        .description("A counter, and one of everything else that a server can have")
+        .description("A counter, plus one of everything else a server can offer")
         .instructions(
             "This server provides a counter tool: change it with increment and decrement, read it \
              with get_value or by subscribing to counter://value. long_task counts slowly, reports \
@@ -54,8 +54,7 @@ impl Counter {
     fn add(&self, step: i64, context: &Context) -> Result<i64, String> {
         let added = |value: i64| value.checked_add(step);
         let before = self.value.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added);
-        let before =
-            before.map_err(|value| format!("the counter is at {value} and can go no further"))?;
+        let before = before.map_err(|value| format!("the counter is at {value}, its limit"))?;
         context.registry().resource_updated(VALUE_URI);
         Ok(before + step)
     }
@@ -109,8 +108,8 @@ impl Counter {
         i64::from(a) + i64::from(b)
     }
 
-    /// Count up, one step every tenth of a second, telling how far it is; may be cancelled, and
-    /// what was counted until then stays counted
+    /// Count up, one step every tenth of a second, and report progress. Can be cancelled; steps
+    /// counted until then stay counted
     #[tool(title = "Long task", destructive = false, open_world = false)]
     async fn long_task(
         &self,
@@ -129,13 +128,13 @@ impl Counter {
         Ok(format!("counted {steps} steps"))
     }
 
-    /// The counter's value, as it is now
+    /// The current value of the counter
     #[resource("counter://value", name = "value", title = "Value", mime_type = "text/plain")]
     async fn value(&self) -> String {
         self.value_now().to_string()
     }
 
-    /// A prompt that passes a message on
+    /// A prompt that includes a message
     #[prompt(title = "Example")]
     async fn example_prompt(
         &self,
@@ -145,19 +144,19 @@ impl Counter {
         format!("This is an example prompt with your message here: '{message}'")
     }
 
-    /// Analyse the counter and suggest how to reach a goal
+    /// Analyze the counter and suggest how to reach a goal
     #[prompt(title = "Counter analysis", complete(strategy = strategies))]
     async fn counter_analysis(
         &self,
         /// The value to reach
         goal: i64,
-        /// How to get there: careful, fast, playful, or whatever you like
+        /// How to get there: careful, fast, playful, or anything else
         strategy: Option<String>,
     ) -> String {
         let value = self.value_now();
         let strategy = strategy.as_deref().unwrap_or(STRATEGIES[0]);
         format!(
-            "The counter stands at {value} and should reach {goal}: {} steps to go. \
+            "The counter is at {value} and should reach {goal}: {} steps to go. \
              Suggest a {strategy} way to get there with increment and decrement.",
             goal.abs_diff(value)
         )

@@ -7,8 +7,8 @@ use clap::Parser;
 
 /// An MCP server with a counter: tools, resources, prompts, subscriptions, progress
 ///
-/// It serves on standard input and output, or over HTTP with --http. In a terminal it tells how to
-/// connect a client instead.
+/// It serves on standard input and output, or over HTTP with --http. In a terminal, it prints how
+/// to connect a client instead.
 #[derive(Parser)]
 #[command(name = "counter-server", version = bowline_serve::long_version())]
 struct Arguments {

@@ -7,7 +7,7 @@ use bowline_serve::testing::{Note, check_manners};
 use serde_json::json;
 
 #[tokio::test]
-async fn it_counts_and_tells() {
+async fn it_counts() {
     for revision in Revision::ALL {
         let client = testing::connect_in(counter::server(), revision).await.unwrap();
         assert_eq!(client.call_tool("increment", json!({})).text().await.unwrap(), "1");
@@ -26,14 +26,14 @@ async fn it_counts_and_tells() {
 }
 
 #[tokio::test]
-async fn whoever_subscribes_hears_of_every_change() {
+async fn subscribers_are_notified_of_every_change() {
     let client = testing::connect_in(counter::server(), Revision::V2025_11_25).await.unwrap();
     let uri = json!({ "uri": counter::VALUE_URI });
     client.call_json("resources/subscribe", uri.clone()).await.unwrap();
     let mut notifications = client.notifications();
     client.call_tool("increment", json!({})).text().await.unwrap();
-    let told = notifications.next_of("notifications/resources/updated").await.unwrap();
-    assert_eq!(told.params.to_value(), uri);
+    let updated = notifications.next_of("notifications/resources/updated").await.unwrap();
+    assert_eq!(updated.params.to_value(), uri);
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,8 +60,8 @@ async fn a_long_task_can_be_cancelled_and_bounded() {
     let stopped = client.call_tool("get_value", json!({})).text().await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     assert_eq!(client.call_tool("get_value", json!({})).text().await.unwrap(), stopped);
-    let refused = client.call_tool("long_task", json!({ "steps": 601 })).await.unwrap();
-    assert_eq!(refused.is_error, Some(true));
+    let rejected = client.call_tool("long_task", json!({ "steps": 601 })).await.unwrap();
+    assert_eq!(rejected.is_error, Some(true));
 }
 
 #[tokio::test]
@@ -85,15 +85,19 @@ const NOTE: Note = Note {
     seed: "002",
 };
 
-/// What the note has otherwise, and why.
+/// Where the note differs, and why.
 const DIFFERENCES: &[(u64, &str, &str)] = &[
-    (0, "/result/serverInfo/name", "there it is the library's name"),
+    (0, "/result/serverInfo/name", "the note has the library's name"),
     (0, "/result/serverInfo/version", "and the library's version"),
-    (0, "/result/instructions", "cut short in the note; ours begin the same"),
-    (1, "/result/tools/0/inputSchema/$schema", "2020-12 is the protocol's default, unsaid"),
-    (1, "/result/tools/0/annotations", "hints are of 2025-03-26, and the session is older"),
-    (2, "/result/resources/0/metadata", "no member of the protocol"),
-    (7, "/result/metadata", "no member of the protocol"),
+    (0, "/result/instructions", "abridged in the note; ours begin the same"),
+    (1, "/result/tools/0/inputSchema/$schema", "2020-12 is the protocol's default and not written"),
+    (
+        1,
+        "/result/tools/0/annotations",
+        "annotations came with 2025-03-26, and the session is older",
+    ),
+    (2, "/result/resources/0/metadata", "not a member of the protocol"),
+    (7, "/result/metadata", "not a member of the protocol"),
 ];
 
 #[test]

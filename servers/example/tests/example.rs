@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bowline::client::FormAnswer;
 use bowline::{Client, Revision, Server, testing};
-use bowline_serve::testing::{Answer, Note, Service, check_manners};
+use bowline_serve::testing::{HttpReply, Note, Service, check_manners};
 use example::{Settings, Source};
 use serde_json::{Value, json};
 
@@ -29,15 +29,15 @@ fn open_meteo() -> Service {
         if asked.what.starts_with("GET /v1/search?name=Portland&") {
             let results =
                 [place("Portland", "Oregon", 45.5, 630), place("Portland", "Maine", 43.7, 68)];
-            return Answer::json(&json!({ "results": results }));
+            return HttpReply::json(&json!({ "results": results }));
         }
         if asked.what.starts_with("GET /v1/search?name=") {
-            return Answer::json(&json!({ "generationtime_ms": 0.1 }));
+            return HttpReply::json(&json!({ "generationtime_ms": 0.1 }));
         }
         let current = json!({ "time": "2026-11-15T12:00", "interval": 900, "temperature_2m": 7.06,
             "relative_humidity_2m": 91, "weather_code": 63, "wind_speed_10m": 25.2,
             "wind_direction_10m": 181 });
-        Answer::json(&json!({ "current": current }))
+        HttpReply::json(&json!({ "current": current }))
     })
 }
 
@@ -219,13 +219,13 @@ async fn without_elicitation_the_other_places_are_listed() {
 
 #[tokio::test]
 async fn a_service_that_fails_is_replaced_by_samples_only_where_that_is_wanted() {
-    let broken = Service::start(|_| Answer::error(503, "later"));
+    let broken = Service::start(|_| HttpReply::error(503, "later"));
     let client = testing::connect(asking(&broken, Source::Auto)).await.unwrap();
     let (failed, texts, data) =
         call(&client, "weather_current", json!({ "location": "Paris" })).await;
     assert!(!failed && data["is_sample"] == true, "{texts:?}");
     assert!(texts[1].contains("the weather service failed: http://127.0.0.1:"), "{texts:?}");
-    assert!(texts[1].contains("answered with status 503: later"), "{texts:?}");
+    assert!(texts[1].contains("returned status 503: later"), "{texts:?}");
     let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Ys" })).await;
     assert!(failed && texts[0].contains("there is no sample for"), "{texts:?}");
     let client = testing::connect(asking(&broken, Source::OpenMeteo)).await.unwrap();

@@ -1,10 +1,10 @@
-//! How many messages a second go out over UDP, and how that compares with logger(1).
+//! Measures how many messages per second go out over UDP, and how that compares with logger(1).
 //!
 //! `cargo build --release -p bowline-mcp-logger --bin mcp-logger` first, then
 //! `cargo run --release -p bowline-mcp-logger --example throughput [MESSAGES]`.
 
-#![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints figures")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -22,8 +22,8 @@ type Outcome = Result<(), Box<dyn Error>>;
 
 const TEXT: &str = "Deployment failed due to timeout, instance i-0123456789 will be replaced";
 
-/// One way to send, and how many messages it is given.
-struct Way {
+/// A method of sending, and how many messages to send with it.
+struct Method {
     name: &'static str,
     messages: usize,
     run: fn(&Bench, usize) -> Outcome,
@@ -40,25 +40,29 @@ fn main() -> Outcome {
     let messages = env::args().nth(1).map_or(Ok(50_000), |count| count.parse())?;
     let bench = Bench::start(messages)?;
     println!("{messages} messages of {} bytes of text to 127.0.0.1:{}\n", TEXT.len(), bench.port);
-    println!("{:58} {:>9} {:>9} {:>8}", "", "messages", "a second", "arrived");
-    let ways = [
-        Way { name: "send-syslog, calls written without waiting", messages, run: piped },
-        Way { name: "send-syslog, each call after the answer", messages, run: one_by_one },
-        Way { name: "send-syslog-batch, 1000 a call", messages, run: batches },
-        Way { name: "mcp-logger send, lines of standard input", messages, run: command },
-        Way { name: "logger(1) --udp, lines of a file", messages, run: logger },
-        Way { name: "logger(1) --udp, a process for each", messages: messages / 50, run: loggers },
+    println!("{:58} {:>9} {:>10} {:>8}", "", "messages", "per second", "arrived");
+    let methods = [
+        Method { name: "send-syslog, calls written without waiting", messages, run: piped },
+        Method { name: "send-syslog, each call after the answer", messages, run: one_by_one },
+        Method { name: "send-syslog-batch, 1000 per call", messages, run: batches },
+        Method { name: "mcp-logger send, lines from a file", messages, run: command },
+        Method { name: "logger(1) --udp, lines from a file", messages, run: logger },
+        Method {
+            name: "logger(1) --udp, one process per message",
+            messages: messages / 50,
+            run: loggers,
+        },
     ];
-    for way in ways {
+    for method in methods {
         bench.arrived.store(0, Ordering::Relaxed);
         let start = Instant::now();
-        (way.run)(&bench, way.messages)?;
+        (method.run)(&bench, method.messages)?;
         let seconds = start.elapsed().as_secs_f64();
-        // What is on its way gets there.
+        // Leaves time for messages in flight to arrive.
         thread::sleep(Duration::from_millis(300));
         let arrived = bench.arrived.load(Ordering::Relaxed);
-        let a_second = f64::from(u32::try_from(way.messages)?) / seconds;
-        println!("{:58} {:>9} {a_second:>9.0} {arrived:>8}", way.name, way.messages);
+        let per_second = f64::from(u32::try_from(method.messages)?) / seconds;
+        println!("{:58} {:>9} {per_second:>10.0} {arrived:>8}", method.name, method.messages);
     }
     fs::remove_file(&bench.lines)?;
     Ok(())
@@ -66,11 +70,11 @@ fn main() -> Outcome {
 
 impl Bench {
     fn start(messages: usize) -> Result<Self, Box<dyn Error>> {
-        // Examples are built into a folder beside the program.
+        // Examples are built into a folder next to the program.
         let folder = env::current_exe()?.ancestors().nth(2).map(Path::to_owned);
         let program = folder.unwrap_or_default().join("mcp-logger");
         if !program.is_file() {
-            return Err(format!("{} is missing: build it first", program.display()).into());
+            return Err(format!("{} does not exist; build it first", program.display()).into());
         }
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         let port = socket.local_addr()?.port();
@@ -126,7 +130,7 @@ fn handshake() -> String {
     frame(0, "initialize", &params) + &initialized.to_string() + "\n"
 }
 
-/// Writes everything while the answers are read.
+/// Writes all requests while reading the responses.
 fn exchange(bench: &Bench, requests: Vec<String>) -> Outcome {
     let mut server = bench.server()?;
     let mut input = BufWriter::new(server.stdin.take().ok_or("no input")?);

@@ -1,8 +1,8 @@
 //! Which servers may be sent to.
 //!
-//! Whoever can call a tool decides where its packets go. On stdio that is the person who started
-//! the server, and everything is allowed until a list is given. Over HTTP it may be anybody who
-//! reaches the port, and nothing is allowed that is not on the list.
+//! The caller of a tool chooses where its packets go. On stdio that is the user who started the
+//! server, and everything is allowed until a list is given. Over HTTP it may be anyone who can
+//! reach the port, and only listed servers are allowed.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,16 +11,16 @@ use std::str::FromStr;
 
 use crate::destination::{Host, Transport};
 
-/// One thing that is allowed.
+/// One entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
-    /// A machine by name, whatever its address.
+pub enum AllowEntry {
+    /// A host name, whatever its addresses.
     Name(String),
-    /// All names below one: `*.example.com`.
+    /// All names below a domain: `*.example.com`.
     Below(String),
-    /// A range of addresses: `10.0.0.0/8`, or one of them.
+    /// A range of addresses, such as `10.0.0.0/8`, or a single address.
     Network(Network),
-    /// A socket of this machine.
+    /// A local socket.
     Path(PathBuf),
 }
 
@@ -31,57 +31,57 @@ pub struct Network {
     bits: u8,
 }
 
-/// An entry that is none.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} cannot be allowed: it is no host name, *.domain, IP address, network such as \
+    "{0:?} cannot be allowed: expected a host name, *.domain, IP address, network such as \
      10.0.0.0/8, or absolute path"
 )]
-pub struct EntryError(String);
+pub struct AllowEntryError(String);
 
-/// What is allowed.
+/// The destinations that are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allow {
-    /// Everything.
+    /// All of them.
     Anything,
-    /// What is listed, and nothing else.
-    Listed(Vec<Entry>),
+    /// Only those listed.
+    Listed(Vec<AllowEntry>),
 }
 
-/// A server that may not be sent to.
+/// A destination that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{host} is not among the servers that this logger may send to ({allowed})")]
+#[error("sending to {host} is not allowed; {allowed}")]
 pub struct NotAllowed {
     host: String,
     allowed: String,
 }
 
-/// What the name of a server says about whether it is allowed.
+/// Whether a host is allowed, judged by its name alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is, whatever its addresses.
+    /// Yes, whatever its addresses.
     Yes,
-    /// Each of its addresses has to be asked about.
+    /// It depends on each of its addresses.
     ByAddress,
 }
 
 impl Allow {
-    /// Judges a server by what it is called.
+    /// Judges a host before its name is resolved.
     ///
     /// # Errors
-    /// When it is not allowed.
+    /// If it is not allowed.
     pub fn judge(&self, host: &Host) -> Result<Verdict, NotAllowed> {
         let Self::Listed(entries) = self else { return Ok(Verdict::Yes) };
         let is_listed = entries.iter().any(|entry| entry.covers(host));
-        let has_networks = entries.iter().any(|entry| matches!(entry, Entry::Network(_)));
+        let has_networks = entries.iter().any(|entry| matches!(entry, AllowEntry::Network(_)));
         match host {
             _ if is_listed => Ok(Verdict::Yes),
             Host::Name(_) if has_networks => Ok(Verdict::ByAddress),
-            _ => Err(self.refuse(host)),
+            _ => Err(self.reject(host)),
         }
     }
 
-    /// Whether an address may be sent to.
+    /// Whether an address is allowed.
     pub fn covers(&self, address: IpAddr) -> bool {
         match self {
             Self::Anything => true,
@@ -91,29 +91,29 @@ impl Allow {
         }
     }
 
-    /// The refusal of a server.
-    pub fn refuse(&self, host: &Host) -> NotAllowed {
+    /// The error for a host that is not allowed.
+    pub fn reject(&self, host: &Host) -> NotAllowed {
         NotAllowed { host: host.to_string(), allowed: self.to_string() }
     }
 }
 
-/// For the model: what it can send to instead.
+/// For the model: which destinations it can use instead.
 impl fmt::Display for Allow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Anything => f.write_str("anything is allowed"),
+            Self::Anything => f.write_str("any server is allowed"),
             Self::Listed(entries) if entries.is_empty() => f.write_str(
-                "only targets of its configuration; others are allowed with --allow when it starts",
+                "only configured targets are allowed; to allow others, restart with --allow",
             ),
             Self::Listed(entries) => {
                 let entries: Vec<_> = entries.iter().map(ToString::to_string).collect();
-                write!(f, "allowed are {}", entries.join(", "))
+                write!(f, "allowed: {}", entries.join(", "))
             }
         }
     }
 }
 
-impl Entry {
+impl AllowEntry {
     fn covers(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Name(allowed), Host::Name(name)) => allowed == name,
@@ -127,20 +127,20 @@ impl Entry {
     }
 }
 
-impl FromStr for Entry {
-    type Err = EntryError;
+impl FromStr for AllowEntry {
+    type Err = AllowEntryError;
 
-    fn from_str(text: &str) -> Result<Self, EntryError> {
+    fn from_str(text: &str) -> Result<Self, AllowEntryError> {
         let text = text.trim();
         if let Some(network) = Network::parse(text) {
             return Ok(Self::Network(network));
         }
         let host = |text: &str, transport| {
-            Host::parse(text, transport).map_err(|_| EntryError(text.to_owned()))
+            Host::parse(text, transport).map_err(|_| AllowEntryError(text.to_owned()))
         };
         if let Some(domain) = text.strip_prefix("*.") {
             let below = host(domain, Transport::Udp)?;
-            let Host::Name(domain) = below else { return Err(EntryError(text.to_owned())) };
+            let Host::Name(domain) = below else { return Err(AllowEntryError(text.to_owned())) };
             return Ok(Self::Below(domain));
         }
         let transport = if text.starts_with('/') { Transport::Unix } else { Transport::Udp };
@@ -152,7 +152,7 @@ impl FromStr for Entry {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for AllowEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -175,11 +175,11 @@ impl Network {
         (bits <= Self::of(address).bits).then_some(Self { address, bits })
     }
 
-    /// Whether an address lies in it. IPv4 and IPv6 are different things.
+    /// Whether the network contains an address. IPv4 and IPv6 never match each other.
     pub fn contains(self, address: IpAddr) -> bool {
         let same = |here: u128, there: u128, width: u32| {
             let dropped = width - u32::from(self.bits).min(width);
-            // Dropping all of 128 bits leaves nothing to compare.
+            // Shifting by the full 128 bits overflows; then there is nothing to compare.
             here.checked_shr(dropped).unwrap_or(0) == there.checked_shr(dropped).unwrap_or(0)
         };
         match (self.address, address) {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_kept_to() {
+    fn lists_are_enforced() {
         let check = |entries: &[&str], host, verdict| {
             assert_eq!(judge(entries, host), verdict, "{entries:?} {host}");
         };
@@ -239,20 +239,19 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_allowed_is_refused() {
+    fn invalid_entries_are_rejected() {
         for text in ["", "10.0.0.0/33", "::/129", "a b", "*.10.0.0.1", "http://x", "10.0.0.1:514"] {
-            assert!(text.parse::<Entry>().is_err(), "{text}");
+            assert!(text.parse::<AllowEntry>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_refusal_tells_what_is_allowed() {
+    fn a_rejection_lists_what_is_allowed() {
         let list = allow(&["10.0.0.0/8", "logs.example.com", "192.0.2.7"]);
         let host = Host::parse("8.8.8.8", Transport::Udp).unwrap();
         assert_eq!(
             list.judge(&host).unwrap_err().to_string(),
-            "8.8.8.8 is not among the servers that this logger may send to \
-             (allowed are 10.0.0.0/8, logs.example.com, 192.0.2.7)"
+            "sending to 8.8.8.8 is not allowed; allowed: 10.0.0.0/8, logs.example.com, 192.0.2.7"
         );
     }
 }

@@ -1,7 +1,7 @@
-//! What the tools take, as schemas and as types.
+//! The arguments of the tools, as types and as schemas.
 //!
-//! Everything but the server and the message can be left out. What is left out comes from the
-//! configuration, and else from the defaults that are told here.
+//! Everything but the server and the message is optional. What is left out comes from the
+//! configuration, or else from the defaults documented here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,133 +16,134 @@ use crate::structured_data::StructuredData;
 
 /// Where to send.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct Endpoint {
     /// IP address (IPv4 or IPv6) or host name of the syslog server, or the name of a configured
     /// target. With transport unix, the path of a socket such as /dev/log.
     pub server: String,
-    /// Port of the syslog server; 6514 unless given with transport tls.
+    /// Port of the syslog server. With transport tls the default is 6514.
     #[schemars(range(min = 1, max = 65535), extend("default" = 514))]
     pub port: Option<u16>,
-    /// udp sends datagrams whose delivery nobody confirms; tcp and tls connect; unix is a socket of
-    /// this machine.
+    /// udp sends datagrams, without confirmation of delivery; tcp and tls connect; unix is a local
+    /// socket.
     #[schemars(extend("default" = "udp"))]
     pub transport: Option<Transport>,
-    /// How messages are told apart on tcp and tls.
+    /// How messages are delimited over tcp and tls.
     #[schemars(extend("default" = "octet-counting"))]
     pub framing: Option<Framing>,
-    /// How long looking up, connecting and writing may take together, in milliseconds.
+    /// Time limit in milliseconds for name resolution, connecting and writing together.
     #[schemars(range(min = 1, max = 60000), extend("default" = 5000))]
     pub timeout_ms: Option<u32>,
 }
 
-/// Everything about a message but its text.
+/// All options of a message; its text is separate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MessageOptions {
-    /// How bad it is: emerg, alert, crit, error, warning, notice, info or debug, an alias such as
-    /// err, or a number from "0" (worst) to "7".
+    /// Severity: emerg, alert, crit, error, warning, notice, info or debug, an alias such as err,
+    /// or a number from "0" (most severe) to "7".
     #[schemars(extend("default" = "info"))]
     pub severity: Option<String>,
-    /// Which part of the system speaks: kern, user, mail, daemon, auth, syslog, lpr, news, uucp,
-    /// cron, authpriv, ftp, ntp, audit, alert, clock, local0 to local7, or a number from "0" to
-    /// "23".
+    /// Part of the system that logs the message: kern, user, mail, daemon, auth, syslog, lpr, news,
+    /// uucp, cron, authpriv, ftp, ntp, audit, alert, clock, local0 to local7, or a number from "0"
+    /// to "23".
     #[schemars(extend("default" = "user"))]
     pub facility: Option<String>,
-    /// Name of the program that speaks; APP-NAME in rfc5424.
+    /// Name of the program that logs the message; APP-NAME in rfc5424.
     #[schemars(extend("default" = "mcp-logger"))]
     pub tag: Option<String>,
-    /// Encoding of the text, such as utf-8, `shift_jis`, euc-jp, iso-2022-jp, gbk,
-    /// windows-1252. The receiver must expect it.
+    /// Encoding of the text, such as utf-8, `shift_jis`, euc-jp, iso-2022-jp, gbk, windows-1252.
+    /// The receiver must expect it.
     #[schemars(extend("default" = "utf-8"))]
     pub encoding: Option<String>,
-    /// How the message is written.
+    /// Message format.
     #[schemars(extend("default" = "rfc3164"))]
     pub format: Option<Format>,
-    /// Name of the machine that speaks, instead of this machine's; "-" for none in rfc5424.
+    /// Host name to report instead of this machine's; "-" for none in rfc5424.
     pub hostname: Option<String>,
-    /// Number or name of the process that speaks.
+    /// Process id or name.
     pub procid: Option<String>,
-    /// Kind of the message, such as TCPIN. Only in rfc5424.
+    /// Message type, such as TCPIN. rfc5424 only.
     pub msgid: Option<String>,
-    /// Parameters by element, such as {"deploy@32473": {"stage": "prod"}}. Only in rfc5424.
+    /// Parameters by element, such as {"deploy@32473": {"stage": "prod"}}. rfc5424 only.
     pub structured_data: Option<StructuredData>,
-    /// When it happened, in RFC 3339 with an offset, instead of now; "none" for none in rfc5424.
+    /// Time of the event in RFC 3339 with an offset, instead of now; "none" for none in rfc5424.
     pub timestamp: Option<String>,
-    /// Whether a byte order mark tells the receiver that the text is UTF-8; auto: when it is not
-    /// plain ASCII.
+    /// Whether to mark the text as UTF-8 with a byte order mark; auto does so if it is not plain
+    /// ASCII.
     #[schemars(extend("default" = "auto"))]
     pub bom: Option<Bom>,
-    /// What becomes of characters that the encoding does not have: error sends nothing, replace
-    /// sends a question mark, translit something that looks alike.
+    /// What to do with characters the encoding does not have: error sends nothing, replace sends a
+    /// question mark, translit sends a similar character.
     #[schemars(extend("default" = "error"))]
     pub on_unmappable: Option<OnUnmappable>,
-    /// What becomes of line breaks and other control characters: escape writes them out, such as
-    /// #012; keep sends them as they are.
+    /// What to do with line breaks and other control characters: escape writes them as #012 and so
+    /// on; keep sends them unchanged.
     #[schemars(extend("default" = "escape"))]
     pub control_characters: Option<ControlCharacters>,
-    /// Longest message in bytes, header included. Default: over udp 1024 for rfc3164 and 2048 for
-    /// rfc5424, otherwise 8192.
+    /// Maximum message size in bytes, header included. Default: over udp 1024 for rfc3164 and 2048
+    /// for rfc5424, otherwise 8192.
     #[schemars(range(min = 1, max = 1048576))]
     pub max_size: Option<u32>,
-    /// What becomes of a longer one: error sends nothing, truncate cuts it, split sends several.
+    /// What to do with a message that is too long: error sends nothing, truncate cuts it, split
+    /// sends several messages.
     #[schemars(extend("default" = "error"))]
     pub oversize: Option<Oversize>,
 }
 
-/// What `send-syslog` takes.
+/// The arguments of `send-syslog`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(transform = plain)]
 pub struct SendArguments {
     /// Where to send.
     #[serde(flatten)]
-    pub place: Place,
+    pub endpoint: Endpoint,
     /// The text.
     pub message: String,
-    /// Everything else about the message.
+    /// All other options.
     #[serde(flatten)]
     pub options: MessageOptions,
-    /// Send nothing, and show the exact bytes that would be sent.
+    /// Send nothing; return the exact bytes that would be sent.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// One message of a batch.
+/// A message in a batch.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(transform = brief)]
 pub struct BatchEntry {
     /// The text.
     pub message: String,
-    /// What is different from the other messages of the batch.
+    /// Options that override those of the batch.
     #[serde(flatten)]
     pub options: MessageOptions,
 }
 
-/// What `send-syslog-batch` takes.
+/// The arguments of `send-syslog-batch`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(transform = plain)]
 pub struct BatchArguments {
     /// Where to send.
     #[serde(flatten)]
-    pub place: Place,
-    /// The messages in order, up to 10000. Each can have options of its own.
+    pub endpoint: Endpoint,
+    /// The messages in order, up to 10000. Each can set its own options.
     #[schemars(length(min = 1, max = 10000))]
     pub messages: Vec<BatchEntry>,
-    /// What they have in common.
+    /// Options for all messages.
     #[serde(flatten)]
     pub options: MessageOptions,
 }
 
-/// What `test-syslog-target` takes.
+/// The arguments of `test-syslog-target`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(transform = plain)]
 pub struct ProbeArguments {
     /// What to test.
     #[serde(flatten)]
-    pub place: Place,
+    pub endpoint: Endpoint,
 }
 
 impl MessageOptions {
-    /// What these say, and where they say nothing, what the others say.
+    /// These options, with those of `other` where these are not set.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let text = |here: Option<String>, there: &Option<String>| here.or_else(|| there.clone());

@@ -1,4 +1,4 @@
-//! The configuration file: who may be sent to, how fast, and targets by name.
+//! The configuration file: allowed destinations, rate limit and named targets.
 //!
 //! ```toml
 //! allow = ["10.0.0.0/8", "*.example.com"]
@@ -23,61 +23,62 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
-use crate::allow::{Entry, EntryError};
+use crate::allow::{AllowEntry, AllowEntryError};
 use crate::arguments::MessageOptions;
 use crate::destination::{Framing, Transport};
 use crate::plan::{self, PlanError};
 
-/// What can be configured.
+/// The configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Host names, `*.domain`, IP addresses, networks and socket paths that may be sent to. Left
-    /// out: everything on stdio, nothing over HTTP. Targets are always allowed.
+    /// Host names, `*.domain`, IP addresses, networks and socket paths that may be sent to. If
+    /// absent: everything on stdio, nothing over HTTP. Targets are always allowed.
     pub allow: Option<Vec<String>>,
-    /// How many messages may be sent in the long run: 100 a second. 0 for no limit.
+    /// Sustained rate limit in messages per second; 100 by default, 0 for no limit.
     pub messages_per_second: u32,
-    /// How many may be sent at once after a pause: 1000.
+    /// How many messages may be sent at once after a pause; 1000 by default.
     pub burst: u32,
-    /// How long to wait for the refusal of a datagram to another machine: 25 milliseconds. It is
-    /// what a `send-syslog` over UDP takes.
+    /// How long to wait for an ICMP rejection of a datagram to another machine; 25 milliseconds by
+    /// default. Every `send-syslog` over UDP takes this long.
     pub udp_wait_ms: u32,
-    /// How many sends `syslog://recent` remembers: 100.
+    /// How many sends `syslog://recent` lists; 100 by default.
     pub recent: usize,
-    /// Certificates that are trusted besides those of the system, as PEM.
+    /// Certificates to trust in addition to the system's, as PEM.
     pub ca_file: Option<PathBuf>,
-    /// What messages are like when nobody says otherwise.
+    /// Defaults for the options of all messages.
     pub defaults: MessageOptions,
-    /// Servers by name.
+    /// Targets by name.
     pub targets: BTreeMap<String, Target>,
-    /// Other places for `host:port`, for tunnels and tests: `"logs.example.com:514" =
-    /// "127.0.0.1:5514"`. Names and certificates stay those of the first.
+    /// Addresses to connect to instead of `host:port`, for tunnels and tests:
+    /// `"logs.example.com:514" = "127.0.0.1:5514"`. Names and certificates are still checked
+    /// against the original.
     pub connect_to: BTreeMap<String, SocketAddr>,
 }
 
-/// A server with a name.
+/// A named destination.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Its address or host name, or the path of its socket.
+    /// Its IP address, host name or socket path.
     pub server: String,
-    /// Its port: 514, or 6514 with TLS.
+    /// Its port; 514 by default, 6514 with TLS.
     pub port: Option<u16>,
-    /// What carries the bytes: UDP.
+    /// The transport; UDP by default.
     #[serde(default)]
     pub transport: Transport,
-    /// How messages are told apart on a connection: by their length.
+    /// How messages are delimited on a connection; octet counting by default.
     #[serde(default)]
     pub framing: Framing,
-    /// Certificates that are trusted besides those of the system, as PEM.
+    /// Certificates to trust in addition to the system's, as PEM.
     pub ca_file: Option<PathBuf>,
-    /// The name that its certificate has, if not its own.
+    /// The name in its certificate, if it differs from `server`.
     pub server_name: Option<String>,
-    /// Our certificate, as PEM, where it wants to know who we are.
+    /// Our certificate, as PEM, for servers that require one.
     pub client_cert: Option<PathBuf>,
-    /// The key of our certificate, as PEM.
+    /// The private key for our certificate, as PEM.
     pub client_key: Option<PathBuf>,
-    /// What messages to it are like when nobody says otherwise.
+    /// Defaults for the options of messages to this target.
     #[serde(default)]
     pub defaults: MessageOptions,
 }
@@ -98,51 +99,51 @@ impl Default for Config {
     }
 }
 
-/// What is wrong with a configuration.
+/// Why a configuration is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no file, or none that may be read.
-    #[error("{} cannot be read", .file.display())]
+    /// The file does not exist or cannot be read.
+    #[error("cannot read {}", .file.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
-    /// It says something that means nothing.
+    /// The file is not valid TOML, or has the wrong structure.
     #[error(transparent)]
     Malformed(#[from] toml::de::Error),
-    /// A setting that there is not.
-    #[error("{place}.{name} is no setting; there are {}", known().join(", "))]
+    /// An unknown setting.
+    #[error("unknown setting {table}.{name}; expected one of {}", known().join(", "))]
     Unknown {
-        /// In which table.
-        place: String,
-        /// What it was called.
+        /// The table that contains it.
+        table: String,
+        /// Its name.
         name: String,
     },
-    /// Something cannot be allowed.
+    /// An entry of `allow` is invalid.
     #[error("allow")]
-    Allow(#[from] EntryError),
-    /// Half of a certificate.
-    #[error("targets.{0}: client_cert and client_key need each other")]
+    Allow(#[from] AllowEntryError),
+    /// A certificate without its key, or a key without its certificate.
+    #[error("targets.{0}: client_cert and client_key must be set together")]
     HalfIdentity(String),
-    /// A target, or what messages are like, cannot be.
-    #[error("{place}")]
+    /// A target or the defaults are invalid.
+    #[error("{table}")]
     Unusable {
-        /// In which table.
-        place: String,
-        /// Why.
+        /// The table.
+        table: String,
+        /// What is wrong with it.
         #[source]
         cause: PlanError,
     },
 }
 
 impl Config {
-    /// Reads a file. Paths in it are relative to it.
+    /// Reads a configuration file. Paths in it are relative to its folder.
     ///
     /// # Errors
-    /// When it cannot be read, or says something that means nothing.
+    /// If the file cannot be read or is invalid.
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(file)
             .map_err(|cause| ConfigError::Unreadable { file: file.to_owned(), cause })?;
@@ -157,10 +158,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a configuration file.
     ///
     /// # Errors
-    /// When it says something that means nothing.
+    /// If it is invalid.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let table: toml::Table = text.parse()?;
         check_options("", &table)?;
@@ -170,16 +171,16 @@ impl Config {
                 check_options(&format!("targets.{name}."), target)?;
             }
         }
-        // From the text, so that errors tell the line.
+        // Parsed from the text, so that errors report the line.
         let config: Self = toml::from_str(text)?;
         config.check()?;
         Ok(config)
     }
 
-    /// Plans a message to every target and to one that is none, as a call would.
+    /// Plans a message to every target and to a server that is not a target, as a call would.
     fn check(&self) -> Result<(), ConfigError> {
         self.entries()?;
-        let unusable = |place: String| |cause| ConfigError::Unusable { place, cause };
+        let unusable = |table: String| |cause| ConfigError::Unusable { table, cause };
         plan::check(self, "localhost").map_err(unusable("defaults".to_owned()))?;
         for (name, target) in &self.targets {
             if target.client_cert.is_some() != target.client_key.is_some() {
@@ -190,25 +191,25 @@ impl Config {
         Ok(())
     }
 
-    /// What may be sent to, read.
+    /// The parsed entries of `allow`.
     ///
     /// # Errors
-    /// When something cannot be allowed.
-    pub fn entries(&self) -> Result<Option<Vec<Entry>>, EntryError> {
+    /// If an entry is invalid.
+    pub fn entries(&self) -> Result<Option<Vec<AllowEntry>>, AllowEntryError> {
         let read = |entries: &Vec<String>| entries.iter().map(|entry| entry.parse()).collect();
         self.allow.as_ref().map(read).transpose()
     }
 }
 
-/// The options of messages share their type with the tools, where their names are checked by a
-/// schema.
-fn check_options(place: &str, table: &toml::Table) -> Result<(), ConfigError> {
+/// Rejects unknown message options. Their type is shared with the tools, whose schema does this
+/// there, so serde cannot.
+fn check_options(prefix: &str, table: &toml::Table) -> Result<(), ConfigError> {
     let defaults = table.get("defaults").and_then(toml::Value::as_table);
     let known = known();
     match defaults.and_then(|it| it.keys().find(|name| !known.contains(name))) {
         None => Ok(()),
         Some(name) => {
-            Err(ConfigError::Unknown { place: format!("{place}defaults"), name: name.clone() })
+            Err(ConfigError::Unknown { table: format!("{prefix}defaults"), name: name.clone() })
         }
     }
 }
@@ -252,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
+    fn invalid_configurations_are_rejected() {
         fn check(text: &str, part: &str) {
             let error = bowline::with_causes(&Config::parse(text).unwrap_err());
             assert!(error.contains(part), "{error}");
         }
         check("alow = []", "alow");
         check("allow = [\"a b\"]", "\"a b\" cannot be allowed");
-        check("[defaults]\nsevrity = \"info\"", "defaults.sevrity is no setting");
+        check("[defaults]\nsevrity = \"info\"", "unknown setting defaults.sevrity");
         check(
             "[targets.x]\nserver = \"a\"\n[targets.x.defaults]\ntga = \"\"",
             "targets.x.defaults.tga",
@@ -267,9 +268,9 @@ mod tests {
         check("[targets.x]\nport = 1", "server");
         check("[targets.x]\nserver = \"a b\"", "targets.x: server \"a b\"");
         check("[targets.x]\nserver = \"a\"\nport = 70000", "70000");
-        check("[targets.x]\nserver = \"a\"\nclient_key = \"k\"", "need each other");
+        check("[targets.x]\nserver = \"a\"\nclient_key = \"k\"", "must be set together");
         check("[defaults]\nformat = \"rfc1\"", "rfc5424");
-        check("[defaults]\nfacility = \"locl\"", "defaults: facility \"locl\" is not known");
+        check("[defaults]\nfacility = \"locl\"", "defaults: unknown facility \"locl\"");
         check("[targets.x]\nserver = \"a\"\nport = 0", "targets.x: port must be");
     }
 }

@@ -8,23 +8,23 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What carries the bytes.
+/// The transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// One datagram for each message (RFC 5426). Nobody says whether it arrives.
+    /// One datagram per message (RFC 5426). Delivery is not confirmed.
     #[default]
     Udp,
     /// A connection (RFC 6587).
     Tcp,
-    /// An encrypted connection to a server that proves who it is (RFC 5425).
+    /// An encrypted connection to an authenticated server (RFC 5425).
     Tls,
-    /// A socket of this machine, such as `/dev/log`.
+    /// A local socket, such as `/dev/log`.
     Unix,
 }
 
 impl Transport {
-    /// The customary port.
+    /// The default port.
     pub fn default_port(self) -> u16 {
         if self == Self::Tls { 6514 } else { 514 }
     }
@@ -40,14 +40,15 @@ impl Transport {
     }
 }
 
-/// How messages on a connection are told apart.
+/// How messages on a connection are delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
-    /// The length in front of each (RFC 6587, part 3.4.1). Safe with any content.
+    /// The length before each message (RFC 6587, section 3.4.1). Safe with any content.
     #[default]
     OctetCounting,
-    /// A line feed behind each (RFC 6587, part 3.4.2), for receivers that know nothing else.
+    /// A line feed after each message (RFC 6587, section 3.4.2), for receivers that support nothing
+    /// else.
     Lf,
 }
 
@@ -55,7 +56,7 @@ impl Framing {
     /// The bytes of a message on a connection.
     ///
     /// # Errors
-    /// When the message holds what ends a message.
+    /// If the message contains its own delimiter.
     pub fn frame(self, message: &[u8]) -> Result<Vec<u8>, FrameError> {
         match self {
             Self::OctetCounting => {
@@ -67,50 +68,50 @@ impl Framing {
     }
 }
 
-/// A line feed inside of a message that a line feed ends.
+/// A message contains a line feed, which is its delimiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the message holds a line feed, which would end it half way with framing lf; \
+    "the message contains a line feed, which framing lf uses as the delimiter; \
      use framing octet-counting, or control_characters escape"
 )]
 pub struct FrameError;
 
-/// A machine, or a socket of this one.
+/// A machine, or a local socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// By number.
+    /// An IP address.
     Address(IpAddr),
-    /// By name, in lower case.
+    /// A host name, in lower case.
     Name(String),
-    /// By the path of its socket.
+    /// The path of a local socket.
     Path(PathBuf),
 }
 
-/// A server that is none.
+/// Why the `server` argument is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// Nothing was said.
+    /// It is empty.
     #[error("server is empty; give an IP address, a host name, or the name of a target")]
     Empty,
-    /// A port came with it.
-    #[error("server {0:?} has a port in it; give the port as `port`")]
+    /// It contains a port.
+    #[error("server {0:?} contains a port; pass the port as `port`")]
     Port(String),
-    /// A URL or the like.
+    /// A URL, for example.
     #[error(
-        "server {0:?} is no IP address and no host name; for the path of a socket, set transport \
-         to \"unix\""
+        "server {0:?} is neither an IP address nor a host name; for the path of a socket, set \
+         transport to \"unix\""
     )]
     Unreadable(String),
-    /// A socket needs a path.
-    #[error("server {0:?} is no absolute path, which transport \"unix\" needs, such as /dev/log")]
-    NoPath(String),
+    /// Transport `unix` needs an absolute path.
+    #[error("server {0:?} is not an absolute path; transport \"unix\" needs one, such as /dev/log")]
+    NotAPath(String),
 }
 
 impl Host {
-    /// Reads what somebody wrote as a server.
+    /// Parses the `server` argument.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not a server.
     pub fn parse(text: &str, transport: Transport) -> Result<Self, HostError> {
         let text = text.trim();
         if text.is_empty() {
@@ -119,7 +120,7 @@ impl Host {
         if transport == Transport::Unix {
             let is_path = text.starts_with('/') && !text.contains('\0');
             let path = is_path.then(|| Self::Path(text.into()));
-            return path.ok_or_else(|| HostError::NoPath(text.to_owned()));
+            return path.ok_or_else(|| HostError::NotAPath(text.to_owned()));
         }
         let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = bare.parse::<IpAddr>() {
@@ -135,7 +136,7 @@ impl Host {
         Err(if has_port { HostError::Port } else { HostError::Unreadable }(text.to_owned()))
     }
 
-    /// With a port, as people write it.
+    /// The host and port, as in `host:port`.
     pub fn with_port(&self, port: u16) -> String {
         match self {
             Self::Address(IpAddr::V6(address)) => format!("[{address}]:{port}"),
@@ -156,7 +157,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Underscores are not allowed in host names, but there are such hosts.
+/// Underscores are not valid in host names, but such hosts exist.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -164,48 +165,48 @@ fn is_name(name: &str) -> bool {
             && !label.ends_with('-')
             && label.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
     };
-    // Such as 10.0.0.300: meant as a number, and no name.
+    // Such as 10.0.0.300: a mistyped address, not a name.
     let is_number = |label: &str| label.bytes().all(|it| it.is_ascii_digit());
     name.len() <= 253
         && name.split('.').all(is_label)
         && !name.rsplit('.').next().is_some_and(is_number)
 }
 
-/// Certificates: ours, and those that we trust.
+/// Certificates: ours, and those we trust.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
-    /// Certificates that are trusted besides those of the system, as PEM.
+    /// Certificates to trust in addition to the system's, as PEM.
     pub ca_file: Option<PathBuf>,
-    /// The name that the server's certificate must have, if not its own.
+    /// The name the server's certificate must have, if it differs from the host name.
     pub server_name: Option<String>,
-    /// Our certificate and its key, as PEM, where the server wants to know who we are.
+    /// Our certificate and its key, as PEM, for servers that require one.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where a message goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
-    /// What it is called in the configuration, if it is there.
+    /// The name of the configured target, if it is one.
     pub target: Option<String>,
-    /// Which machine.
+    /// The host.
     pub host: Host,
-    /// Which port. Means nothing for a socket of this machine.
+    /// The port. Not used for local sockets.
     pub port: u16,
-    /// What carries the bytes.
+    /// The transport.
     pub transport: Transport,
-    /// How messages are told apart on a connection.
+    /// How messages are delimited on a connection.
     pub framing: Framing,
     /// Certificates, for TLS.
     pub trust: Trust,
-    /// How long all of it may take.
+    /// The time limit for all steps together.
     pub timeout: Duration,
 }
 
 impl Destination {
-    /// The bytes of a message on its way there.
+    /// The bytes of a message as they are sent there.
     ///
     /// # Errors
-    /// When the message holds what ends a message on that way.
+    /// If the message contains its own delimiter.
     pub fn frame(&self, message: &[u8]) -> Result<Vec<u8>, FrameError> {
         match self.transport {
             Transport::Tcp | Transport::Tls => self.framing.frame(message),
@@ -216,10 +217,10 @@ impl Destination {
 
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.host.with_port(self.port);
+        let address = self.host.with_port(self.port);
         match &self.target {
-            Some(target) => write!(f, "{target} ({place})"),
-            None => f.write_str(&place),
+            Some(target) => write!(f, "{target} ({address})"),
+            None => f.write_str(&address),
         }
     }
 }
@@ -244,25 +245,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_refused() {
+    fn invalid_servers_are_rejected() {
         fn check(text: &str, transport: Transport, part: &str) {
             let error = Host::parse(text, transport).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         check(" ", Transport::Udp, "is empty");
-        check("10.0.0.1:514", Transport::Udp, "give the port as `port`");
-        check("[::1]:514", Transport::Udp, "give the port as `port`");
-        check("udp://host", Transport::Udp, "no host name");
+        check("10.0.0.1:514", Transport::Udp, "pass the port as `port`");
+        check("[::1]:514", Transport::Udp, "pass the port as `port`");
+        check("udp://host", Transport::Udp, "nor a host name");
         check("/dev/log", Transport::Udp, "transport to \"unix\"");
-        check("10.0.0.300", Transport::Udp, "no IP address");
-        check("a b", Transport::Udp, "no host name");
-        check("-a", Transport::Udp, "no host name");
-        check("host", Transport::Unix, "no absolute path");
-        check(":514", Transport::Udp, "no host name");
+        check("10.0.0.300", Transport::Udp, "neither an IP address");
+        check("a b", Transport::Udp, "nor a host name");
+        check("-a", Transport::Udp, "nor a host name");
+        check("host", Transport::Unix, "not an absolute path");
+        check(":514", Transport::Udp, "nor a host name");
     }
 
     #[test]
-    fn frames_are_counted_or_ended() {
+    fn frames_are_counted_or_delimited() {
         assert_eq!(Framing::OctetCounting.frame(b"a\nb").unwrap(), b"3 a\nb");
         assert_eq!(Framing::Lf.frame(b"ab").unwrap(), b"ab\n");
         assert_eq!(Framing::Lf.frame(b"a\nb"), Err(FrameError));

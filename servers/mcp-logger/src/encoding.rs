@@ -1,7 +1,7 @@
-//! The text in the encoding that the receiver reads.
+//! Converts text to the encoding the receiver expects.
 //!
-//! Syslog does not say what a message is encoded in, so both sides have to agree beforehand. Only
-//! encodings that keep ASCII as it is can carry a message.
+//! A syslog message does not declare its encoding, so both sides must agree on it beforehand. Only
+//! encodings that leave ASCII unchanged can carry a message.
 
 use std::str::FromStr;
 
@@ -9,11 +9,11 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An encoding that messages can be sent in.
+/// An encoding for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charset(&'static Encoding);
 
-/// Those that people ask for most.
+/// The most common encodings.
 pub const COMMON: [&str; 12] = [
     "utf-8",
     "shift_jis",
@@ -29,7 +29,7 @@ pub const COMMON: [&str; 12] = [
     "koi8-r",
 ];
 
-/// Names in use that the web's table of labels lacks.
+/// Names in use that the Encoding Standard's labels lack.
 const ALIASES: [(&str, &str); 10] = [
     ("cp932", "shift_jis"),
     ("ms932", "shift_jis"),
@@ -43,24 +43,24 @@ const ALIASES: [(&str, &str); 10] = [
     ("utf-8-bom", "utf-8"),
 ];
 
-/// What becomes of characters that the encoding does not have.
+/// What to do with characters the encoding does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnmappable {
-    /// Nothing is sent.
+    /// Send nothing.
     #[default]
     Error,
-    /// A question mark is sent.
+    /// Send a question mark.
     Replace,
-    /// A character that looks alike is sent where there is one, and else a question mark.
+    /// Send a similar character if there is one, otherwise a question mark.
     Translit,
 }
 
-/// Whether a byte order mark says that the text is UTF-8.
+/// Whether a byte order mark announces UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Bom {
-    /// Before UTF-8 that is not plain ASCII: there it makes a difference.
+    /// Before UTF-8 text that is not plain ASCII, where it makes a difference.
     #[default]
     Auto,
     /// Before every UTF-8 text.
@@ -69,18 +69,18 @@ pub enum Bom {
     Never,
 }
 
-/// A name that stands for no encoding we can send in.
+/// Why an encoding is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CharsetError {
-    /// Nobody knows it.
-    #[error("encoding {0:?} is not known; common ones are {common}", common = COMMON.join(", "))]
+    /// It is unknown.
+    #[error("unknown encoding {0:?}; common ones are {common}", common = COMMON.join(", "))]
     Unknown(String),
-    /// It cannot carry syslog.
-    #[error("encoding {0:?} does not keep ASCII as it is, which syslog needs; use utf-8")]
+    /// It cannot carry syslog messages.
+    #[error("encoding {0:?} changes ASCII characters, which syslog does not allow; use utf-8")]
     Unfit(String),
 }
 
-/// A character that the encoding does not have.
+/// A character the encoding does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{character:?} (U+{:04X}) does not exist in {charset}; set on_unmappable to \"translit\" or \
@@ -93,7 +93,7 @@ pub struct Unmappable {
 }
 
 impl Charset {
-    /// What is used unless somebody says otherwise.
+    /// The default.
     pub const UTF_8: Self = Self(UTF_8);
 
     /// Its name in the Encoding Standard, such as `Shift_JIS`.
@@ -101,7 +101,7 @@ impl Charset {
         self.0.name()
     }
 
-    /// The mark in front of this text.
+    /// The byte order mark to send before this text.
     pub fn bom(self, bom: Bom, text: &str) -> &'static [u8] {
         let is_wanted = match bom {
             Bom::Auto => !text.is_ascii(),
@@ -111,10 +111,10 @@ impl Charset {
         if is_wanted && self == Self::UTF_8 { "\u{FEFF}".as_bytes() } else { b"" }
     }
 
-    /// The text as bytes of this encoding.
+    /// The text as bytes in this encoding.
     ///
     /// # Errors
-    /// When it holds a character that the encoding does not have, and that is not to be replaced.
+    /// If the encoding does not have a character and the policy is to fail.
     pub fn encode(self, text: &str, policy: OnUnmappable) -> Result<Vec<u8>, Unmappable> {
         if self == Self::UTF_8 {
             return Ok(text.as_bytes().to_vec());
@@ -125,9 +125,9 @@ impl Charset {
             if policy == OnUnmappable::Error {
                 return Err(Unmappable { character, charset: self.name() });
             }
-            let alike = (policy == OnUnmappable::Translit).then(|| alike(character)).flatten();
-            // What looks alike may be missing as well; a question mark never is.
-            if alike.is_none_or(|mut alike| encoder.push(&mut alike).is_some()) {
+            let similar = (policy == OnUnmappable::Translit).then(|| similar(character)).flatten();
+            // The similar character may be missing too; a question mark never is.
+            if similar.is_none_or(|mut text| encoder.push(&mut text).is_some()) {
                 encoder.push(&mut "?");
             }
         }
@@ -145,7 +145,7 @@ impl FromStr for Charset {
         let label = alias.map_or(label.as_str(), |(_, label)| label);
         let encoding = Encoding::for_label(label.as_bytes())
             .ok_or_else(|| CharsetError::Unknown(text.to_owned()))?;
-        // UTF-16 and the like are written as UTF-8 by the Encoding Standard: saying so would lie.
+        // The Encoding Standard encodes UTF-16 and some others as UTF-8, which nobody asked for.
         if encoding.output_encoding() != encoding || !keeps_ascii(encoding) {
             return Err(CharsetError::Unfit(text.to_owned()));
         }
@@ -153,24 +153,25 @@ impl FromStr for Charset {
     }
 }
 
-/// ISO-2022-JP is fine: outside of its escape sequences it is ASCII, and it ends there.
+/// ISO-2022-JP is fine: outside its escape sequences it is ASCII, and a text ends outside them.
 fn keeps_ascii(encoding: &'static Encoding) -> bool {
     encoding.is_ascii_compatible() || encoding == encoding_rs::ISO_2022_JP
 }
 
-/// Bytes as they are written, one run of characters after the other.
+/// An encoder and its output so far.
 struct Writing {
     encoder: encoding_rs::Encoder,
     bytes: Vec<u8>,
 }
 
 impl Writing {
-    /// Writes up to the first character that does not exist, which is taken off the text.
+    /// Encodes up to and including the first character that the encoding does not have, and returns
+    /// that character.
     fn push(&mut self, text: &mut &str) -> Option<char> {
         self.write(text, false)
     }
 
-    /// Back to ASCII, where the encoding was elsewhere.
+    /// Returns to ASCII, if the encoding was in another mode.
     fn finish(&mut self) {
         self.write(&mut "", true);
     }
@@ -197,9 +198,9 @@ impl Writing {
     }
 }
 
-/// Characters that the tables of Japanese encodings map differently from system to system, and what
-/// the others have in their place; and the usual typographer's marks.
-fn alike(character: char) -> Option<&'static str> {
+/// Replacements for characters that systems map differently in Japanese encodings, and for common
+/// typographic marks.
+fn similar(character: char) -> Option<&'static str> {
     Some(match character {
         '\u{301C}' => "\u{FF5E}",
         '\u{2016}' => "\u{2225}",
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_understood_and_told_by_their_names() {
+    fn labels_map_to_standard_names() {
         fn check(label: &str, name: &str) {
             assert_eq!(label.parse::<Charset>().unwrap().name(), name);
         }
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_refused_or_replaced_as_asked() {
+    fn missing_characters_are_rejected_or_replaced_as_asked() {
         let charset: Charset = "shift_jis".parse().unwrap();
         let error = charset.encode("10時〜", OnUnmappable::Error).unwrap_err().to_string();
         assert!(error.contains("'〜' (U+301C) does not exist in Shift_JIS"), "{error}");

@@ -1,22 +1,22 @@
-//! Control characters: what would let one message look like two, or hide a part of it.
+//! Control characters, which can make one message look like two or hide a part of it.
 //!
-//! A line break in a message can forge a record, an escape sequence can repaint a terminal, and a
-//! change of writing direction can show a reader something else than what is there. They are
-//! written out: those of ASCII as rsyslogd does (`#012`), the others as `<U+2028>`.
+//! A line break can forge a record, an escape sequence can repaint a terminal, and a change of
+//! writing direction can make text look like something else. They are escaped: ASCII controls as in
+//! rsyslogd (`#012`), the others as `<U+2028>`.
 
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of control characters in a message.
+/// What to do with control characters in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ControlCharacters {
-    /// Written out, such as `#012` for a line break.
+    /// Escape them, such as `#012` for a line break.
     #[default]
     Escape,
-    /// Sent as they are. The receiver must know what to do with them.
+    /// Send them unchanged. The receiver must be able to handle them.
     Keep,
 }
 
@@ -30,7 +30,7 @@ impl ControlCharacters {
     }
 }
 
-/// The text with everything that [`is_control`] written out.
+/// Escapes every character for which [`is_control`] is true.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -46,8 +46,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Controls of ASCII and Latin-1, line and paragraph separators, marks of writing direction, and
-/// the byte order mark, which only belongs in front of a text.
+/// ASCII and Latin-1 controls, line and paragraph separators, direction marks, and the byte order
+/// mark, which belongs only at the start of a text.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_deceive_is_written_out() {
+    fn deceptive_characters_are_escaped() {
         fn check(text: &str, escaped: &str) {
             assert_eq!(escape(text), escaped);
             assert!(!escape(text).contains(is_control));

@@ -1,9 +1,9 @@
 //! Syslog for MCP: a server whose tools send log messages, and a command that does the same.
 //!
-//! Pure parts first: [`priority`], [`timestamp`], [`structured_data`] and [`message`] write
-//! headers; [`escape`], [`encoding`] and [`packet`] make bytes of texts. [`destination`] and
-//! [`transport`] carry them; [`allow`], [`rate`] and [`config`] say what may be sent where and how
-//! fast. [`plan`] and [`logger`] put it together for [`tools`] and [`send`].
+//! The pure parts come first: [`priority`], [`timestamp`], [`structured_data`] and [`message`]
+//! write headers; [`escape`], [`encoding`] and [`packet`] turn text into bytes. [`destination`] and
+//! [`transport`] deliver them; [`allow`], [`rate`] and [`config`] decide what may be sent where,
+//! and how fast. [`plan`] and [`logger`] combine all of this for [`tools`] and [`send`].
 
 pub mod allow;
 pub mod arguments;
@@ -34,10 +34,10 @@ pub use self::config::{Config, ConfigError};
 pub use self::logger::{Callers, Logger};
 pub use self::settings::Settings;
 
-/// The server with this configuration, for callers of one kind or the other.
+/// Builds the server with this configuration, for local or remote callers.
 ///
 /// # Errors
-/// When the configuration means nothing.
+/// If the configuration is invalid.
 pub fn server(config: Config, callers: Callers) -> Result<Server, ConfigError> {
     Ok(tools::server(&Arc::new(Logger::new(config, callers)?)))
 }

@@ -1,4 +1,4 @@
-//! The logger itself: what the tools and the command have in common.
+//! The logger: what the tools and the command have in common.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,18 +9,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::allow::Allow;
-use crate::arguments::{MessageOptions, Place};
+use crate::arguments::{Endpoint, MessageOptions};
 use crate::config::{Config, ConfigError};
 use crate::destination::{Destination, FrameError, Transport};
 use crate::message::Format;
 use crate::packet::Packets;
-use crate::plan::{self, Look, PlanError};
+use crate::plan::{self, Layout, PlanError};
 use crate::rate::{Rate, TooFast};
 use crate::schema::plain;
 use crate::timestamp::Timestamp;
 use crate::transport::{LinkError, Network};
 
-/// Sends messages, within what is configured.
+/// Sends messages within the limits of the configuration.
 #[derive(Debug)]
 pub struct Logger {
     config: Config,
@@ -30,40 +30,41 @@ pub struct Logger {
     own_name: String,
 }
 
-/// Who calls.
+/// Who may call the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// The person who started the program: everything is allowed unless a list says otherwise.
+    /// Only the user who started the program: everything is allowed unless a list says otherwise.
     Owner,
-    /// Whoever reaches a port: nothing is allowed unless a list says so.
+    /// Anyone who can reach the port: only listed destinations are allowed.
     Strangers,
 }
 
-/// What is known of the delivery.
+/// How far delivery is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Delivery {
-    /// Sent over UDP, and nobody refused it. It may still be lost.
+    /// Sent over UDP, and not rejected. It may still be lost.
     Unconfirmed,
-    /// Written to a connection or local socket that took it. Syslog has no receipt beyond that.
+    /// Written to a connection or local socket. Syslog has no acknowledgements beyond that.
     Written,
     /// Nothing was sent: a dry run.
     None,
 }
 
-/// What became of a message.
+/// What was sent of a message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(transform = plain)]
 pub struct Receipt {
-    /// Where it went: host and port, or the path of a socket; with the name of a target.
+    /// Where it went: host and port or the path of a socket, after the name of the target if there
+    /// is one.
     pub target: String,
-    /// What carried it.
+    /// The transport.
     pub transport: Transport,
-    /// How it was written.
+    /// The message format.
     pub format: Format,
-    /// How many bytes it took, frames included.
+    /// How many bytes were sent, framing included.
     pub bytes: usize,
-    /// How many messages it became.
+    /// How many syslog messages it took.
     pub messages: usize,
     /// Facility times eight plus severity.
     pub pri: u8,
@@ -73,55 +74,55 @@ pub struct Receipt {
     pub severity: &'static str,
     /// The encoding's name.
     pub encoding: &'static str,
-    /// Whether the end of the text was cut off.
+    /// Whether the text was truncated.
     pub truncated: bool,
-    /// What is known of the delivery.
+    /// How far delivery is known.
     pub delivery: Delivery,
     /// The exact bytes, in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Vec<Frame>>,
 }
 
-/// Bytes as they are sent.
+/// The bytes of one message as they are sent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Frame {
     /// In hexadecimal.
     pub hex: String,
-    /// As text, where they are UTF-8; other bytes as U+FFFD.
+    /// As text; bytes that are not UTF-8 appear as U+FFFD.
     pub text: String,
 }
 
-/// A send that happened. Never holds the text: others may read it here.
+/// A past send. It never contains the text, because other clients can read it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Record {
-    /// When.
+    /// The time.
     pub time: String,
-    /// Where to.
+    /// The destination.
     pub target: String,
-    /// What carried it.
+    /// The transport.
     pub transport: Transport,
     /// Facility and severity.
     pub priority: String,
-    /// Which program.
+    /// The name of the program.
     pub tag: String,
-    /// How many messages.
+    /// The number of messages.
     pub messages: usize,
-    /// How many bytes, without frames.
+    /// The number of bytes, without framing.
     pub bytes: usize,
-    /// `sent`, or why not.
+    /// `sent`, or the error.
     pub outcome: String,
 }
 
-/// Why nothing, or not everything, was sent.
+/// Why a message was not sent, or not all of it.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The request makes no sense.
+    /// The request is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Too many in too short a time.
+    /// The rate limit is exceeded.
     #[error(transparent)]
     TooFast(#[from] TooFast),
-    /// It did not work.
+    /// Sending failed.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
@@ -132,20 +133,20 @@ impl From<FrameError> for SendError {
     }
 }
 
-/// A message that is ready to go.
+/// A message ready to be sent.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// What it looks like.
-    pub look: Look,
+    /// How it is written.
+    pub layout: Layout,
     /// Its bytes.
     pub packets: Packets,
 }
 
 impl Logger {
-    /// A logger for some callers.
+    /// Creates a logger for these callers.
     ///
     /// # Errors
-    /// When the configuration means nothing.
+    /// If the configuration is invalid.
     pub fn new(config: Config, callers: Callers) -> Result<Self, ConfigError> {
         let allow = match (config.entries()?, callers) {
             (Some(entries), _) => Allow::Listed(entries),
@@ -166,48 +167,48 @@ impl Logger {
         })
     }
 
-    /// What it was told.
+    /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Who may be sent to.
+    /// The network settings.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// How fast it may send.
+    /// The rate limit.
     pub fn rate(&self) -> &Rate {
         &self.rate
     }
 
-    /// Where a request goes.
+    /// The destination of a request.
     ///
     /// # Errors
-    /// When the place is none, or contradicts the configuration.
-    pub fn destination(&self, place: &Place) -> Result<Destination, PlanError> {
-        plan::destination(&self.config, place)
+    /// If the endpoint is invalid or contradicts the configuration.
+    pub fn destination(&self, endpoint: &Endpoint) -> Result<Destination, PlanError> {
+        plan::destination(&self.config, endpoint)
     }
 
-    /// Makes a message ready to go.
+    /// Prepares a message for sending.
     ///
     /// # Errors
-    /// When something about it makes no sense.
+    /// If the message is invalid.
     pub fn prepare(
         &self,
         to: &Destination,
         options: MessageOptions,
         text: &str,
     ) -> Result<Parcel, PlanError> {
-        let look = plan::look(&self.config, to, options, &self.own_name)?;
-        let packets = look.packets(text)?;
-        Ok(Parcel { look, packets })
+        let layout = plan::layout(&self.config, to, options, &self.own_name)?;
+        let packets = layout.packets(text)?;
+        Ok(Parcel { layout, packets })
     }
 
     /// Sends one message.
     ///
     /// # Errors
-    /// When it cannot be sent; then it was not, or only the first of several parts.
+    /// If sending fails. Then nothing was sent, or only the first of several parts.
     pub async fn send(&self, to: &Destination, parcel: &Parcel) -> Result<Receipt, SendError> {
         let sent = self.send_now(to, parcel).await;
         self.remember(to, parcel, sent.as_ref().map(|_| ()));
@@ -225,20 +226,20 @@ impl Logger {
         Ok(receipt)
     }
 
-    /// The sends of late, the last one first.
+    /// Recent sends, newest first.
     pub fn recent(&self) -> Vec<Record> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.iter().rev().cloned().collect()
     }
 
-    /// Keeps a send in mind, and forgets the oldest.
+    /// Records a send, and drops the oldest record.
     pub fn remember(&self, to: &Destination, parcel: &Parcel, sent: Result<(), &SendError>) {
         let record = Record {
             time: Timestamp::now().to_rfc5424(),
             target: to.to_string(),
             transport: to.transport,
-            priority: parcel.look.fields.priority.to_string(),
-            tag: parcel.look.fields.tag.clone(),
+            priority: parcel.layout.fields.priority.to_string(),
+            tag: parcel.layout.fields.tag.clone(),
             messages: parcel.packets.packets.len(),
             bytes: parcel.packets.packets.iter().map(Vec::len).sum(),
             outcome: sent.map_or_else(|error| with_causes(error), |()| "sent".to_owned()),
@@ -252,12 +253,12 @@ impl Logger {
 }
 
 impl Parcel {
-    /// What is said once it is sent.
+    /// The receipt for sending it.
     ///
     /// # Errors
-    /// When it cannot be framed on its way.
+    /// If it cannot be framed for this destination.
     pub fn receipt(&self, to: &Destination) -> Result<Receipt, FrameError> {
-        let fields = &self.look.fields;
+        let fields = &self.layout.fields;
         let mut bytes = 0;
         for packet in &self.packets.packets {
             bytes += to.frame(packet)?.len();
@@ -271,7 +272,7 @@ impl Parcel {
             pri: fields.priority.pri(),
             facility: fields.priority.facility.name(),
             severity: fields.priority.severity.name(),
-            encoding: self.look.rendering.charset.name(),
+            encoding: self.layout.rendering.charset.name(),
             truncated: self.packets.truncated,
             delivery: match to.transport {
                 Transport::Udp => Delivery::Unconfirmed,
@@ -281,10 +282,10 @@ impl Parcel {
         })
     }
 
-    /// What is said when nothing is sent: the exact bytes.
+    /// The receipt for a dry run: the exact bytes.
     ///
     /// # Errors
-    /// When it cannot be framed on its way.
+    /// If it cannot be framed for this destination.
     pub fn dry_run(&self, to: &Destination) -> Result<Receipt, FrameError> {
         let mut frames = Vec::new();
         for packet in &self.packets.packets {
@@ -298,7 +299,7 @@ impl Parcel {
     }
 }
 
-/// What this machine calls itself; where that cannot be written in a header, nothing.
+/// The name of this machine, or `-` if it cannot be written in a header.
 fn own_name() -> String {
     let is_writable = |name: &String| {
         let first = name.split('.').next().unwrap_or_default();

@@ -9,10 +9,10 @@ use clap::{Parser, Subcommand};
 use mcp_logger::send::{self, CommandError, SendArgs};
 use mcp_logger::{Callers, ConfigError, Logger, Settings};
 
-/// Sends syslog for MCP clients: RFC 3164 and 5424, over UDP, TCP, TLS and Unix sockets.
+/// Sends syslog messages for MCP clients: RFC 3164 and 5424, over UDP, TCP, TLS and Unix sockets.
 ///
-/// Without a command it serves MCP on standard input and output, or over HTTP with --http; in a
-/// terminal it tells how to connect a client.
+/// Without a command, it serves MCP on standard input and output, or over HTTP with --http. In a
+/// terminal, it prints how to connect a client.
 #[derive(Debug, Parser)]
 #[command(name = "mcp-logger", version = bowline_serve::long_version())]
 struct Arguments {
@@ -26,14 +26,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Send a message, or every line of standard input, and end
+    /// Send a message, or every line of standard input, and exit
     Send(Box<SendArgs>),
-    /// Serve MCP, the same as without a command
+    /// Serve MCP, as without a command
     #[command(hide = true)]
     RunMcp,
 }
 
-/// Wrong use, as in most programs.
+/// The exit code for usage errors, as in most programs.
 const USAGE: u8 = 2;
 
 #[tokio::main(flavor = "current_thread")]
@@ -54,7 +54,7 @@ async fn run_server(settings: &Settings, serve: ServeArgs) -> ExitCode {
 }
 
 async fn run_send(settings: &Settings, send: SendArgs) -> ExitCode {
-    let logger = match person(settings) {
+    let logger = match command_logger(settings) {
         Ok(logger) => logger,
         Err(error) => return fail(USAGE, &error),
     };
@@ -65,14 +65,14 @@ async fn run_send(settings: &Settings, send: SendArgs) -> ExitCode {
     }
 }
 
-/// A person who sends is not held up, unless by choice.
-fn person(settings: &Settings) -> Result<Logger, ConfigError> {
+/// The command is not rate limited unless the user asks for it.
+fn command_logger(settings: &Settings) -> Result<Logger, ConfigError> {
     let mut config = settings.config()?;
     config.messages_per_second = settings.rate.unwrap_or(0);
     Logger::new(config, Callers::Owner)
 }
 
-#[expect(clippy::print_stderr, reason = "a program tells people what is wrong")]
+#[expect(clippy::print_stderr, reason = "a program reports its errors")]
 fn fail(code: u8, error: &dyn Error) -> ExitCode {
     eprintln!("mcp-logger: {}", with_causes(error));
     ExitCode::from(code)

@@ -1,4 +1,4 @@
-//! The header of a message, in both formats. Pure: what goes in decides what comes out.
+//! The header of a message, in both formats.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,69 +7,69 @@ use crate::priority::Priority;
 use crate::structured_data::{self, StructuredData, StructuredDataError};
 use crate::timestamp::Timestamp;
 
-/// How a message is written.
+/// The message format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// `<PRI>Mmm dd hh:mm:ss HOST TAG[PID]: TEXT`, the old BSD form that everything reads.
+    /// `<PRI>Mmm dd hh:mm:ss HOST TAG[PID]: TEXT`, the old BSD format that every receiver accepts.
     #[default]
     Rfc3164,
     /// `<PRI>1 TIME HOST APP PROCID MSGID [STRUCTURED DATA] TEXT`.
     Rfc5424,
 }
 
-/// Everything about a message but its text.
+/// The header fields of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {
-    /// How it is written.
+    /// The format.
     pub format: Format,
     /// Facility and severity.
     pub priority: Priority,
-    /// When. RFC 5424 can do without.
+    /// The time. Optional in RFC 5424.
     pub timestamp: Option<Timestamp>,
-    /// Which machine. Left out, RFC 5424 writes `-`, and RFC 3164 nothing, as local sockets want.
+    /// The machine. If absent, RFC 5424 writes `-`, and RFC 3164 nothing, as local sockets expect.
     pub hostname: Option<String>,
-    /// Which program.
+    /// The program.
     pub tag: String,
-    /// Which process.
+    /// The process.
     pub procid: Option<String>,
-    /// Which kind of message. RFC 5424 only.
+    /// The message type. RFC 5424 only.
     pub msgid: Option<String>,
     /// RFC 5424 only.
     pub structured_data: StructuredData,
 }
 
-/// What is wrong with a field.
+/// Why a field is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// It cannot be written in this place.
+    /// Its value is invalid.
     #[error("{field} {value:?} must be 1 to {max} printable ASCII characters without {without}")]
-    Unwritable {
-        /// Which one.
+    Invalid {
+        /// The field.
         field: &'static str,
-        /// What it was.
+        /// Its value.
         value: String,
-        /// Its longest form.
+        /// The maximum length.
         max: usize,
-        /// What it must not hold.
+        /// The characters it must not contain.
         without: &'static str,
     },
-    /// The format has no place for it.
-    #[error("format rfc3164 has no place for {0}; use format rfc5424, or leave it out")]
-    NoPlace(&'static str),
-    /// The format cannot do without it.
-    #[error("format rfc3164 needs a timestamp; use format rfc5424 to send none")]
+    /// The format does not have this field.
+    #[error("format rfc3164 has no {0} field; use format rfc5424, or leave it out")]
+    NoField(&'static str),
+    /// The format requires a timestamp.
+    #[error("format rfc3164 requires a timestamp; use format rfc5424 to send none")]
     NoTimestamp,
-    /// Structured data is wrong.
+    /// The structured data is invalid.
     #[error(transparent)]
     StructuredData(#[from] StructuredDataError),
 }
 
-/// What a field may hold.
+/// What a field may contain.
 struct Rule {
     field: &'static str,
     max: usize,
-    /// Characters that end the field, as bytes and in words.
+    /// The characters that end the field.
     ends: &'static [u8],
     without: &'static str,
 }
@@ -78,12 +78,13 @@ const fn rule(field: &'static str, max: usize) -> Rule {
     Rule { field, max, ends: b"", without: "spaces" }
 }
 
-/// RFC 5424, part 6, with its lengths.
+/// RFC 5424, section 6.
 const HOSTNAME: Rule = rule("hostname", 255);
 const APP_NAME: Rule = rule("tag", 48);
 const PROCID: Rule = rule("procid", 128);
 const MSGID: Rule = rule("msgid", 32);
-/// RFC 3164, part 4.1.3; programs have `-`, `.`, `_` and `/` in their names, and receivers cope.
+/// RFC 3164, section 4.1.3, plus the `-`, `.`, `_` and `/` of real program names, which receivers
+/// accept.
 const TAG: Rule = Rule { ends: b":[]", without: "spaces, ':', '[' and ']'", ..rule("tag", 32) };
 const OLD_PROCID: Rule = Rule { ends: b"]", without: "spaces and ']'", ..rule("procid", 128) };
 
@@ -94,7 +95,7 @@ impl Rule {
             return Ok(value);
         }
         let Self { field, max, without, .. } = *self;
-        Err(FieldError::Unwritable { field, value: value.to_owned(), max, without })
+        Err(FieldError::Invalid { field, value: value.to_owned(), max, without })
     }
 
     fn check_or_nil<'a>(&self, value: Option<&'a str>) -> Result<&'a str, FieldError> {
@@ -103,12 +104,12 @@ impl Rule {
 }
 
 impl Fields {
-    /// The header, up to where the text begins.
+    /// The header, up to the start of the text.
     ///
-    /// ASCII, but for the values of structured data.
+    /// ASCII, except for the values of structured data.
     ///
     /// # Errors
-    /// When a field cannot be written in this format.
+    /// If a field is invalid in this format.
     pub fn header(&self) -> Result<String, FieldError> {
         match self.format {
             Format::Rfc3164 => self.rfc3164(),
@@ -118,10 +119,10 @@ impl Fields {
 
     fn rfc3164(&self) -> Result<String, FieldError> {
         if self.msgid.is_some() {
-            return Err(FieldError::NoPlace("msgid"));
+            return Err(FieldError::NoField("msgid"));
         }
         if !self.structured_data.is_empty() {
-            return Err(FieldError::NoPlace("structured_data"));
+            return Err(FieldError::NoField("structured_data"));
         }
         let time = self.timestamp.ok_or(FieldError::NoTimestamp)?.to_rfc3164();
         let mut header = format!("<{}>{time} ", self.priority.pri());
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_as_the_documents_say() {
+    fn headers_follow_the_rfcs() {
         fn check(fields: &Fields, header: &str) {
             assert_eq!(fields.header().unwrap(), header);
         }
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused() {
+    fn invalid_fields_are_rejected() {
         fn check(fields: &Fields, part: &str) {
             let error = fields.header().unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
@@ -199,7 +200,7 @@ mod tests {
         check(&Fields { hostname: Some("a b".to_owned()), ..new.clone() }, "hostname \"a b\"");
         check(&Fields { procid: Some("1] x".to_owned()), ..old.clone() }, "procid");
         check(&Fields { msgid: Some("m".repeat(33)), ..new }, "1 to 32");
-        check(&Fields { msgid: Some("m".to_owned()), ..old.clone() }, "no place for msgid");
-        check(&Fields { timestamp: None, ..old }, "needs a timestamp");
+        check(&Fields { msgid: Some("m".to_owned()), ..old.clone() }, "no msgid field");
+        check(&Fields { timestamp: None, ..old }, "requires a timestamp");
     }
 }

@@ -1,7 +1,7 @@
-//! A header and a text become the bytes of one message, or of several where it is too long.
+//! Turns a header and a text into the bytes of one message, or of several if it is too long.
 //!
-//! Texts are cut before they are escaped and encoded, and always between two characters: no
-//! receiver meets half of one.
+//! Texts are cut before they are escaped and encoded, always between two characters: no receiver
+//! sees half of one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,49 +9,49 @@ use serde::{Deserialize, Serialize};
 use crate::encoding::{Bom, Charset, OnUnmappable, Unmappable};
 use crate::escape::ControlCharacters;
 
-/// What becomes of a message that is too long.
+/// What to do with a message that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Oversize {
-    /// Nothing is sent.
+    /// Send nothing.
     #[default]
     Error,
-    /// Its end is cut off, and `[...]` tells so.
+    /// Cut it, and append `[...]`.
     Truncate,
-    /// It is sent as several messages that begin with `[1/3]` and so on.
+    /// Send several messages that begin with `[1/3]` and so on.
     Split,
 }
 
 /// How a text becomes bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Rendering {
-    /// In which encoding.
+    /// The encoding.
     pub charset: Charset,
-    /// What becomes of characters that it does not have.
+    /// What to do with characters it does not have.
     pub on_unmappable: OnUnmappable,
-    /// What becomes of control characters.
+    /// What to do with control characters.
     pub control_characters: ControlCharacters,
-    /// Whether a byte order mark says that it is UTF-8.
+    /// Whether a byte order mark announces UTF-8.
     pub bom: Bom,
-    /// The longest message in bytes, header included.
+    /// The maximum size of a message in bytes, header included.
     pub max_size: usize,
-    /// What becomes of a longer one.
+    /// What to do with a longer one.
     pub oversize: Oversize,
 }
 
 /// The messages that a text became.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packets {
-    /// Each of them, whole.
+    /// The bytes of each message.
     pub packets: Vec<Vec<u8>>,
-    /// Whether the end of the text is missing.
+    /// Whether the text was truncated.
     pub truncated: bool,
 }
 
 /// Why a text cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// It is too long, and must not be cut.
+    /// It is too long and must not be cut.
     #[error(
         "the message takes {size} bytes, more than max_size {max}; shorten it, raise max_size, or \
          set oversize to \"truncate\" or \"split\""
@@ -59,38 +59,38 @@ pub enum PacketError {
     TooLong {
         /// Its size.
         size: usize,
-        /// What is allowed.
+        /// The maximum.
         max: usize,
     },
     /// Not even one character fits.
-    #[error("max_size {max} leaves no room for text behind a header of {header} bytes")]
+    #[error("max_size {max} leaves no room for text after a header of {header} bytes")]
     NoRoom {
-        /// What the header takes.
+        /// The size of the header.
         header: usize,
-        /// What is allowed.
+        /// The maximum.
         max: usize,
     },
-    /// It would become too many messages.
-    #[error("the message would become more than {MAX_PARTS} messages; raise max_size")]
+    /// It would have to be split into too many messages.
+    #[error("the message would be split into more than {MAX_PARTS} parts; raise max_size")]
     TooManyParts,
     /// The encoding does not have one of its characters.
     #[error(transparent)]
     Unmappable(#[from] Unmappable),
 }
 
-/// Into how many messages one text may be split.
+/// The most messages that one text may be split into.
 pub const MAX_PARTS: usize = 999;
 
-/// Tells that the rest is missing.
+/// Marks a truncated text.
 const CUT: &str = "[...]";
 
 impl Rendering {
     /// The messages for a text.
     ///
     /// # Errors
-    /// When the text is too long and must not be cut, or cannot be encoded.
+    /// If the text is too long and must not be cut, or cannot be encoded.
     pub fn pack(&self, header: &str, text: &str) -> Result<Packets, PacketError> {
-        // What is in front is decided by `bom`; a second mark would be text.
+        // `bom` decides about the mark; a second one would be text.
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let whole = self.packet(header, ["", text, ""])?;
         if whole.len() <= self.max_size {
@@ -107,14 +107,14 @@ impl Rendering {
         }
     }
 
-    /// Tries with room for few parts first, then for more.
+    /// Tries with room for few parts first, then for more: the marks get wider.
     fn split(&self, header: &str, text: &str) -> Result<Packets, PacketError> {
         for most in [9, 99, MAX_PARTS] {
-            // As wide as any of them can be.
+            // The widest mark.
             let mark = format!("[{most}/{most}] ");
             let Some(parts) = self.parts(header, text, &mark, most)? else { continue };
-            let packets = parts.iter().enumerate().map(|(place, part)| {
-                let mark = format!("[{}/{}] ", place + 1, parts.len());
+            let packets = parts.iter().enumerate().map(|(index, part)| {
+                let mark = format!("[{}/{}] ", index + 1, parts.len());
                 self.packet(header, [&mark, part, ""])
             });
             return Ok(Packets { packets: packets.collect::<Result<_, _>>()?, truncated: false });
@@ -142,9 +142,9 @@ impl Rendering {
         Ok(Some(parts))
     }
 
-    /// How much of the text fits between two marks, in bytes of the text.
+    /// How many bytes of the text fit between two marks.
     fn fit(&self, header: &str, text: &str, marks: (&str, &str)) -> Result<usize, PacketError> {
-        // No encoding has characters of less than a byte.
+        // Every character takes at least one byte in every encoding.
         let window = text.char_indices().take(self.max_size).map(|(at, it)| at + it.len_utf8());
         let ends: Vec<usize> = window.collect();
         let (mut fits, mut beyond) = (0, ends.len() + 1);
@@ -167,7 +167,7 @@ impl Rendering {
         } else {
             [mark, &text, cut].concat().into()
         };
-        // A header ends with a space, which separates; where nothing follows it is not sent.
+        // The header ends with a separating space, which an empty text does not need.
         let header = if text.is_empty() { header.trim_end() } else { header };
         let encoded = self.charset.encode(&text, self.on_unmappable)?;
         Ok([header.as_bytes(), self.charset.bom(self.bom, &text), &encoded].concat())
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_one_message() {
+    fn short_texts_are_one_message() {
         let packets = rendering(20, Oversize::Error).pack("H: ", "text\nmore").unwrap();
         assert_eq!(texts(&packets), ["H: text#012more"]);
         let empty = rendering(20, Oversize::Error).pack("H: ", "").unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused_cut_or_split() {
+    fn long_texts_are_rejected_cut_or_split() {
         let pack = |max, oversize| rendering(max, oversize).pack("H: ", "日本語\nabcdef");
         let error = pack(18, Oversize::Error).unwrap_err();
         assert_eq!(error, PacketError::TooLong { size: 22, max: 18 });
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn too_small_a_size_is_told() {
+    fn a_max_size_that_is_too_small_is_an_error() {
         let pack = |max, oversize| rendering(max, oversize).pack("H: ", "some text").unwrap_err();
         assert_eq!(pack(8, Oversize::Truncate), PacketError::NoRoom { header: 3, max: 8 });
         assert_eq!(pack(9, Oversize::Split), PacketError::NoRoom { header: 3, max: 9 });
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_the_text_itself_is_not_sent_twice() {
+    fn a_mark_in_the_text_is_not_sent_twice() {
         let rendering = Rendering { bom: Bom::Always, ..rendering(50, Oversize::Error) };
         let packets = rendering.pack("H: ", "\u{FEFF}é").unwrap();
         assert_eq!(texts(&packets), ["H: \u{FEFF}é"]);

@@ -1,8 +1,9 @@
-//! From what somebody asks for, and what is configured, to what will be done.
+//! Combines a request with the configuration into a plan: where a message goes, and what it looks
+//! like.
 
 use std::time::Duration;
 
-use crate::arguments::{MessageOptions, Place};
+use crate::arguments::{Endpoint, MessageOptions};
 use crate::config::{Config, Target};
 use crate::destination::{Destination, Host, HostError, Transport, Trust};
 use crate::encoding::{Charset, CharsetError};
@@ -11,93 +12,93 @@ use crate::packet::{PacketError, Packets, Rendering};
 use crate::priority::{Facility, Priority, Severity, UnknownWord};
 use crate::timestamp::{Timestamp, TimestampError};
 
-/// The tag of messages that say nothing else.
+/// The default tag.
 pub const DEFAULT_TAG: &str = "mcp-logger";
 
-/// How long sending may take.
+/// The default time limit for sending, in milliseconds.
 const DEFAULT_TIMEOUT: u32 = 5_000;
 
-/// The most that fits into a datagram of IPv4.
+/// The largest payload of an IPv4 datagram.
 const MAX_DATAGRAM: usize = 65_507;
 
-/// What a message looks like.
+/// How a message is written.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Layout {
     /// Its header.
     pub fields: Fields,
-    /// Its text.
+    /// How its text becomes bytes.
     pub rendering: Rendering,
 }
 
-/// Why a request cannot be carried out.
+/// Why a request is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The server is none.
+    /// The server is invalid.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A port that there is not.
+    /// The port is 0.
     #[error("port must be from 1 to 65535")]
     Port,
-    /// No time, or too much of it.
+    /// The time limit is out of range.
     #[error("timeout_ms must be from 1 to 60000")]
     Timeout,
-    /// A target has its own.
-    #[error("{argument} of target {target:?} is fixed by the configuration; leave it out")]
+    /// The configuration of a target fixes the argument.
+    #[error("the {argument} of target {target:?} is fixed by the configuration; leave it out")]
     Fixed {
-        /// Which target.
+        /// The target.
         target: String,
-        /// What was given.
+        /// The argument.
         argument: &'static str,
     },
-    /// A facility or severity that there is not.
+    /// An unknown facility or severity.
     #[error(transparent)]
     Word(#[from] UnknownWord),
-    /// An encoding that cannot be used.
+    /// An unknown or unsuitable encoding.
     #[error(transparent)]
     Charset(#[from] CharsetError),
-    /// No point in time.
+    /// An invalid timestamp.
     #[error(transparent)]
     Timestamp(#[from] TimestampError),
-    /// A field that cannot be written.
+    /// An invalid header field.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// A text that cannot be sent.
     #[error(transparent)]
     Packet(#[from] PacketError),
-    /// A message of a batch.
-    #[error("messages[{place}]")]
+    /// An invalid message in a batch.
+    #[error("messages[{index}]")]
     Entry {
-        /// Which one, from 0.
-        place: usize,
+        /// Its index.
+        index: usize,
         /// What is wrong with it.
         #[source]
         cause: Box<Self>,
     },
-    /// More than any datagram holds.
+    /// A `max_size` larger than any datagram.
     #[error("max_size must be at most {MAX_DATAGRAM} over udp; use transport tcp for more")]
     Datagram,
 }
 
-/// Where a request goes.
+/// The destination of a request.
 ///
 /// # Errors
-/// When the place is none, or contradicts the configuration.
-pub fn destination(config: &Config, place: &Place) -> Result<Destination, PlanError> {
-    let timeout = place.timeout_ms.unwrap_or(DEFAULT_TIMEOUT);
+/// If the endpoint is invalid or contradicts the configuration.
+pub fn destination(config: &Config, endpoint: &Endpoint) -> Result<Destination, PlanError> {
+    let timeout = endpoint.timeout_ms.unwrap_or(DEFAULT_TIMEOUT);
     if !(1..=60_000).contains(&timeout) {
         return Err(PlanError::Timeout);
     }
     let timeout = Duration::from_millis(timeout.into());
-    if let Some((name, target)) = config.targets.get_key_value(place.server.trim()) {
-        return of_target(config, place, (name, target), timeout);
+    if let Some((name, target)) = config.targets.get_key_value(endpoint.server.trim()) {
+        return of_target(config, endpoint, (name, target), timeout);
     }
-    let transport = place.transport.unwrap_or_default();
+    let transport = endpoint.transport.unwrap_or_default();
     Ok(Destination {
         target: None,
-        host: Host::parse(&place.server, transport)?,
-        port: port(place.port, transport)?,
+        host: Host::parse(&endpoint.server, transport)?,
+        port: port(endpoint.port, transport)?,
         transport,
-        framing: place.framing.unwrap_or_default(),
+        framing: endpoint.framing.unwrap_or_default(),
         trust: Trust { ca_file: config.ca_file.clone(), ..Trust::default() },
         timeout,
     })
@@ -105,15 +106,15 @@ pub fn destination(config: &Config, place: &Place) -> Result<Destination, PlanEr
 
 fn of_target(
     config: &Config,
-    place: &Place,
+    endpoint: &Endpoint,
     (name, target): (&String, &Target),
     timeout: Duration,
 ) -> Result<Destination, PlanError> {
     let port = port(target.port, target.transport)?;
     let fixed = [
-        ("port", place.port.is_some_and(|it| it != port)),
-        ("transport", place.transport.is_some_and(|it| it != target.transport)),
-        ("framing", place.framing.is_some_and(|it| it != target.framing)),
+        ("port", endpoint.port.is_some_and(|it| it != port)),
+        ("transport", endpoint.transport.is_some_and(|it| it != target.transport)),
+        ("framing", endpoint.framing.is_some_and(|it| it != target.framing)),
     ];
     if let Some((argument, _)) = fixed.into_iter().find(|(_, is_other)| *is_other) {
         return Err(PlanError::Fixed { target: name.clone(), argument });
@@ -133,34 +134,34 @@ fn of_target(
     })
 }
 
-fn port(said: Option<u16>, transport: Transport) -> Result<u16, PlanError> {
-    match said {
+fn port(given: Option<u16>, transport: Transport) -> Result<u16, PlanError> {
+    match given {
         Some(0) => Err(PlanError::Port),
-        said => Ok(said.unwrap_or_else(|| transport.default_port())),
+        given => Ok(given.unwrap_or_else(|| transport.default_port())),
     }
 }
 
-/// Whether a message that says nothing by itself can be sent to a server.
+/// Checks that a message without options of its own can be sent to a server.
 ///
 /// # Errors
-/// When what is configured means nothing.
+/// If the configuration is invalid.
 pub fn check(config: &Config, server: &str) -> Result<(), PlanError> {
-    let place = Place { server: server.to_owned(), ..Place::default() };
-    let to = destination(config, &place)?;
-    look(config, &to, MessageOptions::default(), "-")?.packets("")?;
+    let endpoint = Endpoint { server: server.to_owned(), ..Endpoint::default() };
+    let to = destination(config, &endpoint)?;
+    layout(config, &to, MessageOptions::default(), "-")?.packets("")?;
     Ok(())
 }
 
-/// What a message to this destination looks like.
+/// How a message to this destination is written.
 ///
 /// # Errors
-/// When an option means nothing.
-pub fn look(
+/// If an option is invalid.
+pub fn layout(
     config: &Config,
     to: &Destination,
     options: MessageOptions,
     own_name: &str,
-) -> Result<Look, PlanError> {
+) -> Result<Layout, PlanError> {
     let target = to.target.as_ref().and_then(|name| config.targets.get(name));
     let options = match target {
         Some(target) => options.or(&target.defaults),
@@ -194,39 +195,39 @@ pub fn look(
         msgid: options.msgid,
         structured_data: options.structured_data.unwrap_or_default(),
     };
-    Ok(Look { fields, rendering })
+    Ok(Layout { fields, rendering })
 }
 
-impl Look {
+impl Layout {
     /// The messages for a text.
     ///
     /// # Errors
-    /// When a field cannot be written, or the text cannot be sent.
+    /// If a header field is invalid, or the text cannot be sent.
     pub fn packets(&self, text: &str) -> Result<Packets, PlanError> {
         Ok(self.rendering.pack(&self.fields.header()?, text)?)
     }
 }
 
-/// What receivers are sure or very likely to take: RFC 3164, part 4.1; RFC 5426, part 3.2; RFC
-/// 5425, part 4.3.1.
+/// What receivers must or usually do accept: RFC 3164, section 4.1; RFC 5426, section 3.2; RFC
+/// 5425, section 4.3.1.
 fn max_size(
     options: &MessageOptions,
     transport: Transport,
     format: Format,
 ) -> Result<usize, PlanError> {
-    let asked = options.max_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+    let given = options.max_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
     Ok(match (transport, format) {
-        (Transport::Udp, _) if asked.is_some_and(|size| size > MAX_DATAGRAM) => {
+        (Transport::Udp, _) if given.is_some_and(|size| size > MAX_DATAGRAM) => {
             return Err(PlanError::Datagram);
         }
-        (Transport::Udp, Format::Rfc3164) => asked.unwrap_or(1024),
-        (Transport::Udp, Format::Rfc5424) => asked.unwrap_or(2048),
-        _ => asked.unwrap_or(8192),
+        (Transport::Udp, Format::Rfc3164) => given.unwrap_or(1024),
+        (Transport::Udp, Format::Rfc5424) => given.unwrap_or(2048),
+        _ => given.unwrap_or(8192),
     })
 }
 
-/// How this machine calls itself: on its own socket not at all, in the old format without its
-/// domain.
+/// The host name to report: none on a local socket in the old format, and without its domain
+/// elsewhere in the old format.
 fn hostname(name: &str, format: Format, transport: Transport) -> Option<String> {
     match (format, transport) {
         (Format::Rfc3164, Transport::Unix) => None,
@@ -248,44 +249,44 @@ mod tests {
         .unwrap()
     }
 
-    fn place(server: &str) -> Place {
-        Place { server: server.to_owned(), ..Place::default() }
+    fn endpoint(server: &str) -> Endpoint {
+        Endpoint { server: server.to_owned(), ..Endpoint::default() }
     }
 
     #[test]
     fn a_target_brings_its_settings() {
-        let to = destination(&config(), &place("central")).unwrap();
+        let to = destination(&config(), &endpoint("central")).unwrap();
         assert_eq!(to.to_string(), "central (logs.example.com:6514)");
-        let look = look(&config(), &to, MessageOptions::default(), "me.home").unwrap();
-        assert_eq!(look.fields.tag, "central");
-        assert_eq!(look.fields.priority.to_string(), "local1.info");
-        assert_eq!(look.fields.hostname.as_deref(), Some("me.home"));
-        assert_eq!(look.rendering.max_size, 8192);
-        let moved = Place { port: Some(1), ..place("central") };
+        let layout = layout(&config(), &to, MessageOptions::default(), "me.home").unwrap();
+        assert_eq!(layout.fields.tag, "central");
+        assert_eq!(layout.fields.priority.to_string(), "local1.info");
+        assert_eq!(layout.fields.hostname.as_deref(), Some("me.home"));
+        assert_eq!(layout.rendering.max_size, 8192);
+        let moved = Endpoint { port: Some(1), ..endpoint("central") };
         let error = destination(&config(), &moved).unwrap_err().to_string();
         assert!(error.contains("port of target \"central\" is fixed"), "{error}");
     }
 
     #[test]
-    fn what_is_said_wins_over_what_is_configured() {
-        let to = destination(&config(), &place("10.0.0.1")).unwrap();
-        let said = MessageOptions { tag: Some("said".to_owned()), ..MessageOptions::default() };
-        let look = look(&config(), &to, said, "me.home").unwrap();
-        assert_eq!((look.fields.tag.as_str(), look.rendering.max_size), ("said", 1024));
-        assert_eq!(look.fields.hostname.as_deref(), Some("me"));
+    fn arguments_win_over_the_configuration() {
+        let to = destination(&config(), &endpoint("10.0.0.1")).unwrap();
+        let given = MessageOptions { tag: Some("given".to_owned()), ..MessageOptions::default() };
+        let layout = layout(&config(), &to, given, "me.home").unwrap();
+        assert_eq!((layout.fields.tag.as_str(), layout.rendering.max_size), ("given", 1024));
+        assert_eq!(layout.fields.hostname.as_deref(), Some("me"));
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused() {
-        let check = |place: Place, part: &str| {
-            let error = destination(&config(), &place).unwrap_err().to_string();
+    fn values_out_of_range_are_rejected() {
+        let check = |endpoint: Endpoint, part: &str| {
+            let error = destination(&config(), &endpoint).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         };
-        check(Place { port: Some(0), ..place("a") }, "1 to 65535");
-        check(Place { timeout_ms: Some(0), ..place("a") }, "1 to 60000");
-        let to = destination(&config(), &place("a")).unwrap();
+        check(Endpoint { port: Some(0), ..endpoint("a") }, "1 to 65535");
+        check(Endpoint { timeout_ms: Some(0), ..endpoint("a") }, "1 to 60000");
+        let to = destination(&config(), &endpoint("a")).unwrap();
         let large = MessageOptions { max_size: Some(70_000), ..MessageOptions::default() };
-        let error = look(&config(), &to, large, "me").unwrap_err().to_string();
+        let error = layout(&config(), &to, large, "me").unwrap_err().to_string();
         assert!(error.contains("at most 65507"), "{error}");
     }
 }

@@ -1,19 +1,19 @@
-//! Facilities, severities, and the number that both make: PRI.
+//! Facilities, severities, and the number they combine to: PRI.
 //!
-//! Names and aliases are those of syslog.conf(5) and RFC 5424, part 6.2.1. What is not known is
-//! refused with the list of what is: a guess would file the message where nobody looks.
+//! Names and aliases are those of syslog.conf(5) and RFC 5424, section 6.2.1. An unknown name is
+//! rejected with a list of the known ones: a guess would file the message where nobody looks.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One word of a table: its number is its place.
+/// A facility or severity; its number is its index in the table.
 #[derive(Debug)]
 pub struct Word {
-    /// The name that is shown.
+    /// The name to display.
     pub name: &'static str,
-    /// Other names that are understood.
+    /// Other names that are accepted.
     pub aliases: &'static [&'static str],
-    /// What it stands for.
+    /// What it means.
     pub about: &'static str,
 }
 
@@ -21,14 +21,14 @@ const fn word(name: &'static str, aliases: &'static [&'static str], about: &'sta
     Word { name, aliases, about }
 }
 
-/// The facilities by number: which part of a system speaks.
+/// The facilities by number: the parts of a system that log.
 pub const FACILITIES: [Word; 24] = [
     word("kern", &["kernel"], "kernel messages"),
     word("user", &[], "user-level messages"),
     word("mail", &[], "mail system"),
     word("daemon", &["system"], "system daemons"),
     word("auth", &["security"], "security and authorization"),
-    word("syslog", &[], "messages of the syslog daemon itself"),
+    word("syslog", &[], "the syslog daemon itself"),
     word("lpr", &[], "printing"),
     word("news", &[], "network news"),
     word("uucp", &[], "UUCP"),
@@ -38,7 +38,7 @@ pub const FACILITIES: [Word; 24] = [
     word("ntp", &[], "NTP subsystem"),
     word("audit", &["logaudit"], "log audit"),
     word("alert", &["console", "logalert"], "log alert"),
-    word("clock", &["solaris-cron"], "clock daemon, second"),
+    word("clock", &["solaris-cron"], "second clock daemon"),
     word("local0", &[], "local use 0"),
     word("local1", &[], "local use 1"),
     word("local2", &[], "local use 2"),
@@ -49,38 +49,38 @@ pub const FACILITIES: [Word; 24] = [
     word("local7", &[], "local use 7"),
 ];
 
-/// The severities by number, the worst first.
+/// The severities by number, most severe first.
 pub const SEVERITIES: [Word; 8] = [
     word("emerg", &["panic", "emergency"], "the system is unusable"),
-    word("alert", &[], "action must be taken at once"),
+    word("alert", &[], "action must be taken immediately"),
     word("crit", &["critical"], "critical conditions"),
     word("error", &["err"], "error conditions"),
     word("warning", &["warn"], "warning conditions"),
     word("notice", &[], "normal but significant"),
     word("info", &["information", "informational"], "informational"),
-    word("debug", &[], "for debugging"),
+    word("debug", &[], "debugging"),
 ];
 
-/// Which part of a system speaks.
+/// The part of a system that logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facility(u8);
 
-/// How bad it is.
+/// The severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Severity(u8);
 
-/// Both together.
+/// A facility and a severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priority {
-    /// Which part of a system speaks.
+    /// The part of a system that logs.
     pub facility: Facility,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
 }
 
-/// A word that is in no table.
+/// An unknown facility or severity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} {word:?} is not known; allowed are {}, or a number from 0 to {}", list(.table), .table.len() - 1)]
+#[error("unknown {kind} {word:?}; expected {}, or a number from 0 to {}", list(.table), .table.len() - 1)]
 pub struct UnknownWord {
     kind: &'static str,
     word: String,
@@ -96,7 +96,7 @@ impl PartialEq for Word {
 impl Eq for Word {}
 
 impl Facility {
-    /// What messages of programs have when nobody says otherwise.
+    /// The default.
     pub const USER: Self = Self(1);
 
     /// Its number, 0 to 23.
@@ -111,10 +111,10 @@ impl Facility {
 }
 
 impl Severity {
-    /// Nothing is wrong.
+    /// The default: nothing is wrong.
     pub const INFO: Self = Self(6);
 
-    /// Its number, 0 to 7; 0 is the worst.
+    /// Its number, 0 to 7; 0 is the most severe.
     pub fn number(self) -> u8 {
         self.0
     }
@@ -154,7 +154,7 @@ impl FromStr for Severity {
     }
 }
 
-/// `facility.severity`, or a severity alone, as logger(1) takes it.
+/// `facility.severity` or a severity alone, as in logger(1).
 impl FromStr for Priority {
     type Err = UnknownWord;
 
@@ -182,7 +182,7 @@ fn find(kind: &'static str, table: &'static [Word], text: &str) -> Result<u8, Un
     };
     let named = table.iter().position(is_it);
     let number = || wanted.parse().ok().filter(|number| *number < table.len());
-    named.or_else(number).and_then(|place| u8::try_from(place).ok()).ok_or_else(|| UnknownWord {
+    named.or_else(number).and_then(|number| u8::try_from(number).ok()).ok_or_else(|| UnknownWord {
         kind,
         word: text.to_owned(),
         table,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_aliases_and_numbers_are_understood() {
+    fn names_aliases_and_numbers_are_accepted() {
         fn check(text: &str, pri: u8) {
             assert_eq!(text.parse::<Priority>().unwrap().pri(), pri, "{text}");
         }
@@ -220,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn the_unknown_is_refused_with_what_is_allowed() {
+    fn unknown_names_are_rejected_with_the_known_ones() {
         let error = "loud".parse::<Severity>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "severity \"loud\" is not known; allowed are emerg (panic, emergency), alert, \
+            "unknown severity \"loud\"; expected emerg (panic, emergency), alert, \
              crit (critical), error (err), warning (warn), notice, info (information, \
              informational), debug, or a number from 0 to 7"
         );
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_name_that_leads_back_to_it() {
+    fn every_number_round_trips_through_its_name() {
         for pri in 0..=191 {
             let priority = Priority::from_pri(pri).unwrap();
             assert_eq!(priority.to_string().parse::<Priority>().unwrap().pri(), pri);

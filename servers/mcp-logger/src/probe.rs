@@ -1,4 +1,4 @@
-//! Whether a syslog server can be reached, step by step, without logging anything.
+//! Tests whether a syslog server is reachable, step by step, without logging anything.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,33 +9,33 @@ use crate::logger::Logger;
 use crate::schema::plain;
 use crate::transport::{Handshake, LinkError};
 
-/// What a test found.
+/// The result of a test.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(transform = plain)]
 pub struct Finding {
-    /// What was tested.
+    /// The destination that was tested.
     pub target: String,
-    /// What would carry messages.
+    /// The transport.
     pub transport: Transport,
-    /// The addresses that may be sent to.
+    /// The resolved addresses that are allowed.
     pub addresses: Vec<String>,
-    /// The address that answered, or was chosen.
+    /// The address that was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// How long all of it took, in milliseconds.
+    /// How long the test took, in milliseconds.
     pub elapsed_ms: u64,
-    /// What was agreed, for TLS.
+    /// What was negotiated, for TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Handshake>,
-    /// What that means.
+    /// What the result means.
     pub conclusion: String,
 }
 
-/// Resolves, connects, and agrees on TLS, as a send would. Over UDP an empty datagram is sent,
-/// which receivers ignore, because only a datagram can be refused.
+/// Resolves, connects and negotiates TLS, as a send would. Over UDP it sends an empty datagram,
+/// which receivers ignore: only a datagram that was sent can be rejected.
 ///
 /// # Errors
-/// At the first step that fails.
+/// The error of the first step that fails.
 pub async fn probe(logger: &Logger, to: &Destination) -> Result<Finding, LinkError> {
     let start = Instant::now();
     let network = logger.network();
@@ -49,12 +49,14 @@ pub async fn probe(logger: &Logger, to: &Destination) -> Result<Finding, LinkErr
     link.finish().await?;
     let conclusion = match to.transport {
         Transport::Udp => {
-            "Nothing refused an empty datagram. UDP cannot tell more: a firewall may still drop \
-             messages, and a receiver may not be there."
+            "An empty datagram was not rejected. UDP reveals no more than that: a firewall may \
+             still drop messages, and there may be no receiver."
         }
-        Transport::Tcp => "A connection was accepted.",
-        Transport::Tls => "An encrypted connection was accepted, and the certificate is trusted.",
-        Transport::Unix => "The socket is there.",
+        Transport::Tcp => "The server accepted a connection.",
+        Transport::Tls => {
+            "The server accepted an encrypted connection, and its certificate is trusted."
+        }
+        Transport::Unix => "The socket exists and accepts a connection.",
     };
     Ok(Finding {
         target: to.to_string(),

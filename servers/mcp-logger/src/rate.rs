@@ -1,11 +1,11 @@
-//! How many messages may leave in which time.
+//! The rate limit.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A bucket of tokens: one for each message, refilled as time goes by.
+/// A token bucket: one token per message, refilled over time.
 #[derive(Debug)]
 pub struct Rate {
     /// Zero for no limit.
@@ -20,31 +20,31 @@ struct Level {
     at: Instant,
 }
 
-/// Too many messages in too short a time.
+/// The rate limit is exceeded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "more than {per_second} messages per second; try again in {} ms, or send many at once with \
-     send-syslog-batch, which waits by itself",
+    "the limit of {per_second} messages per second is exceeded; try again in {} ms, or send many \
+     at once with send-syslog-batch, which waits as needed",
     .wait.as_millis().max(1)
 )]
 pub struct TooFast {
     per_second: u32,
-    /// After which time there is room.
+    /// When to try again.
     pub wait: Duration,
 }
 
 impl Rate {
-    /// So many a second for ever, and so many at once after a pause. Zero means no limit.
+    /// Allows a sustained rate, and a burst after a pause. Zero per second means no limit.
     pub fn new(per_second: u32, burst: u32) -> Self {
         let burst = burst.max(1);
         let level = Level { tokens: burst.into(), at: Instant::now() };
         Self { per_second, burst, level: Mutex::new(level) }
     }
 
-    /// Takes room for some messages, all or none. Never asks for more than a full bucket.
+    /// Takes tokens for some messages, all or none. Never asks for more than a full bucket.
     ///
     /// # Errors
-    /// When there is not enough room yet.
+    /// If there are not enough tokens yet.
     pub fn take(&self, messages: usize) -> Result<(), TooFast> {
         if self.per_second == 0 {
             return Ok(());
@@ -64,7 +64,7 @@ impl Rate {
         Ok(())
     }
 
-    /// Waits until there is room. Dropping it takes none.
+    /// Waits for tokens and takes them. Dropping it takes none.
     pub async fn wait(&self, messages: usize) {
         while let Err(TooFast { wait, .. }) = self.take(messages) {
             tokio::time::sleep(wait).await;
@@ -82,8 +82,8 @@ mod tests {
         for _ in 0..3 {
             rate.take(1).unwrap();
         }
-        let refused = rate.take(1).unwrap_err();
-        assert!(refused.wait <= Duration::from_millis(100));
+        let rejected = rate.take(1).unwrap_err();
+        assert!(rejected.wait <= Duration::from_millis(100));
         tokio::time::advance(Duration::from_millis(250)).await;
         rate.take(2).unwrap();
         rate.take(1).unwrap_err();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn none_means_no_limit() {
+    async fn zero_means_no_limit() {
         let rate = Rate::new(0, 0);
         for _ in 0..10_000 {
             rate.take(1).unwrap();

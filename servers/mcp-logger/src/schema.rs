@@ -1,10 +1,10 @@
-//! Schemas as clients and models read them best: plain, and short.
+//! Schemas in the form that clients and models handle best: plain and short.
 
 use schemars::Schema;
 use serde_json::Value;
 
-/// No nulls where leaving out will do, enumerations as lists of words, and nothing that is not
-/// known.
+/// Removes null from optional properties, turns enumerations into lists of words, and forbids
+/// unknown properties.
 pub fn plain(schema: &mut Schema) {
     let Some(root) = schema.as_object_mut() else { return };
     if let Some(Value::Object(properties)) = root.get_mut("properties") {
@@ -15,7 +15,7 @@ pub fn plain(schema: &mut Schema) {
 
 fn plain_property(property: &mut Value) {
     let Value::Object(members) = property else { return };
-    // `anyOf: [X, null]` is an X that can be left out.
+    // `anyOf: [X, null]` is an optional X.
     if let Some(Value::Array(branches)) = members.remove("anyOf") {
         let some = branches.into_iter().find(|it| it.get("type") != Some(&"null".into()));
         if let Some(Value::Object(some)) = some {
@@ -39,7 +39,8 @@ fn plain_property(property: &mut Value) {
     }
 }
 
-/// The same, without what is told beside it: only the text has a description here.
+/// Like [`plain`], but keeps only the description of the text: the other options are described
+/// beside it.
 pub fn brief(schema: &mut Schema) {
     plain(schema);
     let properties = schema.as_object_mut().and_then(|root| root.get_mut("properties"));

@@ -1,4 +1,4 @@
-//! `mcp-logger send`: the same from a command line, with the options of logger(1).
+//! `mcp-logger send`: sends from the command line, with the options of logger(1).
 
 mod data;
 
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use bowline::with_causes;
 
 use self::data::DataArgs;
-use crate::arguments::{MessageOptions, Place};
+use crate::arguments::{Endpoint, MessageOptions};
 use crate::destination::{Destination, Framing, Transport};
 use crate::encoding::{Bom, OnUnmappable};
 use crate::logger::{Logger, Parcel, SendError};
@@ -22,39 +22,40 @@ use crate::transport::{Link, LinkError};
 /// Options of the command.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SendArgs {
-    /// IP address or host name of the syslog server, a configured target, or the path of a socket.
+    /// IP address or host name of the syslog server, name of a configured target, or path of a
+    /// socket.
     server: String,
-    /// The message. Without it, every line of standard input is one; bytes that are not UTF-8 are
-    /// replaced.
+    /// The message. Without it, each line of standard input is a message; bytes that are not UTF-8
+    /// are replaced.
     message: Vec<String>,
-    /// Read lines from this file instead.
+    /// Read lines from this file instead of standard input.
     #[arg(short, long, value_name = "FILE", conflicts_with = "message")]
     file: Option<PathBuf>,
-    /// Send no empty lines.
+    /// Skip empty lines.
     #[arg(short = 'e', long)]
     skip_empty: bool,
-    /// Take the priority of each line from a number such as <13> in front of it.
+    /// Read the priority of each line from a prefix such as <13>.
     #[arg(long)]
     prio_prefix: bool,
     /// Facility and severity, such as local0.err [default: user.info].
     #[arg(short, long, value_name = "FACILITY.SEVERITY")]
     priority: Option<Priority>,
-    /// Facility alone; wins over --priority.
+    /// Facility; overrides --priority.
     #[arg(long)]
     facility: Option<String>,
-    /// Severity alone; wins over --priority.
+    /// Severity; overrides --priority.
     #[arg(long)]
     severity: Option<String>,
-    /// Name of the program that speaks.
+    /// Name of the program that logs.
     #[arg(short, long)]
     tag: Option<String>,
-    /// Number of the process that speaks: this one unless given.
+    /// Process id to log; this process's own if no value is given.
     #[arg(short, long, value_name = "ID", num_args = 0..=1, require_equals = true)]
     id: Option<Option<String>>,
     #[command(flatten)]
-    way: Way,
+    route: RouteArgs,
     #[command(flatten)]
-    form: Form,
+    format: FormatArgs,
     /// Also write each message to standard error.
     #[arg(short = 's', long)]
     stderr: bool,
@@ -63,13 +64,13 @@ pub struct SendArgs {
     no_act: bool,
 }
 
-/// How bytes travel.
+/// How messages travel.
 #[derive(Debug, Clone, clap::Args)]
-struct Way {
-    /// Port of the server [default: 514, with TLS 6514].
+struct RouteArgs {
+    /// Port of the server [default: 514; 6514 with TLS].
     #[arg(short = 'P', long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Send datagrams; this is the default.
+    /// Send UDP datagrams (the default).
     #[arg(short = 'd', long, group = "transport")]
     udp: bool,
     /// Connect over TCP.
@@ -81,33 +82,33 @@ struct Way {
     /// SERVER is the path of a socket, such as /dev/log.
     #[arg(short, long, group = "transport")]
     unix: bool,
-    /// End messages on a connection with a line feed instead of telling their length.
+    /// Delimit messages on a connection with a line feed instead of counting octets.
     #[arg(long)]
     lf: bool,
-    /// Tell the length of messages on a connection; this is the default.
+    /// Prefix messages on a connection with their length (the default).
     #[arg(long, conflicts_with = "lf")]
     octet_count: bool,
-    /// Milliseconds that connecting or writing may take.
+    /// Time limit in milliseconds for connecting and writing [default: 5000].
     #[arg(long, value_name = "MS")]
     timeout: Option<u32>,
 }
 
-/// What a message looks like.
+/// How messages are written.
 #[derive(Debug, Clone, clap::Args)]
-struct Form {
-    /// Write messages as RFC 3164 says; this is the default.
+struct FormatArgs {
+    /// Use the RFC 3164 format (the default).
     #[arg(long)]
     rfc3164: bool,
-    /// Write messages as RFC 5424 says.
+    /// Use the RFC 5424 format.
     #[arg(long, conflicts_with = "rfc3164")]
     rfc5424: bool,
-    /// Name of this machine, if not its own.
+    /// Host name to report instead of this machine's.
     #[arg(long)]
     hostname: Option<String>,
-    /// When it happened, in RFC 3339, instead of now.
+    /// Time of the event in RFC 3339, instead of now.
     #[arg(long)]
     timestamp: Option<String>,
-    /// Kind of the message (RFC 5424).
+    /// Message type (RFC 5424).
     #[arg(long)]
     msgid: Option<String>,
     #[command(flatten)]
@@ -115,16 +116,16 @@ struct Form {
     /// Encoding of the text [default: utf-8].
     #[arg(long)]
     encoding: Option<String>,
-    /// Whether a byte order mark is sent: auto, always or never.
+    /// Whether to send a byte order mark: auto, always or never.
     #[arg(long, value_parser = read::<Bom>)]
     bom: Option<Bom>,
-    /// What becomes of characters that the encoding lacks: error, replace or translit.
+    /// What to do with characters the encoding does not have: error, replace or translit.
     #[arg(long, value_parser = read::<OnUnmappable>)]
     on_unmappable: Option<OnUnmappable>,
-    /// Longest message in bytes.
+    /// Maximum message size in bytes.
     #[arg(short = 'S', long, value_name = "BYTES")]
     size: Option<u32>,
-    /// What becomes of a longer one: truncate, split or error [default: truncate].
+    /// What to do with longer messages: truncate, split or error [default: truncate].
     #[arg(long, value_parser = read::<Oversize>)]
     oversize: Option<Oversize>,
 }
@@ -132,20 +133,20 @@ struct Form {
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// An option means nothing.
+    /// An option is invalid.
     #[error("{0}")]
     Usage(String),
-    /// It was not sent.
+    /// Sending failed.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// Some lines were not sent.
+    /// Some lines were skipped.
     #[error("{0} of {1} lines were not sent")]
-    LeftOut(u64, u64),
-    /// The lines cannot be read.
-    #[error("{0} cannot be read")]
+    Skipped(u64, u64),
+    /// The input cannot be read.
+    #[error("cannot read {0}")]
     Input(String, #[source] io::Error),
-    /// Nobody takes what is printed.
-    #[error("cannot print")]
+    /// Standard output cannot be written.
+    #[error("cannot write to standard output")]
     Output(#[source] io::Error),
 }
 
@@ -158,17 +159,18 @@ impl From<PlanError> for CommandError {
     }
 }
 
-/// How much of a line is one message at most; the rest is another.
+/// The longest part of a line that becomes one message; the rest becomes another.
 const MAX_LINE: u64 = 1 << 20;
 
-/// Sends the message, or every line. Lines that cannot become messages are told and left out.
+/// Sends the message, or every line of the input. Lines that cannot become messages are reported
+/// and skipped.
 ///
 /// # Errors
-/// When an option means nothing, or something cannot be read or sent, or was left out.
+/// If an option is invalid, if reading or sending fails, or if any line was skipped.
 pub async fn run(logger: &Logger, args: SendArgs) -> Result<(), CommandError> {
-    let to = logger.destination(&args.place(logger))?;
+    let to = logger.destination(&args.endpoint(logger))?;
     let mut sending = Sending { logger, to, link: None, options: args.options(), args };
-    // What is wrong with every message is told before the first line is read.
+    // Reports what is wrong with every message before reading the first line.
     logger.prepare(&sending.to, sending.options.clone(), "")?;
     if !sending.args.message.is_empty() {
         let text = sending.args.message.join(" ");
@@ -176,10 +178,10 @@ pub async fn run(logger: &Logger, args: SendArgs) -> Result<(), CommandError> {
         return sending.finish().await;
     }
     let (name, mut input) = sending.args.input()?;
-    let (mut line, mut number, mut left_out) = (Vec::new(), 0_u64, 0_u64);
+    let (mut line, mut number, mut skipped) = (Vec::new(), 0_u64, 0_u64);
     loop {
         line.clear();
-        // Reading blocks, and nothing else is waiting for this thread.
+        // Reading blocks, but nothing else needs this thread.
         let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
         if read.map_err(|error| CommandError::Input(name.clone(), error))? == 0 {
             break;
@@ -188,7 +190,7 @@ pub async fn run(logger: &Logger, args: SendArgs) -> Result<(), CommandError> {
         let text = String::from_utf8_lossy(&line);
         match sending.line(text.trim_end_matches(['\n', '\r'])).await {
             Err(CommandError::Send(error @ SendError::Plan(_))) => {
-                left_out += 1;
+                skipped += 1;
                 let _ =
                     writeln!(io::stderr(), "mcp-logger: line {number}: {}", with_causes(&error));
             }
@@ -196,10 +198,10 @@ pub async fn run(logger: &Logger, args: SendArgs) -> Result<(), CommandError> {
         }
     }
     sending.finish().await?;
-    if left_out > 0 { Err(CommandError::LeftOut(left_out, number)) } else { Ok(()) }
+    if skipped > 0 { Err(CommandError::Skipped(skipped, number)) } else { Ok(()) }
 }
 
-/// Lines on their way.
+/// The state of the command while it sends.
 struct Sending<'a> {
     logger: &'a Logger,
     to: Destination,
@@ -236,7 +238,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// A connection that broke while nothing was sent is opened once more.
+    /// Reconnects once if the connection broke between messages.
     async fn send(&mut self, packet: &[u8]) -> Result<(), LinkError> {
         if let Some(link) = &mut self.link {
             match link.send(packet).await {
@@ -270,8 +272,8 @@ impl Sending<'_> {
 }
 
 impl SendArgs {
-    fn place(&self, logger: &Logger) -> Place {
-        let Way { port, udp, tcp, tls, unix, lf, octet_count, timeout } = self.way;
+    fn endpoint(&self, logger: &Logger) -> Endpoint {
+        let RouteArgs { port, udp, tcp, tls, unix, lf, octet_count, timeout } = self.route;
         let is_target = logger.config().targets.contains_key(&self.server);
         let is_path = !is_target && self.server.starts_with('/');
         let transport = [
@@ -281,7 +283,7 @@ impl SendArgs {
             (unix || is_path, Transport::Unix),
         ];
         let framing = [(lf, Framing::Lf), (octet_count, Framing::OctetCounting)];
-        Place {
+        Endpoint {
             server: self.server.clone(),
             port,
             transport: chosen(transport),
@@ -292,10 +294,10 @@ impl SendArgs {
 
     fn options(&self) -> MessageOptions {
         let named = self.priority.map(|it| (it.facility.name(), it.severity.name()));
-        let or = |said: &Option<String>, name: Option<&'static str>| {
-            said.clone().or_else(|| name.map(str::to_owned))
+        let or = |given: &Option<String>, name: Option<&'static str>| {
+            given.clone().or_else(|| name.map(str::to_owned))
         };
-        let form = &self.form;
+        let form = &self.format;
         let own = || std::process::id().to_string();
         MessageOptions {
             severity: or(&self.severity, named.map(|it| it.1)),
@@ -326,18 +328,18 @@ impl SendArgs {
     }
 }
 
-/// The first that is set.
+/// The first choice that is set.
 fn chosen<T, const N: usize>(choices: [(bool, T); N]) -> Option<T> {
     choices.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, it)| it)
 }
 
-/// A number in angle brackets in front of a line.
+/// A priority in angle brackets at the start of a line.
 fn prefix(line: &str) -> Option<(Priority, &str)> {
     let (number, rest) = line.strip_prefix('<')?.split_once('>')?;
     Some((Priority::from_pri(number.parse().ok()?)?, rest))
 }
 
-/// Words as the tools know them.
+/// Parses a value as the tools do.
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     let value = serde_json::Value::from(text);
     serde_json::from_value(value).map_err(|error| error.to_string())

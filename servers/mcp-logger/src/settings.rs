@@ -1,33 +1,33 @@
-//! The options of the program, and of whatever else serves this server.
+//! The options of the program, shared with other programs that embed this server.
 
 use std::path::PathBuf;
 
 use crate::config::{Config, ConfigError};
 
-/// Which file to read, and what to say instead of it.
+/// Which configuration file to read, and overrides for it.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Settings {
-    /// Configuration in TOML: what may be sent to, how fast, and targets by name. Without it, the
-    /// file that `MCP_LOGGER_CONFIG` names.
+    /// Configuration file in TOML: allowed destinations, rate limit and named targets. Defaults to
+    /// the file that `MCP_LOGGER_CONFIG` names.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// Allow sending to this host name, *.domain, IP address, network or socket path, and to
-    /// nothing that is not named; can be repeated. Over HTTP nothing is allowed without it.
+    /// nothing that is not listed; can be repeated. Over HTTP nothing is allowed without it.
     #[arg(long, value_name = "SERVER", value_delimiter = ',', global = true)]
     pub allow: Vec<String>,
-    /// Messages per second, 0 for no limit [default: 100, for `send` none].
+    /// Messages per second; 0 for no limit [default: 100; no limit for `send`].
     #[arg(long, value_name = "N", global = true)]
     pub rate: Option<u32>,
-    /// Certificates to trust besides those of the system, as PEM.
+    /// Certificates to trust in addition to the system's, as PEM.
     #[arg(long, value_name = "FILE", global = true)]
     pub ca_file: Option<PathBuf>,
 }
 
 impl Settings {
-    /// The file, and what the options say instead or besides.
+    /// Reads the file and applies the options on top of it.
     ///
     /// # Errors
-    /// When the file cannot be read, or says something that means nothing.
+    /// If the file cannot be read or is invalid.
     pub fn config(&self) -> Result<Config, ConfigError> {
         let named = || std::env::var_os("MCP_LOGGER_CONFIG").map(PathBuf::from);
         let mut config = match self.config.clone().or_else(named) {

@@ -1,41 +1,41 @@
-//! Structured data: what RFC 5424 puts between the header and the text.
+//! Structured data, which RFC 5424 puts between the header and the text.
 
 use std::collections::BTreeMap;
 
 use crate::escape::escape;
 
-/// The elements by name, and their parameters by name. In order of names, so that the same data is
-/// always the same bytes.
+/// The elements by name, and their parameters by name. Sorted, so that the same data always becomes
+/// the same bytes.
 pub type StructuredData = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The names that RFC 5424 registers; all others have the form `name@number`.
 pub const REGISTERED: [&str; 3] = ["timeQuality", "origin", "meta"];
 
-/// The longest name of an element or a parameter.
+/// The maximum length of a name.
 const MAX_NAME: usize = 32;
 
-/// What is wrong with structured data.
+/// Why structured data is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StructuredDataError {
-    /// A name that cannot be written.
+    /// An invalid name.
     #[error(
         "structured_data: name {0:?} must be 1 to {MAX_NAME} printable ASCII characters \
          without space, '=', ']' and '\"'"
     )]
     Name(String),
-    /// An element that nobody registered.
+    /// An element that is neither registered nor private.
     #[error(
         "structured_data: element {0:?} is not registered ({registered}); write it as name@number, \
-         with the private enterprise number of your organisation, such as \"{0}@32473\"",
+         with the private enterprise number of your organization, such as \"{0}@32473\"",
         registered = REGISTERED.join(", ")
     )]
     Unregistered(String),
 }
 
-/// The field as it is sent, `-` when there is nothing. Always UTF-8, whatever the text is in.
+/// The field as it is sent; `-` if it is empty. Always UTF-8, whatever the encoding of the text.
 ///
 /// # Errors
-/// When a name cannot be written.
+/// If a name is invalid.
 pub fn encode(data: &StructuredData) -> Result<String, StructuredDataError> {
     if data.is_empty() {
         return Ok("-".to_owned());
@@ -69,7 +69,7 @@ fn check_name(name: &str) -> Result<(), StructuredDataError> {
     Err(StructuredDataError::Name(name.to_owned()))
 }
 
-/// Control characters never pass here: no receiver needs them in a value.
+/// Always escapes control characters: no receiver needs them in a value.
 fn push_value(field: &mut String, value: &str) {
     for character in escape(value).chars() {
         if matches!(character, '"' | '\\' | ']') {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_written_are_refused() {
+    fn invalid_names_are_rejected() {
         fn check(elements: &[(&str, &[(&str, &str)])], part: &str) {
             let error = encode(&data(elements)).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

@@ -1,4 +1,4 @@
-//! When something happened, as each format writes it.
+//! Timestamps, in the notation of each format.
 
 use std::str::FromStr;
 
@@ -6,14 +6,14 @@ use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 
-/// A point in time, and the zone that it is told in.
+/// A point in time, with its UTC offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamp {
     local: DateTime,
     offset: Offset,
 }
 
-/// Text that is no point in time.
+/// An invalid timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("timestamp {text:?} is not RFC 3339, such as 2026-11-15T09:30:00.25+09:00: {reason}")]
 pub struct TimestampError {
@@ -29,12 +29,12 @@ impl Timestamp {
         Self { local: offset.to_datetime(now), offset }
     }
 
-    /// `Nov 15 09:30:00`, without year and zone (RFC 3164, part 4.1.2).
+    /// `Nov 15 09:30:00`, without year and zone (RFC 3164, section 4.1.2).
     pub fn to_rfc3164(self) -> String {
         self.local.strftime("%b %e %H:%M:%S").to_string()
     }
 
-    /// `2026-11-15T09:30:00.250000+09:00`, with microseconds (RFC 5424, part 6.2.3).
+    /// `2026-11-15T09:30:00.250000+09:00`, with microseconds (RFC 5424, section 6.2.3).
     pub fn to_rfc5424(self) -> String {
         let seconds = self.offset.seconds();
         let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
@@ -48,12 +48,12 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let refuse = |reason: &str| TimestampError { text: text.into(), reason: reason.into() };
-        let pieces = Pieces::parse(text).map_err(|error| refuse(&error.to_string()))?;
-        let time = pieces.time().ok_or_else(|| refuse("it has no time of day"))?;
-        let offset = pieces.to_numeric_offset().ok_or_else(|| refuse("it has no offset or Z"))?;
+        let reject = |reason: &str| TimestampError { text: text.into(), reason: reason.into() };
+        let pieces = Pieces::parse(text).map_err(|error| reject(&error.to_string()))?;
+        let time = pieces.time().ok_or_else(|| reject("it has no time of day"))?;
+        let offset = pieces.to_numeric_offset().ok_or_else(|| reject("it has no offset or Z"))?;
         if !(0..=9999).contains(&pieces.date().year()) {
-            return Err(refuse("years have four digits"));
+            return Err(reject("the year must have four digits"));
         }
         Ok(Self { local: pieces.date().to_datetime(time), offset })
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_format_writes_it_its_way() {
+    fn each_format_has_its_notation() {
         fn check(text: &str, old: &str, new: &str) {
             let timestamp: Timestamp = text.parse().unwrap();
             assert_eq!(timestamp.to_rfc3164(), old);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_timestamp_is_refused() {
+    fn incomplete_timestamps_are_rejected() {
         for text in ["", "now", "2026-11-05", "2026-11-05T09:30:00", "-000001-01-01T00:00:00Z"] {
             let error = text.parse::<Timestamp>().unwrap_err().to_string();
             assert!(error.contains("is not RFC 3339"), "{error}");

@@ -1,7 +1,7 @@
 //! The logger as an MCP server: tools, resources, a prompt.
 
-mod answer;
 mod batch;
+mod outcome;
 mod prompt;
 mod reference;
 
@@ -9,48 +9,47 @@ use std::sync::Arc;
 
 use bowline::{Context, Server, server};
 
-pub use self::answer::{BatchReceipt, Failed, Sent, SentBatch};
+pub use self::outcome::{BatchReceipt, Failed, Sent, SentBatch};
 use crate::arguments::{BatchArguments, ProbeArguments, SendArguments};
 use crate::logger::{Logger, Record, SendError};
 use crate::probe::{Finding, probe};
 
-/// Where the sends of late can be read and subscribed to.
+/// The resource that lists recent sends.
 pub const RECENT_URI: &str = "syslog://recent";
 
-/// The server.
+/// Builds the server.
 pub fn server(logger: &Arc<Logger>) -> Server {
     Server::new("mcp-logger", env!("CARGO_PKG_VERSION"))
         .title("Syslog sender")
         .description("Sends syslog messages over UDP, TCP, TLS and Unix sockets")
         .instructions(
-            "Send log messages to syslog servers with send-syslog, many at once with \
-             send-syslog-batch. Over UDP nobody confirms delivery; test-syslog-target finds out \
-             what can be found out. Facilities, severities, targets and recent sends are \
-             resources.",
+            "Send log messages to syslog servers with send-syslog, or many at once with \
+             send-syslog-batch. Delivery over UDP is never confirmed; test-syslog-target checks \
+             whether a server is reachable. Facilities, severities, targets and recent sends are \
+             available as resources.",
         )
         .with(Tools { logger: Arc::clone(logger) })
         .with(reference::resources(logger))
         .with(prompt::log_event(logger))
 }
 
-/// The tools, and what they share.
+/// The tools, and the logger they share.
 struct Tools {
     logger: Arc<Logger>,
 }
 
 #[server]
 impl Tools {
-    /// Send a standard Syslog message to a server. Only server and message are needed. The answer
-    /// tells what was sent, where to, and what is known of its delivery: over udp nothing is
-    /// confirmed.
+    /// Send a standard Syslog message to a server. Only server and message are required. The result
+    /// reports what was sent, where, and whether delivery is known; over udp it is never confirmed.
     #[tool(name = "send-syslog", title = "Send syslog", destructive = false, open_world = true)]
     async fn send_syslog(
         &self,
         #[args] arguments: SendArguments,
         context: Context,
     ) -> Result<Sent, Failed> {
-        let SendArguments { place, message, options, dry_run } = arguments;
-        let to = self.logger.destination(&place).map_err(SendError::from)?;
+        let SendArguments { endpoint, message, options, dry_run } = arguments;
+        let to = self.logger.destination(&endpoint).map_err(SendError::from)?;
         let parcel = self.logger.prepare(&to, options, &message).map_err(SendError::from)?;
         if dry_run {
             return Ok(Sent(parcel.dry_run(&to).map_err(SendError::from)?));
@@ -60,9 +59,9 @@ impl Tools {
         Ok(Sent(sent?))
     }
 
-    /// Send many Syslog messages to one server in order, over one connection. Options beside
-    /// messages hold for all of them; each message can have its own. Nothing is sent if any of
-    /// them is malformed. Reports progress, and waits where the rate is limited.
+    /// Send many Syslog messages to one server, in order, over one connection. Options given beside
+    /// messages apply to all of them; each message can override them. If any message is invalid,
+    /// nothing is sent. Reports progress, and waits when the rate limit is reached.
     #[tool(
         name = "send-syslog-batch",
         title = "Send syslog in bulk",
@@ -79,8 +78,8 @@ impl Tools {
         sent.map(SentBatch)
     }
 
-    /// Find out whether a syslog server can be reached: looks up its address, connects, agrees on
-    /// TLS. Logs nothing. Over udp an empty datagram is sent, to see whether it is refused.
+    /// Test whether a syslog server is reachable: resolve its name, connect, negotiate TLS. Logs
+    /// nothing. Over udp it sends an empty datagram to see whether it is rejected.
     #[tool(
         name = "test-syslog-target",
         title = "Test a syslog server",
@@ -92,16 +91,15 @@ impl Tools {
         #[args] arguments: ProbeArguments,
     ) -> Result<Finding, Failed> {
         let test = async {
-            let to = self.logger.destination(&arguments.place)?;
-            // It could scan a network otherwise.
+            let to = self.logger.destination(&arguments.endpoint)?;
+            // Without the limit, this tool could scan a network.
             self.logger.rate().take(1)?;
             Ok::<_, SendError>(probe(&self.logger, &to).await?)
         };
         test.await.map_err(Failed::test)
     }
 
-    /// What was sent of late, the last one first: where, what kind, and with what outcome. Texts
-    /// are not kept.
+    /// Recent sends, newest first: destination, kind and outcome. Message text is not stored.
     #[resource(
         "syslog://recent",
         name = "recent",

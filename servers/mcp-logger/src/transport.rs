@@ -1,6 +1,7 @@
-//! Sending bytes: datagrams, connections, encrypted connections, local sockets.
+//! Sends bytes as datagrams or over TCP, TLS and local sockets.
 //!
-//! Every step has a name and all of them one deadline, so that a failure says what did not work.
+//! Every step has a name, and all of them share one deadline, so that an error says which step
+//! failed.
 
 mod datagram;
 mod tls;
@@ -20,103 +21,103 @@ pub use self::tls::{Handshake, TlsError};
 use crate::allow::{Allow, NotAllowed, Verdict};
 use crate::destination::{Destination, FrameError, Framing, Host, Transport};
 
-/// What is known of a network before anybody is asked: who may be sent to, and detours.
+/// The network settings: allowed destinations, and detours.
 #[derive(Debug, Clone)]
 pub struct Network {
-    /// Who may be sent to.
+    /// Which destinations are allowed.
     pub allow: Allow,
-    /// Other places for `host:port`: tunnels, and tests.
+    /// Addresses to connect to instead of `host:port`, for tunnels and tests.
     pub connect_to: BTreeMap<String, SocketAddr>,
-    /// How long to wait for the refusal of a datagram to a machine that is not this one.
+    /// How long to wait for the rejection of a datagram to another machine.
     pub udp_wait: Duration,
 }
 
-/// Why something could not be sent.
+/// Why sending failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// It may not be sent there.
+    /// The destination is not allowed.
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
-    /// The name has no address.
-    #[error("{host} has no address; check the name")]
+    /// The name does not resolve.
+    #[error("cannot resolve {host}; check the name")]
     Resolve {
         /// The name.
         host: String,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
-    /// Nobody is there.
-    #[error("{place}: cannot connect over {transport}")]
+    /// The connection failed.
+    #[error("{destination}: cannot connect over {transport}")]
     Connect {
-        /// Where.
-        place: String,
-        /// How.
+        /// The destination.
+        destination: String,
+        /// The transport.
         transport: &'static str,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
-    /// The datagram came back.
+    /// The datagram was rejected.
     #[error(
-        "{0} refused the datagram (ICMP port unreachable): nothing listens on this UDP port; \
+        "{0} rejected the datagram (ICMP port unreachable): nothing is listening on this UDP port; \
          check the port, or try transport tcp"
     )]
-    Refused(String),
-    /// No encrypted connection.
-    #[error("{place}: no TLS connection")]
+    Rejected(String),
+    /// The TLS connection failed.
+    #[error("{destination}: TLS connection failed")]
     Tls {
-        /// Where.
-        place: String,
-        /// Why.
+        /// The destination.
+        destination: String,
+        /// The cause.
         #[source]
         cause: TlsError,
     },
-    /// The connection broke.
-    #[error("{place}: cannot write")]
+    /// Writing failed.
+    #[error("{destination}: cannot write")]
     Write {
-        /// Where.
-        place: String,
-        /// What the system says.
+        /// The destination.
+        destination: String,
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
-    /// The receiver threw the connection away.
-    #[error("{place}: the receiver broke the connection, and may not have read everything")]
+    /// The receiver reset the connection.
+    #[error("{destination}: the receiver reset the connection and may not have read everything")]
     Broken {
-        /// Where.
-        place: String,
-        /// What the system says.
+        /// The destination.
+        destination: String,
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
-    /// It took too long.
-    #[error("{place}: timed out after {} ms {stage}; raise timeout_ms, or check that it is reachable", .after.as_millis())]
+    /// A step took too long.
+    #[error("{destination}: timed out after {} ms while {stage}; raise timeout_ms, or check that it is reachable", .after.as_millis())]
     Timeout {
-        /// Where.
-        place: String,
-        /// What was going on.
+        /// The destination.
+        destination: String,
+        /// The step.
         stage: &'static str,
-        /// After which time.
+        /// The time limit.
         after: Duration,
     },
-    /// A message cannot be framed.
+    /// A message contains its own delimiter.
     #[error(transparent)]
     Frame(#[from] FrameError),
 }
 
-/// An open way to a destination.
+/// An open socket to a destination.
 #[derive(Debug)]
 pub struct Link {
     wire: Wire,
-    /// The addresses that there were to choose from.
+    /// The addresses that could be used.
     pub addresses: Vec<SocketAddr>,
-    /// The one that was chosen, unless it is a path.
+    /// The one that was used, unless it is a path.
     pub address: Option<SocketAddr>,
-    /// What was agreed, for TLS.
+    /// What was negotiated, for TLS.
     pub handshake: Option<Handshake>,
     framing: Framing,
-    place: String,
+    destination: String,
     timeout: Duration,
     udp_wait: Duration,
 }
@@ -132,16 +133,16 @@ enum Wire {
     Stream(tokio::net::UnixStream),
 }
 
-/// How long to wait for a receiver to close a connection that is closed on our side.
+/// How long to wait for the receiver to close its side of a connection.
 const CLOSING: Duration = Duration::from_millis(500);
 
 impl Network {
-    /// The addresses of a destination that may be sent to, in the order to be tried.
+    /// The allowed addresses of a destination, in the order to try.
     ///
-    /// They are looked up once, and what is judged is what is used.
+    /// Names are resolved once, and the addresses that were checked are the ones used.
     ///
     /// # Errors
-    /// When there is none, or none that may be sent to.
+    /// If the name does not resolve, or no address is allowed.
     pub async fn addresses(&self, to: &Destination) -> Result<Vec<SocketAddr>, LinkError> {
         let verdict = match &to.target {
             Some(_) => Verdict::Yes,
@@ -162,43 +163,47 @@ impl Network {
         let is_allowed = |it: &SocketAddr| verdict == Verdict::Yes || self.allow.covers(it.ip());
         let allowed: Vec<SocketAddr> = found.into_iter().filter(is_allowed).collect();
         if allowed.is_empty() {
-            return Err(self.allow.refuse(&to.host).into());
+            return Err(self.allow.reject(&to.host).into());
         }
         Ok(allowed)
     }
 
-    /// Opens a way to a destination.
+    /// Opens a socket to a destination.
     ///
     /// # Errors
-    /// When it may not be sent to, or cannot be reached in time.
+    /// If the destination is not allowed, or cannot be reached in time.
     ///
     /// # Cancel safety
     /// Dropping it leaves nothing behind.
     pub async fn open(&self, to: &Destination) -> Result<Link, LinkError> {
-        let place = to.to_string();
-        let clock = Clock { place: &place, until: Instant::now() + to.timeout, after: to.timeout };
-        let addresses = clock.within("looking up its address", self.addresses(to)).await??;
+        let destination = to.to_string();
+        let clock = Clock {
+            destination: &destination,
+            until: Instant::now() + to.timeout,
+            after: to.timeout,
+        };
+        let addresses = clock.within("resolving its name", self.addresses(to)).await??;
         let mut link = Link {
             wire: clock.within("connecting", connect(to, &addresses)).await??,
             addresses,
             address: None,
             handshake: None,
             framing: to.framing,
-            place: place.clone(),
+            destination: destination.clone(),
             timeout: to.timeout,
             udp_wait: self.udp_wait,
         };
         link.address = link.wire.peer();
         if let (Host::Name(_), Some(address)) = (&to.host, link.address) {
-            // Names have several addresses, and only one of them may be the trouble.
-            link.place += &format!(" at {}", address.ip());
+            // A name may have several addresses; errors say which one failed.
+            link.destination += &format!(" at {}", address.ip());
         }
         if to.transport == Transport::Tls
             && let Wire::Tcp(stream) = link.wire
         {
-            let encrypting = clock.within("agreeing on TLS", tls::connect(to, stream)).await?;
-            let (stream, handshake) =
-                encrypting.map_err(|cause| LinkError::Tls { place: place.clone(), cause })?;
+            let encrypting = clock.within("negotiating TLS", tls::connect(to, stream)).await?;
+            let (stream, handshake) = encrypting
+                .map_err(|cause| LinkError::Tls { destination: destination.clone(), cause })?;
             link.handshake = Some(handshake);
             link.wire = Wire::Tls(Box::new(stream));
         }
@@ -210,10 +215,10 @@ impl Link {
     /// Sends one message.
     ///
     /// # Errors
-    /// When it cannot be framed or written.
+    /// If it cannot be framed or written.
     ///
     /// # Cancel safety
-    /// Dropping it may leave half a message on a connection. Send nothing more over it then.
+    /// Dropping it may leave half a message on a connection. Do not send anything more over it.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let framing = self.framing;
         let writing = async {
@@ -222,7 +227,7 @@ impl Link {
                 Wire::Tcp(stream) => stream.write_all(&framing.frame(message)?).await,
                 Wire::Tls(stream) => {
                     let frame = framing.frame(message)?;
-                    // What is encrypted may still wait for its turn.
+                    // Encrypted bytes may still be buffered.
                     match stream.write_all(&frame).await {
                         Ok(()) => stream.flush().await,
                         failed => failed,
@@ -230,27 +235,30 @@ impl Link {
                 }
                 #[cfg(unix)]
                 Wire::Datagram(socket) => socket.send(message).await.map(drop),
-                // Local receivers know no counts; a zero byte ends a record there.
+                // Local receivers do not support octet counting; a zero byte ends a record.
                 #[cfg(unix)]
                 Wire::Stream(stream) => stream.write_all(&[message, b"\0"].concat()).await,
             };
             Ok::<_, LinkError>(written)
         };
-        let clock =
-            Clock { place: &self.place, until: Instant::now() + self.timeout, after: self.timeout };
+        let clock = Clock {
+            destination: &self.destination,
+            until: Instant::now() + self.timeout,
+            after: self.timeout,
+        };
         let written = clock.within("writing", writing).await??;
         written.map_err(|cause| self.failed(cause))
     }
 
-    /// Closes the way, and waits for what the receiver has to say about it: a datagram may be
-    /// refused, a connection broken.
+    /// Closes the socket, and waits for the receiver's reaction: it may reject a datagram or reset
+    /// a connection.
     ///
     /// # Errors
-    /// When the receiver says that something is wrong.
+    /// If the receiver rejects a datagram or resets the connection.
     pub async fn finish(mut self) -> Result<(), LinkError> {
-        let (udp_wait, place) = (self.udp_wait, self.place.clone());
+        let (udp_wait, destination) = (self.udp_wait, self.destination.clone());
         let closed = match &mut self.wire {
-            Wire::Udp(socket) => socket.refusal(udp_wait).await,
+            Wire::Udp(socket) => socket.rejection(udp_wait).await,
             Wire::Tcp(stream) => close(stream).await,
             Wire::Tls(stream) => close(stream).await,
             #[cfg(unix)]
@@ -259,16 +267,16 @@ impl Link {
             Wire::Stream(stream) => close(stream).await,
         };
         closed.map_err(|cause| match cause.kind() {
-            io::ErrorKind::ConnectionRefused => LinkError::Refused(place),
-            _ => LinkError::Broken { place, cause },
+            io::ErrorKind::ConnectionRefused => LinkError::Rejected(destination),
+            _ => LinkError::Broken { destination, cause },
         })
     }
 
     fn failed(&self, cause: io::Error) -> LinkError {
-        let place = self.place.clone();
+        let destination = self.destination.clone();
         match (&self.wire, cause.kind()) {
-            (Wire::Udp(_), io::ErrorKind::ConnectionRefused) => LinkError::Refused(place),
-            _ => LinkError::Write { place, cause },
+            (Wire::Udp(_), io::ErrorKind::ConnectionRefused) => LinkError::Rejected(destination),
+            _ => LinkError::Write { destination, cause },
         }
     }
 }
@@ -285,7 +293,7 @@ impl Wire {
 
 /// One deadline for several steps.
 struct Clock<'a> {
-    place: &'a str,
+    destination: &'a str,
     until: Instant,
     after: Duration,
 }
@@ -296,15 +304,20 @@ impl Clock<'_> {
         stage: &'static str,
         work: impl Future<Output = T>,
     ) -> Result<T, LinkError> {
-        let (place, after) = (self.place.to_owned(), self.after);
-        timeout_at(self.until, work).await.map_err(|_| LinkError::Timeout { place, stage, after })
+        let (destination, after) = (self.destination.to_owned(), self.after);
+        timeout_at(self.until, work).await.map_err(|_| LinkError::Timeout {
+            destination,
+            stage,
+            after,
+        })
     }
 }
 
-/// The first address that answers. Each gets its share of the time, since a dead one says nothing.
+/// Connects to the first address that answers. Each gets a share of the time, because a dead one
+/// never answers.
 async fn connect(to: &Destination, addresses: &[SocketAddr]) -> Result<Wire, LinkError> {
-    let place = to.to_string();
-    let failed = |cause| LinkError::Connect { place, transport: to.transport.name(), cause };
+    let destination = to.to_string();
+    let failed = |cause| LinkError::Connect { destination, transport: to.transport.name(), cause };
     if let Host::Path(path) = &to.host {
         return connect_local(path).await.map_err(failed);
     }
@@ -331,8 +344,8 @@ async fn connect_local(path: &Path) -> io::Result<Wire> {
     let socket = tokio::net::UnixDatagram::unbound()?;
     match socket.connect(path) {
         Ok(()) => Ok(Wire::Datagram(socket)),
-        // The wrong kind of socket: the other kind may be right. Each system has its own name
-        // for that.
+        // Perhaps the wrong kind of socket, so try the other. Systems report this with different
+        // errors.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => Err(error),
         Err(_) => tokio::net::UnixStream::connect(path).await.map(Wire::Stream),
     }
@@ -340,10 +353,10 @@ async fn connect_local(path: &Path) -> io::Result<Wire> {
 
 #[cfg(not(unix))]
 async fn connect_local(_: &Path) -> io::Result<Wire> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no such sockets"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix sockets"))
 }
 
-/// Says that nothing more comes, and reads what the other side still says.
+/// Shuts down our side, and reads until the other side closes.
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
     stream.shutdown().await?;
     let mut ignored = [0; 256];
@@ -352,12 +365,12 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<
             match stream.read(&mut ignored).await {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
-                // Many receivers end TLS without saying goodbye.
+                // Many receivers close TLS without a close_notify.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
     };
-    // A receiver may keep its side open for ever; that is no error.
+    // A receiver may keep its side open for ever; that is not an error.
     timeout(CLOSING, reading).await.unwrap_or(Ok(()))
 }

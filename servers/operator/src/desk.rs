@@ -1,6 +1,6 @@
-//! The desk: who is assigned, and the tools that come with it.
+//! The desk: the assigned operator, and the tools that come with it.
 //!
-//! There is one loudspeaker, so there is one desk, whoever is connected.
+//! There is one loudspeaker, so all clients share one desk.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,17 +14,17 @@ use crate::queue::{MAX_WAITING, NoTurn, Queue, Queued};
 use crate::sentences::sentences;
 use crate::voice::{Engine, Operator, Settings, Speech, Style, Voices};
 
-/// Tools that are there while an operator is.
+/// Tools that exist only while an operator is assigned.
 const WITH_OPERATOR: [&str; 5] =
     ["operator_release", "operator_styles", "say", "queue_status", "queue_clear"];
 
-/// The longest text that is spoken at once, in characters.
+/// The longest text of one call, in characters.
 const MAX_TEXT: usize = 5_000;
 
-/// How many names an error lists.
+/// How many names an error message lists.
 const MAX_NAMES: usize = 20;
 
-/// Who is assigned, and what they are to say.
+/// The assigned operator, and the queue of what to say.
 pub(crate) struct Desk {
     voices: Voices,
     assigned: Mutex<Option<Assigned>>,
@@ -37,20 +37,20 @@ struct Assigned {
     style: Style,
 }
 
-/// The operator's status.
+/// The status of the operator.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Status {
-    /// Who is assigned, if anybody
+    /// The assigned operator, if any
     operator: Option<String>,
-    /// How they speak
+    /// The speaking style
     style: Option<String>,
-    /// What makes their voice
+    /// The speech engine
     engine: Option<Engine>,
-    /// What is spoken, and what waits to be
+    /// What is being spoken, and what is waiting
     queue: Vec<Queued>,
 }
 
-/// Who can be assigned.
+/// The operators that can be assigned.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Available {
     operators: Vec<Operator>,
@@ -60,18 +60,18 @@ pub(crate) struct Available {
 #[derive(Serialize, JsonSchema)]
 struct Styles {
     operator: String,
-    /// The one that is used when none is said
+    /// The style used by default
     current: String,
     styles: Vec<Style>,
 }
 
-/// What was spoken.
+/// The result of `say`.
 #[derive(Serialize, JsonSchema)]
 struct Spoken {
     operator: String,
     style: String,
     engine: Engine,
-    /// How many sentences
+    /// The number of sentences
     #[schemars(with = "i64")]
     sentences: usize,
     #[schemars(with = "i64")]
@@ -88,11 +88,12 @@ impl Desk {
         self.assigned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is assigned; an error where nobody is, which only a race can bring about.
+    /// The assigned operator. Only a race can make this fail, because the tools that call it exist
+    /// only while an operator is assigned.
     fn on_duty(&self) -> Result<Assigned, HandlerError> {
         let assigned = self.assigned().clone();
         assigned.ok_or_else(|| {
-            HandlerError::failed("no operator is assigned: call operator_assign first")
+            HandlerError::failed("no operator is assigned; call operator_assign first")
         })
     }
 
@@ -107,31 +108,31 @@ impl Desk {
         }
     }
 
-    pub(crate) fn status_answer(&self) -> Result<CallToolResult, HandlerError> {
+    pub(crate) fn status_result(&self) -> Result<CallToolResult, HandlerError> {
         let status = self.status();
         let text = match (&status.operator, &status.style) {
             (Some(operator), Some(style)) => format!(
-                "{operator} is assigned and speaks in the style {style}; {} in the queue",
+                "{operator} is assigned, with the style {style}; {} in the queue",
                 status.queue.len()
             ),
-            _ => "no operator is assigned; operator_available tells who is free, and \
-                  operator_assign takes one on"
+            _ => "no operator is assigned; operator_available lists operators, and \
+                  operator_assign assigns one"
                 .to_owned(),
         };
         bowline_serve::answer(text, &status)
     }
 
-    pub(crate) async fn available_answer(&self) -> Result<CallToolResult, HandlerError> {
+    pub(crate) async fn available_result(&self) -> Result<CallToolResult, HandlerError> {
         let operators = self.voices.operators().await.map_err(HandlerError::failed)?;
         let described: Vec<_> = operators
             .iter()
             .map(|operator| format!("{} ({})", operator.name, names(&operator.styles)))
             .collect();
-        let text = format!("Operators, with their styles: {}", described.join("; "));
+        let text = format!("Operators and their styles: {}", described.join("; "));
         bowline_serve::answer(text, &Available { operators })
     }
 
-    /// Shows or hides the tools that come with an operator, and tells of the change.
+    /// Sets the operator, and enables or disables the tools that come with it.
     fn change(&self, context: &Context, assigned: Option<Assigned>) {
         let is_assigned = assigned.is_some();
         *self.assigned() = assigned;
@@ -146,7 +147,7 @@ impl Desk {
         registry.resource_updated(STATUS_URI);
     }
 
-    /// Speaks one sentence after the other, once it is our turn.
+    /// Waits for its turn, then speaks one sentence after another.
     async fn speak(
         &self,
         context: &Context,
@@ -154,12 +155,12 @@ impl Desk {
         speed: f64,
         parts: &[String],
     ) -> Result<(), HandlerError> {
-        let mut place = self.queue.join(&parts.join(" ")).map_err(no_turn)?;
+        let mut ticket = self.queue.join(&parts.join(" ")).map_err(no_turn)?;
         let total = count(parts.len());
         context.registry().resource_updated(STATUS_URI);
-        let _told = Told(context);
-        context.progress(0.0, total, &format!("{} before this in the queue", place.before()));
-        place.turn().await.map_err(no_turn)?;
+        let _announced = AnnounceOnDrop(context);
+        context.progress(0.0, total, &format!("{} ahead in the queue", ticket.before()));
+        ticket.turn().await.map_err(no_turn)?;
         for (index, text) in parts.iter().enumerate() {
             let Assigned { operator, style } = assigned;
             let speech = Speech { operator, style, speed, text };
@@ -175,10 +176,10 @@ impl Desk {
     }
 }
 
-/// Tells of a change when it is dropped, whatever the reason.
-struct Told<'a>(&'a Context);
+/// Announces a change of the status on drop, whatever the reason.
+struct AnnounceOnDrop<'a>(&'a Context);
 
-impl Drop for Told<'_> {
+impl Drop for AnnounceOnDrop<'_> {
     fn drop(&mut self) {
         self.0.registry().resource_updated(STATUS_URI);
     }
@@ -186,13 +187,13 @@ impl Drop for Told<'_> {
 
 #[server]
 impl Desk {
-    /// オペレータを割り当てる (Take on an operator. The tools to speak with come with it.)
+    /// オペレータを割り当てる (Assign an operator. This also enables the tools for speaking.)
     #[tool(title = "Assign an operator", destructive = false, idempotent, open_world = false)]
     async fn operator_assign(
         &self,
-        /// Name or id of an operator that `operator_available` lists; any, if left out
+        /// Name or id of an operator listed by `operator_available`; the first one by default
         operator: Option<String>,
-        /// How to speak, as `operator_available` lists it; the usual way, if left out
+        /// Speaking style, as listed by `operator_available`; the operator's first one by default
         style: Option<String>,
         context: Context,
     ) -> Result<String, HandlerError> {
@@ -200,25 +201,29 @@ impl Desk {
         let operator = find_operator(operators, operator.as_deref())?;
         let style = find_style(&operator, style.as_deref(), &operator.styles[0])?.clone();
         let text = format!(
-            "{} is assigned and speaks in the style {}; speak with say",
+            "{} is assigned, with the style {}; call say to speak",
             operator.name, style.name
         );
         self.change(&context, Some(Assigned { operator, style }));
         Ok(text)
     }
 
-    /// オペレータを解放する (Give the operator back. What waits in the queue is not spoken, and the
-    /// tools to speak with go.)
+    /// オペレータを解放する (Release the operator. This clears the queue and disables the tools for
+    /// speaking.)
     #[tool(title = "Release the operator", disabled, destructive = false, open_world = false)]
     async fn operator_release(&self, context: Context) -> Result<String, HandlerError> {
         let assigned = self.on_duty()?;
         let cleared = self.queue.clear();
         self.change(&context, None);
-        let note = if cleared > 0 { format!("; {cleared} unspoken") } else { String::new() };
+        let note = if cleared > 0 {
+            format!("; {cleared} in the queue were not spoken")
+        } else {
+            String::new()
+        };
         Ok(format!("{} is released{note}", assigned.operator.name))
     }
 
-    /// 割り当てたオペレータのスタイル一覧を取得 (The styles that the assigned operator can speak in.)
+    /// 割り当てたオペレータのスタイル一覧を取得 (List the styles of the assigned operator.)
     #[tool(title = "Styles", disabled, read_only, open_world = false)]
     async fn operator_styles(&self) -> Result<Structured<Styles>, HandlerError> {
         let Assigned { operator, style } = self.on_duty()?;
@@ -229,17 +234,17 @@ impl Desk {
         }))
     }
 
-    /// 割り当てたオペレータの声で話す (Speak aloud with the assigned operator's voice. Answers when
-    /// all is spoken; several calls at once are spoken one after the other.)
+    /// 割り当てたオペレータの声で話す (Speak aloud with the assigned operator's voice. Returns when
+    /// everything has been spoken; concurrent calls are spoken one after another.)
     #[tool(title = "Say", disabled, destructive = false, timeout_secs = 1800, open_world = false)]
     async fn say(
         &self,
         /// What to say, in the language of the operator's voice
         #[schemars(length(min = 1, max = MAX_TEXT))]
         text: String,
-        /// How to say it, as `operator_styles` lists it; as assigned, if left out
+        /// Speaking style, as listed by `operator_styles`; the assigned one by default
         style: Option<String>,
-        /// How fast: 1 is usual, 0.5 half as fast, 2 twice as fast
+        /// Speed: 1 is normal, 0.5 half as fast, 2 twice as fast
         #[arg(default = 1.0)]
         #[schemars(range(min = 0.5, max = 2.0))]
         speed: f64,
@@ -250,7 +255,7 @@ impl Desk {
         assigned.style = wanted.clone();
         let parts = sentences(&text);
         if parts.is_empty() {
-            return Err(HandlerError::failed("text is blank: there is nothing to say"));
+            return Err(HandlerError::failed("text is blank; there is nothing to say"));
         }
         self.speak(&context, &assigned, speed, &parts).await?;
         Ok(Structured(Spoken {
@@ -262,13 +267,13 @@ impl Desk {
         }))
     }
 
-    /// 音声キューの状態を取得 (What is spoken, and what waits to be.)
+    /// 音声キューの状態を取得 (Show what is being spoken, and what is waiting.)
     #[tool(title = "Queue status", disabled, read_only, open_world = false)]
     async fn queue_status(&self) -> Structured<Status> {
         Structured(self.status())
     }
 
-    /// 音声キューをクリア (Drop what waits to be spoken. What is being spoken goes on.)
+    /// 音声キューをクリア (Drop everything that is waiting. What is being spoken continues.)
     #[tool(title = "Clear the queue", disabled, idempotent, open_world = false)]
     async fn queue_clear(&self, context: Context) -> String {
         let cleared = self.queue.clear();
@@ -276,7 +281,7 @@ impl Desk {
         format!("{cleared} dropped from the queue")
     }
 
-    /// Who is assigned, what is spoken, and what waits
+    /// The assigned operator, what is being spoken, and what is waiting
     #[resource("operator://status", title = "Operator status", mime_type = "application/json")]
     async fn operator_state(&self) -> Structured<Status> {
         Structured(self.status())
@@ -291,21 +296,21 @@ fn find_operator(operators: Vec<Operator>, wanted: Option<&str>) -> Result<Opera
     };
     operators.into_iter().find(is_it).ok_or_else(|| {
         let wanted = wanted.unwrap_or_default();
-        HandlerError::failed(format!("no operator is called {wanted:?}; there are: {all}"))
+        HandlerError::failed(format!("no operator is named {wanted:?}; expected one of: {all}"))
     })
 }
 
 fn find_style<'a>(
     operator: &'a Operator,
     wanted: Option<&str>,
-    usual: &'a Style,
+    default: &'a Style,
 ) -> Result<&'a Style, HandlerError> {
-    let Some(wanted) = wanted else { return Ok(usual) };
+    let Some(wanted) = wanted else { return Ok(default) };
     let is_it = |style: &&Style| is_same(&style.name, wanted) || style.id.to_string() == wanted;
     operator.styles.iter().find(is_it).ok_or_else(|| {
         let all = names(&operator.styles);
         let name = &operator.name;
-        HandlerError::failed(format!("{name} has no style {wanted:?}; there are: {all}"))
+        HandlerError::failed(format!("{name} has no style {wanted:?}; expected one of: {all}"))
     })
 }
 
@@ -325,11 +330,11 @@ fn names_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{}{more}", all.join(", "))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it by value")]
 fn no_turn(reason: NoTurn) -> HandlerError {
     HandlerError::failed(match reason {
         NoTurn::Full => format!(
-            "{MAX_WAITING} wait to be spoken already: wait for some, or drop them with queue_clear"
+            "the queue is full ({MAX_WAITING} waiting); try again later, or call queue_clear"
         ),
         NoTurn::Cleared => "not spoken: the queue was cleared".to_owned(),
     })

@@ -1,8 +1,8 @@
-//! Operators: voices that a model takes on to speak aloud.
+//! Operators: voices that a model uses to speak aloud.
 //!
-//! Who is free is listed, one is assigned, and only then are there tools to speak with: the list of
-//! tools changes with the operator. What is said is spoken one after the other, sentence by
-//! sentence, by COEIROINK or whatever answers like it, or by `espeak-ng`.
+//! A client lists the available operators and assigns one; only then do the tools for speaking
+//! exist, so the list of tools changes with the operator. Texts are spoken one after another,
+//! sentence by sentence, by COEIROINK or a compatible service, or by `espeak-ng`.
 
 mod desk;
 mod queue;
@@ -17,28 +17,28 @@ use serde_json::json;
 use self::desk::{Available, Desk, Status};
 pub use self::voice::{Engine, Settings};
 
-/// Where the operator's status can be read and subscribed to.
+/// The resource with the operator's status.
 pub const STATUS_URI: &str = "operator://status";
 
-/// The server, with nobody assigned.
+/// Builds the server, with no operator assigned.
 pub fn server(settings: Settings) -> Server {
     let desk = Arc::new(Desk::new(settings));
     Server::new("operator", env!("CARGO_PKG_VERSION"))
         .title("Operator")
         .description("Speaks aloud: operators with voices, styles and a queue")
         .instructions(
-            "Speaks aloud on the user's computer. Look who is free with operator_available, take \
-             one on with operator_assign, and then speak with say; operator_styles, queue_status, \
-             queue_clear and operator_release come with the operator, and go with it. Speak short \
-             sentences in the language of the operator's voice. Give the operator back with \
-             operator_release.",
+            "Speaks aloud on the user's computer. List operators with operator_available, assign \
+             one with operator_assign, then speak with say. The tools say, operator_styles, \
+             queue_status, queue_clear and operator_release exist only while an operator is \
+             assigned. Speak short sentences in the language of the operator's voice. Release the \
+             operator with operator_release when you are done.",
         )
         .with(status(Arc::clone(&desk)))
         .with(available(Arc::clone(&desk)))
         .with(desk)
 }
 
-/// A tool without arguments, written as clients expect it who look for `properties`.
+/// The schema of a tool without arguments, for clients that expect `properties`.
 fn no_arguments() -> serde_json::Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
@@ -46,7 +46,7 @@ fn no_arguments() -> serde_json::Value {
 fn status(desk: Arc<Desk>) -> Tool {
     Tool::new("operator_status", move || {
         let desk = Arc::clone(&desk);
-        async move { desk.status_answer() }
+        async move { desk.status_result() }
     })
     .title("Operator status")
     .description("現在のオペレータ状態を取得")
@@ -59,7 +59,7 @@ fn status(desk: Arc<Desk>) -> Tool {
 fn available(desk: Arc<Desk>) -> Tool {
     Tool::new("operator_available", move || {
         let desk = Arc::clone(&desk);
-        async move { desk.available_answer().await }
+        async move { desk.available_result().await }
     })
     .title("Available operators")
     .description("利用可能なオペレータ一覧を取得")

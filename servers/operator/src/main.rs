@@ -7,8 +7,8 @@ use clap::Parser;
 
 /// An MCP server that speaks: operators with voices, styles and a queue
 ///
-/// It serves on standard input and output, or over HTTP with --http. In a terminal it tells how to
-/// connect a client instead. Voices come from COEIROINK, or from espeak-ng.
+/// It serves on standard input and output, or over HTTP with --http. In a terminal, it prints how
+/// to connect a client instead. Voices come from COEIROINK or espeak-ng.
 #[derive(Parser)]
 #[command(name = "operator-server", version = bowline_serve::long_version())]
 struct Arguments {

@@ -1,7 +1,7 @@
-//! The queue in front of the voice: one speaks, the others wait in order.
+//! The queue in front of the voice: one caller speaks, the others wait in order.
 //!
-//! There is no task behind it. Whoever wants to speak waits for a turn and speaks by itself; who
-//! goes away, for whatever reason, leaves the queue by being dropped.
+//! No task runs it. Each caller waits for its turn and then speaks itself; a caller that goes away
+//! leaves the queue when its [`Ticket`] is dropped.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// How many may wait.
+/// How many callers may wait.
 pub(crate) const MAX_WAITING: usize = 32;
 
 /// How much of a text the queue's status shows, in characters.
 const SHOWN: usize = 40;
 
-/// Who speaks, and who waits.
+/// The callers that speak or wait.
 #[derive(Clone)]
 pub(crate) struct Queue {
     turn: Arc<Semaphore>,
@@ -25,33 +25,33 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Entries {
     last: u64,
-    list: Vec<Entry>,
+    list: Vec<QueueEntry>,
 }
 
-struct Entry {
+struct QueueEntry {
     number: u64,
     text: String,
     is_speaking: bool,
     cleared: Arc<Notify>,
 }
 
-/// Something that is spoken or waits to be.
+/// A text that is being spoken or is waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Queued {
-    /// Its number, counted since the server started
-    // Clients grumble about formats that JSON Schema does not know, such as uint64.
+    /// Its number, counted from the start of the server
+    // Some clients warn about formats that JSON Schema does not define, such as uint64.
     #[schemars(with = "i64")]
     number: u64,
     /// How it begins
     text: String,
-    /// Whether it is being spoken; else it waits
+    /// Whether it is being spoken; otherwise it is waiting
     is_speaking: bool,
 }
 
-/// Why there is no turn.
+/// Why a caller cannot speak.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoTurn {
-    /// Too many wait.
+    /// Too many are waiting.
     Full,
     /// The queue was cleared.
     Cleared,
@@ -64,11 +64,11 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Gets in line.
+    /// Joins the queue.
     ///
     /// # Errors
-    /// When too many wait already.
-    pub(crate) fn join(&self, text: &str) -> Result<Place, NoTurn> {
+    /// If too many are waiting already.
+    pub(crate) fn join(&self, text: &str) -> Result<Ticket, NoTurn> {
         let mut entries = self.entries();
         if entries.list.len() > MAX_WAITING {
             return Err(NoTurn::Full);
@@ -81,13 +81,13 @@ impl Queue {
             begin.push('…');
         }
         let entry =
-            Entry { number, text: begin, is_speaking: false, cleared: Arc::clone(&cleared) };
+            QueueEntry { number, text: begin, is_speaking: false, cleared: Arc::clone(&cleared) };
         entries.list.push(entry);
         drop(entries);
-        Ok(Place { queue: self.clone(), number, cleared, turn: None })
+        Ok(Ticket { queue: self.clone(), number, cleared, turn: None })
     }
 
-    /// Who speaks and who waits, in order.
+    /// All entries, in order.
     pub(crate) fn list(&self) -> Vec<Queued> {
         let entries = self.entries();
         let shown = entries.list.iter().map(|entry| Queued {
@@ -98,7 +98,7 @@ impl Queue {
         shown.collect()
     }
 
-    /// Sends away all who wait. Says how many.
+    /// Drops all that are waiting, and returns how many.
     pub(crate) fn clear(&self) -> usize {
         let mut entries = self.entries();
         let before = entries.list.len();
@@ -116,25 +116,25 @@ impl Queue {
     }
 }
 
-/// A place in the queue; given up when dropped.
-pub(crate) struct Place {
+/// A place in the queue, given up on drop.
+pub(crate) struct Ticket {
     queue: Queue,
     number: u64,
     cleared: Arc<Notify>,
     turn: Option<OwnedSemaphorePermit>,
 }
 
-impl Place {
-    /// How many are before this one.
+impl Ticket {
+    /// How many are ahead of this one.
     pub(crate) fn before(&self) -> usize {
         let entries = self.queue.entries();
         entries.list.iter().filter(|entry| entry.number < self.number).count()
     }
 
-    /// Waits for the turn; it lasts until this is dropped.
+    /// Waits for its turn, which lasts until the ticket is dropped.
     ///
     /// # Errors
-    /// When the queue is cleared first.
+    /// If the queue is cleared first.
     pub(crate) async fn turn(&mut self) -> Result<(), NoTurn> {
         let turn = tokio::select! {
             biased;
@@ -143,7 +143,7 @@ impl Place {
         };
         let mut entries = self.queue.entries();
         let mine = entries.list.iter_mut().find(|entry| entry.number == self.number);
-        // It may have been cleared at this very moment.
+        // The queue may have been cleared in the meantime.
         mine.ok_or(NoTurn::Cleared)?.is_speaking = true;
         drop(entries);
         // The semaphore is never closed.
@@ -152,7 +152,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Ticket {
     fn drop(&mut self) {
         self.queue.entries().list.retain(|entry| entry.number != self.number);
     }
@@ -163,12 +163,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_speaks_and_the_others_wait_in_order() {
+    async fn one_speaks_while_the_others_wait_in_order() {
         let queue = Queue::default();
-        let mut places = ["a", "b", "c"].map(|text| queue.join(text).unwrap());
-        places[0].turn().await.unwrap();
-        assert_eq!(places.each_ref().map(Place::before), [0, 1, 2]);
-        let [first, mut second, third] = places;
+        let mut tickets = ["a", "b", "c"].map(|text| queue.join(text).unwrap());
+        tickets[0].turn().await.unwrap();
+        assert_eq!(tickets.each_ref().map(Ticket::before), [0, 1, 2]);
+        let [first, mut second, third] = tickets;
         let waiting = tokio::spawn(async move {
             second.turn().await.unwrap();
             second
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clearing_sends_away_all_but_the_one_who_speaks() {
+    async fn clearing_drops_all_but_the_one_that_speaks() {
         let queue = Queue::default();
         let mut first = queue.join("a").unwrap();
         let mut second = queue.join("b").unwrap();
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn the_queue_is_bounded() {
         let queue = Queue::default();
-        let places: Vec<_> = (0..=MAX_WAITING).map(|_| queue.join("x").unwrap()).collect();
+        let tickets: Vec<_> = (0..=MAX_WAITING).map(|_| queue.join("x").unwrap()).collect();
         assert_eq!(queue.join("x").err(), Some(NoTurn::Full));
-        drop(places);
+        drop(tickets);
         assert!(queue.join(&"x".repeat(100)).is_ok());
     }
 }

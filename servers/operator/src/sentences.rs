@@ -1,9 +1,9 @@
-//! Text in pieces that can be spoken one after the other.
+//! Splits text into pieces that can be spoken one after another.
 
-/// The longest piece, in characters: longer ones take an engine too long to begin.
+/// The longest piece, in characters: an engine takes too long to start on longer ones.
 const MAX_PIECE: usize = 200;
 
-/// Splits a text behind sentences, and long sentences behind words. No piece is blank.
+/// Splits a text after sentences, and long sentences after words. No piece is blank.
 pub(crate) fn sentences(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
@@ -13,7 +13,7 @@ pub(crate) fn sentences(text: &str) -> Vec<String> {
         let is_long = piece.chars().count() >= MAX_PIECE;
         let ends = match letter {
             '。' | '！' | '？' | '\n' => true,
-            // A point within a number or a name ends nothing.
+            // A full stop inside a number or name does not end a sentence.
             '.' | '!' | '?' => letters.peek().is_none_or(|next| next.is_whitespace()),
             _ => false,
         };
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn long_sentences_are_cut_behind_words() {
+    fn long_sentences_are_split_after_words() {
         let text = "word ".repeat(100);
         let pieces = sentences(&text);
         assert!(pieces.iter().all(|piece| piece.chars().count() <= MAX_PIECE), "{pieces:?}");

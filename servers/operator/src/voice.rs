@@ -1,4 +1,4 @@
-//! Voices: who can speak, and speaking.
+//! Voices: the available operators, and speech.
 
 mod coeiroink;
 mod espeak;
@@ -19,16 +19,16 @@ pub struct Settings {
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
     pub engine: Engine,
 
-    /// Where COEIROINK, or something that answers like it, is
+    /// URL of COEIROINK or a compatible service
     #[arg(long, value_name = "URL", default_value = coeiroink::URL)]
     pub coeiroink_url: String,
 
-    /// What plays the sound that COEIROINK makes: a command that takes a WAV file [default: the
-    /// first of pw-play, paplay, aplay, afplay, ffplay, play that is installed]
+    /// Command that plays a WAV file, for the sound from COEIROINK [default: the first of pw-play,
+    /// paplay, aplay, afplay, ffplay, play that is installed]
     #[arg(long, value_name = "COMMAND")]
     pub player: Option<String>,
 
-    /// The program espeak-ng
+    /// The espeak-ng program
     #[arg(long, value_name = "PROGRAM", default_value = espeak::PROGRAM)]
     pub espeak: String,
 }
@@ -44,36 +44,36 @@ impl Default for Settings {
     }
 }
 
-/// What makes voices.
+/// A speech engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// COEIROINK if it answers, else espeak-ng
+    /// COEIROINK if it responds, otherwise espeak-ng
     #[default]
     Auto,
-    /// COEIROINK alone
+    /// COEIROINK only
     Coeiroink,
-    /// espeak-ng alone
+    /// espeak-ng only
     Espeak,
 }
 
-/// Somebody who can speak.
+/// A voice that can be assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Operator {
     pub(crate) name: String,
-    /// What the engine knows it by
+    /// Its id in the engine
     pub(crate) id: String,
-    /// Ways to speak, the usual one first
+    /// Speaking styles, the default one first
     pub(crate) styles: Vec<Style>,
-    /// What makes the voice
+    /// The speech engine
     pub(crate) engine: Engine,
 }
 
-/// A way to speak.
+/// A speaking style.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Style {
     pub(crate) name: String,
-    /// What the engine knows it by
+    /// Its id in the engine
     pub(crate) id: i64,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Style {
 pub(crate) struct Speech<'a> {
     pub(crate) operator: &'a Operator,
     pub(crate) style: &'a Style,
-    /// As often as usual: 0.5 is half as fast.
+    /// A factor: 0.5 is half as fast as normal.
     pub(crate) speed: f64,
     pub(crate) text: &'a str,
 }
@@ -103,10 +103,10 @@ impl Voices {
         }
     }
 
-    /// Who can speak now.
+    /// The operators that are available now.
     ///
     /// # Errors
-    /// When nobody can; says why, and what to do.
+    /// If there are none; the message says why and what to do.
     pub(crate) async fn operators(&self) -> Result<Vec<Operator>, String> {
         let first = match self.wanted {
             Engine::Espeak => return self.espeak.operators().await,
@@ -116,16 +116,16 @@ impl Voices {
         let Err(first) = first else { return first };
         self.espeak.operators().await.map_err(|second| {
             format!(
-                "there is no voice: {first}; {second}. Start COEIROINK (or tell where it is, with \
+                "no voices available: {first}; {second}. Start COEIROINK (and set its address with \
                  --coeiroink-url), or install espeak-ng"
             )
         })
     }
 
-    /// Speaks, to the end. Dropping it stops the sound.
+    /// Speaks, and returns when done. Dropping it stops the sound.
     ///
     /// # Errors
-    /// When it cannot be spoken; says why.
+    /// If it cannot be spoken; the message says why.
     pub(crate) async fn speak(&self, speech: Speech<'_>) -> Result<(), String> {
         match speech.operator.engine {
             Engine::Espeak => self.espeak.speak(speech).await,

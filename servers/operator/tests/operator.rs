@@ -1,7 +1,7 @@
-//! The operator, used as a client uses it, with made-up voices.
+//! The operator, used as a client uses it, with fake voices.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline::{Client, Revision, Server, testing};
-use bowline_serve::testing::{Answer, Note, Service, check_manners};
+use bowline_serve::testing::{HttpReply, Note, Service, check_manners};
 use operator::{Engine, Settings};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_operator-server");
 
-/// Nobody listens there, and nothing can be started from there.
+/// Nothing listens there, and no such program exists.
 const NOWHERE: &str = "http://127.0.0.1:1";
 const NOTHING: &str = "no-such-program-here";
 
-/// A folder for scripts and what they write; gone at the end.
+/// A folder for scripts and their output, deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -61,10 +61,10 @@ async fn until(is_so: impl AsyncFn() -> bool) {
     tokio::time::timeout(Duration::from_secs(60), looks).await.unwrap();
 }
 
-/// Something that answers like COEIROINK: the sound of a sentence is the sentence.
+/// A fake COEIROINK: the sound of a sentence is the sentence.
 fn coeiroink() -> Service {
     Service::start(|asked| match asked.what.as_str() {
-        "GET /v1/speakers" => Answer::json(&json!([
+        "GET /v1/speakers" => HttpReply::json(&json!([
             { "speakerName": "つくよみちゃん", "speakerUuid": "3c37646f", "version": "1.0.0",
               "styles": [{ "styleName": "れいせい", "styleId": 0 }, { "styleName": "おしとやか", "styleId": 5 }] },
             { "speakerName": "MANA", "speakerUuid": "292ea286", "version": "1.0.0",
@@ -73,11 +73,11 @@ fn coeiroink() -> Service {
         "POST /v1/synthesis" => {
             let wanted: Value = serde_json::from_str(&asked.body).unwrap();
             if wanted["text"] == "hopeless." {
-                return Answer::error(500, "out of breath");
+                return HttpReply::error(500, "out of breath");
             }
-            Answer::bytes(wanted["text"].as_str().unwrap())
+            HttpReply::bytes(wanted["text"].as_str().unwrap())
         }
-        _ => Answer::error(404, "not here"),
+        _ => HttpReply::error(404, "not here"),
     })
 }
 
@@ -115,14 +115,14 @@ async fn tools_come_and_go_with_the_operator() {
 
     let wanted = json!({ "operator": "mana" });
     let text = client.call_tool("operator_assign", wanted).text().await.unwrap();
-    assert_eq!(text, "MANA is assigned and speaks in the style のーまる; speak with say");
+    assert_eq!(text, "MANA is assigned, with the style のーまる; call say to speak");
     notifications.next_of("notifications/tools/list_changed").await.unwrap();
     let with = ["operator_release", "operator_styles", "say", "queue_status", "queue_clear"];
     assert_eq!(names(&client).await, [&ALWAYS[..], &with].concat());
     let text = client.call_tool("operator_status", json!({})).text().await.unwrap();
-    assert_eq!(text, "MANA is assigned and speaks in the style のーまる; 0 in the queue");
+    assert_eq!(text, "MANA is assigned, with the style のーまる; 0 in the queue");
 
-    // Another one takes over, chosen by itself.
+    // Another operator takes over: the first one, by default.
     client.call_tool("operator_assign", json!({ "style": "5" })).text().await.unwrap();
     let styles = client.call_tool("operator_styles", json!({})).text().await.unwrap();
     let styles: Value = serde_json::from_str(&styles).unwrap();
@@ -141,7 +141,7 @@ async fn tools_come_and_go_with_the_operator() {
 }
 
 #[tokio::test]
-async fn it_speaks_sentence_by_sentence_and_tells_how_far_it_is() {
+async fn it_speaks_sentence_by_sentence_and_reports_progress() {
     let folder = Folder::new("speaks");
     let service = coeiroink();
     let player = folder.script("player", r#"cat "$1" >>heard; echo >>heard; echo "$1" >>files"#);
@@ -166,27 +166,30 @@ async fn it_speaks_sentence_by_sentence_and_tells_how_far_it_is() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_spoken_says_why() {
+async fn failures_say_why() {
     let folder = Folder::new("why");
     let service = coeiroink();
     let player = folder.script("player", "echo 'no sound card' >&2; exit 3");
     let client = testing::connect(speaking(&service, &player)).await.unwrap();
     let error = failure(&client, "operator_assign", json!({ "operator": "Bob" })).await;
     assert!(
-        error.ends_with(r#"no operator is called "Bob"; there are: つくよみちゃん, MANA"#),
+        error.ends_with(r#"no operator is named "Bob"; expected one of: つくよみちゃん, MANA"#),
         "{error}"
     );
     let error = failure(&client, "operator_assign", json!({ "style": "loud" })).await;
-    assert!(error.ends_with(r#"has no style "loud"; there are: れいせい, おしとやか"#), "{error}");
+    assert!(
+        error.ends_with(r#"has no style "loud"; expected one of: れいせい, おしとやか"#),
+        "{error}"
+    );
     client.call_tool("operator_assign", json!({})).text().await.unwrap();
     for (arguments, reason) in [
         (
             json!({ "text": "Hi." }),
             "0 of 1 sentences spoken: sh failed (exit status: 3): no sound card",
         ),
-        (json!({ "text": "hopeless." }), "answered with status 500: out of breath"),
+        (json!({ "text": "hopeless." }), "returned status 500: out of breath"),
         (json!({ "text": "Hi.", "style": "loud" }), "has no style \"loud\""),
-        (json!({ "text": " " }), "text is blank: there is nothing to say"),
+        (json!({ "text": " " }), "text is blank; there is nothing to say"),
         (json!({ "text": "" }), "text"),
         (json!({ "text": "Hi.", "speed": 9 }), "speed"),
     ] {
@@ -196,7 +199,7 @@ async fn what_cannot_be_spoken_says_why() {
 }
 
 #[tokio::test]
-async fn without_a_voice_it_says_what_is_missing() {
+async fn without_voices_it_says_what_is_missing() {
     let server = operator::server(Settings {
         coeiroink_url: NOWHERE.to_owned(),
         espeak: NOTHING.to_owned(),
@@ -207,7 +210,7 @@ async fn without_a_voice_it_says_what_is_missing() {
         let error = failure(&client, name, json!({})).await;
         assert!(
             error.contains(
-                "there is no voice: COEIROINK: http://127.0.0.1:1/v1/speakers cannot be fetched"
+                "no voices available: COEIROINK: cannot fetch http://127.0.0.1:1/v1/speakers"
             ),
             "{error}"
         );
@@ -240,19 +243,23 @@ fi"#,
     let client = testing::connect(server).await.unwrap();
     let wanted = json!({ "operator": "english (great britain)", "style": "whisper" });
     client.call_tool("operator_assign", wanted).text().await.unwrap();
-    client.call_tool("say", json!({ "text": "-v is no option. Really!" })).text().await.unwrap();
+    client
+        .call_tool("say", json!({ "text": "-v is not an option. Really!" }))
+        .text()
+        .await
+        .unwrap();
     client
         .call_tool("say", json!({ "text": "Go!", "style": "fast", "speed": 0.5 }))
         .text()
         .await
         .unwrap();
-    let expected = "-v en-gb+whisper -s 150 --stdin: -v is no option.\n\
+    let expected = "-v en-gb+whisper -s 150 --stdin: -v is not an option.\n\
                     -v en-gb+whisper -s 150 --stdin: Really!\n\
                     -v en-gb -s 130 --stdin: Go!\n";
     assert_eq!(folder.read("heard"), expected);
 }
 
-/// Plays until `go` is there.
+/// Plays until the file `go` exists.
 const PATIENT: &str =
     r#"echo $$ >pid.new; mv pid.new pid; while ! [ -e go ]; do sleep 0.02; done; cat "$1" >>heard"#;
 

@@ -4,7 +4,7 @@ use std::thread;
 
 use bowline::http::auth::{Guard, Identity, StaticTokens};
 use bowline::{Server, Tool};
-use bowline_serve::testing::{Answer, Asked, Service};
+use bowline_serve::testing::{Asked, HttpReply, Service};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -25,7 +25,7 @@ pub(crate) fn authorization_server(person: Person) -> Service {
         let target = asked.path();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         match path {
-            "/.well-known/oauth-authorization-server" => Answer::json(&json!({
+            "/.well-known/oauth-authorization-server" => HttpReply::json(&json!({
                 "issuer": issuer,
                 "authorization_endpoint": format!("{issuer}/authorize"),
                 "token_endpoint": format!("{issuer}/token"),
@@ -34,31 +34,31 @@ pub(crate) fn authorization_server(person: Person) -> Service {
                 "code_challenge_methods_supported": ["S256"],
                 "token_endpoint_auth_methods_supported": ["none"],
             })),
-            "/register" => Answer { status: 201, ..Answer::json(&json!({ "client_id": "me" })) },
+            "/register" => HttpReply { status: 201, ..HttpReply::json(&json!({ "client_id": "me" })) },
             "/authorize" => authorize(query, person),
             "/token" => token(asked),
-            _ => Answer::error(404, "nothing here"),
+            _ => HttpReply::error(404, "nothing here"),
         }
     })
 }
 
-fn authorize(query: &str, person: Person) -> Answer {
+fn authorize(query: &str, person: Person) -> HttpReply {
     let redirect = parameter(query, "redirect_uri").unwrap();
     let state = parameter(query, "state").unwrap();
     let outcome = match person {
         Person::Agrees => format!("code={CODE}"),
         Person::Denies => "error=access_denied&error_description=not%20today".to_owned(),
     };
-    Answer::redirect(format!("{redirect}?{outcome}&state={state}"))
+    HttpReply::redirect(format!("{redirect}?{outcome}&state={state}"))
 }
 
-fn token(asked: &Asked) -> Answer {
+fn token(asked: &Asked) -> HttpReply {
     let is_code = parameter(&asked.body, "code").as_deref() == Some(CODE);
     if !is_code || parameter(&asked.body, "code_verifier").is_none() {
-        return Answer { status: 400, ..Answer::json(&json!({ "error": "invalid_grant" })) };
+        return HttpReply { status: 400, ..HttpReply::json(&json!({ "error": "invalid_grant" })) };
     }
     let token = json!({ "access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600 });
-    Answer::json(&token)
+    HttpReply::json(&token)
 }
 
 /// A parameter of a query or a form.

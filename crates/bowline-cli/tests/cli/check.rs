@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bowline_serve::testing::{Answer, Service};
+use bowline_serve::testing::{HttpReply, Service};
 use serde_json::{Value, json};
 
 use crate::fixture::{Folder, PROGRAM, program, said, url};
@@ -210,20 +210,20 @@ fn closed(challenge: Option<&'static str>) -> String {
     let service = Service::start(move |asked| {
         let base = asked.base();
         match asked.path() {
-            "/mcp" => challenge.into_iter().fold(Answer::error(401, ""), |answer, challenge| {
+            "/mcp" => challenge.into_iter().fold(HttpReply::error(401, ""), |answer, challenge| {
                 answer.with_header("www-authenticate", challenge.replace("HERE", &base))
             }),
-            "/.well-known/oauth-protected-resource" => Answer::json(&json!({
+            "/.well-known/oauth-protected-resource" => HttpReply::json(&json!({
                 "resource": format!("{base}/mcp"), "authorization_servers": [base],
             })),
-            "/.well-known/oauth-authorization-server" => Answer::json(&json!({
+            "/.well-known/oauth-authorization-server" => HttpReply::json(&json!({
                 "issuer": base,
                 "authorization_endpoint": format!("{base}/authorize"),
                 "token_endpoint": format!("{base}/token"),
                 "registration_endpoint": format!("{base}/register"),
                 "code_challenge_methods_supported": ["S256"],
             })),
-            _ => Answer::error(404, ""),
+            _ => HttpReply::error(404, ""),
         }
     });
     format!("{}/mcp", service.url())

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read};
 use std::process::{Command, Stdio};
 
-use bowline_serve::testing::{Answer, Service};
+use bowline_serve::testing::{HttpReply, Service};
 use serde_json::{Value, json};
 
 use crate::fixture::{Folder, PROGRAM, program, said, url};
@@ -285,7 +285,7 @@ fn commands_that_speak_below_the_client_are_recorded_too() {
 #[test]
 fn who_is_not_let_in_is_told_how_to_log_in() {
     let home = Folder::new();
-    let service = Service::start(|_| Answer::error(401, "no"));
+    let service = Service::start(|_| HttpReply::error(401, "no"));
     let told = said(program(&home).args(["tools", &service.url()]));
     assert_eq!((told.code, told.out.as_str()), (Some(3), ""));
     let remedy = format!("bowline login {}", service.url());

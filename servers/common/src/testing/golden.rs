@@ -1,8 +1,8 @@
-//! Texts that are kept in files: what a program says, to the letter.
+//! Golden files: the exact output of a program.
 
 use std::path::Path;
 
-/// Compares a text with the file that holds it, but for blanks at the ends of lines. `UPDATE=1`
+/// Compares a text with a golden file, ignoring white space at the ends of lines. `UPDATE=1`
 /// rewrites the file.
 pub fn golden(file: &Path, text: &str) {
     let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();

@@ -1,4 +1,4 @@
-//! What every server must do, whatever else it does.
+//! What every server must do.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,8 +11,8 @@ use crate::long_version;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Checks a server's help, version, exit codes and ends. `command` is what comes before its
-/// arguments, none if it is a program of its own; `help` is the file that holds its help.
+/// Checks a server's help, version, exit codes and shutdown. `command` comes before its arguments
+/// and is empty for a program of its own; `help` is the golden file of its help.
 pub fn check_manners(program: &str, command: &[&str], help: &Path) {
     let with = |more: &[&'static str]| -> Vec<String> {
         command.iter().chain(more).map(|it| (*it).to_owned()).collect()
@@ -26,7 +26,7 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
         Process::start(program, &all.iter().map(String::as_str).collect::<Vec<_>>())
     };
 
-    // `bowline` has other exit codes than a program that serves and does nothing else.
+    // `bowline` uses other exit codes than the programs that only serve.
     let misused = Some(if command.is_empty() { 2 } else { 1 });
 
     let said = ran(&["--help"]);
@@ -46,7 +46,7 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
     let said = ran(&["--http", "nowhere"]);
     assert_eq!(said.code, misused, "{}", said.err);
 
-    // Piped, it serves until its input ends.
+    // With piped input, it serves until the input ends.
     let mut process = started(&[]);
     process.send(PING);
     assert_eq!(process.receive(), json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
@@ -67,7 +67,7 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
 
     let said = Process::start_with(program, command, &[("RUST_LOG", "=loud=")]).close();
     assert_eq!((said.code, said.out.as_str()), (misused, ""));
-    assert!(said.err.contains("RUST_LOG is \"=loud=\""), "{}", said.err);
+    assert!(said.err.contains("invalid RUST_LOG \"=loud=\""), "{}", said.err);
 }
 
 fn check_taken_address(program: &str, command: &[&str]) {

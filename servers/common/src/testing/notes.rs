@@ -1,7 +1,7 @@
-//! Notes by people who watched a server: what they sent, and what they saw come back.
+//! Notes on a server: what a client sent, and what came back.
 //!
-//! The notes are Markdown with blocks of JSON, written over many lines and with comments. What a
-//! test sends is a line: the same bytes without line breaks and comments.
+//! The notes are Markdown with blocks of JSON, which span several lines and contain comments. Tests
+//! send each block as one line, without line breaks and comments.
 
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,21 @@ use serde_json::Value;
 
 use super::Process;
 
-/// A note that is kept as test data, and the seed that it is from.
+/// A note stored as test data, and the seed it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Note {
-    /// Messages of the client, a line each.
+    /// The client's messages, one per line.
     pub sent: &'static str,
-    /// Answers of the server, a line each.
+    /// The server's responses, one per line.
     pub answers: &'static str,
-    /// How the seed's name begins.
+    /// The prefix of the seed's file name.
     pub seed: &'static str,
 }
 
 impl Note {
-    /// Sends what the note sends to a program, and finds the note's answers in what comes back, but
-    /// for `differences`: the id of an answer, where in it, and why. Gives all answers.
+    /// Sends the note's messages to a program, and checks that the responses contain what the note
+    /// shows, except for `differences`: the id of a response, a JSON pointer, and the reason.
+    /// Returns all responses.
     pub fn check(
         self,
         program: &str,
@@ -46,7 +47,7 @@ impl Note {
         ours
     }
 
-    /// Where the seed is at hand, it shows the same.
+    /// If the seed is available, checks the test data against it.
     fn check_seed(self) {
         let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
         let shared = std::env::var_os("BOWLINE_SHARED").map_or_else(beside, PathBuf::from);
@@ -61,16 +62,16 @@ impl Note {
     }
 }
 
-/// What a note's client sends, and what comes back.
+/// The messages that a note's client sends, and the responses.
 fn messages(text: &str) -> (Vec<String>, Vec<Value>) {
     let (mut sent, mut answers) = (Vec::new(), Vec::new());
     for block in text.split("```").skip(1).step_by(2) {
         let (_, json) = block.split_once('\n').unwrap_or_default();
         let line: String = json.lines().map(without_comment).collect();
-        // Diagrams and code are no messages.
+        // Diagrams and code are not messages.
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         match message.get("method").and_then(Value::as_str) {
-            // Servers say this, clients do not.
+            // Sent by servers, not by clients.
             Some("notifications/tools/list_changed") => {}
             Some(_) => sent.push(line),
             None if message.get("result").is_some() => answers.push(message),
@@ -80,7 +81,7 @@ fn messages(text: &str) -> (Vec<String>, Vec<Value>) {
     (sent, answers)
 }
 
-/// A line up to `//`, unless that is in a string. Without a comment, the line as it is.
+/// A line without its comment. `//` inside a string is not a comment.
 fn without_comment(line: &str) -> &str {
     let mut is_string = false;
     let mut before = ' ';
@@ -95,8 +96,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// Where the answer in a note says something that ours does not: JSON pointers. What ours says
-/// besides is no difference. Things with a name are compared with those of the same name.
+/// The JSON pointers at which the note's response differs from ours. Extra members of ours do not
+/// count. Array items with a name are compared with the item of the same name.
 fn compared(note: &Value, ours: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", note, ours, &mut found);
@@ -131,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_end_a_line_unless_they_are_text() {
+    fn comments_are_removed_unless_they_are_text() {
         assert_eq!(without_comment(r#"  "a": 1,   // one"#), r#"  "a": 1,"#);
         assert_eq!(without_comment(r#""str:////Users/" "#), r#""str:////Users/" "#);
         assert_eq!(without_comment(r#""a\"//b" // c"#), r#""a\"//b""#);
     }
 
     #[test]
-    fn only_what_a_note_says_can_differ() {
+    fn extra_members_are_not_differences() {
         let note = json!({ "tools": [{ "name": "b", "x": 1 }, { "name": "c" }], "y": {} });
         let ours = json!({ "tools": [{ "name": "a" }, { "name": "b", "x": 2 }], "y": { "z": 1 } });
         assert_eq!(compared(&note, &ours), ["/tools/0/x", "/tools/1/name"]);

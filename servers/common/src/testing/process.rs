@@ -1,4 +1,4 @@
-//! A server as a child process: lines in, lines out, and how it ended.
+//! A child process: lines in, lines out, and how it exited.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -9,45 +9,45 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A program that has not ended by then never will: 2 minutes.
+/// A program that has not exited by then never will: 2 minutes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a program said before it ended.
+/// The output of a program, and how it exited.
 #[derive(Debug)]
 pub struct Said {
-    /// Its exit code; `None` when a signal ended it.
+    /// Its exit code; `None` if a signal killed it.
     pub code: Option<i32>,
-    /// On standard output.
+    /// Its standard output.
     pub out: String,
-    /// On standard error.
+    /// Its standard error.
     pub err: String,
 }
 
-/// Runs a program to its end, with this input.
+/// Runs a program to completion with this input.
 pub fn run(program: &str, arguments: &[&str], input: &str) -> Said {
     let mut process = Process::start(program, arguments);
     process.input.as_mut().expect("is open").write_all(input.as_bytes()).expect("it reads");
     process.close()
 }
 
-/// A program that runs. It is killed when this is dropped.
+/// A running program. It is killed on drop.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     errors: BufReader<ChildStderr>,
-    /// Its watch ends with it.
+    /// Dropping this stops the watchdog.
     _watched: Sender<()>,
 }
 
 impl Process {
-    /// Starts a program, its streams in our hands.
+    /// Starts a program with piped streams.
     pub fn start(program: &str, arguments: &[&str]) -> Self {
         Self::start_with(program, arguments, &[])
     }
 
-    /// The same, with variables in its environment.
+    /// Starts a program with piped streams and extra environment variables.
     pub fn start_with(program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(program)
             .args(arguments)
@@ -85,7 +85,7 @@ impl Process {
         (length > 0).then(|| line.trim_end().to_owned())
     }
 
-    /// Reads messages up to the answer to a request. Notifications before it are passed over.
+    /// Reads messages up to the response to a request. Skips notifications before it.
     pub fn answer(&mut self, id: &Value) -> Value {
         loop {
             let message = self.receive();
@@ -95,8 +95,8 @@ impl Process {
         }
     }
 
-    /// Sends lines one after the other, each after the answer to the one before, and gives the
-    /// answers.
+    /// Sends lines in order, each after the response to the previous one, and returns the
+    /// responses.
     pub fn play(&mut self, lines: &str) -> Vec<Value> {
         let mut answers = Vec::new();
         for line in lines.lines() {
@@ -109,31 +109,31 @@ impl Process {
         answers
     }
 
-    /// The address in the line that it says on standard error when it serves over HTTP.
+    /// The address that it prints on standard error when it serves over HTTP.
     pub fn http_address(&mut self) -> SocketAddr {
         let mut line = String::new();
         while !line.contains("http://") {
             line.clear();
-            assert_ne!(self.errors.read_line(&mut line).expect("it speaks"), 0, "it has ended");
+            assert_ne!(self.errors.read_line(&mut line).expect("it speaks"), 0, "it has exited");
         }
         let (_, rest) = line.split_once("http://").expect("it was found above");
         rest.split('/').next().expect("there is a first part").parse().expect("an address")
     }
 
-    /// Sends SIGTERM and waits for the end.
+    /// Sends SIGTERM and waits for the process to exit.
     pub fn terminate(self) -> Said {
         signal("TERM", self.child.id());
         self.wait()
     }
 
-    /// Closes its input and waits for the end.
+    /// Closes its input and waits for the process to exit.
     pub fn close(mut self) -> Said {
         drop(self.input.take());
         self.wait()
     }
 
     fn wait(mut self) -> Said {
-        // Few bytes are ever written there; no pipe fills up while the other is read.
+        // Tests write little to standard error, so its pipe does not fill up in the meantime.
         let (mut out, mut err) = (String::new(), String::new());
         self.output.read_to_string(&mut out).expect("it is text");
         self.errors.read_to_string(&mut err).expect("it is text");
@@ -143,13 +143,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Kills a process that does not end, so that whoever waits for it goes on and fails.
+/// Kills a process that does not exit, so that the test waiting for it fails instead of hanging.
 fn watch(id: u32) -> Sender<()> {
     let (watched, ended) = channel::<()>();
     thread::spawn(move || {
@@ -161,6 +161,6 @@ fn watch(id: u32) -> Sender<()> {
 }
 
 fn signal(name: &str, id: u32) {
-    let told = Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status();
-    assert!(told.expect("a shell runs").success(), "kill -{name} {id}");
+    let status = Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status();
+    assert!(status.expect("a shell runs").success(), "kill -{name} {id}");
 }

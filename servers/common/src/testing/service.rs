@@ -1,4 +1,4 @@
-//! A service on loopback that answers as a test says.
+//! An HTTP service on loopback that replies as a test says.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,10 +7,10 @@ use std::{io, thread};
 
 use serde_json::Value;
 
-/// A request that the service got.
+/// A request that the service received.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The method and the path, as in `GET /v1/speakers?x=1`.
+    /// The method and path, as in `GET /v1/speakers?x=1`.
     pub what: String,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
@@ -19,8 +19,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads a request; nothing is left of it when the connection is closed, which would take the
-    /// answer with it.
+    /// Reads a whole request. Closing the connection with unread bytes would discard the reply.
     fn read(stream: &TcpStream) -> io::Result<Self> {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -57,45 +56,45 @@ impl Asked {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The URL of the service, as the client knows it.
+    /// The URL of the service, as the client sees it.
     pub fn base(&self) -> String {
         format!("http://{}", self.header("host").unwrap_or_default())
     }
 }
 
-/// What it answers.
+/// A reply of the service.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct HttpReply {
     /// The status code.
     pub status: u16,
-    /// The headers, but for those that every answer has.
+    /// The headers, except those that every reply has.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-impl Answer {
-    /// JSON.
+impl HttpReply {
+    /// A reply with JSON.
     pub fn json(body: &Value) -> Self {
         Self::bytes(body.to_string())
     }
 
-    /// Bytes.
+    /// A reply with bytes.
     pub fn bytes(body: impl Into<Vec<u8>>) -> Self {
         Self { status: 200, headers: Vec::new(), body: body.into() }
     }
 
-    /// An error.
+    /// A reply with an error status.
     pub fn error(status: u16, body: &str) -> Self {
         Self { status, ..Self::bytes(body) }
     }
 
-    /// Sends on to another address.
+    /// A redirect to another URL.
     pub fn redirect(location: impl Into<String>) -> Self {
         Self::error(302, "").with_header("location", location)
     }
 
-    /// The same with one more header.
+    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
@@ -115,7 +114,7 @@ impl Answer {
     }
 }
 
-/// A service on loopback, one connection to a request. It ends with the process.
+/// A service on loopback, with one connection per request. It runs until the process exits.
 #[derive(Debug)]
 pub struct Service {
     address: SocketAddr,
@@ -124,7 +123,7 @@ pub struct Service {
 
 impl Service {
     /// Starts it.
-    pub fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(&Asked) -> HttpReply + Send + Sync + 'static) -> Self {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
         let address = answer_with(move |asked, stream| {
@@ -139,14 +138,14 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far.
+    /// The requests it has received so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("nobody panics with it").clone()
     }
 }
 
-/// Reads a request from each connection on loopback, and lets a test write what it likes, or
-/// nothing. Ends with the process.
+/// Reads a request from each connection on loopback, and lets a test write any reply, or none. Runs
+/// until the process exits.
 pub fn answer_with(
     answer: impl Fn(&Asked, &TcpStream) -> io::Result<()> + Send + Sync + 'static,
 ) -> SocketAddr {
@@ -156,7 +155,7 @@ pub fn answer_with(
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let answer = Arc::clone(&answer);
-            // A client that goes away early is no failure of the service.
+            // A client that disconnects early is not an error.
             thread::spawn(move || answer(&Asked::read(&stream)?, &stream));
         }
     });

@@ -1,4 +1,4 @@
-//! `--sd-id` and `--sd-param`: a parameter belongs to the element before it, so order counts.
+//! `--sd-id` and `--sd-param`: a parameter belongs to the element before it, so their order counts.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
@@ -23,8 +23,8 @@ impl DataArgs {
             .into_iter()
             .flat_map(|name| {
                 let values = matches.get_many::<String>(name).unwrap_or_default();
-                let places = matches.indices_of(name).unwrap_or_default();
-                places.zip(values).map(move |(place, value)| (place, name, value))
+                let positions = matches.indices_of(name).unwrap_or_default();
+                positions.zip(values).map(move |(position, value)| (position, name, value))
             })
             .collect();
         words.sort_unstable();
@@ -36,11 +36,11 @@ impl DataArgs {
                 element = Some(value.clone());
                 continue;
             }
-            let id = element.clone().ok_or_else(|| wrong("--sd-param needs --sd-id before it"))?;
+            let id = element.clone().ok_or_else(|| usage("--sd-param must follow an --sd-id"))?;
             let (name, value) = value
                 .split_once('=')
-                .ok_or_else(|| wrong("--sd-param is written as NAME=VALUE"))?;
-            // As logger(1) wants it, values may be quoted.
+                .ok_or_else(|| usage("--sd-param must have the form NAME=VALUE"))?;
+            // Values may be quoted, as logger(1) requires.
             let bare = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
             let value = bare.unwrap_or(value).to_owned();
             data.entry(id).or_default().insert(name.to_owned(), value);
@@ -49,7 +49,7 @@ impl DataArgs {
     }
 }
 
-fn wrong(text: &str) -> Error {
+fn usage(text: &str) -> Error {
     Error::raw(ErrorKind::ValueValidation, format!("{text}\n"))
 }
 
@@ -74,7 +74,7 @@ impl clap::Args for DataArgs {
             .arg(many(
                 PARAM,
                 "NAME=VALUE",
-                "Parameter of the element before it, such as stage=prod",
+                "Parameter of the preceding element, such as stage=prod",
             ))
     }
 

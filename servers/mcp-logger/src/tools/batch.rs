@@ -2,21 +2,21 @@
 
 use bowline::Context;
 
-use super::answer::{BatchReceipt, Failed};
+use super::outcome::{BatchReceipt, Failed};
 use crate::arguments::BatchArguments;
 use crate::destination::{Destination, Transport};
 use crate::logger::{Delivery, Logger, Parcel, SendError};
 use crate::plan::PlanError;
 
-/// Sends all messages, or says how far it came.
+/// Sends all messages, or reports how many were sent before the failure.
 ///
-/// Everything is checked before anything is sent.
+/// Validates all messages before sending the first.
 pub(super) async fn send(
     logger: &Logger,
     arguments: BatchArguments,
     context: &Context,
 ) -> Result<BatchReceipt, Failed> {
-    let to = logger.destination(&arguments.place).map_err(SendError::from)?;
+    let to = logger.destination(&arguments.endpoint).map_err(SendError::from)?;
     let parcels = prepare(logger, &to, arguments)?;
     let mut receipt = BatchReceipt {
         target: to.to_string(),
@@ -31,7 +31,7 @@ pub(super) async fn send(
         },
     };
     let sent = send_all(logger, &to, &parcels, &mut receipt, context).await;
-    sent.map_err(|cause| Failed::half_way(cause, receipt.sent, parcels.len()))?;
+    sent.map_err(|cause| Failed::part_way(cause, receipt.sent, parcels.len()))?;
     Ok(receipt)
 }
 
@@ -42,8 +42,8 @@ fn prepare(
 ) -> Result<Vec<Parcel>, SendError> {
     let BatchArguments { messages, options, .. } = arguments;
     let mut parcels = Vec::with_capacity(messages.len());
-    for (place, entry) in messages.into_iter().enumerate() {
-        let malformed = |cause| PlanError::Entry { place, cause: Box::new(cause) };
+    for (index, entry) in messages.into_iter().enumerate() {
+        let malformed = |cause| PlanError::Entry { index, cause: Box::new(cause) };
         let options = entry.options.or(&options);
         let parcel = logger.prepare(to, options, &entry.message).map_err(malformed)?;
         parcel.receipt(to)?;

@@ -1,4 +1,4 @@
-//! The prompt, and what its arguments could become.
+//! The prompt, and completions for its arguments.
 
 use bowline::{Completing, Prompt};
 use schemars::JsonSchema;
@@ -8,31 +8,31 @@ use crate::encoding::COMMON;
 use crate::logger::Logger;
 use crate::priority::{FACILITIES, SEVERITIES};
 
-/// What there is to fill in.
+/// The arguments of the prompt.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Event {
     /// What happened.
     event: String,
     /// Where to log it: an address, a host name or a configured target.
     server: String,
-    /// How bad it is.
+    /// Its severity.
     severity: Option<String>,
-    /// Which part of the system speaks.
+    /// The part of the system it concerns.
     facility: Option<String>,
-    /// How the message is written.
+    /// The message format.
     format: Option<String>,
-    /// What carries it.
+    /// The transport.
     transport: Option<String>,
-    /// What the receiver expects it to be encoded in.
+    /// The encoding the receiver expects.
     encoding: Option<String>,
 }
 
-/// A prompt to log an event.
+/// The prompt that asks the model to log an event.
 pub(super) fn log_event(logger: &Logger) -> Prompt {
     let targets: Vec<String> = logger.config().targets.keys().cloned().collect();
     Prompt::new("log-event", |event: Event| async move { event.text() })
         .title("Log an event")
-        .description("Have an event logged: with the right words, severity and facility")
+        .description("Ask the model to log an event with a clear message, severity and facility")
         .complete("server", move |typed| {
             let found = typed.among(&targets);
             async move { found }
@@ -61,17 +61,18 @@ impl Event {
             ("transport", self.transport),
             ("encoding", self.encoding),
         ];
-        let said = given.into_iter().filter_map(|(name, it)| Some(format!("{name} {}", it?)));
-        let mut with = said.collect::<Vec<_>>().join(", ");
+        let words = given.into_iter().filter_map(|(name, it)| Some(format!("{name} {}", it?)));
+        let mut with = words.collect::<Vec<_>>().join(", ");
         if !with.is_empty() {
             with = format!(" with {with}");
         }
         let Self { event, server, .. } = self;
         format!(
             "Log this event to the syslog server {server}{with}:\n\n{event}\n\nWrite one line that \
-             somebody who reads logs at night understands: what happened, to what, and why, if \
-             that is known. Choose what is not given above by syslog://severities and \
-             syslog://facilities. Send it with the tool send-syslog, and tell me what became of it."
+             an on-call engineer understands at 3 a.m.: what happened, to what, and why, if \
+             known. Choose a severity and facility that are not given above from \
+             syslog://severities and syslog://facilities. Send it with the send-syslog tool, and \
+             report the result."
         )
     }
 }

@@ -1,4 +1,4 @@
-//! What there is to choose from, as resources.
+//! Facilities, severities and targets, as resources.
 
 use bowline::{HandlerError, Resource, Structured};
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ const JSON: &str = "application/json";
 
 /// A facility or severity.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Entry {
+struct WordEntry {
     number: usize,
     name: &'static str,
     aliases: &'static [&'static str],
@@ -29,7 +29,7 @@ struct TargetEntry {
     transport: Transport,
 }
 
-/// All targets, and what else is allowed.
+/// All targets, and which other servers are allowed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Allowed {
     targets: Vec<TargetEntry>,
@@ -41,7 +41,7 @@ struct Named {
     name: String,
 }
 
-/// Tables of words, each as a whole and by name, and the targets.
+/// The tables of facilities and severities, whole and by name, and the targets.
 pub(super) fn resources(logger: &Logger) -> Vec<Resource> {
     vec![
         table("facilities", "All facilities", &FACILITIES),
@@ -65,17 +65,17 @@ fn table(name: &str, about: &str, words: &'static [Word]) -> Resource {
     Resource::new(format!("syslog://{name}"), name, list).description(about).mime_type(JSON)
 }
 
-fn entry(words: &'static [Word], number: usize) -> Entry {
+fn entry(words: &'static [Word], number: usize) -> WordEntry {
     let Word { name, aliases, about } = &words[number];
-    Entry { number, name, aliases, about }
+    WordEntry { number, name, aliases, about }
 }
 
-async fn facility(named: Named) -> Result<Structured<Entry>, HandlerError> {
+async fn facility(named: Named) -> Result<Structured<WordEntry>, HandlerError> {
     let found: Facility = named.name.parse().map_err(|error| not_found(&error))?;
     Ok(Structured(entry(&FACILITIES, found.number().into())))
 }
 
-async fn severity(named: Named) -> Result<Structured<Entry>, HandlerError> {
+async fn severity(named: Named) -> Result<Structured<WordEntry>, HandlerError> {
     let found: Severity = named.name.parse().map_err(|error| not_found(&error))?;
     Ok(Structured(entry(&SEVERITIES, found.number().into())))
 }
@@ -99,6 +99,6 @@ fn targets(logger: &Logger) -> Resource {
         let allowed = allowed.clone();
         async move { Structured(allowed) }
     })
-    .description("Configured targets, and which other servers may be sent to")
+    .description("Configured targets, and which other servers are allowed")
     .mime_type(JSON)
 }

@@ -1,7 +1,7 @@
-//! Datagrams: sent at once where the system takes them, and listened to for refusals.
+//! UDP datagrams: sends them, and listens for rejections.
 //!
-//! A socket of the standard library that does not block: most messages go out before anybody could
-//! wait, and only then is the runtime told of it.
+//! This is a non-blocking socket of the standard library: most messages go out immediately, and the
+//! runtime gets involved only if one has to wait.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 pub(super) struct Datagrams(UdpSocket);
 
 impl Datagrams {
-    /// Connected, because only then does the system tell of refusals.
+    /// Connected, because the system reports rejections only for connected sockets.
     pub(super) fn connect(address: SocketAddr) -> io::Result<Self> {
         let any: IpAddr = match address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -30,34 +30,34 @@ impl Datagrams {
     pub(super) async fn send(&self, message: &[u8]) -> io::Result<()> {
         match self.0.send(message) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.waiting()?.send(message).await.map(drop)
+                self.registered()?.send(message).await.map(drop)
             }
             other => other.map(drop),
         }
     }
 
-    /// Waits for a refusal. On this machine it is there before sending is over.
-    pub(super) async fn refusal(&self, patience: Duration) -> io::Result<()> {
+    /// Waits for a rejection. On this machine it arrives before `send` returns.
+    pub(super) async fn rejection(&self, patience: Duration) -> io::Result<()> {
         if let Some(error) = self.0.take_error()? {
             return Err(error);
         }
         if self.0.peer_addr()?.ip().is_loopback() {
             return Ok(());
         }
-        // Nobody answers syslog; what comes nevertheless is not for us.
-        match timeout(patience, self.waiting()?.recv(&mut [0; 16])).await {
+        // Syslog has no replies; ignore anything that arrives.
+        match timeout(patience, self.registered()?.recv(&mut [0; 16])).await {
             Ok(Err(error)) => Err(error),
             Ok(Ok(_)) | Err(_) => Ok(()),
         }
     }
 
-    /// Whom it sends to.
+    /// The address it sends to.
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         self.0.peer_addr().ok()
     }
 
-    /// The same socket, for those who wait.
-    fn waiting(&self) -> io::Result<tokio::net::UdpSocket> {
+    /// The same socket, registered with the runtime.
+    fn registered(&self) -> io::Result<tokio::net::UdpSocket> {
         tokio::net::UdpSocket::from_std(self.0.try_clone()?)
     }
 }

@@ -1,4 +1,4 @@
-//! Encrypted connections: whom we trust, who we are, and what was agreed.
+//! TLS connections: trusted certificates, our own certificate, and what was negotiated.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,46 +19,46 @@ use crate::destination::{Destination, Host, Trust};
 
 pub(super) type Stream = tokio_rustls::client::TlsStream<TcpStream>;
 
-/// Why there is no encrypted connection.
+/// Why a TLS connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file with certificates or a key cannot be read.
-    #[error("{} cannot be read", .file.display())]
+    /// A certificate or key file cannot be read.
+    #[error("cannot read {}", .file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: pem::Error,
     },
-    /// Nobody is trusted.
-    #[error("this system trusts no certificates; name a file of them with --ca-file or ca_file")]
+    /// There are no trusted certificates.
+    #[error("this system has no trusted certificates; provide some with --ca-file or ca_file")]
     NoRoots,
-    /// The certificate would have to be for a name that is none.
-    #[error("{0:?} is no name that a certificate can have; set server_name")]
+    /// The server's name cannot appear in a certificate.
+    #[error("{0:?} is not a valid name for a certificate; set server_name")]
     Name(String),
-    /// The settings do not fit each other.
+    /// The certificates do not fit each other.
     #[error("the certificates cannot be used")]
     Unusable(#[from] rustls::Error),
-    /// The two sides do not agree. Most often the certificate is not trusted.
-    #[error("the two sides do not agree")]
+    /// The handshake failed, usually because the certificate is not trusted.
+    #[error("the handshake failed")]
     Handshake(#[source] io::Error),
 }
 
-/// What two sides agreed on.
+/// What was negotiated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Handshake {
-    /// The version of TLS, such as `TLSv1_3`.
+    /// The TLS version, such as `TLSv1_3`.
     pub protocol: String,
     /// The cipher suite.
     pub cipher_suite: String,
-    /// How many certificates the server showed.
+    /// How many certificates the server presented.
     pub certificates: usize,
-    /// SHA-256 of the server's own certificate, in hexadecimal.
+    /// The SHA-256 fingerprint of the server's own certificate, in hexadecimal.
     pub fingerprint: String,
 }
 
-/// Encrypts a connection.
+/// Starts TLS on a connection.
 pub(super) async fn connect(
     to: &Destination,
     stream: TcpStream,
@@ -108,12 +108,12 @@ fn config(trust: &Trust) -> Result<ClientConfig, TlsError> {
     })
 }
 
-/// Read once: there are hundreds of them.
+/// Loaded once: there are hundreds of them.
 fn system_roots() -> &'static RootCertStore {
     static ROOTS: OnceLock<RootCertStore> = OnceLock::new();
     ROOTS.get_or_init(|| {
         let mut roots = RootCertStore::empty();
-        // Some systems have certificates that are no good; the others will do.
+        // Some systems have invalid certificates; skip those.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         roots
     })

@@ -1,49 +1,25 @@
-//! The program over HTTP: what strangers may do, and how it ends.
+//! The program over HTTP: what remote callers may do, and how it exits.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 
-use bowline_serve::testing::free_port;
+use bowline_serve::testing::Process;
 use serde_json::{Value, json};
-use tokio::time::{Duration, Instant, sleep, timeout};
 
-use crate::receiver::{Datagrams, PATIENCE};
+use crate::receiver::Datagrams;
 
-/// The program on a port of its own, gone with it.
+/// The program, serving over HTTP.
 struct Program {
-    child: Child,
+    process: Process,
     port: u16,
 }
 
 impl Program {
-    /// Somebody else may take the port first: then another one is tried.
-    async fn start(options: &[&str]) -> Self {
-        let start = Instant::now();
-        let mut program = Self::spawn(options);
-        while TcpStream::connect(("127.0.0.1", program.port)).is_err() {
-            assert!(start.elapsed() < PATIENCE, "it does not listen");
-            if program.child.try_wait().unwrap().is_some() {
-                program = Self::spawn(options);
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
-        program
-    }
-
-    fn spawn(options: &[&str]) -> Self {
-        let port = free_port();
-        let child = Command::new(env!("CARGO_BIN_EXE_mcp-logger"))
-            .arg("--http")
-            .arg(format!("127.0.0.1:{port}"))
-            .args(options)
-            .env_remove("MCP_LOGGER_CONFIG")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Self { child, port }
+    fn start(options: &[&str]) -> Self {
+        let arguments = [&["--http", "127.0.0.1:0"], options].concat();
+        let mut process = Process::start(env!("CARGO_BIN_EXE_mcp-logger"), &arguments);
+        let port = process.http_address().port();
+        Self { process, port }
     }
 
     /// Calls a tool as a client of the newest revision does.
@@ -73,41 +49,23 @@ impl Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test]
-async fn strangers_need_a_list() {
+async fn remote_callers_need_a_list() {
     let receiver = Datagrams::listen("127.0.0.1:0").await;
     let arguments = json!({ "server": "127.0.0.1", "port": receiver.port(), "message": "hello" });
-    let closed = Program::start(&[]).await;
-    let refused = closed.call("send-syslog", &arguments);
-    assert_eq!(refused["isError"], true);
-    let text = refused["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("127.0.0.1 is not among the servers"), "{text}");
+    let closed = Program::start(&[]);
+    let rejected = closed.call("send-syslog", &arguments);
+    assert_eq!(rejected["isError"], true);
+    let text = rejected["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("sending to 127.0.0.1 is not allowed"), "{text}");
 
-    let open = Program::start(&["--allow", "192.0.2.0/24,127.0.0.1"]).await;
+    let open = Program::start(&["--allow", "192.0.2.0/24,127.0.0.1"]);
     let sent = open.call("send-syslog", &arguments);
     assert_eq!(sent["structuredContent"]["delivery"], "unconfirmed", "{sent}");
     assert!(receiver.next().await.ends_with(b": hello"));
 }
 
-#[tokio::test]
-async fn it_ends_when_it_is_told_to() {
-    let mut program = Program::start(&[]).await;
-    let id = program.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    let ended = async {
-        loop {
-            match program.child.try_wait().unwrap() {
-                Some(status) => return status,
-                None => sleep(Duration::from_millis(10)).await,
-            }
-        }
-    };
-    assert_eq!(timeout(PATIENCE, ended).await.unwrap().code(), Some(0));
+#[test]
+fn it_exits_on_sigterm() {
+    assert_eq!(Program::start(&[]).process.terminate().code, Some(0));
 }

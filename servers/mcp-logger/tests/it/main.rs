@@ -1,4 +1,4 @@
-//! The logger as its users meet it: tools, command, receivers on loopback, and a real rsyslogd.
+//! The logger as users see it: tools, command, receivers on loopback, and a real rsyslogd.
 
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
 
@@ -18,7 +18,7 @@ use bowline::{Client, testing};
 use mcp_logger::{Callers, Config};
 use serde_json::Value;
 
-/// A client of a server with this configuration, on stdio.
+/// A client of a server with this configuration, for local callers.
 async fn client(config: &str) -> Client {
     client_of(config, Callers::Owner).await
 }
@@ -28,14 +28,14 @@ async fn client_of(config: &str, callers: Callers) -> Client {
     testing::connect(mcp_logger::server(config, callers).unwrap()).await.unwrap()
 }
 
-/// The structured answer of a tool that must succeed.
+/// The structured result of a tool that must succeed.
 async fn call(client: &Client, tool: &str, arguments: Value) -> Value {
     let result = client.call_tool(tool, arguments).await.unwrap();
     assert_ne!(result.is_error, Some(true), "{result:?}");
     result.structured_content.unwrap().to_value()
 }
 
-/// The text of a tool that must fail.
+/// The error text of a tool that must fail.
 async fn fail(client: &Client, tool: &str, arguments: Value) -> String {
     match client.call_tool(tool, arguments).text().await {
         Err(CallError::ToolFailed { message, .. }) => message,

@@ -1,20 +1,17 @@
-//! The conversation that a note on the first mcp-logger shows, with the program as it is started by
-//! a client: requests to the letter, answers as the note has them.
+//! Replays the conversation in a note on the first mcp-logger against the program: the same
+//! requests, byte for byte, and the answers the note shows.
 //!
-//! The note leaves things out, and says so with dots; they are not compared. What it got wrong:
-//! nothing in the answers. The program that it describes would have sent facility "nowhere" as
-//! local0 and port 70000 as port 4464; that is refused here, which `tools.rs` tests.
+//! The note marks omissions with dots; those are not compared. Its answers are all correct. The
+//! program it describes would have sent facility "nowhere" as local0 and port 70000 as port 4464;
+//! this one rejects both, which `tools.rs` tests.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::{env, fs};
 
+use bowline_serve::testing::Process;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::Command;
-use tokio::time::timeout;
 
-use crate::receiver::{Datagrams, PATIENCE, folder};
+use crate::receiver::{Datagrams, folder};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"Claude","version":"3.5-sonnet"}},"id":1}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -24,34 +21,17 @@ const CALL: &str = r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"s
 #[tokio::test]
 async fn the_note_is_replayed() {
     let receiver = Datagrams::listen("127.0.0.1:0").await;
-    // What goes to the note's server stays on this machine.
+    // Redirects messages for the note's server to this machine.
     let folder = folder("note");
     let config = format!("[connect_to]\n\"192.168.1.40:514\" = \"127.0.0.1:{}\"", receiver.port());
     fs::write(folder.join("config.toml"), config).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_mcp-logger"))
-        .arg("--config")
-        .arg(folder.join("config.toml"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut answers = Vec::new();
-    for request in [INITIALIZE, INITIALIZED, LIST, CALL] {
-        input.write_all(format!("{request}\n").as_bytes()).await.unwrap();
-        if request != INITIALIZED {
-            let line = timeout(PATIENCE, output.next_line()).await.unwrap().unwrap().unwrap();
-            answers.push(serde_json::from_str::<Value>(&line).unwrap());
-        }
-    }
-    check_answers(&answers);
+    let config = folder.join("config.toml").display().to_string();
+    let mut process = Process::start(env!("CARGO_BIN_EXE_mcp-logger"), &["--config", &config]);
+    check_answers(&process.play(&[INITIALIZE, INITIALIZED, LIST, CALL].join("\n")));
     let packet = String::from_utf8(receiver.next().await).unwrap();
     assert!(packet.starts_with("<131>"), "{packet}");
     assert!(packet.ends_with(" mcp-logger: Deployment failed due to timeout"), "{packet}");
-    drop(input);
-    assert!(timeout(PATIENCE, child.wait()).await.unwrap().unwrap().success());
+    assert_eq!(process.close().code, Some(0));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -85,7 +65,7 @@ fn check_answers(answers: &[Value]) {
     assert_eq!(*call, json!({ "jsonrpc": "2.0", "result": result, "id": 3 }));
 }
 
-/// The requests above are the note's, where the note is at hand.
+/// If the note is available, it has exactly the requests above.
 #[test]
 fn the_requests_are_the_notes() {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
@@ -101,7 +81,7 @@ fn the_requests_are_the_notes() {
     assert_eq!(requests, [INITIALIZE, INITIALIZED, LIST, CALL]);
 }
 
-/// A message on one line: white space between its parts means nothing.
+/// A message on one line, without the white space between its parts.
 fn one_line(block: &str) -> String {
     let mut is_text = false;
     let mut kept = String::new();

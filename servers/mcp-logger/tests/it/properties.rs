@@ -1,9 +1,9 @@
-//! Made-up messages, read back by parsers that others wrote.
+//! Generated messages, parsed by independent parsers.
 
 use encoding_rs::Encoding;
 use mcp_logger::Config;
-use mcp_logger::allow::Entry;
-use mcp_logger::arguments::{MessageOptions, Place};
+use mcp_logger::allow::AllowEntry;
+use mcp_logger::arguments::{Endpoint, MessageOptions};
 use mcp_logger::destination::{Framing, Host, Transport};
 use mcp_logger::encoding::{Bom, COMMON, Charset, OnUnmappable};
 use mcp_logger::escape::{ControlCharacters, escape, is_control};
@@ -18,7 +18,7 @@ use proptest::option;
 use proptest::prelude::*;
 use syslog_loose::Variant;
 
-/// Texts with what makes trouble: controls, directions, other scripts, PRIs.
+/// Texts with awkward parts: controls, direction marks, other scripts, PRIs.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         any::<String>(),
@@ -129,7 +129,7 @@ proptest! {
         (fields, text) in prop_oneof![fields(Format::Rfc3164), fields(Format::Rfc5424)]
             .prop_flat_map(|fields| (Just(fields), text()))
     ) {
-        // It takes a dash or bracket for structured data, which the old format has not.
+        // It takes a leading dash or bracket for structured data, even in the old format.
         let text = format!("m {text}");
         let message = written(&fields, &text);
         let variant = match fields.format {
@@ -165,12 +165,12 @@ proptest! {
         };
         let packets = rendering.pack("<14>H: ", &text).unwrap().packets;
         let mut all = String::new();
-        for (place, packet) in packets.iter().enumerate() {
+        for (index, packet) in packets.iter().enumerate() {
             prop_assert!(packet.len() <= max);
             let (body, _) = Encoding::for_label(charset.name().as_bytes())
                 .unwrap()
                 .decode_without_bom_handling(packet);
-            let mark = format!("<14>H: [{}/{}] ", place + 1, packets.len());
+            let mark = format!("<14>H: [{}/{}] ", index + 1, packets.len());
             let body = body.strip_prefix("<14>H: ").or_else(|| body.strip_prefix("<14>H:")).unwrap();
             all += match packets.len() {
                 1 => body,
@@ -213,9 +213,9 @@ proptest! {
         prop_assert_eq!(read, messages);
     }
 
-    /// Whatever is asked for: a message that keeps to its limits, or an error that says something.
+    /// Every request yields messages within their limits, or an error with a text.
     #[test]
-    fn nothing_that_is_asked_for_panics(
+    fn no_request_panics(
         server in prop_oneof![any::<String>(), Just("127.0.0.1".to_owned())],
         words in vec(option::of(prop_oneof![any::<String>(), "[a-z0-9@./:-]{0,12}"]), 8),
         (port, max_size, message) in (option::of(any::<u16>()), option::of(0..2000_u32), text()),
@@ -223,8 +223,8 @@ proptest! {
         choices in any::<u8>(),
     ) {
         let transports = [Transport::Udp, Transport::Tcp, Transport::Tls, Transport::Unix];
-        let place = Place {
-            server, port, transport: Some(transports[usize::from(choices & 3)]), ..Place::default()
+        let endpoint = Endpoint {
+            server, port, transport: Some(transports[usize::from(choices & 3)]), ..Endpoint::default()
         };
         let mut words = words.into_iter();
         let mut word = || words.next().flatten();
@@ -236,9 +236,9 @@ proptest! {
             ..MessageOptions::default()
         };
         let config = Config::default();
-        let made = plan::destination(&config, &place).and_then(|to| {
-            let look = plan::look(&config, &to, options, "host")?;
-            Ok((look.packets(&message)?, look.rendering.max_size))
+        let made = plan::destination(&config, &endpoint).and_then(|to| {
+            let layout = plan::layout(&config, &to, options, "host")?;
+            Ok((layout.packets(&message)?, layout.rendering.max_size))
         });
         match made {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
@@ -253,11 +253,11 @@ proptest! {
     }
 
     #[test]
-    fn readers_of_words_never_panic(text in any::<String>()) {
+    fn parsers_never_panic(text in any::<String>()) {
         for transport in [Transport::Udp, Transport::Unix] {
             let _ = Host::parse(&text, transport);
         }
-        let _ = text.parse::<Entry>();
+        let _ = text.parse::<AllowEntry>();
         let _ = text.parse::<Timestamp>();
         let _ = text.parse::<Priority>();
         let _ = text.parse::<Charset>();

@@ -1,4 +1,4 @@
-//! Receivers on loopback, for tests that need no rsyslogd.
+//! Receivers on loopback, for tests without rsyslogd.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto::ring};
 
-/// How long a test waits for what must come.
+/// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Datagrams.
+/// A receiver of UDP datagrams.
 pub(crate) struct Datagrams {
     socket: UdpSocket,
 }
@@ -39,7 +39,7 @@ impl Datagrams {
     }
 }
 
-/// Everything that one connection brings.
+/// A receiver of everything sent over one connection.
 pub(crate) struct Stream {
     pub(crate) port: u16,
     received: JoinHandle<Vec<u8>>,
@@ -81,7 +81,7 @@ async fn read(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
     all
 }
 
-/// An authority and a certificate for loopback, as files that are gone with it.
+/// A certificate authority and a certificate for loopback, as files that are deleted on drop.
 pub(crate) struct Certificates {
     folder: PathBuf,
     ca: CertifiedIssuer<'static, KeyPair>,
@@ -134,7 +134,7 @@ impl Drop for Certificates {
     }
 }
 
-/// An empty folder of this process. Not below `target`: paths of sockets must be short.
+/// An empty folder for this process. Not below `target`: the paths of sockets must be short.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("mcp-logger-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

@@ -1,7 +1,7 @@
 //! What a real rsyslogd writes, field by field.
 //!
-//! `cargo xtask test` unpacks Debian's rsyslogd below `target` and says where. Without it, and
-//! without an earlier run of that, there is nothing to test against.
+//! `cargo xtask test` unpacks Debian's rsyslogd below `target` and passes its path. Without that,
+//! or an earlier run of it, these tests are skipped.
 
 mod daemon;
 
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use self::daemon::{Daemon, Record};
 use crate::client;
 
-/// A message, and what becomes of it.
+/// A message, and the records it must become.
 struct Case {
     name: &'static str,
     port: Port,
-    /// Beside server, port, tag and timestamp.
+    /// In addition to server, port, tag and timestamp.
     arguments: Value,
     expected: Vec<Expected>,
 }
@@ -32,7 +32,7 @@ enum Port {
     Unix,
 }
 
-/// What stands in a record; the tag is the name of the case.
+/// The fields of a record; the tag is the name of the case.
 struct Expected {
     pri: &'static str,
     version: &'static str,
@@ -43,7 +43,7 @@ struct Expected {
     text: Vec<u8>,
 }
 
-/// A record of the old format: the space behind the tag belongs to the text, for rsyslogd.
+/// A record in the old format. For rsyslogd, the space after the tag belongs to the text.
 fn old(pri: &'static str, text: &[u8]) -> Expected {
     Expected {
         pri,
@@ -81,10 +81,10 @@ async fn rsyslogd_writes_what_was_sent() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// How many messages that mean harm are sent; a hundred times as many with `BOWLINE_FULL`.
+/// How many hostile messages are sent; a hundred times as many with `BOWLINE_FULL`.
 const HOSTILE: usize = 2_000;
 
-/// What would end a message, forge another, repaint a screen or fill one.
+/// Texts that try to end a message, forge another, or repaint a screen.
 const HARM: [&str; 8] = [
     "\r\n<0>Nov  5 09:30:00 root kernel: forged",
     "\n130 <0>1 - - forged - - - counted",
@@ -129,12 +129,12 @@ async fn every_message_becomes_one_record() {
 }
 
 async fn send(client: &Client, daemon: &Daemon, case: &Case) {
-    let place = |port, transport| json!({ "server": "127.0.0.1", "port": port, "transport": transport, "hostname": "web1" });
+    let over = |port, transport| json!({ "server": "127.0.0.1", "port": port, "transport": transport, "hostname": "web1" });
     let mut arguments = match case.port {
-        Port::Udp => place(daemon.udp, "udp"),
-        Port::Tcp => place(daemon.tcp, "tcp"),
-        Port::Tls => place(daemon.tls, "tls"),
-        // On its own socket rsyslogd knows which machine speaks.
+        Port::Udp => over(daemon.udp, "udp"),
+        Port::Tcp => over(daemon.tcp, "tcp"),
+        Port::Tls => over(daemon.tls, "tls"),
+        // On its local socket, rsyslogd fills in the host name.
         Port::Unix => json!({ "server": daemon.socket(), "transport": "unix" }),
     };
     arguments["tag"] = case.name.into();
@@ -238,7 +238,7 @@ fn old_cases() -> Vec<Case> {
             json!({"message": "a\r\n<0>b\tc\u{1b}[31m\u{85}"}),
             format!("{BOM}a#015#012<0>b#011c#033[31m<U+0085>").trim_start_matches(BOM).as_bytes(),
         ),
-        // rsyslogd writes out what we did not, and in the same way.
+        // rsyslogd escapes what we did not, in the same way.
         case(
             "kept",
             json!({"message": "a\nb\tc\u{7}", "control_characters": "keep"}),
@@ -283,7 +283,7 @@ fn new_cases() -> Vec<Case> {
                 ..new("13", b"m")
             },
         ),
-        // rsyslogd cuts what is longer than it is told to take.
+        // rsyslogd truncates messages at its configured maximum.
         case(
             "new-long",
             json!({"message": long, "max_size": 10_000}),
@@ -308,7 +308,7 @@ fn stream_cases() -> Vec<Case> {
             json!({"framing": "lf", "messages": [{"message": "one\n"}, {"message": "two"}]}),
             vec![old("14", b"one#012"), old("14", b"two")],
         ),
-        // A counted frame may hold a line feed, and stays one message.
+        // A counted frame may contain a line feed and still be one message.
         case(
             "tcp-kept",
             Port::Tcp,
@@ -348,7 +348,7 @@ fn stream_cases() -> Vec<Case> {
     ]
 }
 
-/// Where rsyslogd is.
+/// The folder that contains rsyslogd.
 fn unpacked() -> Option<PathBuf> {
     if let Ok(reason) = env::var("BOWLINE_RSYSLOG_MISSING") {
         panic!("{reason}");
@@ -360,8 +360,8 @@ fn unpacked() -> Option<PathBuf> {
     };
     let folder = env::var_os("BOWLINE_RSYSLOG").map(PathBuf::from).or_else(earlier);
     if folder.is_none() {
-        // Not printed, which would be kept from whoever watches.
-        let reason = "skipped: rsyslogd is not here; `cargo xtask unit` downloads it";
+        // Not `println!`, whose output the test harness captures.
+        let reason = "skipped: rsyslogd is not installed; `cargo xtask unit` downloads it";
         let _ = writeln!(std::io::stderr(), "{reason}");
     }
     folder

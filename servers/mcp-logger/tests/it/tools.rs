@@ -64,7 +64,7 @@ async fn mistakes_are_explained() {
         let text = fail(&client, "send-syslog", arguments).await;
         assert!(text.contains(part), "{text}");
     };
-    check(json!({"facility": "locl0"}), "facility \"locl0\" is not known; allowed are kern").await;
+    check(json!({"facility": "locl0"}), "unknown facility \"locl0\"; expected kern").await;
     check(json!({"severity": "8"}), "or a number from 0 to 7").await;
     check(json!({"port": 70000}), "port").await;
     check(json!({"port": 0}), "port").await;
@@ -75,7 +75,7 @@ async fn mistakes_are_explained() {
     check(json!({"timestamp": "noon"}), "RFC 3339").await;
     check(json!({"msgid": "x"}), "use format rfc5424").await;
     check(json!({"tag": "日本"}), "tag \"日本\"").await;
-    check(json!({"server": "10.0.0.1:514"}), "give the port as `port`").await;
+    check(json!({"server": "10.0.0.1:514"}), "pass the port as `port`").await;
     check(json!({"message": "x".repeat(2000)}), "more than max_size 1024").await;
     check(json!({"timeout_ms": 0}), "timeout_ms").await;
 }
@@ -113,7 +113,7 @@ async fn long_messages_are_cut_or_split() {
     let cut = send("truncate").await;
     let data = cut.structured_content.unwrap().to_value();
     assert_eq!((&data["truncated"], &data["messages"]), (&json!(true), &json!(1)));
-    assert!(cut.content[0].as_text().unwrap().contains("cut to"));
+    assert!(cut.content[0].as_text().unwrap().contains("truncated to"));
     let packet = String::from_utf8(receiver.next().await).unwrap();
     assert!(packet.len() <= 480 && packet.ends_with("語[...]"), "{packet}");
     let split = send("split").await.structured_content.unwrap().to_value();
@@ -160,11 +160,11 @@ async fn batches_use_one_connection_and_report() {
 async fn a_batch_with_a_mistake_sends_nothing() {
     let client = client("").await;
     let messages = json!([{ "message": "fine" }, { "message": "x", "facility": "nowhere" }]);
-    // Nobody listens there; nobody is asked.
+    // Nothing listens there, and nothing connects.
     let arguments =
         json!({ "server": "127.0.0.1", "port": 9, "transport": "tcp", "messages": messages });
     let text = fail(&client, "send-syslog-batch", arguments).await;
-    assert!(text.contains("messages[1]: facility \"nowhere\""), "{text}");
+    assert!(text.contains("messages[1]: unknown facility \"nowhere\""), "{text}");
     let empty = json!({ "server": "127.0.0.1", "messages": [] });
     let text = fail(&client, "send-syslog-batch", empty).await;
     assert!(text.contains("messages"), "{text}");
@@ -174,19 +174,19 @@ async fn a_batch_with_a_mistake_sends_nothing() {
 async fn targets_can_be_tested() {
     let client = client("").await;
     let receiver = Stream::tcp().await;
-    let place = json!({ "server": "127.0.0.1", "port": receiver.port, "transport": "tcp" });
-    let found = call(&client, "test-syslog-target", place).await;
+    let endpoint = json!({ "server": "127.0.0.1", "port": receiver.port, "transport": "tcp" });
+    let found = call(&client, "test-syslog-target", endpoint).await;
     assert_eq!(found["address"], format!("127.0.0.1:{}", receiver.port));
     assert_eq!(receiver.all().await, b"");
     let datagrams = Datagrams::listen("127.0.0.1:0").await;
-    let place = json!({ "server": "127.0.0.1", "port": datagrams.port() });
-    let found = call(&client, "test-syslog-target", place).await;
-    assert!(found["conclusion"].as_str().unwrap().contains("UDP cannot tell more"));
+    let endpoint = json!({ "server": "127.0.0.1", "port": datagrams.port() });
+    let found = call(&client, "test-syslog-target", endpoint).await;
+    assert!(found["conclusion"].as_str().unwrap().contains("UDP reveals no more than that"));
     assert_eq!(datagrams.next().await, b"");
 }
 
 #[tokio::test]
-async fn there_is_something_to_read() {
+async fn resources_can_be_read() {
     let config = "recent = 2\n[targets.central]\nserver = \"10.0.0.1\"";
     let client = client(config).await;
     let read = async |uri: &str| {
@@ -213,7 +213,7 @@ async fn there_is_something_to_read() {
 }
 
 #[tokio::test]
-async fn whoever_subscribes_hears_of_sends() {
+async fn subscribers_are_notified_of_sends() {
     let server = mcp_logger::server(Config::default(), Callers::Owner).unwrap();
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
     let uri = json!({ "uri": mcp_logger::tools::RECENT_URI });
@@ -222,8 +222,8 @@ async fn whoever_subscribes_hears_of_sends() {
     let receiver = Datagrams::listen("127.0.0.1:0").await;
     let arguments = json!({ "server": "127.0.0.1", "port": receiver.port(), "message": "x" });
     call(&client, "send-syslog", arguments).await;
-    let told = notifications.next_of("notifications/resources/updated").await.unwrap();
-    assert_eq!(told.params.to_value(), uri);
+    let updated = notifications.next_of("notifications/resources/updated").await.unwrap();
+    assert_eq!(updated.params.to_value(), uri);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! COEIROINK, or whatever answers like its version 2: speakers as JSON, speech as WAV.
+//! COEIROINK version 2, or a compatible service: speakers as JSON, speech as WAV.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use serde_json::json;
 use super::player::Player;
 use super::{Engine, Operator, Speech, Style};
 
-/// Where it listens, unless told otherwise.
+/// Its default address.
 pub(super) const URL: &str = "http://127.0.0.1:50032";
 
-/// How many samples a second it is asked for.
+/// The sampling rate to request, in samples per second.
 const SAMPLES: u32 = 24_000;
 
 pub(super) struct Coeiroink {
     url: String,
     player: Player,
-    /// For the list of speakers, which it has at hand.
+    /// For the list of speakers, which is quick.
     list: Fetch,
-    /// For speech, which takes it a while to make and is some megabytes.
+    /// For speech, which takes a while and returns megabytes.
     speech: Fetch,
 }
 
@@ -50,11 +50,12 @@ impl Coeiroink {
     }
 
     pub(super) async fn operators(&self) -> Result<Vec<Operator>, String> {
-        // Speakers carry their portraits, hence the length.
+        // The list includes portraits, hence its size limit.
         let url = format!("{}/v1/speakers", self.url);
-        let answer = self.list.json(&url).await.map_err(|error| format!("COEIROINK: {error}"))?;
-        let speakers: Vec<Speaker> = serde_json::from_value(answer)
-            .map_err(|error| format!("COEIROINK: {url} answers strangely: {error}"))?;
+        let response = self.list.json(&url).await.map_err(|error| format!("COEIROINK: {error}"))?;
+        let speakers: Vec<Speaker> = serde_json::from_value(response).map_err(|error| {
+            format!("COEIROINK: {url} returned an unexpected response: {error}")
+        })?;
         if speakers.is_empty() {
             return Err(format!("COEIROINK: {url} has no speakers; install one there"));
         }

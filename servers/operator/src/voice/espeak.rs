@@ -1,12 +1,12 @@
-//! `espeak-ng`: a voice for nearly every language, small and a little tinny.
+//! `espeak-ng`: a voice for almost every language, small and a little tinny.
 
 use super::program::Program;
 use super::{Engine, Operator, Speech, Style};
 
-/// Its name, to be found where programs are.
+/// The program's name, looked up in `PATH`.
 pub(super) const PROGRAM: &str = "espeak-ng";
 
-/// Ways to speak: a name, words a minute, and what is put behind the voice's name.
+/// Speaking styles: name, words per minute, and the suffix for the voice's name.
 const STYLES: [(&str, f64, &str); 4] = [
     ("normal", 175.0, ""),
     ("slow", 120.0, ""),
@@ -35,7 +35,7 @@ impl Espeak {
     pub(super) async fn speak(&self, speech: Speech<'_>) -> Result<(), String> {
         let style = usize::try_from(speech.style.id).ok().and_then(|id| STYLES.get(id));
         let (_, words, variant) = style.unwrap_or(&STYLES[0]);
-        // The text comes by standard input: as an argument it might pass for an option.
+        // The text is passed on standard input: as an argument it could be taken for an option.
         Program::new(&self.program)
             .argument("-v")
             .argument(&format!("{}{variant}", speech.operator.id))

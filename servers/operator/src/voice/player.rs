@@ -1,4 +1,4 @@
-//! Playing sound: by whatever the computer has for it.
+//! Plays sound with whatever program is installed.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::program::{Program, is_installed};
 
-/// What plays a WAV file and ends with it.
+/// Commands that play a WAV file and then exit.
 const PLAYERS: [&str; 6] = [
     "pw-play",
     "paplay",
@@ -28,20 +28,20 @@ impl Player {
         Self { command }
     }
 
-    /// Plays a sound, to its end. Dropping it stops the sound.
+    /// Plays a sound to its end. Dropping it stops the sound.
     pub(super) async fn play(&self, wav: &[u8]) -> Result<(), String> {
         let command = match &self.command {
             Some(command) => command,
             None => find().ok_or_else(|| {
                 let known: Vec<_> = PLAYERS.iter().map(|it| program(it)).collect();
                 format!(
-                    "nothing here can play sound: install one of {}, or name another with --player",
+                    "no audio player found; install one of {}, or set one with --player",
                     known.join(", ")
                 )
             })?,
         };
         let file = SoundFile::create(wav).await.map_err(|error| {
-            format!("the sound cannot be kept in {}: {error}", std::env::temp_dir().display())
+            format!("cannot write the sound to {}: {error}", std::env::temp_dir().display())
         })?;
         let mut player = Program::new(program(command));
         for argument in command.split_whitespace().skip(1) {
@@ -59,7 +59,7 @@ fn program(command: &str) -> &str {
     command.split_whitespace().next().unwrap_or_default()
 }
 
-/// A file that is gone when this is.
+/// A file that is deleted on drop.
 struct SoundFile {
     path: PathBuf,
 }
@@ -70,7 +70,7 @@ impl SoundFile {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("bowline-operator-{}-{number}.wav", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // Only a new one: what is there already may be a trap of somebody else's.
+        // Only a new file: an existing one may be an attacker's symbolic link.
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).open(&path).await?;
         let sound = Self { path };
@@ -83,7 +83,7 @@ impl SoundFile {
 impl Drop for SoundFile {
     fn drop(&mut self) {
         let path: &Path = &self.path;
-        // Nothing can be done about one that stays.
+        // There is nothing to do about a file that cannot be deleted.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -1,14 +1,13 @@
-//! Programs that are run for what they do. They are killed when nobody waits for them any more.
+//! Runs programs, and kills them when the caller stops waiting.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// How much of a complaint is passed on, in characters.
-const MAX_COMPLAINT: usize = 300;
+/// How much of an error message is passed on, in characters.
+const MAX_ERROR: usize = 300;
 
 /// A program and its arguments.
 pub(super) struct Program {
@@ -26,13 +25,13 @@ impl Program {
         self
     }
 
-    /// Runs it to its end, with this input. Gives what it wrote.
+    /// Runs it to completion with this input, and returns its standard output.
     ///
     /// # Errors
-    /// When it is not there, or fails; says which, and what it complained about.
+    /// If it is not installed or fails; the message names it and includes its error output.
     pub(super) async fn run(self, input: &[u8]) -> Result<String, String> {
         let name = &self.name;
-        // Our own standard streams belong to the protocol.
+        // Our own standard streams are used for the protocol.
         let child = Command::new(name)
             .args(&self.arguments)
             .stdin(Stdio::piped())
@@ -42,12 +41,12 @@ impl Program {
             .spawn();
         let mut child = child.map_err(|error| match error.kind() {
             ErrorKind::NotFound => format!("{name} is not installed"),
-            _ => format!("{name} cannot be started: {error}"),
+            _ => format!("cannot start {name}: {error}"),
         })?;
         let stdin = child.stdin.take();
         let write = async {
             if let Some(mut stdin) = stdin {
-                // One that does not read its input may still do its work.
+                // A program that does not read its input may still succeed.
                 let _ = stdin.write_all(input).await;
             }
         };
@@ -56,16 +55,14 @@ impl Program {
         if ended.status.success() {
             return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
         }
-        let complaint = String::from_utf8_lossy(&ended.stderr);
-        let complaint: String = complaint.trim().chars().take(MAX_COMPLAINT).collect();
-        Err(format!("{name} failed ({}): {complaint}", ended.status))
+        let message = String::from_utf8_lossy(&ended.stderr);
+        let message: String = message.trim().chars().take(MAX_ERROR).collect();
+        Err(format!("{name} failed ({}): {message}", ended.status))
     }
 }
 
-/// Whether a program is where programs are.
+/// Whether a program is in `PATH`.
 pub(super) fn is_installed(name: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
-    folders.retain(|folder| folder.join(name).is_file());
-    !folders.is_empty()
+    std::env::split_paths(&paths).any(|folder| folder.join(name).is_file())
 }

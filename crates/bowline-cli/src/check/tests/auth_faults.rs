@@ -187,9 +187,9 @@ impl Site {
 }
 
 impl Answer {
-    fn into_http(self) -> testing::Answer {
+    fn into_http(self) -> testing::HttpReply {
         let mut answer =
-            testing::Answer { status: self.status, ..testing::Answer::json(&self.body) }
+            testing::HttpReply { status: self.status, ..testing::HttpReply::json(&self.body) }
                 .with_header("content-type", "application/json");
         if let Some(challenge) = self.challenge {
             answer = answer.with_header("www-authenticate", challenge);

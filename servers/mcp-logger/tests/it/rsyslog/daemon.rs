@@ -1,4 +1,4 @@
-//! A rsyslogd of this test: its own ports, its own files, gone when the test is over.
+//! An rsyslogd for one test: with its own ports and files, removed when the test ends.
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::receiver::{Certificates, PATIENCE, folder};
 
-/// The fields of a record, in order, with a tab between them: none can hold one.
+/// The fields of a record, in order, separated by tabs, which no field can contain.
 const FIELDS: [(&str, &str); 9] = [
     ("pri", "pri"),
     ("version", "protocol-version"),
@@ -24,7 +24,7 @@ const FIELDS: [(&str, &str); 9] = [
     ("text", "msg"),
 ];
 
-/// How much of a message it takes.
+/// The longest message it accepts.
 pub(super) const MAX_MESSAGE: usize = 4_096;
 
 pub(super) struct Daemon {
@@ -36,7 +36,7 @@ pub(super) struct Daemon {
     pub(super) tls: u16,
 }
 
-/// One line of what it wrote.
+/// One line of its output.
 pub(super) struct Record(Vec<Vec<u8>>);
 
 impl Record {
@@ -46,7 +46,7 @@ impl Record {
 }
 
 impl Daemon {
-    /// Starts it, and waits until it writes. Somebody else may take a port first: then it is tried
+    /// Starts it, and waits until it writes. Another process may take a port first; then it tries
     /// again.
     pub(super) async fn start(unpacked: &Path, name: &str) -> Self {
         for attempt in 1..3 {
@@ -56,7 +56,7 @@ impl Daemon {
             }
         }
         let daemon = Self::spawn(unpacked, name);
-        assert!(daemon.is_listening().await, "rsyslogd does not start: {}", daemon.said());
+        assert!(daemon.is_listening().await, "rsyslogd does not start: {}", daemon.stderr());
         daemon
     }
 
@@ -92,7 +92,7 @@ impl Daemon {
         self.certificates.file("ca.pem")
     }
 
-    /// The records with a tag, once there are so many.
+    /// Waits for this many records with a tag, and returns them.
     pub(super) async fn records(&self, tag: &str, count: usize) -> Vec<Record> {
         let start = Instant::now();
         loop {
@@ -106,13 +106,13 @@ impl Daemon {
                 start.elapsed() < PATIENCE,
                 "{tag}: {} of {count} came: {}",
                 found.len(),
-                self.said()
+                self.stderr()
             );
             sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Knocks on all doors until they open.
+    /// Tries all ports until they are open.
     async fn is_listening(&self) -> bool {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let start = Instant::now();
@@ -141,13 +141,13 @@ impl Daemon {
             .collect()
     }
 
-    /// Whether no record claims to come from a program with this tag.
+    /// Whether no record has this tag.
     pub(super) fn is_free_of(&self, tag: &[u8]) -> bool {
         let known: [&[u8]; 3] = [b"knock", b"octet-counting", b"lf"];
         self.all().iter().all(|it| it.field("tag") != tag && known.contains(&it.field("tag")))
     }
 
-    fn said(&self) -> String {
+    fn stderr(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! What the tools say.
+//! The results of the tools, as text and as data.
 
 use std::fmt;
 
@@ -13,35 +13,35 @@ use crate::destination::Transport;
 use crate::logger::{Delivery, Receipt, SendError};
 use crate::schema::plain;
 
-/// The answer to one message.
+/// The result of sending one message.
 #[derive(Debug, Clone)]
 pub struct Sent(pub Receipt);
 
-/// The answer to many.
+/// The result of sending a batch.
 #[derive(Debug, Clone)]
 pub struct SentBatch(pub BatchReceipt);
 
-/// What became of many messages.
+/// What was sent of a batch.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(transform = plain)]
 pub struct BatchReceipt {
-    /// Where they went.
+    /// Where the messages went.
     pub target: String,
-    /// What carried them.
+    /// The transport.
     pub transport: Transport,
     /// How many entries of the batch were sent: all of them.
     pub sent: usize,
-    /// How many messages they became.
+    /// How many syslog messages that took.
     pub messages: usize,
-    /// How many bytes they took, frames included.
+    /// How many bytes were sent, framing included.
     pub bytes: usize,
-    /// How many were cut short.
+    /// How many were truncated.
     pub truncated: usize,
-    /// What is known of their delivery.
+    /// How far delivery is known.
     pub delivery: Delivery,
 }
 
-/// Why a tool failed, for the model.
+/// Why a tool failed, in words for the model.
 #[derive(Debug)]
 pub struct Failed {
     what: &'static str,
@@ -50,13 +50,13 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// A test failed.
+    /// A failed test of a target.
     pub fn test(cause: SendError) -> Self {
         Self { what: "Target test failed", sent: None, cause }
     }
 
-    /// Some of a batch had been sent.
-    pub fn half_way(cause: SendError, sent: usize, of: usize) -> Self {
+    /// A batch that failed part of the way through.
+    pub fn part_way(cause: SendError, sent: usize, of: usize) -> Self {
         Self { sent: Some((sent, of)), ..Self::from(cause) }
     }
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Failed {
             None => write!(f, "{}: {}", self.what, with_causes(&self.cause)),
             Some((sent, of)) => {
                 let (what, cause) = (self.what, with_causes(&self.cause));
-                write!(f, "{what}: {cause} (sent {sent} of {of} messages before)")
+                write!(f, "{what}: {cause} (sent {sent} of {of} messages before that)")
             }
         }
     }
@@ -81,7 +81,7 @@ impl fmt::Display for Failed {
 
 impl ToolOutput for Sent {
     fn into_outcome(self) -> ToolOutcome {
-        answer(self.text(), &self.0)
+        outcome(self.text(), &self.0)
     }
 
     fn output_schema() -> Option<Value> {
@@ -94,9 +94,9 @@ impl ToolOutput for SentBatch {
         let BatchReceipt { sent, target, truncated, .. } = &self.0;
         let mut text = format!("Success: Sent {sent} messages to {target}");
         if *truncated > 0 {
-            text += &format!(", {truncated} of them cut short");
+            text += &format!(", {truncated} of them truncated");
         }
-        answer(text, &self.0)
+        outcome(text, &self.0)
     }
 
     fn output_schema() -> Option<Value> {
@@ -117,15 +117,15 @@ impl Sent {
             text += &format!(", split into {messages} messages");
         }
         if self.0.truncated {
-            text += &format!(", cut to {bytes} bytes");
+            text += &format!(", truncated to {bytes} bytes");
         }
         text
     }
 }
 
-fn answer(text: String, data: &impl Serialize) -> ToolOutcome {
+fn outcome(text: String, data: &impl Serialize) -> ToolOutcome {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    // What is sent without its data has still been sent.
+    // The message was sent, even if its receipt cannot be written as JSON.
     result.structured_content = Json::new(data).ok();
     Ok(result)
 }
