@@ -1,16 +1,16 @@
-//! Base64, read strictly: one value has one spelling.
+//! Strict base64: every value has exactly one encoding.
 //!
-//! Eighty lines instead of a dependency. A reader that takes several spellings of one value would
-//! let a proxy and a server disagree about it. [`STANDARD`] is what the protocol writes, [`URL`]
-//! what fits in an address.
+//! Eighty lines instead of a dependency. A decoder that accepts several encodings of one value
+//! would let a proxy and a server disagree about it. [`STANDARD`] is what the protocol uses,
+//! [`URL`] what fits in a URL.
 
 /// The standard alphabet, padded.
 pub const STANDARD: Base64 = Base64 { last_two: *b"+/", is_padded: true };
 
-/// The alphabet for URLs, never padded.
+/// The URL-safe alphabet, never padded.
 pub const URL: Base64 = Base64 { last_two: *b"-_", is_padded: false };
 
-/// One way to write bytes as text.
+/// A base64 variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Base64 {
     last_two: [u8; 2],
@@ -18,12 +18,12 @@ pub struct Base64 {
 }
 
 impl Base64 {
-    /// How many characters this many bytes become.
+    /// The length of the encoding of this many bytes.
     pub const fn encoded_length(self, bytes: usize) -> usize {
         if self.is_padded { bytes.div_ceil(3) * 4 } else { bytes / 3 * 4 + [0, 2, 3][bytes % 3] }
     }
 
-    /// The text form of `bytes`.
+    /// Encodes bytes.
     pub fn encode(self, bytes: &[u8]) -> String {
         let mut text = String::with_capacity(self.encoded_length(bytes.len()));
         for group in bytes.chunks(3) {
@@ -40,7 +40,7 @@ impl Base64 {
         text
     }
 
-    /// The bytes that [`Base64::encode`] writes as `text`, and `None` for every other text.
+    /// Decodes `text`, or returns `None` if [`Base64::encode`] would not have written it.
     pub fn decode(self, text: &str) -> Option<Vec<u8>> {
         let body = if self.is_padded { without_padding(text)? } else { text };
         let mut bytes = Vec::with_capacity(body.len() / 4 * 3 + 2);
@@ -51,7 +51,7 @@ impl Base64 {
                 word = word << 6 | u32::from(sextet);
             }
             let [_, first, second, third] = word.to_be_bytes();
-            // Bits that belong to no byte must be zero, or one value would have many spellings.
+            // Unused bits must be zero, or one value would have several encodings.
             match group.len() {
                 2 if second == 0 && third == 0 => bytes.push(first),
                 3 if third == 0 => bytes.extend([first, second]),
@@ -86,7 +86,7 @@ impl Base64 {
     }
 }
 
-/// The text without its `=`, if there are as many as there should be.
+/// The text without its padding, if its length is right.
 fn without_padding(text: &str) -> Option<&str> {
     if !text.len().is_multiple_of(4) {
         return None;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_one_spelling() {
+    fn one_value_has_one_encoding() {
         let standard = ["Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "====", "Zm8-", "Zm 8", "é==="];
         for text in standard {
             assert_eq!(STANDARD.decode(text), None, "{text}");
@@ -133,14 +133,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_come_back(bytes: Vec<u8>) {
+        fn bytes_round_trip(bytes: Vec<u8>) {
             for base64 in [STANDARD, URL] {
                 prop_assert_eq!(base64.decode(&base64.encode(&bytes)), Some(bytes.clone()));
             }
         }
 
         #[test]
-        fn whatever_is_read_is_written_the_same(text in "[A-Za-z0-9+/=_-]{0,12}") {
+        fn accepted_texts_round_trip(text in "[A-Za-z0-9+/=_-]{0,12}") {
             for base64 in [STANDARD, URL] {
                 if let Some(bytes) = base64.decode(&text) {
                     prop_assert_eq!(base64.encode(&bytes), text.clone());

@@ -1,18 +1,18 @@
-//! A byte buffer that is reused, and neither outgrows its limit nor stays giant.
+//! A reusable byte buffer that neither outgrows its limit nor stays huge.
 
-/// What a buffer may keep when it is emptied.
+/// The capacity that a buffer may keep when it is cleared.
 ///
-/// Enough that messages of a megabyte do not allocate each time anew, which costs more than they
-/// do; little enough that one giant does not occupy its size for the rest of a connection.
+/// Enough that messages of a megabyte do not allocate every time, which costs more than they do;
+/// little enough that one huge message does not occupy its size for the rest of a connection.
 pub(crate) const KEPT: usize = 2 << 20;
 
-/// Appends, doubling the capacity as a `Vec` does, but not beyond `limit` unless it must.
+/// Appends, doubling the capacity as a `Vec` does, but not beyond `limit` unless necessary.
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     reserve(buffer, bytes.len(), limit);
     buffer.extend_from_slice(bytes);
 }
 
-/// Makes room for this many more bytes, in the same way.
+/// Reserves room for this many more bytes, in the same way.
 pub(crate) fn reserve(buffer: &mut Vec<u8>, count: usize, limit: usize) {
     let needed = buffer.len() + count;
     if needed > buffer.capacity() {
@@ -22,7 +22,7 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, count: usize, limit: usize) {
     }
 }
 
-/// Empties, and gives back what only a giant needed.
+/// Clears, and releases excess capacity.
 pub(crate) fn clear(buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.shrink_to(KEPT);

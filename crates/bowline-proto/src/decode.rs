@@ -1,7 +1,7 @@
-//! Raw JSON to types, with errors that say what was wrong with what.
+//! Raw JSON to types, with errors that name the member.
 //!
-//! What is plain is read quickly, and all else by `serde_json`, which has the last word. Only when
-//! that fails is the text walked once more, to turn a byte position into a path:
+//! Plain JSON takes a fast path; everything else goes to `serde_json`, which has the last word.
+//! Only if that fails is the text scanned once more, to turn a byte offset into a path:
 //! `tools/call: params.name is missing`.
 
 use std::fmt;
@@ -11,17 +11,17 @@ use serde::Deserialize;
 
 use crate::error::ErrorObject;
 
-/// JSON that is not of the type it should be.
+/// JSON that does not have the expected type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What was being read: a method, or a name such as `result`.
+    /// What was being decoded: a method, or a name such as `result`.
     what: String,
-    /// Which part of it is wrong, and how.
+    /// Which member is wrong, and how.
     message: String,
 }
 
 impl DecodeError {
-    /// An error that names its part itself.
+    /// An error whose message names the member.
     pub fn new(what: impl Into<String>, message: impl Into<String>) -> Self {
         Self { what: what.into(), message: message.into() }
     }
@@ -41,10 +41,10 @@ impl From<DecodeError> for ErrorObject {
     }
 }
 
-/// Reads the parameters of `method`. Absent parameters are an empty object.
+/// Decodes the parameters of `method`. Absent parameters are an empty object.
 ///
 /// # Errors
-/// When they are not what the method takes.
+/// If they do not have the type that the method takes.
 pub fn decode_params<'a, T: Deserialize<'a>>(
     method: &str,
     params: Option<Raw<'a>>,
@@ -52,10 +52,10 @@ pub fn decode_params<'a, T: Deserialize<'a>>(
     decode(method, "params", params.map_or("{}", Raw::get))
 }
 
-/// Reads the result of `method`.
+/// Decodes the result of `method`.
 ///
 /// # Errors
-/// When it is not what the method answers.
+/// If it does not have the type that the method returns.
 pub fn decode_result<'a, T: Deserialize<'a>>(
     method: &str,
     result: Raw<'a>,
@@ -63,10 +63,10 @@ pub fn decode_result<'a, T: Deserialize<'a>>(
     decode(method, "result", result.get())
 }
 
-/// Reads any JSON text; `root` names it in messages.
+/// Decodes any JSON text; `root` is its name in error messages.
 ///
 /// # Errors
-/// When it is not a `T`.
+/// If it is not a `T`.
 pub fn decode<'a, T: Deserialize<'a>>(
     what: &str,
     root: &str,
@@ -77,28 +77,28 @@ pub fn decode<'a, T: Deserialize<'a>>(
         .map_err(|error| DecodeError::new(what, describe(root, text, &error)))
 }
 
-/// The problem in terms of the JSON: a path, and what is wrong there.
+/// Describes the error in terms of the JSON: a path, and what is wrong there.
 fn describe(root: &str, text: &str, error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    let said = without_position(&said);
+    let text_of_error = error.to_string();
+    let said = without_position(&text_of_error);
     let path = path_at(root, text, position(text, error));
     if let Some(name) = quoted(said, "missing field ") {
         return format!("{path}.{name} is missing");
     }
     if let Some(name) = quoted(said, "duplicate field ") {
         let parent = path.strip_suffix(&format!(".{name}")).unwrap_or(&path);
-        return format!("{parent}.{name} is there twice");
+        return format!("{parent}.{name} appears twice");
     }
     if let Some(wrong) = said.strip_prefix("invalid type: ") {
         let (found, expected) = wrong.split_once(", expected ").unwrap_or((wrong, "that"));
-        // Names of Rust types tell a peer nothing.
+        // The name of a Rust type means nothing to a peer.
         let expected = if expected.starts_with("struct ") { "an object" } else { expected };
         return format!("{path} is {found}, not {expected}");
     }
     format!("{path}: {said}")
 }
 
-/// What `serde_json` says, less the line and column at its end.
+/// The message of `serde_json`, without the line and column at its end.
 pub(crate) fn without_position(said: &str) -> &str {
     said.rfind(" at line ").map_or(said, |end| &said[..end])
 }
@@ -107,46 +107,46 @@ fn quoted<'a>(said: &'a str, prefix: &str) -> Option<&'a str> {
     said.strip_prefix(prefix)?.strip_prefix('`')?.strip_suffix('`')
 }
 
-/// The byte at which `serde_json` stopped. Its columns count bytes, from one.
+/// The offset at which `serde_json` stopped. Its columns count bytes, starting from one.
 fn position(text: &str, error: &serde_json::Error) -> usize {
     let start: usize =
         text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     (start + error.column()).min(text.len())
 }
 
-/// Which member or item the byte before `end` belongs to.
+/// The path of the member or item that contains the byte before `end`.
 ///
-/// `serde_json` stops behind a value of the wrong type, and on the closing brace of an object that
-/// lacks a member: the brace still belongs to the object itself.
+/// `serde_json` stops after a value of the wrong type, and on the closing brace of an object that
+/// lacks a member; that brace still belongs to the object.
 fn path_at(root: &str, text: &str, end: usize) -> String {
     let mut walk = Walk { open: Vec::new(), string: None };
     for (at, byte) in text.bytes().enumerate().take(end) {
         walk.step(text, at, byte, at + 1 == end);
     }
     let mut path = root.to_owned();
-    for place in &walk.open {
-        match place {
-            Place::Member(Some(key)) => {
+    for step in &walk.open {
+        match step {
+            PathStep::Member(Some(key)) => {
                 path.push('.');
                 path.push_str(key);
             }
-            Place::Member(None) => {}
-            Place::Item(number) => path.push_str(&format!("[{number}]")),
+            PathStep::Member(None) => {}
+            PathStep::Item(number) => path.push_str(&format!("[{number}]")),
         }
     }
     path
 }
 
-enum Place<'a> {
-    /// In an object, at this key.
+enum PathStep<'a> {
+    /// Inside an object, at this key.
     Member(Option<&'a str>),
-    /// In an array, at this index.
+    /// Inside an array, at this index.
     Item(usize),
 }
 
 struct Walk<'a> {
-    open: Vec<Place<'a>>,
-    /// Where the string that we are in began, and whether the next byte is escaped.
+    open: Vec<PathStep<'a>>,
+    /// The start of the string we are inside, and whether the next byte is escaped.
     string: Option<(usize, bool)>,
 }
 
@@ -164,29 +164,29 @@ impl<'a> Walk<'a> {
         }
         match byte {
             b'"' => self.string = Some((at + 1, false)),
-            b'{' => self.open.push(Place::Member(None)),
-            b'[' => self.open.push(Place::Item(0)),
+            b'{' => self.open.push(PathStep::Member(None)),
+            b'[' => self.open.push(PathStep::Item(0)),
             b'}' | b']' if last => self.forget_key(),
             b'}' | b']' => {
                 self.open.pop();
             }
             b',' => match self.open.last_mut() {
-                Some(Place::Item(number)) => *number += 1,
+                Some(PathStep::Item(number)) => *number += 1,
                 _ => self.forget_key(),
             },
             _ => {}
         }
     }
 
-    /// A string is a key if its object has none yet.
+    /// A string is a key if its object has no current key.
     fn close_string(&mut self, text: &'a str, start: usize, end: usize) {
-        if let Some(Place::Member(key @ None)) = self.open.last_mut() {
+        if let Some(PathStep::Member(key @ None)) = self.open.last_mut() {
             *key = Some(&text[start..end]);
         }
     }
 
     fn forget_key(&mut self) {
-        if let Some(Place::Member(key)) = self.open.last_mut() {
+        if let Some(PathStep::Member(key)) = self.open.last_mut() {
             *key = None;
         }
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_place() {
+    fn errors_name_the_member() {
         check("{}", "params.name is missing");
         check(r#"{"name":3}"#, "params.name is integer `3`, not a string");
         check(r#"{"item":{},"name":"a"}"#, "params.item.size is missing");
@@ -232,6 +232,6 @@ mod tests {
             "{\n \"name\": \"},{\\\"\",\n \"list\": 7}",
             "params.list is integer `7`, not a sequence",
         );
-        check(r#"{"name":"a","name":"b"}"#, "params.name is there twice");
+        check(r#"{"name":"a","name":"b"}"#, "params.name appears twice");
     }
 }

@@ -1,8 +1,8 @@
-//! Errors as they cross the wire: a code, a sentence, and what the code promises beside it.
+//! Errors as they cross the wire: a code, a message, and the data that the code calls for.
 //!
-//! [`ErrorCode`] is a number with names, not an enum: a peer may send any code, and what it sent
-//! must survive being passed on. What went wrong on our own side (a timeout, a closed pipe) is
-//! never one of these; it has error types of its own, so that nobody can mistake one for the other.
+//! [`ErrorCode`] is a number with named values, not an enum: a peer may send any code, and it must
+//! survive being passed on. Failures on our own side (a timeout, a closed pipe) never use these
+//! types; they have their own, so that the two cannot be confused.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::json::Json;
 /// The `error` member of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorObject {
-    /// What kind of error it is.
+    /// The kind of error.
     pub code: ErrorCode,
-    /// One sentence for people.
+    /// A sentence for people.
     pub message: String,
-    /// What the code promises beside the sentence.
+    /// The data that the code calls for.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -44,11 +44,11 @@ impl ErrorCode {
     pub const INTERNAL_ERROR: Self = Self(-32603);
     /// The resource does not exist. Up to 2025-11-25; later revisions say `INVALID_PARAMS`.
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
-    /// A header is missing, malformed, or says something else than the body. 2026-07-28.
+    /// A header is missing, malformed, or contradicts the body. 2026-07-28.
     pub const HEADER_MISMATCH: Self = Self(-32020);
     /// The request needs a client capability that it did not declare. 2026-07-28.
     pub const MISSING_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The protocol version is not one the server speaks. 2026-07-28.
+    /// The server does not support the protocol version. 2026-07-28.
     pub const UNSUPPORTED_VERSION: Self = Self(-32022);
     /// The user must visit a URL first. 2025-11-25 only.
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
@@ -66,9 +66,9 @@ impl ErrorObject {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The method is not there.
+    /// The method does not exist.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(ErrorCode::METHOD_NOT_FOUND, format!("{method}: no such method here"))
+        Self::new(ErrorCode::METHOD_NOT_FOUND, format!("{method}: no such method"))
     }
 
     /// The parameters are wrong; `message` says which and how.
@@ -81,12 +81,12 @@ impl ErrorObject {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// Our own failure.
+    /// A failure on our side.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INTERNAL_ERROR, message)
     }
 
-    /// The same error with `data` beside its sentence.
+    /// Adds data to the error.
     #[must_use]
     pub fn with_data(mut self, data: Json) -> Self {
         self.data = Some(data);

@@ -1,8 +1,8 @@
-//! JSON that is carried, not read.
+//! JSON that is passed on unparsed.
 //!
 //! A tool's schema, its arguments, structured content, an error's data: their types belong to
-//! somebody else. [`Json`] keeps their exact text (order of members, big numbers, unknown keywords)
-//! in one allocation until that somebody asks for it.
+//! someone else. [`Json`] keeps their exact text (order of members, big numbers, unknown keywords)
+//! in one allocation until its owner asks for it.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::raw::Raw;
 
-/// Members that the specification does not name, kept so that they survive being passed on.
+/// Members that the specification does not define, kept so that they survive being passed on.
 pub type Extra = serde_json::Map<String, Value>;
 
-/// One JSON value as text, known to be well formed.
+/// A JSON value as text, known to be well formed.
 ///
-/// Two are equal when they mean the same: white space and the order of members do not count.
+/// Two values are equal if they mean the same: white space and the order of members do not count.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
@@ -25,25 +25,25 @@ impl Json {
     /// Encodes a value.
     ///
     /// # Errors
-    /// When `value` has no JSON form, such as a map whose keys are not strings.
+    /// If `value` cannot be written as JSON, such as a map whose keys are not strings.
     pub fn new<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         to_raw_value(value).map(Self)
     }
 
-    /// Takes over text that is already JSON.
+    /// Takes ownership of text that is already JSON.
     ///
     /// # Errors
-    /// When it is not.
+    /// If it is not JSON.
     pub fn from_text(text: String) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text).map(Self)
     }
 
-    /// Keeps a copy of a borrowed value.
+    /// Copies a borrowed value.
     pub fn copy_of(raw: Raw<'_>) -> Self {
         Self(RawValue::from_string(raw.get().to_owned()).expect("a raw value is JSON"))
     }
 
-    /// `null`, the value; not the absence of one.
+    /// The value `null`, as opposed to no value.
     pub fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
@@ -53,17 +53,17 @@ impl Json {
         Self::from(&Value::Object(Extra::new()))
     }
 
-    /// Reads the value as a type of the caller's.
+    /// Parses the value as a type of the caller's.
     ///
     /// # Errors
-    /// When it is not of that type.
+    /// If it does not have that type.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.0.get())
     }
 
-    /// Reads the value as a tree.
+    /// Parses the value as a tree.
     pub fn to_value(&self) -> Value {
-        // Well formed, but perhaps deeper than a tree may be or with a number no tree can hold.
+        // Well formed, but perhaps nested too deeply, or with a number that a tree cannot represent.
         self.parse().unwrap_or(Value::Null)
     }
 
@@ -131,12 +131,12 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// For `Option` members in which `null` is a value and only absence is absence.
+/// For `Option` members in which `null` is a value, distinct from absence.
 ///
 /// Serde reads both as `None`. Used as `deserialize_with`, together with `default`.
 ///
 /// # Errors
-/// When the value is not of type `T`.
+/// If the value does not have type `T`.
 pub fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn text_survives_to_the_letter() {
+    fn text_survives_verbatim() {
         let text = r#"{"z":1,"a":123456789012345678901234567890,"f":1.10}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);

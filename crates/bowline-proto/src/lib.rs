@@ -1,23 +1,23 @@
 //! The Model Context Protocol as pure code: five revisions, no I/O, no clock, no runtime.
 //!
-//! Bytes go in, values come out, and the other way round. Whoever owns the pipe, the socket or the
-//! clock calls; nothing here waits. In reading order:
+//! Bytes go in and values come out, or the other way round. The owner of the pipe, the socket or
+//! the clock calls in; nothing here waits. In reading order:
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`wire`] | bytes to one JSON-RPC [`Message`](wire::Message) and back |
-//! | [`line`](mod@line), [`sse`] | bytes of a stream to frames: one a line, one a server-sent event |
+//! | [`line`](mod@line), [`sse`] | a byte stream to frames: one per line, or one per server-sent event |
 //! | [`model`] | a plain type for every concept of the specification |
-//! | [`method`] | the table: every method, its parameters, its result, who may send it when |
+//! | [`method`] | the table of methods: parameters, result, who may send it, and in which revisions |
 //! | [`revision`] | the revisions, and every difference between them |
-//! | [`decode`] | raw JSON to types, with errors that name the place |
+//! | [`decode`] | raw JSON to types, with errors that name the member |
 //! | [`session`] | state machines: calls, requests, lifecycle, eras, subscriptions, replay |
-//! | `http` | which headers must say what, with the feature `http` |
-//! | [`raw`], [`params`] | JSON text that is not read yet; the parameters of a request, looked over once |
-//! | [`json`], [`members`], [`error`], [`base64`] | JSON that is carried but not read; ordered objects; codes |
+//! | `http` | the rules for headers, with the feature `http` |
+//! | [`raw`], [`params`] | JSON text that is not parsed yet; the parameters of a request, scanned once |
+//! | [`json`], [`members`], [`error`], [`base64`] | JSON that is passed on unparsed; ordered objects; error codes |
 //! | [`scope`], [`causes`] | the grammar of scopes; an error with its causes in one line |
 //!
-//! # A request, read and answered
+//! # Reading and answering a request
 //!
 //! ```
 //! use bowline_proto::method::{CallTool, Method};

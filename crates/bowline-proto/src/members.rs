@@ -1,7 +1,7 @@
-//! Objects whose keys are data: in the order they came, each key once.
+//! Objects whose keys are data: in their original order, each key once.
 //!
-//! The order matters to people (the fields of a form are shown in it), and a key that comes twice
-//! means two readers could see two different objects, so it is refused.
+//! The order matters to people (the fields of a form are shown in it). A duplicate key is rejected,
+//! because two readers could see two different objects.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ impl<T> Members<T> {
         Self(Vec::new())
     }
 
-    /// Adds a member at the end, or replaces the value of one that is there.
+    /// Adds a member at the end, or replaces the value of an existing one.
     pub fn insert(&mut self, key: impl Into<String>, value: T) {
         let key = key.into();
         match self.0.iter_mut().find(|(name, _)| *name == key) {
@@ -43,7 +43,7 @@ impl<T> Members<T> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// All values, in order, to be changed.
+    /// All values, in order, mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().map(|(_, value)| value)
     }
@@ -97,7 +97,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
     }
 }
 
-/// An object from keys to JSON that is not read yet, borrowed from the frame.
+/// An object from keys to JSON that is not parsed yet, borrowed from the frame.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawMembers<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
 
@@ -153,7 +153,7 @@ where
         let mut pairs: Vec<(K, V)> = Vec::new();
         let mut seen = HashSet::new();
         while let Some(key) = map.next_key::<K>()? {
-            if is_there(&pairs, &mut seen, key.as_ref()) {
+            if is_duplicate(&pairs, &mut seen, key.as_ref()) {
                 return Err(de::Error::custom(format!("duplicate member `{}`", key.as_ref())));
             }
             pairs.push((key, map.next_value()?));
@@ -162,9 +162,9 @@ where
     }
 }
 
-/// Few members are the rule and are compared one by one, without copies; a long list gets a set, so
-/// that no peer can make it slow.
-fn is_there<K: AsRef<str>, V>(pairs: &[(K, V)], seen: &mut HashSet<String>, key: &str) -> bool {
+/// Objects usually have few members, which are compared one by one without copies; a long list gets
+/// a set, so that no peer can make it slow.
+fn is_duplicate<K: AsRef<str>, V>(pairs: &[(K, V)], seen: &mut HashSet<String>, key: &str) -> bool {
     const FEW: usize = 16;
     if pairs.len() < FEW {
         return pairs.iter().any(|(other, _)| other.as_ref() == key);
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_survives_and_twice_is_refused() {
+    fn order_survives_and_duplicates_are_rejected() {
         let text = r#"{"z":1,"a":2,"m":3}"#;
         let members: Members<u8> = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&members).unwrap(), text);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_is_refused_in_a_long_list() {
+    fn duplicates_are_rejected_in_a_long_list() {
         for (first, again) in [(0, 15), (0, 16), (0, 40), (16, 17), (39, 40)] {
             let key = |n: usize| if n == again { first } else { n };
             let members: Vec<_> = (0..=40).map(|n| format!(r#""{}":0"#, key(n))).collect();

@@ -1,10 +1,10 @@
 //! The table of methods: every request and notification, who sends it to whom, in which revisions,
 //! and which capability it needs.
 //!
-//! There are two ways in. By type: [`Method`] and [`Notice`] tie a name to its parameters and its
-//! result, so that the type of an answer follows from the question and never from its looks. By
-//! name: [`find`] gives the [`Row`] that holds in a revision. Both come from the one list below;
-//! whatever must know the methods asks here.
+//! There are two ways to use it. By type: [`Method`] and [`Notice`] tie a name to its parameters
+//! and result, so that the type of an answer follows from the request and never from its shape. By
+//! name: [`find`] returns the [`Row`] that applies in a revision. Both are generated from the one
+//! list below; everything that needs to know the methods asks here.
 
 mod need;
 
@@ -17,7 +17,7 @@ use crate::model::{skill, task_extension};
 use crate::revision::Adapt;
 use crate::revision::Revision::{self, *};
 
-/// A request: its name, what it carries, what answers it.
+/// A request: its name, parameters and result.
 pub trait Method {
     /// The name on the wire.
     const NAME: &'static str;
@@ -27,7 +27,7 @@ pub trait Method {
     type Result: Serialize + DeserializeOwned + Adapt + Send + 'static;
 }
 
-/// A notification: its name and what it carries.
+/// A notification: its name and parameters.
 pub trait Notice {
     /// The name on the wire.
     const NAME: &'static str;
@@ -35,12 +35,12 @@ pub trait Notice {
     type Params: Serialize + DeserializeOwned + Adapt + Send + 'static;
 }
 
-/// Whether an answer is awaited.
+/// Whether it is a request or a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// It is.
+pub enum MethodKind {
+    /// It awaits an answer.
     Request,
-    /// It is not.
+    /// It does not.
     Notification,
 }
 
@@ -67,16 +67,16 @@ impl Direction {
     }
 }
 
-/// One method in a run of revisions in which nothing about it changes but its members.
+/// A method in a range of revisions in which nothing about it changes except its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The name on the wire.
     pub name: &'static str,
-    /// Whether an answer is awaited.
-    pub kind: Kind,
+    /// Whether it is a request or a notification.
+    pub kind: MethodKind,
     /// Who may send it.
     pub direction: Direction,
-    /// The first revision that has it so.
+    /// The first revision that has it in this form.
     pub first: Revision,
     /// The last one.
     pub last: Revision,
@@ -85,27 +85,26 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the row holds in a revision.
+    /// Whether the row applies in a revision.
     pub fn holds_in(&self, revision: Revision) -> bool {
         (self.first..=self.last).contains(&revision)
     }
 }
 
-/// The row of a method in a revision; `None` means that the revision does not have the method.
+/// The row of a method in a revision; `None` if the revision does not have the method.
 pub fn find(name: &str, revision: Revision) -> Option<&'static Row> {
     METHODS.iter().find(|row| row.name == name && row.holds_in(revision))
 }
 
-/// Whether any revision has the method. A name that none has is a peer's own.
+/// Whether any revision has the method. Other names are extensions of a peer.
 pub fn is_known(name: &str) -> bool {
     METHODS.iter().any(|row| row.name == name)
 }
 
-/// Requests of the legacy era that the modern one only embeds, in
-/// [`InputRequests`].
+/// Requests of the legacy era that the modern era only embeds, in [`InputRequests`].
 pub const EMBEDDED: [&str; 3] = [CreateMessage::NAME, ElicitationCreate::NAME, ListRoots::NAME];
 
-/// Writes one marker type with its trait, and the rows of the table.
+/// Generates the marker types with their traits, and the rows of the table.
 macro_rules! methods {
     (
         requests { $(
@@ -147,7 +146,7 @@ macro_rules! methods {
         pub static METHODS: &[Row] = &[
             $($(Row {
                 name: $name,
-                kind: Kind::Request,
+                kind: MethodKind::Request,
                 direction: Direction::$direction,
                 first: $first,
                 last: $last,
@@ -155,7 +154,7 @@ macro_rules! methods {
             },)+)*
             $($(Row {
                 name: $notice_name,
-                kind: Kind::Notification,
+                kind: MethodKind::Notification,
                 direction: Direction::$way,
                 first: $from,
                 last: $to,
@@ -171,83 +170,83 @@ methods! {
         Initialize = "initialize": InitializeParams<'a> => InitializeResult {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::Nothing;
         }
-        /// Are you there?
+        /// Checks that the peer is alive.
         Ping = "ping": EmptyParams<'a> => EmptyResult {
             Both, V2024_11_05 ..= V2025_11_25, Need::Nothing;
         }
-        /// What do you speak, and what can you do?
+        /// Asks for the server's revisions and capabilities.
         Discover = "server/discover": EmptyParams<'a> => DiscoverResult {
             ToServer, V2026_07_28 ..= V2026_07_28, Need::Nothing;
         }
-        /// Which tools are there?
+        /// Lists the tools.
         ListTools = "tools/list": PaginatedParams<'a> => ListToolsResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Tools;
         }
-        /// Run a tool.
+        /// Calls a tool.
         CallTool = "tools/call": CallToolParams<'a> => CallToolResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Tools;
         }
-        /// Which prompts are there?
+        /// Lists the prompts.
         ListPrompts = "prompts/list": PaginatedParams<'a> => ListPromptsResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Prompts;
         }
-        /// Fill in a prompt.
+        /// Fills in a prompt.
         GetPrompt = "prompts/get": GetPromptParams<'a> => GetPromptResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Prompts;
         }
-        /// Which resources are there?
+        /// Lists the resources.
         ListResources = "resources/list": PaginatedParams<'a> => ListResourcesResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Resources;
         }
-        /// Which families of resources are there?
+        /// Lists the resource templates.
         ListResourceTemplates = "resources/templates/list":
             PaginatedParams<'a> => ListResourceTemplatesResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Resources;
         }
-        /// What does a resource hold?
+        /// Reads a resource.
         ReadResource = "resources/read": ReadResourceParams<'a> => ReadResourceResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Resources;
         }
-        /// Tell me when a resource changes.
+        /// Subscribes to changes of a resource.
         Subscribe = "resources/subscribe": SubscribeParams<'a> => EmptyResult {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::ResourceSubscriptions;
         }
-        /// Tell me no more.
+        /// Unsubscribes.
         Unsubscribe = "resources/unsubscribe": SubscribeParams<'a> => EmptyResult {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::ResourceSubscriptions;
         }
-        /// What could this argument become?
+        /// Completes an argument.
         Complete = "completion/complete": CompleteParams<'a> => CompleteResult {
-            // The first revision has the method but no capability to declare it by.
+            // The first revision has the method but no capability for it.
             ToServer, V2024_11_05 ..= V2024_11_05, Need::Nothing;
             ToServer, V2025_03_26 ..= V2026_07_28, Need::Completions;
         }
-        /// Send log messages from this level on.
+        /// Sets the minimum level of log messages.
         SetLevel = "logging/setLevel": SetLevelParams<'a> => EmptyResult {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::Logging;
         }
-        /// Tell me about changes, for as long as this request lasts.
+        /// Subscribes to changes for as long as the request lasts.
         SubscriptionsListen = "subscriptions/listen":
             SubscriptionsListenParams<'a> => SubscriptionsListenResult {
             ToServer, V2026_07_28 ..= V2026_07_28, Need::Nothing;
         }
-        /// Ask your model.
+        /// Asks the client's model.
         CreateMessage = "sampling/createMessage": CreateMessageParams => CreateMessageResult {
             ToClient, V2024_11_05 ..= V2025_11_25, Need::Sampling;
         }
-        /// Which folders do you work in?
+        /// Lists the client's roots.
         ListRoots = "roots/list": ListRootsParams => ListRootsResult {
             ToClient, V2024_11_05 ..= V2025_11_25, Need::Roots;
         }
-        /// Ask your user.
+        /// Asks the client's user.
         ElicitationCreate = "elicitation/create": ElicitParams => ElicitResult {
             ToClient, V2025_06_18 ..= V2025_11_25, Need::Elicitation;
         }
-        /// How does a task stand? 2025-11-25.
+        /// Gets the status of a task. 2025-11-25.
         GetTask = "tasks/get": TaskParams<'a> => GetTaskResult {
             Both, V2025_11_25 ..= V2025_11_25, Need::Tasks;
         }
-        /// Wait for the result of a task. 2025-11-25.
+        /// Waits for the result of a task. 2025-11-25.
         GetTaskPayload = "tasks/result": TaskParams<'a> => GetTaskPayloadResult {
             Both, V2025_11_25 ..= V2025_11_25, Need::Tasks;
         }
@@ -255,31 +254,31 @@ methods! {
         ListTasks = "tasks/list": PaginatedParams<'a> => ListTasksResult {
             Both, V2025_11_25 ..= V2025_11_25, Need::TaskList;
         }
-        /// Stop a task. 2025-11-25.
+        /// Cancels a task. 2025-11-25.
         CancelTask = "tasks/cancel": TaskParams<'a> => GetTaskResult {
             Both, V2025_11_25 ..= V2025_11_25, Need::TaskCancel;
         }
-        /// How does a task stand, and what came of it? Tasks extension.
+        /// Gets the status and result of a task. Tasks extension.
         GetTaskDetail = "tasks/get": task_extension::TaskParams<'a> => task_extension::GetTaskResult {
             ToServer, V2026_07_28 ..= V2026_07_28, Need::Extension(task_extension::ID);
         }
-        /// Answer questions of a task. Tasks extension.
+        /// Answers the input requests of a task. Tasks extension.
         UpdateTask = "tasks/update": task_extension::UpdateTaskParams<'a> => EmptyResult {
             ToServer, V2026_07_28 ..= V2026_07_28, Need::Extension(task_extension::ID);
         }
-        /// Ask a task to stop. Tasks extension.
+        /// Asks a task to stop. Tasks extension.
         StopTask = "tasks/cancel": task_extension::TaskParams<'a> => EmptyResult {
             ToServer, V2026_07_28 ..= V2026_07_28, Need::Extension(task_extension::ID);
         }
-        /// Which skills are there? Skills extension.
+        /// Lists the skills. Skills extension.
         ListSkills = "skills/list": PaginatedParams<'a> => skill::ListSkillsResult {
             ToServer, V2025_11_25 ..= V2026_07_28, Need::Extension(skill::ID);
         }
-        /// One skill. Skills extension.
+        /// Gets a skill. Skills extension.
         GetSkill = "skills/get": skill::GetSkillParams<'a> => skill::GetSkillResult {
             ToServer, V2025_11_25 ..= V2026_07_28, Need::Extension(skill::ID);
         }
-        /// What is in a folder? Skills extension.
+        /// Lists a folder. Skills extension.
         ReadDirectory = "resources/directory/read":
             skill::ReadDirectoryParams<'a> => skill::ReadDirectoryResult {
             ToServer, V2025_11_25 ..= V2026_07_28, Need::Extension(skill::ID);
@@ -290,16 +289,16 @@ methods! {
         Initialized = "notifications/initialized": NoticeParams {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::Nothing;
         }
-        /// A request needs no answer any more.
+        /// A request was cancelled.
         Cancelled = "notifications/cancelled": CancelledParams {
             Both, V2024_11_05 ..= V2026_07_28, Need::Nothing;
         }
-        /// A request is under way.
+        /// A request makes progress.
         Progress = "notifications/progress": ProgressParams {
             Both, V2024_11_05 ..= V2025_11_25, Need::Nothing;
             ToClient, V2026_07_28 ..= V2026_07_28, Need::Nothing;
         }
-        /// A server logs.
+        /// A log message of the server.
         LoggingMessage = "notifications/message": LoggingMessageParams {
             ToClient, V2024_11_05 ..= V2026_07_28, Need::Nothing;
         }
@@ -323,7 +322,7 @@ methods! {
         RootsListChanged = "notifications/roots/list_changed": NoticeParams {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::Nothing;
         }
-        /// A URL that the user was sent to has done its work.
+        /// The user has completed the interaction at a URL.
         ElicitationComplete = "notifications/elicitation/complete": ElicitationCompleteParams {
             ToClient, V2025_11_25 ..= V2025_11_25, Need::Nothing;
         }
@@ -335,7 +334,7 @@ methods! {
         TaskChanged = "notifications/tasks": task_extension::TaskChangedParams {
             ToClient, V2026_07_28 ..= V2026_07_28, Need::Nothing;
         }
-        /// These changes will be told: the first message of a subscription.
+        /// The server acknowledges a subscription: its first message.
         SubscriptionsAcknowledged = "notifications/subscriptions/acknowledged":
             SubscriptionsAcknowledgedParams {
             ToClient, V2026_07_28 ..= V2026_07_28, Need::Nothing;

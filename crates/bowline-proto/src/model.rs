@@ -1,11 +1,11 @@
 //! The types of the protocol: one plain struct or enum per concept, for all revisions at once.
 //!
-//! Names are the specification's. A member that some revision lacks is an `Option`; what to send to
-//! whom is decided in one place, [`revision`](crate::revision), when a value is encoded. Handlers
-//! and callers never see the difference.
+//! Names are those of the specification. A member that some revision lacks is an `Option`; what to
+//! send to whom is decided in one place, [`revision`](crate::revision), when a value is encoded.
+//! Handlers and callers never see the difference.
 //!
-//! Members that the specification does not name are kept in `extra` wherever it leaves an object
-//! open and somebody might pass it on: capabilities, listed items, results.
+//! Members that the specification does not define are kept in `extra` wherever it leaves an object
+//! open and the object may be passed on: capabilities, listed items, results.
 
 mod capability;
 mod completion;

@@ -1,8 +1,8 @@
-//! The parameters of a request, looked over once.
+//! The parameters of a request, scanned once.
 //!
-//! Before a request reaches its handler, its era is found out, its sender, its name for the headers
-//! of HTTP and whether it may be served at all. Each of these asks for one or two members of
-//! `params`. [`Params`] finds them in one walk and keeps them.
+//! Before a request reaches its handler, several steps need one or two members of `params` each: to
+//! determine its era, its sender, its name for HTTP headers, and whether it may be served at all.
+//! [`Params`] finds them all in one walk and keeps them.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use crate::model::{CallToolParams, RequestMeta};
 use crate::raw::{Odd, Raw, Walk, Word, fill};
 use crate::session::Claim;
 
-/// The parameters of a request, looked over once.
+/// The parameters of a request, scanned once.
 #[derive(Debug, Clone)]
 pub struct Params<'a> {
     raw: Option<Raw<'a>>,
-    /// What was found. `None` for parameters that are not plain: whoever wants something of them
-    /// reads them by the book.
+    /// What was found. `None` if the parameters are not plain; then each access parses them with
+    /// `serde_json`.
     found: Option<Found<'a>>,
 }
 
@@ -27,19 +27,19 @@ struct Found<'a> {
     uri: Option<Word<'a>>,
     arguments: Option<Raw<'a>>,
     meta: RequestMeta<'a>,
-    /// Whether there is something that changes how a request is served.
+    /// Whether there are members that change how a request is served.
     has_more: bool,
 }
 
 impl<'a> Params<'a> {
-    /// Looks them over.
+    /// Scans raw parameters.
     pub fn of(raw: Option<Raw<'a>>) -> Self {
         let mut found = Found::default();
         let is_plain = raw.is_none_or(|raw| raw.walk(|members| found.walk(members)).is_ok());
         Self { raw, found: is_plain.then_some(found) }
     }
 
-    /// Looks over those that a message holds. There must have been none before.
+    /// Scans the parameters of a message, of which there must be only one.
     #[inline]
     pub(crate) fn walk(&mut self, message: &mut Walk<'_, 'a>) -> Result<(), Odd> {
         let found = self.found.get_or_insert_default();
@@ -51,7 +51,7 @@ impl<'a> Params<'a> {
         self.raw
     }
 
-    /// Which era they claim to belong to.
+    /// The era they claim to belong to.
     pub fn claim(&self) -> Claim<'a> {
         match &self.found {
             Some(found) => Claim::of_meta(&found.meta),
@@ -59,8 +59,8 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Who says to have sent a modern request: capabilities and information, as text. Nothing, if
-    /// they are not what parameters are; whoever reads them as their type says what is wrong.
+    /// The claimed sender of a modern request: capabilities and client information, as text. Empty
+    /// if the parameters are invalid; decoding them as their type reports what is wrong.
     pub fn sender(&self) -> [Option<&'a str>; 2] {
         let described = |meta: &RequestMeta<'a>| {
             [meta.client_capabilities, meta.client_info].map(|raw| raw.map(Raw::get))
@@ -74,7 +74,8 @@ impl<'a> Params<'a> {
     /// A member that is a string.
     ///
     /// # Errors
-    /// When they are no object, or have a member twice. A member of another type is not there.
+    /// If they are not an object, or have a duplicate member. A member of another type counts as
+    /// absent.
     pub fn string(&self, method: &str, member: &str) -> Result<Option<Cow<'a, str>>, DecodeError> {
         let word = match (&self.found, member) {
             (Some(found), "name") => found.name,
@@ -87,7 +88,7 @@ impl<'a> Params<'a> {
     /// The parameters of `tools/call`.
     ///
     /// # Errors
-    /// When they are something else.
+    /// If they do not have that type.
     pub fn call_tool(&self) -> Result<CallToolParams<'a>, DecodeError> {
         if let Some(PlainCall { name, arguments, meta }) = self.plain_call() {
             let (name, meta) = (Cow::Borrowed(name), meta.clone());
@@ -96,8 +97,8 @@ impl<'a> Params<'a> {
         decode_params("tools/call", self.raw)
     }
 
-    /// The same, if they are as usual: a tool, its arguments, and nothing that comes with tasks or
-    /// with answers to questions.
+    /// The same for a plain call: a tool, its arguments, and nothing that belongs to tasks or to
+    /// answered input requests.
     #[inline]
     pub fn plain_call(&self) -> Option<PlainCall<'_, 'a>> {
         let found = self.found.as_ref().filter(|found| !found.has_more)?;
@@ -106,14 +107,14 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The parameters of a `tools/call` as usual, see [`Params::plain_call`].
+/// The parameters of a plain `tools/call`; see [`Params::plain_call`].
 #[derive(Debug, Clone, Copy)]
 pub struct PlainCall<'p, 'a> {
-    /// Which tool.
+    /// The name of the tool.
     pub name: &'a str,
-    /// An object, if there are any.
+    /// The arguments, an object, if there are any.
     pub arguments: Option<Raw<'a>>,
-    /// What travels beside them.
+    /// Metadata.
     pub meta: &'p RequestMeta<'a>,
 }
 
@@ -123,7 +124,7 @@ impl Default for Params<'_> {
     }
 }
 
-/// The same text is the same.
+/// Compares the text.
 impl PartialEq for Params<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw
@@ -164,22 +165,22 @@ mod tests {
         r#""io.modelcontextprotocol/clientCapabilities":{},"traceparent":"00-1-2-01"}"#
     );
 
-    /// What is kept of plain parameters is what the book says.
+    /// The scan of plain parameters agrees with `serde_json`.
     fn check(text: &str, is_plain: bool) {
         let raw = Raw::parse(text).unwrap();
         let plain = Params::of(Some(raw));
         assert_eq!(plain.found.is_some(), is_plain, "{text}");
-        let book = Params { raw: Some(raw), found: None };
-        assert_eq!(plain.claim(), book.claim(), "{text}");
-        assert_eq!(plain.sender(), book.sender(), "{text}");
-        assert_eq!(plain.call_tool().ok(), book.call_tool().ok(), "{text}");
+        let slow = Params { raw: Some(raw), found: None };
+        assert_eq!(plain.claim(), slow.claim(), "{text}");
+        assert_eq!(plain.sender(), slow.sender(), "{text}");
+        assert_eq!(plain.call_tool().ok(), slow.call_tool().ok(), "{text}");
         for member in ["name", "uri", "taskId"] {
-            assert_eq!(plain.string("m", member), book.string("m", member), "{text}");
+            assert_eq!(plain.string("m", member), slow.string("m", member), "{text}");
         }
     }
 
     #[test]
-    fn plain_parameters_are_read_by_the_book() {
+    fn the_scan_agrees_with_serde_json() {
         check("{}", true);
         check(r#"{"name":"echo","arguments":{"message":"hi"}}"#, true);
         check(&format!(r#"{{"name":"echo","arguments":{{}},{META}}}"#), true);

@@ -1,13 +1,13 @@
-//! JSON text that is not read yet, and a quick walk over its outermost parts.
+//! JSON text that is not parsed yet, and a fast walk over its outermost parts.
 //!
-//! Who serves a call looks at a dozen members of its envelope, its parameters and their `_meta`,
-//! and hands the rest on. `serde_json` reads every byte of the rest to find its end, on every
-//! level again. The walk here checks the same grammar, but jumps from one end of a string to the
-//! other, and gives out slices.
+//! Serving a call takes a dozen members of its envelope, its parameters and their `_meta`; the rest
+//! is passed on. `serde_json` would read every byte of the rest to find its end, again on every
+//! level. The walk here checks the same grammar, but skips from one end of a string to the other,
+//! and yields slices.
 //!
-//! It only knows plain text: names without escapes, each name once, not too deep. Whatever is not
-//! plain is odd, which says nothing about what it is: `serde_json` reads it then, and has the
-//! last word. So the two can differ in speed and in nothing else.
+//! It handles only plain text: names without escapes, each name once, limited depth. Anything else
+//! is *odd*, which says nothing about its validity: `serde_json` reads it then, and has the last
+//! word. So the two differ in speed and in nothing else.
 
 mod cursor;
 mod read;
@@ -25,20 +25,20 @@ pub(crate) use self::read::from_str;
 pub(crate) use self::write::write_string;
 use crate::wire::MAX_DEPTH;
 
-/// One JSON value as text, borrowed from the frame it came in.
+/// A JSON value as text, borrowed from its frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a>(&'a str);
 
 impl<'a> Raw<'a> {
-    /// Reads one value out of text that holds nothing else.
+    /// Parses text that contains exactly one value.
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// If it is not JSON.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// The text, without anything around it.
+    /// The text, without surrounding white space.
     pub const fn get(self) -> &'a str {
         self.0
     }
@@ -48,7 +48,7 @@ impl<'a> Raw<'a> {
         self.0.starts_with('{')
     }
 
-    /// Walks over the members of an object; `walk` must go to the end.
+    /// Walks over the members of an object; `walk` must reach the end.
     pub(crate) fn walk(
         self,
         walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<(), Odd>,
@@ -83,32 +83,32 @@ impl Serialize for Raw<'_> {
     }
 }
 
-/// Not plain: for `serde_json` to read.
+/// Not plain, so `serde_json` must read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Odd;
 
-/// The members of an object, one after the other: a name, and what becomes of its value.
+/// A walk over the members of an object, one after another.
 #[derive(Debug)]
 pub(crate) struct Walk<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    /// How much deeper a value may go.
+    /// How many more levels a value may nest.
     levels: usize,
     is_first: bool,
 }
 
 impl<'c, 'a> Walk<'c, 'a> {
-    /// Begins with the object that comes next.
+    /// Starts at the next object.
     pub(crate) fn new(cursor: &'c mut Cursor<'a>) -> Result<Self, Odd> {
         cursor.skip_space();
         cursor.expect(b'{')?;
         Ok(Self { cursor, levels: MAX_DEPTH - 1, is_first: true })
     }
 
-    /// Moves to the next member, if there is one; if not, over the end.
+    /// Moves to the next member if there is one, otherwise past the end.
     #[inline]
     pub(crate) fn has_next(&mut self) -> Result<bool, Odd> {
         let is_first = std::mem::take(&mut self.is_first);
-        // As most write them, without white space.
+        // The common case, without white space.
         if self.cursor.peek() == Some(if is_first { b'"' } else { b',' }) {
             if !is_first {
                 self.cursor.expect(b',')?;
@@ -119,7 +119,7 @@ impl<'c, 'a> Walk<'c, 'a> {
         self.has_spaced(is_first)
     }
 
-    /// The same, with white space wherever it may be.
+    /// The same, with white space wherever it is allowed.
     fn has_spaced(&mut self, is_first: bool) -> Result<bool, Odd> {
         let cursor = &mut *self.cursor;
         cursor.skip_space();
@@ -133,8 +133,9 @@ impl<'c, 'a> Walk<'c, 'a> {
         Ok(true)
     }
 
-    /// Whether the member is called that; if so, moves on to its value. Compares, and looks for no
-    /// end: asking for all names that there may be is quicker than reading the one that there is.
+    /// Whether the member has this name; if so, moves to its value. This only compares and does not
+    /// look for the end of the name: trying all expected names is faster than reading the actual
+    /// one.
     #[inline(always)]
     pub(crate) fn is(&mut self, name: &'static str) -> Result<bool, Odd> {
         if !self.cursor.accept_string(name) {
@@ -144,7 +145,7 @@ impl<'c, 'a> Walk<'c, 'a> {
         Ok(true)
     }
 
-    /// Moves on to the value of the member, whatever it is called, and gives the name.
+    /// Moves to the value of the member, and returns the member's name.
     pub(crate) fn name(&mut self) -> Result<&'a str, Odd> {
         let name = self.cursor.plain_string()?;
         self.cursor.colon()?;
@@ -156,39 +157,39 @@ impl<'c, 'a> Walk<'c, 'a> {
         if self.has_next()? { self.name().map(Some) } else { Ok(None) }
     }
 
-    /// Moves over the member.
+    /// Skips the member.
     pub(crate) fn skip(&mut self) -> Result<(), Odd> {
         self.name()?;
         self.value().map(drop)
     }
 
-    /// Moves over the value of the member, which must be this string.
+    /// Skips the value of the member, which must be this string.
     #[inline]
     pub(crate) fn expect(&mut self, text: &'static str) -> Result<(), Odd> {
         if self.cursor.accept_string(text) { Ok(()) } else { Err(Odd) }
     }
 
-    /// Moves over the value of the member.
+    /// Skips the value of the member, and returns it.
     #[inline]
     pub(crate) fn value(&mut self) -> Result<Raw<'a>, Odd> {
         self.cursor.value(self.levels).map(Raw)
     }
 
-    /// Moves over the value of the member, if it is a whole number of usual length.
+    /// Skips the value of the member if it is an integer of normal length, and returns it.
     pub(crate) fn number(&mut self) -> Option<i64> {
         self.cursor.compact_number()
     }
 
-    /// Moves over the value of the member, which is a string without escapes; gives its text.
+    /// Skips the value of the member, a string without escapes, and returns its text.
     #[inline]
     pub(crate) fn string(&mut self) -> Result<&'a str, Odd> {
         self.cursor.plain_string()
     }
 
-    /// Moves over the value of the member, which may be such a string.
+    /// Skips the value of the member, which may be such a string, and returns it.
     #[inline]
     pub(crate) fn word(&mut self) -> Result<Word<'a>, Odd> {
-        let start = self.cursor.place();
+        let start = self.cursor.position();
         if let Ok(text) = self.cursor.plain_string() {
             return Ok(Word::Plain(text));
         }
@@ -196,13 +197,13 @@ impl<'c, 'a> Walk<'c, 'a> {
         self.value().map(Word::Other)
     }
 
-    /// Walks over the value of the member, which is an object, and gives its text. `walk` must go
-    /// to the end.
+    /// Walks over the value of the member, an object, and returns its text. `walk` must reach the
+    /// end.
     pub(crate) fn object(
         &mut self,
         walk: impl FnOnce(&mut Walk<'_, 'a>) -> Result<(), Odd>,
     ) -> Result<Raw<'a>, Odd> {
-        let start = self.cursor.place();
+        let start = self.cursor.position();
         let levels = self.levels.checked_sub(1).ok_or(Odd)?;
         self.cursor.expect(b'{')?;
         walk(&mut Walk { cursor: self.cursor, levels, is_first: true })?;
@@ -220,7 +221,7 @@ pub(crate) enum Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// The text of a string, of whatever kind; nothing, if it is none.
+    /// The text, if it is a string of any kind.
     pub(crate) fn text(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Plain(text) => Some(Cow::Borrowed(text)),
@@ -229,7 +230,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Fills a slot with a value that must come once.
+/// Fills a slot with a value that must appear only once.
 #[inline]
 pub(crate) fn fill<T>(slot: &mut Option<T>, value: T) -> Result<(), Odd> {
     match slot.replace(value) {

@@ -1,19 +1,19 @@
-//! Server-sent events: the framing of streamed HTTP answers.
+//! Server-sent events: the framing of streamed HTTP responses.
 //!
-//! [`Parser`] follows the rules of the WHATWG (HTML, "Server-sent events", 9.2.6) but for these:
+//! [`Parser`] follows the WHATWG rules (HTML, "Server-sent events", 9.2.6) with these exceptions:
 //!
 //! | in the stream | outcome |
 //! |---|---|
-//! | an event without data | given out: MCP sends ids and waiting times this way |
-//! | data that is not UTF-8 | given out as the bytes it is: nothing is executed from repaired bytes |
-//! | an id that is not UTF-8 or longer than [`MAX_FIELD`] | ignored, as the rules do with a NUL |
-//! | an event name of that kind | read as U+FFFD, which nobody listens to |
-//! | an event longer than the limit | refused once, skipped to its end; the stream goes on |
+//! | an event without data | yielded: MCP sends ids and retry times this way |
+//! | data that is not UTF-8 | yielded as it is: nothing is executed from repaired bytes |
+//! | an id that is not UTF-8 or longer than [`MAX_FIELD`] | ignored, like an id with a NUL in the rules |
+//! | such an event name | replaced by U+FFFD, which nobody listens to |
+//! | an event longer than the limit | rejected once and skipped; the stream goes on |
 //! | a comment of any length | counted, not kept |
 //!
-//! An event that lies whole in its chunk with its data on one line, which is how MCP servers write
-//! it, lends out its data from there. The caller keeps the chunk and a cursor into it, as with
-//! [`line`](crate::line).
+//! The data of an event is borrowed from its chunk if the event lies entirely within it and has its
+//! data on one line, as MCP servers write it. The caller keeps the chunk and a cursor into it, as
+//! with [`line`](crate::line).
 
 mod encode;
 mod field;
@@ -26,53 +26,54 @@ pub use self::encode::{EncodeError, KEEP_ALIVE, encode_comment};
 use self::field::{Fields, split};
 use crate::buffer;
 
-/// How long an event may be unless the caller says otherwise: 16 MiB.
+/// The default maximum length of an event: 16 MiB.
 pub const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// How long an id or an event name may be. An id must fit into the header that resumes a stream.
+/// The maximum length of an id or an event name. An id must fit into the header that resumes a
+/// stream.
 pub const MAX_FIELD: usize = 1024;
 
-/// How much of a refused event's data is kept: enough to find the id of most messages.
+/// How much of a rejected event's data is kept: enough to find the id of most messages.
 pub const PREFIX: usize = 1024;
 
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Event<'a> {
-    /// Its own id. Empty means that there is no last event id from here on.
+    /// Its id. An empty id clears the last event id.
     pub id: Option<&'a str>,
-    /// Its name; without one it is a `message`.
+    /// Its name; `message` if absent.
     pub event: Option<&'a str>,
-    /// How many milliseconds to wait before the stream is opened anew.
+    /// How many milliseconds to wait before reconnecting.
     pub retry: Option<u64>,
-    /// What it carries. An event without it tells only its id or `retry`.
+    /// Its data. An event without data carries only an id or `retry`.
     pub data: Option<&'a [u8]>,
 }
 
-/// An event was longer than allowed. What came after its end is read as usual.
+/// An event was longer than allowed. What follows it is read as usual.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventTooLong {
-    /// How many bytes the lines of an event may have, comments and line ends not counted.
+    /// The maximum number of bytes in the lines of an event, without comments and line ends.
     pub limit: usize,
-    /// The first bytes of its data, at most [`PREFIX`], to find out who waits for it.
+    /// The first bytes of its data, at most [`PREFIX`], to find the call that waits for it.
     pub prefix: Vec<u8>,
 }
 
-/// Cuts a stream of bytes into events.
+/// Splits a byte stream into events.
 #[derive(Debug)]
 pub struct Parser {
     limit: usize,
-    state: State,
-    /// How many bytes of a byte order mark have come; all of them once something else has.
+    state: ParserState,
+    /// How many bytes of a byte order mark have arrived; its full length once anything else has.
     mark: usize,
-    /// Whether a line feed that comes next belongs to the line end before it.
+    /// Whether a line feed that comes next belongs to the preceding line end.
     after_return: bool,
-    /// The data of the event so far, a line feed after each line of it, then the open line.
+    /// The data of the event so far, with a line feed after each line, followed by the open line.
     ///
-    /// **Invariant:** not longer than `limit`, save for a broken byte order mark.
+    /// **Invariant:** not longer than `limit`, except for a broken byte order mark.
     buffer: Vec<u8>,
     /// Where in `buffer` the open line starts.
     line_start: usize,
-    /// How long the closed lines of the event are together.
+    /// The total length of the event's closed lines.
     size: usize,
     fields: Fields,
     last_event_id: String,
@@ -80,27 +81,28 @@ pub struct Parser {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
+enum ParserState {
     /// Waits for more of an event.
     Field,
     /// Waits for the end of a comment line.
     CommentEnd,
-    /// Waits for the blank line that ends a refused event; stands at the start of a line.
-    RefusedEventEnd,
-    /// The same, within a line.
-    RefusedLineEnd,
-    /// The event was handed out; the next call may forget it.
+    /// Waits for the blank line that ends a rejected event, at the start of a line.
+    RejectedEventEnd,
+    /// The same, inside a line.
+    RejectedLineEnd,
+    /// The event was returned; the next call may clear it.
     Delivered,
 }
 
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl Parser {
-    /// Reads events of at most `limit` bytes: all their lines, without comments and line ends.
+    /// A parser for events of at most `limit` bytes: all their lines, without comments and line
+    /// ends.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            state: State::Field,
+            state: ParserState::Field,
             mark: 0,
             after_return: false,
             buffer: Vec::new(),
@@ -112,22 +114,22 @@ impl Parser {
         }
     }
 
-    /// Takes the next event out of `rest` and moves `rest` behind it.
+    /// Takes the next event from `rest`, and advances `rest` past it.
     ///
-    /// `None` means that `rest` is used up and empty: read on, and pass the next chunk. Until then
-    /// call again with the same `rest`. An event that the end of the stream cuts short is never
-    /// given out.
+    /// `None` means that `rest` is consumed: read more, and pass the next chunk. Until then, call
+    /// again with the same `rest`. An event that is cut off by the end of the stream is never
+    /// returned.
     ///
     /// # Errors
-    /// When an event is too long, once per event, as soon as it is known. Its remainder is skipped
-    /// without being kept.
+    /// If an event is too long: once per event, as soon as that is known. The rest of the event is
+    /// skipped and not kept.
     pub fn next_event<'a, 'chunk: 'a>(
         &'a mut self,
         rest: &mut &'chunk [u8],
     ) -> Option<Result<Event<'a>, EventTooLong>> {
-        if self.state == State::Delivered {
+        if self.state == ParserState::Delivered {
             self.forget_event();
-            self.state = State::Field;
+            self.state = ParserState::Field;
         }
         self.skip_mark(rest);
         let mut lent = None;
@@ -137,30 +139,31 @@ impl Parser {
         }
     }
 
-    /// The id to resume after: that of the last event that had one, and none if that was empty.
+    /// The id to resume after: that of the last event with an id, or none if that id was empty.
     ///
-    /// A refused event counts when its id came before the refusal, or the stream would be resumed
-    /// right before it for ever.
+    /// A rejected event counts if its id came before the rejection; otherwise the stream would
+    /// resume right before it for ever.
     pub fn last_event_id(&self) -> Option<&str> {
         Some(self.last_event_id.as_str()).filter(|id| !id.is_empty())
     }
 
-    /// How many comments have come: servers send them to show that they are still there.
+    /// How many comments have arrived: servers send them to keep the connection alive.
     pub fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// How many bytes are held between calls: never more than the limit and a few [`MAX_FIELD`].
+    /// How many bytes are buffered between calls: never more than the limit and a few times
+    /// [`MAX_FIELD`].
     pub fn buffered(&self) -> usize {
         self.buffer.len() + self.fields.len() + self.last_event_id.len()
     }
 
-    /// Gets ready for another stream that goes on where this one ended.
+    /// Prepares for another stream that continues where this one ended.
     ///
-    /// Forgets what the end cut short; the last event id stays.
+    /// Discards an incomplete event, and keeps the last event id.
     pub fn restart(&mut self) {
         self.forget_event();
-        self.state = State::Field;
+        self.state = ParserState::Field;
         self.mark = 0;
         self.after_return = false;
     }
@@ -180,7 +183,7 @@ impl Parser {
         }
     }
 
-    /// Reads up to the end of an event. What it lends is data that need not be copied.
+    /// Reads up to the end of an event. `lent` is data that does not need to be copied.
     fn read_lines<'chunk>(
         &mut self,
         rest: &mut &'chunk [u8],
@@ -208,24 +211,24 @@ impl Parser {
         None
     }
 
-    /// Takes a piece that its line goes on after. Never empty.
+    /// Takes a piece of a line that continues after it. Never empty.
     fn open_line(&mut self, piece: &[u8], lent: &mut Option<&[u8]>) -> Option<EventTooLong> {
         match self.state {
-            State::CommentEnd | State::RefusedLineEnd => return None,
-            State::RefusedEventEnd => {
-                self.state = State::RefusedLineEnd;
+            ParserState::CommentEnd | ParserState::RejectedLineEnd => return None,
+            ParserState::RejectedEventEnd => {
+                self.state = ParserState::RejectedLineEnd;
                 return None;
             }
-            State::Field | State::Delivered => {}
+            ParserState::Field | ParserState::Delivered => {}
         }
         if self.starts_comment(piece) {
-            self.state = State::CommentEnd;
+            self.state = ParserState::CommentEnd;
             return None;
         }
         self.keep_lent(lent);
         if self.exceeds(piece) {
-            self.state = State::RefusedLineEnd;
-            return Some(self.refuse(piece));
+            self.state = ParserState::RejectedLineEnd;
+            return Some(self.reject(piece));
         }
         buffer::append(&mut self.buffer, piece, self.limit);
         None
@@ -238,29 +241,29 @@ impl Parser {
         lent: &mut Option<&'chunk [u8]>,
     ) -> Option<Result<(), EventTooLong>> {
         match self.state {
-            State::CommentEnd => {
-                self.state = State::Field;
+            ParserState::CommentEnd => {
+                self.state = ParserState::Field;
                 return None;
             }
-            State::RefusedLineEnd => {
-                self.state = State::RefusedEventEnd;
+            ParserState::RejectedLineEnd => {
+                self.state = ParserState::RejectedEventEnd;
                 return None;
             }
-            State::RefusedEventEnd => {
+            ParserState::RejectedEventEnd => {
                 if piece.is_empty() {
-                    self.state = State::Field;
+                    self.state = ParserState::Field;
                 }
                 return None;
             }
-            State::Field | State::Delivered => {}
+            ParserState::Field | ParserState::Delivered => {}
         }
         if self.starts_comment(piece) {
             return None;
         }
         if self.exceeds(piece) {
             self.keep_lent(lent);
-            self.state = State::RefusedEventEnd;
-            return Some(Err(self.refuse(piece)));
+            self.state = ParserState::RejectedEventEnd;
+            return Some(Err(self.reject(piece)));
         }
         let length = self.open_length() + piece.len();
         if length == 0 {
@@ -286,7 +289,7 @@ impl Parser {
         buffer::append(&mut self.buffer, piece, self.limit);
         let (name, value) = split(&self.buffer[self.line_start..]);
         if name == b"data" {
-            // In place: a copy would need as much memory again.
+            // In place: a copy would double the memory.
             let value_start = self.buffer.len() - value.len();
             self.buffer.drain(self.line_start..value_start);
             self.buffer.push(b'\n');
@@ -297,14 +300,14 @@ impl Parser {
         }
     }
 
-    /// Ends an event; whether there was one.
+    /// Ends an event, and returns whether there was one.
     fn close_event(&mut self, lent: bool) -> bool {
         if !lent && self.line_start == 0 && self.fields.is_empty() {
             self.size = 0;
             return false;
         }
         self.fields.take_id(&mut self.last_event_id);
-        self.state = State::Delivered;
+        self.state = ParserState::Delivered;
         true
     }
 
@@ -318,8 +321,8 @@ impl Parser {
         }
     }
 
-    fn refuse(&mut self, piece: &[u8]) -> EventTooLong {
-        // Only what fits the limit: how much more is at hand depends on the borders of chunks.
+    fn reject(&mut self, piece: &[u8]) -> EventTooLong {
+        // Only what fits the limit: how much more has arrived depends on the chunks.
         let room = (self.limit - self.size).min(PREFIX + b"data: ".len());
         let open = self.buffer[self.line_start..].iter().chain(piece);
         let line: Vec<u8> = open.copied().take(room).collect();
@@ -347,7 +350,7 @@ impl Parser {
         self.buffer.len() - self.line_start
     }
 
-    /// Copies lent data, because another line joins it or its chunk ends.
+    /// Copies lent data, because another line follows or its chunk ends.
     fn keep_lent(&mut self, lent: &mut Option<&[u8]>) {
         if let Some(value) = lent.take() {
             self.keep_data(value);
@@ -376,7 +379,7 @@ impl Default for Parser {
 
 impl fmt::Display for EventTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an event of more than {} bytes", self.limit)
+        write!(f, "an event is longer than {} bytes", self.limit)
     }
 }
 

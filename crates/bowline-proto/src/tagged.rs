@@ -1,8 +1,8 @@
-//! Objects whose kind is told by one of their own members, such as `type` or `mode`.
+//! Objects whose kind is given by one of their own members, such as `type` or `mode`.
 //!
-//! Serde's derived reader for these buffers the whole object first. This one reads on directly when
-//! the tag comes first, as nearly every encoder writes it, and keeps only what came before it
-//! otherwise, as text: a tree would forget the order of members and what a number looked like.
+//! Serde's derived implementation buffers the whole object first. This one reads on directly if the
+//! tag comes first, as nearly every encoder writes it. Otherwise it keeps what came before the tag
+//! as text: a tree would lose the order of members and the notation of numbers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,14 +16,14 @@ use serde_json::value::RawValue;
 use crate::decode::without_position;
 use crate::wire::Text;
 
-/// A union told apart by a member.
+/// A union that is discriminated by a member.
 pub(crate) trait Tagged: Sized {
     /// The name of that member.
     const TAG: &'static str;
     /// What the union is, for messages.
     const WHAT: &'static str;
 
-    /// Reads the members other than the tag. `kind` is `None` when the tag is absent.
+    /// Reads the members other than the tag. `kind` is `None` if the tag is absent.
     fn read<'de, A: MapAccess<'de>>(
         kind: Option<&str>,
         rest: Rest<'de, A>,
@@ -93,7 +93,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Untagged<'de, A> {
             self.value = Some(value);
             return seed.deserialize(key.into_deserializer()).map(Some);
         }
-        let seed = NotAgain { seed, tag: self.tag };
+        let seed = NotTheTag { seed, tag: self.tag };
         self.map.next_key_seed(seed)
     }
 
@@ -104,20 +104,20 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Untagged<'de, A> {
         let Some(value) = self.value.take() else {
             return self.map.next_value_seed(seed);
         };
-        // Read as a stream, because nothing can be borrowed from text that lives no longer.
+        // Read as a stream, because nothing can be borrowed from text that is dropped here.
         let mut reader = serde_json::Deserializer::from_reader(value.get().as_bytes());
         seed.deserialize(&mut reader)
             .map_err(|error| de::Error::custom(without_position(&error.to_string())))
     }
 }
 
-/// Refuses the tag when it comes a second time.
-struct NotAgain<K> {
+/// Rejects a second tag.
+struct NotTheTag<K> {
     seed: K,
     tag: &'static str,
 }
 
-impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for NotAgain<K> {
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for NotTheTag<K> {
     type Value = K::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_the_tag_is_kept_to_the_letter() {
+    fn members_before_the_tag_are_kept_verbatim() {
         let late = r#"{"id":"1","name":"n","input":{"b":1.50,"a":123456789012345678901234567890},"type":"tool_use"}"#;
         let first = r#"{"type":"tool_use","id":"1","name":"n","input":{"b":1.50,"a":123456789012345678901234567890}}"#;
         assert_eq!(written::<SamplingContent>(late), first);

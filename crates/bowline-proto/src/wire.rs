@@ -1,24 +1,24 @@
-//! JSON-RPC 2.0 messages, as they cross the wire.
+//! JSON-RPC 2.0 messages as they cross the wire.
 //!
-//! One frame holds one [`Message`]. Parsing reads the envelope and stops there: `params` and
-//! `result` stay raw JSON, borrowed from the frame, because only the side that knows the method
-//! (a handler) or asked the question (a caller) can say what type they are. Nothing here guesses.
+//! A frame contains one [`Message`]. Parsing reads the envelope and stops there: `params` and
+//! `result` stay raw JSON, borrowed from the frame, because only the side that knows the method (a
+//! handler) or made the call (a caller) knows their type. Nothing here guesses.
 //!
-//! What is decided for frames that are not plain messages:
+//! Frames that are not plain messages:
 //!
 //! | frame | outcome |
 //! |---|---|
-//! | not UTF-8, not JSON, cut short, garbage after it | parse error, -32700 |
-//! | a byte order mark in front | skipped |
-//! | a member of the envelope twice, or of the wrong type | -32600 |
-//! | deeper than [`MAX_DEPTH`] | -32600 |
-//! | `id` null, a fraction, beyond 64 bits | -32600 without id |
-//! | `params` or `result` that is no object | -32600 |
-//! | an array | -32600; batches have their own door, [`parse_batch`] |
+//! | not UTF-8, not JSON, truncated, followed by garbage | parse error, -32700 |
+//! | a leading byte order mark | skipped |
+//! | a duplicate envelope member, or one of the wrong type | -32600 |
+//! | nested deeper than [`MAX_DEPTH`] | -32600 |
+//! | an `id` that is null, a fraction, or beyond 64 bits | -32600 without id |
+//! | `params` or `result` that is not an object | -32600 |
+//! | an array | -32600; batches have their own entry point, [`parse_batch`] |
 //! | other members | ignored; `Method` is not `method` |
 //! | line breaks between tokens | allowed; [`line`](crate::line) never writes one |
 //!
-//! Every refusal carries the id whenever one could be read, so that it can be answered.
+//! Every error carries the id if one could be read, so that it can be answered.
 
 mod batch;
 mod encode;
@@ -42,40 +42,40 @@ pub use self::id::Id;
 use crate::error::{ErrorCode, ErrorObject};
 use crate::params::Params;
 
-/// How deep arrays and objects may nest in a frame.
+/// How deeply arrays and objects may nest in a frame.
 ///
-/// The same limit that `serde_json` sets itself when it reads into types, applied to all of a frame
-/// so that what one reader accepts no later one refuses.
+/// This is the limit that `serde_json` applies when it reads into types. Applying it to the whole
+/// frame ensures that no later reader rejects what this one accepted.
 pub const MAX_DEPTH: usize = 127;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message<'a> {
-    /// Somebody asks and waits.
+    /// A message that awaits an answer.
     Request(Request<'a>),
-    /// Somebody tells and does not wait.
+    /// A message that awaits none.
     Notification(Notification<'a>),
     /// The answer to one request.
     Response(Response<'a>),
-    /// An error that answers nothing in particular: the sender could not read an id.
+    /// An error without a request: the sender could not read an id.
     Fault(ErrorObject),
 }
 
-/// A question that must be answered exactly once, under its id.
+/// A message that must be answered exactly once, under its id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<'a> {
-    /// What the answer must carry.
+    /// The id that the answer must carry.
     pub id: Id,
-    /// Which question.
+    /// The method.
     pub method: Cow<'a, str>,
-    /// The parameters, always an object, looked over.
+    /// The parameters, always an object, already scanned.
     pub params: Params<'a>,
 }
 
 /// A message that is never answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification<'a> {
-    /// Which kind.
+    /// The method.
     pub method: Cow<'a, str>,
     /// The parameters, always an object.
     pub params: Option<Raw<'a>>,
@@ -95,29 +95,29 @@ pub struct Response<'a> {
 pub struct ParseError {
     /// Either [`ErrorCode::PARSE_ERROR`] or [`ErrorCode::INVALID_REQUEST`].
     pub code: ErrorCode,
-    /// What was wrong with what.
+    /// What is wrong.
     pub message: String,
-    /// The id, where one could be read.
+    /// The id, if one could be read.
     pub id: Option<Id>,
-    /// Whether the frame was a request or a notification: it named a method.
+    /// Whether the frame was a request or a notification, because it named a method.
     ///
-    /// A server answers such a frame. A client that reads an unanswerable one must stay silent, or
+    /// A server answers such a frame. A client that reads one it cannot answer must stay silent, or
     /// two peers could send each other errors for ever.
     pub has_method: bool,
 }
 
 impl<'a> Message<'a> {
-    /// Reads the one message of a frame.
+    /// Parses a frame as one message.
     ///
     /// # Errors
-    /// When the frame is not one message; the table of [this module](self) lists the ways.
+    /// If the frame is not one message; the table in [this module](self) lists the cases.
     pub fn parse(frame: &'a [u8]) -> Result<Self, ParseError> {
         if let Ok(message) = plain::parse(frame) {
             return Ok(message);
         }
         let text = read_text(frame)?;
         if text.trim_ascii_start().starts_with('[') {
-            return Err(ParseError::shape("a batch, where one message is expected"));
+            return Err(ParseError::shape("expected one message, found a batch"));
         }
         parse_one(text).map_err(|error| error.salvaged(frame))
     }
@@ -146,15 +146,15 @@ impl ParseError {
         Self { code: ErrorCode::PARSE_ERROR, ..Self::shape(message) }
     }
 
-    /// A frame longer than `limit`, of which only the first bytes were kept.
+    /// The error for a frame longer than `limit`, of which only the first bytes were kept.
     ///
-    /// An id among them is answered. A second one beyond them would go unseen, which matters
-    /// little: nothing of the frame is executed.
+    /// An id among them is answered. A second id beyond them would go unnoticed, which does little
+    /// harm: nothing in the frame is executed.
     pub fn too_long(limit: usize, prefix: &[u8]) -> Self {
-        Self::shape(format!("longer than {limit} bytes")).salvaged(prefix)
+        Self::shape(format!("the message is longer than {limit} bytes")).salvaged(prefix)
     }
 
-    /// Looks for what can still be told of a frame that could not be read.
+    /// Fills in what can be recovered from a frame that could not be parsed.
     fn salvaged(mut self, frame: &[u8]) -> Self {
         let found = salvage::envelope(frame);
         self.id = found.id;
@@ -162,7 +162,7 @@ impl ParseError {
         self
     }
 
-    /// What to answer. An id that could not be read is answered as a fault.
+    /// The error to answer with; a fault if the id could not be read.
     pub fn to_error_object(&self) -> ErrorObject {
         ErrorObject::new(self.code, self.message.clone())
     }
@@ -176,7 +176,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The frame as text, checked for what `serde_json` does not check.
+/// The frame as text, after the checks that `serde_json` does not make.
 fn read_text(frame: &[u8]) -> Result<&str, ParseError> {
     let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
     let text = std::str::from_utf8(frame).map_err(|error| {
@@ -200,7 +200,8 @@ fn parse_one(text: &str) -> Result<Message<'_>, ParseError> {
     envelope.into_message()
 }
 
-/// `serde_json`'s message without the position, which means nothing to the sender of one line.
+/// The message of `serde_json` without the position, which means nothing to the sender of a single
+/// line.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -211,8 +212,8 @@ fn describe(error: &serde_json::Error) -> String {
 
 /// Whether arrays and objects nest deeper than `limit`.
 fn is_deeper_than(frame: &[u8], limit: usize) -> bool {
-    // Most frames have fewer brackets than levels allowed; counting bytes is much cheaper than
-    // telling strings apart.
+    // Most frames have fewer brackets than the limit, and counting bytes is much cheaper than
+    // finding strings.
     let opened = frame.iter().filter(|&&byte| byte == b'{' || byte == b'[').count();
     opened > limit && deepest(frame) > limit
 }
@@ -239,7 +240,7 @@ fn deepest(frame: &[u8]) -> usize {
     deepest
 }
 
-/// Every member a message can have. Which of them are there decides what it is.
+/// Every member that a message can have. Which of them are present decides what kind it is.
 struct Envelope<'a> {
     version: bool,
     id: Option<Raw<'a>>,
@@ -277,7 +278,7 @@ impl<'a> Envelope<'a> {
             }
             (None, None, None) => Err(ParseError::shape("method is missing")),
             (None, Some(_), Some(_)) => Err(ParseError::shape("both a result and an error")),
-            (Some(_), ..) => Err(ParseError::shape("both a method and an answer")),
+            (Some(_), ..) => Err(ParseError::shape("both a method and a result or error")),
         }
     }
 }
@@ -301,9 +302,9 @@ fn object<'a>(name: &str, raw: Option<Raw<'a>>) -> Result<Option<Raw<'a>>, Parse
     }
 }
 
-// Written by hand because the derived form falls into three traps: it reads an array as if its
-// items were the members in order, it reads `"id":null` as no id, which would turn a bad request
-// into a silent notification, and it copies every `Option<Cow<str>>`.
+// Written by hand because the derived form has three problems: it reads an array as if its items
+// were the members in order; it reads `"id":null` as no id, which would turn an invalid request
+// into a silent notification; and it copies every `Option<Cow<str>>`.
 impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(EnvelopeVisitor)
@@ -342,7 +343,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     }
 }
 
-/// Fills a slot, and refuses to do it twice.
+/// Fills a slot, and fails if it is filled already.
 pub(crate) fn once<T, E: de::Error>(
     name: &'static str,
     slot: &mut Option<T>,
@@ -354,9 +355,9 @@ pub(crate) fn once<T, E: de::Error>(
     }
 }
 
-/// A string borrowed from the frame wherever it has no escapes.
+/// A string, borrowed from the frame if it has no escapes.
 ///
-/// Serde copies a `Cow` unless it stands directly in a derived struct (serde #928, #2016).
+/// Serde copies a `Cow` unless it is a direct field of a derived struct (serde #928, #2016).
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);

@@ -1,8 +1,8 @@
-//! What a message costs, in allocations: exact counts, which change only when the code does.
+//! The cost of a message in allocations: exact counts, which change only when the code does.
 //!
-//! A binary of its own, because the counting allocator is the allocator of the whole process.
+//! A separate binary, because the counting allocator applies to the whole process.
 
-#![expect(clippy::unwrap_used, reason = "all of it is tests")]
+#![expect(clippy::unwrap_used, reason = "everything here is a test")]
 
 use allocation_counter::measure;
 use bowline_proto::model::{
@@ -28,7 +28,7 @@ struct Sum {
     b: i64,
 }
 
-/// How many allocations `work` makes.
+/// The number of allocations that `work` makes.
 fn count(work: impl FnOnce()) -> u64 {
     measure(work).count_total
 }
@@ -41,7 +41,7 @@ fn request() -> Request<'static> {
 }
 
 #[test]
-fn the_frame_is_as_long_as_it_says() {
+fn the_frame_has_the_documented_length() {
     assert_eq!(FRAME.len(), 289);
 }
 
@@ -76,7 +76,7 @@ fn meta_of_a_request_is_read() {
     assert_eq!(n, 0);
 }
 
-/// A key that the protocol does not reserve is kept, in a list.
+/// A key that the protocol does not reserve is kept in a list.
 #[test]
 fn meta_of_a_request_is_read_with_a_trace() {
     let text = r#"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}"#;
@@ -87,7 +87,7 @@ fn meta_of_a_request_is_read_with_a_trace() {
     assert_eq!(n, 1);
 }
 
-/// How many allocations it takes to encode a response into a buffer that is large enough.
+/// The number of allocations needed to encode a response into a sufficiently large buffer.
 fn encode(result: &impl serde::Serialize) -> (u64, String) {
     let id = Id::from(7_i64);
     let mut out = Vec::with_capacity(1024);

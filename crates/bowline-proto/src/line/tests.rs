@@ -1,4 +1,4 @@
-//! What comes out of a stream of lines, however it is cut.
+//! Frames from a stream of lines, however it is chunked.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn frame(text: impl AsRef<[u8]>) -> Frame {
     Ok(text.as_ref().to_vec())
 }
 
-fn refused(limit: usize, prefix: impl AsRef<[u8]>) -> Frame {
+fn rejected(limit: usize, prefix: impl AsRef<[u8]>) -> Frame {
     let prefix = prefix.as_ref().to_vec();
     Err(LineTooLong { limit, prefix })
 }
@@ -33,7 +33,7 @@ fn read<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Fra
     frames
 }
 
-/// The same for who reads on into long lines.
+/// The same, reading directly into long lines.
 fn read_on(limit: usize, mut stream: &[u8], chunk: usize) -> Vec<Frame> {
     let (mut parser, mut rest) = (Parser::new(limit), Vec::new());
     let mut frames = Vec::new();
@@ -59,7 +59,7 @@ fn read_on(limit: usize, mut stream: &[u8], chunk: usize) -> Vec<Frame> {
 }
 
 #[test]
-fn long_lines_are_the_same_when_they_are_read_on_into() {
+fn reading_directly_into_long_lines_yields_the_same_frames() {
     let long = |length: usize, end: &str| "x".repeat(length) + end;
     let streams = [
         long(LONG, "\nshort\n") + &long(LONG + 1, "\r\n"),
@@ -111,31 +111,31 @@ fn the_last_line_needs_no_line_feed() {
 }
 
 #[test]
-fn a_line_of_just_the_limit_passes() {
+fn a_line_of_exactly_the_limit_is_accepted() {
     check(4, "1234\n1234", &[frame("1234"), frame("1234")]);
 }
 
 #[test]
-fn a_long_line_is_refused_once_and_the_next_is_read() {
-    let expected = [frame("a"), refused(4, "1234"), frame("b")];
+fn a_long_line_is_rejected_once_and_the_next_is_read() {
+    let expected = [frame("a"), rejected(4, "1234"), frame("b")];
     check(4, "a\n12345\nb\n", &expected);
     check(4, "a\n123456789012345\nb\n", &expected);
-    check(4, "12345", &[refused(4, "1234")]);
-    check(0, "1\n\n2\n", &[refused(0, ""), refused(0, "")]);
+    check(4, "12345", &[rejected(4, "1234")]);
+    check(0, "1\n\n2\n", &[rejected(0, ""), rejected(0, "")]);
 }
 
 #[test]
-fn a_refused_line_leaves_a_prefix_to_find_its_id_in() {
+fn a_rejected_line_leaves_a_prefix_with_its_id() {
     let line = format!(r#"{{"id":7,"text":"{}"}}"#, "x".repeat(5000));
-    check(4000, &format!("{line}\n{{}}\n"), &[refused(4000, &line[..PREFIX]), frame("{}")]);
+    check(4000, &format!("{line}\n{{}}\n"), &[rejected(4000, &line[..PREFIX]), frame("{}")]);
 }
 
 #[test]
-fn the_error_says_what_was_allowed() {
+fn the_error_states_the_limit() {
     let mut rest: &[u8] = b"12345";
     let mut parser = Parser::new(4);
     let error = parser.next_frame(&mut rest).unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "a line of more than 4 bytes");
+    assert_eq!(error.to_string(), "a line is longer than 4 bytes");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn stopping_halfway_through_a_chunk_loses_nothing() {
 }
 
 #[test]
-fn memory_of_a_giant_is_given_back_and_memory_of_the_usual_is_kept() {
+fn memory_of_a_huge_line_is_released_and_that_of_a_normal_one_kept() {
     let mut parser = Parser::new(8 * buffer::KEPT);
     let capacity_after = |parser: &mut Parser, length: usize| {
         let start = vec![b'x'; length];
@@ -207,12 +207,12 @@ fn a_frame_is_finished_as_one_line() {
     assert_eq!(finish("{}\n", "{\r\n \"a\":\"\\n\"\n}\r"), "{}\n{   \"a\":\"\\n\" } \n");
 }
 
-/// Lines as one would cut them with the whole stream at hand.
+/// The frames of a stream that is available as a whole.
 fn model(limit: usize, stream: &[u8]) -> Vec<Frame> {
     let lines = stream.split(|&byte| byte == b'\n');
     lines
         .filter_map(|line| match line {
-            _ if line.len() > limit => Some(refused(limit, &line[..limit.min(PREFIX)])),
+            _ if line.len() > limit => Some(rejected(limit, &line[..limit.min(PREFIX)])),
             _ if is_blank(line) => None,
             _ => Some(frame(without_return(line))),
         })
@@ -232,7 +232,7 @@ fn cut<'a>(mut stream: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
 
 proptest! {
     #[test]
-    fn any_chunks_give_the_frames_of_the_whole(
+    fn any_chunks_yield_the_frames_of_the_whole(
         stream in "[ab \r\n]{0,200}",
         lengths in prop::collection::vec(0_usize..20, 0..30),
         limit in 0_usize..12,
@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_finished_reads_back(
+    fn finished_frames_read_back(
         texts in prop::collection::vec("[a-z][ a-z\r\n]{0,20}[a-z]", 0..10),
         lengths in prop::collection::vec(0_usize..20, 0..30),
     ) {

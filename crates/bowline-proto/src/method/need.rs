@@ -1,11 +1,11 @@
-//! Which declared capability a method needs, and whether a peer declared it.
+//! The capabilities that methods require, and whether a peer declared them.
 
 use crate::model::{ClientCapabilities, ServerCapabilities};
 
-/// What the receiver of a request must have declared.
+/// The capability that the receiver of a request must have declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Need {
-    /// Nothing.
+    /// None.
     Nothing,
     /// A server's `tools`.
     Tools,
@@ -36,7 +36,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// The capability's name, as it stands in the declaration.
+    /// The capability's name, as it appears in the declaration.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             Self::Nothing => None,

@@ -1,7 +1,7 @@
 //! What each side declares that it can do.
 //!
-//! A capability says that a feature is there, not what it holds: `tools.listChanged` is no tool. An
-//! empty object means "yes"; absence means "no".
+//! A capability says that a feature exists, not what it contains: `tools.listChanged` is not a
+//! tool. An empty object means "yes"; absence means "no".
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct ClientCapabilities {
     /// Features outside the specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experimental: Option<Settings>,
-    /// Tells which folders it works in.
+    /// Lists the folders it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
     /// Lets the server ask its model.
@@ -33,13 +33,13 @@ pub struct ClientCapabilities {
     /// Extensions, by identifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Settings>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ClientCapabilities {
-    /// Whether the user can be asked with a form: `{}` means yes, `{"url":{}}` alone means no.
+    /// Whether the user can be shown a form: `{}` means yes, `{"url":{}}` alone means no.
     pub fn has_elicitation_form(&self) -> bool {
         self.elicitation.as_ref().is_some_and(|it| it.form.is_some() || it.url.is_none())
     }
@@ -65,7 +65,8 @@ pub struct ServerCapabilities {
     /// Sends log messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<Extra>,
-    /// Completes arguments. Since 2025-03-26; before, the method was simply there.
+    /// Completes arguments. Since 2025-03-26; the first revision has the method without a
+    /// capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<Extra>,
     /// Has prompts.
@@ -83,7 +84,7 @@ pub struct ServerCapabilities {
     /// Extensions, by identifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Settings>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -99,7 +100,7 @@ impl ServerCapabilities {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RootsCapability {
-    /// Tells when they change. Up to 2025-11-25.
+    /// Notifies of changes. Up to 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -107,7 +108,7 @@ pub struct RootsCapability {
 /// A client's sampling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SamplingCapability {
-    /// Can add context of this or all servers. Since 2025-11-25.
+    /// Can add context from this server or all servers. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Extra>,
     /// Can let the model use tools. Since 2025-11-25.
@@ -118,7 +119,7 @@ pub struct SamplingCapability {
 /// A client's elicitation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationCapability {
-    /// Shows forms. Since 2025-11-25; `{}` of 2025-06-18 means this.
+    /// Shows forms. Since 2025-11-25; the `{}` of 2025-06-18 means the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Extra>,
     /// Opens URLs. Since 2025-11-25.
@@ -130,7 +131,7 @@ pub struct ElicitationCapability {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListCapability {
-    /// Tells when the list changes.
+    /// Notifies of changes of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -139,10 +140,10 @@ pub struct ListCapability {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourcesCapability {
-    /// Tells when one resource changes.
+    /// Notifies of changes of single resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// Tells when the list changes.
+    /// Notifies of changes of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Completion: what an argument that is being typed could become.
+//! Completion: suggestions for an argument that is being typed.
 
 use serde::de::MapAccess;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,27 +12,27 @@ use crate::tagged::{Rest, Tagged, read_tagged, unknown_kind};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteParams<'a> {
-    /// Whose argument it is.
+    /// The prompt or resource template that has the argument.
     #[serde(rename = "ref")]
     pub reference: Reference,
     /// The argument so far.
     pub argument: CompleteArgument,
-    /// What is filled in already. Since 2025-06-18.
+    /// The arguments filled in already. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompleteContext>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
 
-/// Whose argument is being completed.
+/// The prompt or resource template whose argument is being completed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
 pub enum Reference {
-    /// A prompt's.
+    /// A prompt.
     #[serde(rename = "ref/prompt")]
     Prompt(PromptReference),
-    /// A resource template's.
+    /// A resource template.
     #[serde(rename = "ref/resource")]
     ResourceTemplate(ResourceTemplateReference),
 }
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for Reference {
 pub struct PromptReference {
     /// Its name.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
@@ -86,11 +86,11 @@ pub struct ResourceTemplateReference {
 pub struct CompleteArgument {
     /// Its name.
     pub name: String,
-    /// What is typed so far.
+    /// What has been typed so far.
     pub value: String,
 }
 
-/// What is filled in already.
+/// The arguments filled in already.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteContext {
@@ -103,26 +103,26 @@ pub struct CompleteContext {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What the argument could become.
+    /// The suggestions.
     pub completion: Completion,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What an argument could become.
+/// Suggestions for an argument.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {
     /// At most [`Completion::MAX_VALUES`] of them, best first.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The total number of suggestions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Whether there are more than these.
@@ -131,7 +131,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// How many values an answer may hold.
+    /// The maximum number of values in a result.
     pub const MAX_VALUES: usize = 100;
 }
 

@@ -1,4 +1,4 @@
-//! Content: what tools answer, prompts hold and models write.
+//! Content: what tools return, prompts contain and models write.
 
 use serde::de::MapAccess;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,22 +7,22 @@ use super::{Meta, Resource, ResourceContents};
 use crate::json::{Extra, Json, present};
 use crate::tagged::{Rest, Tagged, read_tagged};
 
-/// One piece of a tool's answer or of a prompt's message.
+/// One piece of a tool's result or of a prompt's message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
     /// Text.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(ImageContent),
-    /// Sound. Since 2025-03-26.
+    /// Audio. Since 2025-03-26.
     Audio(AudioContent),
-    /// A resource that can be read. Since 2025-06-18.
+    /// A link to a resource. Since 2025-06-18.
     ResourceLink(Resource),
-    /// A resource, contents included.
+    /// A resource with its contents.
     #[serde(rename = "resource")]
     EmbeddedResource(EmbeddedResource),
-    /// A kind that this library does not know, with all its members.
+    /// A kind unknown to this library, with all its members.
     #[serde(untagged)]
     Other(Extra),
 }
@@ -33,7 +33,7 @@ impl ContentBlock {
         Self::Text(TextContent { text: text.into(), ..TextContent::default() })
     }
 
-    /// A picture, its bytes in base64.
+    /// An image, as base64.
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Image(ImageContent {
             data: data.into(),
@@ -42,7 +42,7 @@ impl ContentBlock {
         })
     }
 
-    /// Sound, its bytes in base64.
+    /// Audio, as base64.
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent {
             data: data.into(),
@@ -51,7 +51,7 @@ impl ContentBlock {
         })
     }
 
-    /// A resource, contents included.
+    /// A resource with its contents.
     pub fn resource(resource: ResourceContents) -> Self {
         Self::EmbeddedResource(EmbeddedResource { resource, annotations: None, meta: None })
     }
@@ -113,15 +113,15 @@ impl<'de> Deserialize<'de> for ContentBlock {
 pub enum SamplingContent {
     /// Text.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(ImageContent),
-    /// Sound. Since 2025-03-26.
+    /// Audio. Since 2025-03-26.
     Audio(AudioContent),
-    /// The model wants a tool called. Since 2025-11-25.
+    /// The model wants to call a tool. Since 2025-11-25.
     ToolUse(ToolUseContent),
-    /// What the tool answered. Since 2025-11-25.
+    /// The result of a tool. Since 2025-11-25.
     ToolResult(ToolResultContent),
-    /// A kind that this library does not know, with all its members.
+    /// A kind unknown to this library, with all its members.
     #[serde(untagged)]
     Other(Extra),
 }
@@ -176,15 +176,15 @@ impl<'de> Deserialize<'de> for SamplingContent {
 pub struct TextContent {
     /// The text itself.
     pub text: String,
-    /// For whom, how important.
+    /// Audience and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// A picture.
+/// An image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageContent {
@@ -192,15 +192,15 @@ pub struct ImageContent {
     pub data: String,
     /// Their type.
     pub mime_type: String,
-    /// For whom, how important.
+    /// Audience and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// Sound. Since 2025-03-26.
+/// Audio. Since 2025-03-26.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AudioContent {
@@ -208,69 +208,69 @@ pub struct AudioContent {
     pub data: String,
     /// Their type.
     pub mime_type: String,
-    /// For whom, how important.
+    /// Audience and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// A resource, contents included.
+/// A resource with its contents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbeddedResource {
     /// The contents.
     pub resource: ResourceContents,
-    /// For whom, how important.
+    /// Audience and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// A model wants a tool called. Since 2025-11-25.
+/// A model wants to call a tool. Since 2025-11-25.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolUseContent {
-    /// What the answer must name.
+    /// The id that the result must refer to.
     pub id: String,
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments, an object.
     pub input: Json,
-    /// What travels beside it.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// What a tool answered to a model. Since 2025-11-25.
+/// The result of a tool, for a model. Since 2025-11-25.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultContent {
-    /// Which [`ToolUseContent`] this answers.
+    /// The id of the [`ToolUseContent`] this answers.
     pub tool_use_id: String,
-    /// The answer.
+    /// The result, for people and models.
     #[serde(default)]
     pub content: Vec<ContentBlock>,
-    /// The answer as data: an object up to 2025-11-25, any value after.
+    /// The result as data: an object up to 2025-11-25, any value since.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Json>,
     /// Whether the tool failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// What travels beside it.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// Hints for whoever shows or uses a piece of content.
+/// Hints on how to show or use a piece of content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
-    /// For whom.
+    /// The intended audience.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
-    /// How important: 1 is required, 0 is entirely optional.
+    /// The importance: 1 is required, 0 is entirely optional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
     /// When it last changed, in ISO 8601. Since 2025-06-18.
@@ -278,11 +278,11 @@ pub struct Annotations {
     pub last_modified: Option<String>,
 }
 
-/// Who speaks or listens.
+/// The sender or recipient of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,

@@ -1,4 +1,4 @@
-//! Elicitation: a server asks the client's user. Since 2025-06-18.
+//! Elicitation: a server asks the client's user for input. Since 2025-06-18.
 
 mod schema;
 
@@ -24,17 +24,17 @@ pub enum ElicitParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitFormParams {
-    /// Said since 2025-11-25; absent means a form too.
+    /// Sent since 2025-11-25; absence means a form too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<FormMode>,
     /// What is asked, and why.
     pub message: String,
     /// The fields.
     pub requested_schema: ElicitSchema,
-    /// Asks to run it as a task. 2025-11-25 only.
+    /// Requests to run it as a task. 2025-11-25 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -43,20 +43,20 @@ pub struct ElicitFormParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitUrlParams {
-    /// Always said.
+    /// Always sent.
     #[serde(default)]
     pub mode: UrlMode,
     /// Why to visit it.
     pub message: String,
-    /// Where to go.
+    /// The URL.
     pub url: String,
-    /// What `notifications/elicitation/complete` will name. 2025-11-25 only, required there.
+    /// The id that `notifications/elicitation/complete` refers to. 2025-11-25 only, required there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
-    /// Asks to run it as a task. 2025-11-25 only.
+    /// Requests to run it as a task. 2025-11-25 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -109,32 +109,32 @@ impl<'de> Deserialize<'de> for ElicitParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitResult {
-    /// Never sent: the modern era embeds this answer without a type.
+    /// Never sent: the modern era embeds this response without a type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What the user did.
     pub action: ElicitAction,
-    /// What was filled in: strings, numbers, booleans, lists of strings. Only with `accept`, in a
+    /// The values filled in: strings, numbers, booleans, lists of strings. Only for an accepted
     /// form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Extra>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What the user did with a question.
+/// The user's reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitAction {
-    /// Answered it.
+    /// The user submitted the form or opened the URL.
     Accept,
-    /// Said no.
+    /// The user declined.
     Decline,
-    /// Went away without a word.
+    /// The user dismissed it without a choice.
     #[default]
     Cancel,
 }
@@ -143,9 +143,9 @@ pub enum ElicitAction {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationCompleteParams {
-    /// Which URL has done its work.
+    /// The id of the completed interaction.
     pub elicitation_id: String,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

@@ -1,18 +1,18 @@
-//! Who a peer is, and the pictures it wants shown.
+//! The name, version and icons of a peer.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// The name and version of a client or server, for people and logs; never a reason to trust.
+/// The name and version of a client or server, for people and logs; never a basis for trust.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Implementation {
-    /// The name programs use.
+    /// The name for programs.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Any text; some peers leave it out, so it may be empty.
+    /// Any text. Some peers omit it, so it may be empty.
     #[serde(default)]
     pub version: String,
     /// What it does. Since 2025-11-25.
@@ -21,7 +21,7 @@ pub struct Implementation {
     /// Where to read more. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Pictures. Since 2025-11-25.
+    /// Icons. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
 }
@@ -33,24 +33,25 @@ impl Implementation {
     }
 }
 
-/// One picture, by reference.
+/// An icon, by reference.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     /// An `https:` or `data:` URL.
     pub src: String,
-    /// The type, where the server of the picture may not tell.
+    /// The MIME type, in case the icon's server does not provide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// `48x48` and the like, or `any`. Early drafts had one string with blanks, which is read too.
+    /// Sizes such as `48x48`, or `any`. Early drafts used one string with spaces, which is accepted
+    /// too.
     #[serde(default, deserialize_with = "sizes", skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<String>>,
-    /// The background it is made for.
+    /// The background it is designed for.
     #[serde(default, deserialize_with = "known_or_none", skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
 }
 
-/// The background a picture is made for.
+/// The background an icon is designed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IconTheme {
@@ -68,8 +69,8 @@ fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String
     }
 }
 
-/// Reads a hint, which a peer of another time may have words for that we do not know. A whole list
-/// must not fail for one of them.
+/// Reads a hint. A newer peer may use a value that we do not know, which must not make a whole list
+/// fail.
 pub(super) fn known_or_none<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: serde::de::DeserializeOwned,

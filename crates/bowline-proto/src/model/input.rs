@@ -1,4 +1,5 @@
-//! Questions inside answers: how a modern server asks, in a request that the client repeats.
+//! Input requests: questions inside a result, which a modern server asks and the client answers by
+//! repeating its request.
 
 use serde::de::MapAccess;
 use serde::ser::SerializeMap;
@@ -9,33 +10,33 @@ use crate::json::Extra;
 use crate::members::Members;
 use crate::tagged::{Rest, Tagged, read_tagged, unknown_kind};
 
-/// Questions, by the key that their answers must carry.
+/// Input requests, by the key that their responses must carry.
 pub type InputRequests = Members<InputRequest>;
 
-/// The result of a request that cannot be answered yet. Since 2026-07-28.
+/// The result of a request that needs input first. Since 2026-07-28.
 ///
-/// At least one of the two is there. Without questions it means "try again".
+/// It has input requests, a request state, or both. Without input requests it means "try again".
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputRequiredResult {
     /// Always [`ResultType::InputRequired`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What must be answered.
+    /// The questions to answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What must come back to the letter.
+    /// The state that must be returned verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// One question: a request of the legacy era without its envelope.
+/// An input request: a request of the legacy era without its envelope.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InputRequest {
     /// Ask the user.
@@ -47,7 +48,7 @@ pub enum InputRequest {
 }
 
 impl InputRequest {
-    /// The method that the question would have been in the legacy era.
+    /// The method of the request in the legacy era.
     pub const fn method(&self) -> &'static str {
         match self {
             Self::Elicit(_) => "elicitation/create",
@@ -64,7 +65,7 @@ impl Serialize for InputRequest {
         match self {
             Self::Elicit(params) => map.serialize_entry("params", params)?,
             Self::CreateMessage(params) => map.serialize_entry("params", params)?,
-            // The one question whose parameters may be absent.
+            // The only one whose parameters may be absent.
             Self::ListRoots(ListRootsParams { meta: None }) => {}
             Self::ListRoots(params) => map.serialize_entry("params", params)?,
         }
@@ -85,7 +86,7 @@ struct MayHaveParams {
 
 impl Tagged for InputRequest {
     const TAG: &'static str = "method";
-    const WHAT: &'static str = "a question";
+    const WHAT: &'static str = "an input request";
 
     fn read<'de, A: MapAccess<'de>>(
         kind: Option<&str>,

@@ -1,4 +1,4 @@
-//! How a conversation opens: the legacy handshake, and discovery in the modern era.
+//! How a connection opens: the legacy handshake, and discovery in the modern era.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,13 @@ use crate::json::Extra;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams<'a> {
-    /// The revision the client wants, usually its newest. Any text: it may be one we never heard
-    /// of.
+    /// The revision the client wants, usually its newest. Any text: we may not know it.
     pub protocol_version: String,
     /// What the client can do.
     pub capabilities: ClientCapabilities,
-    /// Who it is.
+    /// Its name and version.
     pub client_info: Implementation,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -29,11 +28,11 @@ pub struct InitializeParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
-    /// The revision the session will speak.
+    /// The revision of the session.
     pub protocol_version: String,
     /// What the server can do.
     pub capabilities: ServerCapabilities,
-    /// Who it is.
+    /// Its name and version.
     pub server_info: Implementation,
     /// How to use it, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,10 +40,10 @@ pub struct InitializeResult {
     /// Never sent: legacy results have no type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -53,26 +52,26 @@ pub struct InitializeResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoverResult {
-    /// Which form of result this is.
+    /// The kind of result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The revisions that requests may be written in.
+    /// The revisions that the server supports.
     pub supported_versions: Vec<String>,
     /// What the server can do.
     pub capabilities: ServerCapabilities,
     /// How to use it, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// For how long the result stays fresh.
+    /// How long the result stays fresh, in milliseconds.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it.
+    /// Who may reuse the cached result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result; who the server is, for one.
+    /// Metadata, such as the server's name and version.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -80,10 +79,10 @@ pub struct DiscoverResult {
 request_params!(InitializeParams);
 result_body!(InitializeResult, DiscoverResult);
 
-/// The parameters of a notification that has none of its own.
+/// The parameters of a notification without any of its own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NoticeParams {
-    /// What travels beside them.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

@@ -1,4 +1,4 @@
-//! Logging: what a server tells a client about its own work. Deprecated since 2026-07-28.
+//! Logging: messages of a server about its own work. Deprecated since 2026-07-28.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 use super::{Meta, RequestMeta, request_params};
 use crate::json::Json;
 
-/// How severe, as in syslog (RFC 5424). Graver ones are greater.
+/// The severity, as in syslog (RFC 5424). More severe levels are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggingLevel {
-    /// For whoever debugs.
+    /// Details for debugging.
     Debug,
-    /// All is well.
+    /// Normal operation.
     Info,
-    /// All is well, and worth knowing.
+    /// Normal, but noteworthy.
     Notice,
     /// Something may go wrong.
     Warning,
     /// Something went wrong.
     Error,
-    /// A part has failed.
+    /// A component has failed.
     Critical,
-    /// Somebody must act now.
+    /// Action must be taken immediately.
     Alert,
-    /// Nothing works any more.
+    /// The system is unusable.
     Emergency,
 }
 
 impl LoggingLevel {
-    /// All of them, least severe first.
+    /// All levels, least severe first.
     pub const ALL: [Self; 8] = [
         Self::Debug,
         Self::Info,
@@ -42,7 +42,7 @@ impl LoggingLevel {
         Self::Emergency,
     ];
 
-    /// The word for it.
+    /// Its name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -67,9 +67,9 @@ impl fmt::Display for LoggingLevel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetLevelParams<'a> {
-    /// From which level on to send.
+    /// The minimum level to send.
     pub level: LoggingLevel,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -78,14 +78,14 @@ pub struct SetLevelParams<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoggingMessageParams {
-    /// How severe it is.
+    /// Its severity.
     pub level: LoggingLevel,
-    /// Which part of the server says it.
+    /// The component that logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// What it says: any JSON.
+    /// The message: any JSON.
     pub data: Json,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

@@ -1,7 +1,7 @@
-//! `_meta`: what travels beside the payload of every message.
+//! `_meta`: the metadata of every message.
 //!
-//! Most of it is opaque ([`Meta`]). The keys that the protocol reserves have typed access. On
-//! requests from a client `_meta` is read on the hot path, so [`RequestMeta`] borrows from the
+//! Most of it is opaque ([`Meta`]). The keys that the protocol reserves have typed access. The
+//! `_meta` of requests from a client is read on the hot path, so [`RequestMeta`] borrows from the
 //! frame and leaves what it does not need as raw JSON.
 
 use std::borrow::Cow;
@@ -20,23 +20,23 @@ use crate::wire::{Id, Text, once};
 
 /// Reserved keys of `_meta`.
 pub mod meta_key {
-    /// Asks for progress notifications, under this token.
+    /// Requests progress notifications with this token.
     pub const PROGRESS_TOKEN: &str = "progressToken";
-    /// The revision a modern request is written in.
+    /// The revision of a modern request.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// Who sends a modern request.
+    /// The sender of a modern request.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// What the sender of a modern request can do.
+    /// The capabilities of the sender of a modern request.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// From which level on a modern request wants log messages.
+    /// The minimum level of log messages for a modern request.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Who sends a modern result.
+    /// The sender of a modern result.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-    /// Which `subscriptions/listen` request a message belongs to.
+    /// The `subscriptions/listen` request that a message belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-    /// Which task a message belongs to. 2025-11-25.
+    /// The task that a message belongs to. 2025-11-25.
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-    /// W3C trace context, without prefix by exception.
+    /// W3C trace context; by exception without a prefix.
     pub const TRACEPARENT: &str = "traceparent";
     /// W3C trace context.
     pub const TRACESTATE: &str = "tracestate";
@@ -44,7 +44,7 @@ pub mod meta_key {
     pub const BAGGAGE: &str = "baggage";
 }
 
-/// What the sender of a request wants progress notifications to carry: a string or an integer.
+/// The token that progress notifications for a request must carry: a string or an integer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProgressToken(pub Id);
@@ -61,7 +61,7 @@ impl<T: Into<Id>> From<T> for ProgressToken {
 pub struct Meta(pub Map<String, Value>);
 
 impl Meta {
-    /// The value of a key, as a type of the caller's; `None` if absent or of another type.
+    /// The value of a key as a type of the caller's; `None` if it is absent or has another type.
     pub fn read<T: de::DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.0.get(key).and_then(|value| T::deserialize(value).ok())
     }
@@ -73,17 +73,17 @@ impl Meta {
         }
     }
 
-    /// Who sent a modern result.
+    /// The sender of a modern result.
     pub fn server_info(&self) -> Option<Implementation> {
         self.read(meta_key::SERVER_INFO)
     }
 
-    /// Which `subscriptions/listen` request this belongs to.
+    /// The `subscriptions/listen` request that this belongs to.
     pub fn subscription_id(&self) -> Option<Id> {
         self.read(meta_key::SUBSCRIPTION_ID)
     }
 
-    /// Under which token the sender of a request wants progress.
+    /// The token for progress notifications.
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.read(meta_key::PROGRESS_TOKEN)
     }
@@ -92,22 +92,23 @@ impl Meta {
 /// `_meta` of a request from a client, borrowed from the frame.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestMeta<'a> {
-    /// Asks for progress notifications.
+    /// Requests progress notifications.
     pub progress_token: Option<ProgressToken>,
-    /// The revision of a modern request. Its presence is the claim to be one.
+    /// The revision of a modern request. Its presence is what marks a request as modern.
     pub protocol_version: Option<Cow<'a, str>>,
-    /// What the sender can do: a [`ClientCapabilities`](super::ClientCapabilities), not read yet.
+    /// The sender's capabilities: [`ClientCapabilities`](super::ClientCapabilities), not parsed
+    /// yet.
     pub client_capabilities: Option<Raw<'a>>,
-    /// Who sends: an [`Implementation`], not read yet. For display and logs only.
+    /// The sender: an [`Implementation`], not parsed yet. For display and logs only.
     pub client_info: Option<Raw<'a>>,
-    /// From which level on log messages are wanted.
+    /// The minimum level of log messages.
     pub log_level: Option<LoggingLevel>,
     /// Everything else.
     pub others: RawMembers<'a>,
 }
 
 impl<'a> RequestMeta<'a> {
-    /// The `_meta` of any request's parameters; empty if they are not what parameters are.
+    /// The `_meta` of any request's parameters; empty if they are invalid.
     pub(crate) fn of(params: Option<Raw<'a>>) -> Self {
         #[derive(Deserialize, Default)]
         struct Params<'a> {
@@ -119,7 +120,7 @@ impl<'a> RequestMeta<'a> {
         params.unwrap_or_default().meta
     }
 
-    /// Reads it into what is empty, if it is plain.
+    /// Fills an empty value, if the text is plain.
     pub(crate) fn walk(&mut self, members: &mut Walk<'_, 'a>) -> Result<(), Odd> {
         while members.has_next()? {
             if members.is(meta_key::PROTOCOL_VERSION)? {
@@ -141,7 +142,7 @@ impl<'a> RequestMeta<'a> {
 }
 
 impl RequestMeta<'_> {
-    /// Whether nothing is in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.progress_token.is_none()
             && self.protocol_version.is_none()
@@ -151,7 +152,7 @@ impl RequestMeta<'_> {
             && self.others.is_empty()
     }
 
-    /// The W3C `traceparent`, if it is there and a string.
+    /// The W3C `traceparent`, if it is present and a string.
     pub fn traceparent(&self) -> Option<String> {
         let raw = self.others.get(meta_key::TRACEPARENT)?;
         serde_json::from_str(raw.get()).ok()
@@ -226,28 +227,28 @@ impl<'de> Visitor<'de> for RequestMetaVisitor {
     }
 }
 
-/// The parameters of a request from a client: any of them may carry `_meta`.
+/// The parameters of a request from a client, all of which may carry `_meta`.
 pub trait RequestParams<'a> {
-    /// What travels beside the parameters.
+    /// Metadata.
     fn meta(&self) -> &RequestMeta<'a>;
 
-    /// The same, to be filled in.
+    /// Metadata, mutably.
     fn meta_mut(&mut self) -> &mut RequestMeta<'a>;
 }
 
 /// What all results have in common.
 pub trait ResultBody {
-    /// Which form of result it is. Only modern results say it.
+    /// The kind of result. Only modern results have one.
     fn result_type_mut(&mut self) -> &mut Option<ResultType>;
 
-    /// What travels beside the result.
+    /// Metadata.
     fn meta_mut(&mut self) -> &mut Option<Meta>;
 
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     fn extra_mut(&mut self) -> &mut Extra;
 }
 
-/// Writes [`RequestParams`] for structs with a member `meta`.
+/// Implements [`RequestParams`] for structs with a member `meta`.
 macro_rules! request_params {
     ($($name:ident),* $(,)?) => {$(
         impl<'a> $crate::model::RequestParams<'a> for $name<'a> {
@@ -263,7 +264,7 @@ macro_rules! request_params {
 }
 pub(super) use request_params;
 
-/// Writes [`ResultBody`] for structs with members `result_type`, `meta` and `extra`.
+/// Implements [`ResultBody`] for structs with members `result_type`, `meta` and `extra`.
 macro_rules! result_body {
     ($($name:ty),* $(,)?) => {$(
         impl $crate::model::ResultBody for $name {

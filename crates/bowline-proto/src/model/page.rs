@@ -9,33 +9,34 @@ use crate::wire::Text;
 /// The parameters of every list request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PaginatedParams<'a> {
-    /// Where the last page ended. The empty string is a cursor too; only absence means the start.
+    /// The cursor from the previous page. An empty string is a cursor too; only absence means the
+    /// first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
 
-/// The parameters of a request that has none of its own.
+/// The parameters of a request without any of its own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EmptyParams<'a> {
-    /// What travels beside them.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
 
-/// The result of a request that has nothing to tell.
+/// An empty result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmptyResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -43,21 +44,21 @@ pub struct EmptyResult {
 request_params!(PaginatedParams, EmptyParams);
 result_body!(EmptyResult);
 
-/// Which form a modern result has. Legacy results do not say, and are complete.
+/// The kind of a modern result. Legacy results have none, and are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultType {
-    /// The answer.
+    /// The result itself.
     Complete,
-    /// Questions that must be answered first.
+    /// Input requests that must be answered first.
     InputRequired,
-    /// A task that will have the answer. Only for clients that declare the tasks extension.
+    /// A task that will have the result. Only for clients that declare the tasks extension.
     Task,
-    /// A form we do not know: the response cannot be used.
+    /// A kind we do not know: the response cannot be used.
     Other(String),
 }
 
 impl ResultType {
-    /// The word for it.
+    /// Its name on the wire.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Complete => "complete",
@@ -79,7 +80,7 @@ impl From<&str> for ResultType {
     }
 }
 
-// By hand, both, because every modern result has one and the derived forms copy it.
+// Both by hand, because every modern result has one and the derived forms copy it.
 impl Serialize for ResultType {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
@@ -96,14 +97,14 @@ impl<'de> Deserialize<'de> for ResultType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Anybody: it is the same for all.
+    /// Anyone: it is the same for all.
     Public,
-    /// Only whoever asked, under the same authorization.
+    /// Only the same caller, with the same authorization.
     #[default]
     Private,
 }
 
-/// Reads `ttlMs`, in which a negative or fractional number from a careless peer means what it can.
+/// Reads `ttlMs` leniently: some peers send negative or fractional numbers.
 pub(super) fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(deserializer)?;
     Ok(number.map(|number| {

@@ -1,4 +1,4 @@
-//! Progress and cancellation: what is said about a request while it runs.
+//! Progress and cancellation: notifications about a running request.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +9,17 @@ use crate::wire::Id;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressParams {
-    /// The token that the request carried.
+    /// The token of the request.
     pub progress_token: ProgressToken,
-    /// How far it is; grows with every notification.
+    /// The progress so far; increases with every notification.
     pub progress: f64,
-    /// How far there is to go.
+    /// The total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// Where it stands, in words. Since 2025-03-26.
+    /// A description of the current step. Since 2025-03-26.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -28,13 +28,13 @@ pub struct ProgressParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelledParams {
-    /// Which request. Optional in 2025-11-25 only, where tasks have their own way.
+    /// The id of the request. Optional only in 2025-11-25, which cancels tasks another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Id>,
     /// Why, for logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

@@ -1,4 +1,4 @@
-//! Prompts: messages that a server has ready for a user to pick.
+//! Prompts: prepared messages for a user to choose from.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,22 +16,22 @@ use crate::members::{Members, RawMembers};
 pub struct Prompt {
     /// The name to get it by, unique on its server.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it can be filled in with.
+    /// Its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<PromptArgument>>,
-    /// Pictures. Since 2025-11-25.
+    /// Icons. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -42,13 +42,13 @@ pub struct Prompt {
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the prompt needs it.
+    /// Whether it is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
@@ -57,24 +57,24 @@ pub struct PromptArgument {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListPromptsResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The prompts of this page.
     pub prompts: Vec<Prompt>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -83,19 +83,19 @@ pub struct ListPromptsResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPromptParams<'a> {
-    /// Which prompt.
+    /// The name of the prompt.
     pub name: String,
-    /// What to fill it in with.
+    /// The values of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Members<String>>,
-    /// Answers to the questions of the round before, not read yet: only whoever asked knows their
-    /// types. Since 2026-07-28.
+    /// Responses to the input requests of the previous round, not parsed yet: only the handler
+    /// that asked knows their types. Since 2026-07-28.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<RawMembers<'a>>,
-    /// The state of the round before, to the letter. Since 2026-07-28.
+    /// The state from the previous round, verbatim. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -104,7 +104,7 @@ pub struct GetPromptParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPromptResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What it is for.
@@ -112,10 +112,10 @@ pub struct GetPromptResult {
     pub description: Option<String>,
     /// The messages.
     pub messages: Vec<PromptMessage>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -124,19 +124,19 @@ pub struct GetPromptResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptMessage {
-    /// Who says it.
+    /// The sender.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: ContentBlock,
 }
 
 impl PromptMessage {
-    /// Something the user says.
+    /// A message from the user.
     pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self { role: Role::User, content: content.into() }
     }
 
-    /// Something the model says.
+    /// A message from the model.
     pub fn assistant(content: impl Into<ContentBlock>) -> Self {
         Self { role: Role::Assistant, content: content.into() }
     }

@@ -1,4 +1,4 @@
-//! Resources: data of the server, named by URIs.
+//! Resources: data of the server, identified by URIs.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -14,80 +14,80 @@ use crate::members::RawMembers;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
-    /// What to read it by.
+    /// Its URI.
     pub uri: String,
-    /// The name programs use.
+    /// The name for programs.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it holds.
+    /// What it contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its type.
+    /// Its MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// For whom, how important.
+    /// Audience and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// How many bytes it has, before any encoding.
+    /// Its size in bytes, before any encoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Pictures. Since 2025-11-25.
+    /// Icons. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A family of resources: a URI with parts to fill in (RFC 6570).
+/// A resource template: a URI with variables (RFC 6570).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
-    /// The URI with `{parts}`.
+    /// The URI with `{variables}`.
     pub uri_template: String,
-    /// The name programs use.
+    /// The name for programs.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the resources hold.
+    /// What the resources contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Their type, if all have the same.
+    /// Their MIME type, if they all have the same one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// For whom, how important.
+    /// Audience and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Pictures. Since 2025-11-25.
+    /// Icons. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What a resource holds.
+/// The contents of a resource.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "FlatContents")]
 pub struct ResourceContents {
-    /// Which resource, or which part of it.
+    /// The URI of the resource, or of a part of it.
     pub uri: String,
-    /// Its type.
+    /// Its MIME type.
     pub mime_type: Option<String>,
     /// The data itself.
     pub data: ResourceData,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     pub extra: Extra,
 }
 
@@ -101,12 +101,12 @@ pub enum ResourceData {
 }
 
 impl ResourceContents {
-    /// Contents that are text.
+    /// Text contents.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(uri, ResourceData::Text(text.into()))
     }
 
-    /// Contents that are bytes, in base64.
+    /// Binary contents, in base64.
     pub fn blob(uri: impl Into<String>, base64: impl Into<String>) -> Self {
         Self::new(uri, ResourceData::Blob(base64.into()))
     }
@@ -115,14 +115,14 @@ impl ResourceContents {
         Self { uri: uri.into(), mime_type: None, data, meta: None, extra: Extra::new() }
     }
 
-    /// The same contents with their type.
+    /// Sets the MIME type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// The text, if they are text.
+    /// The text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match &self.data {
             ResourceData::Text(text) => Some(text),
@@ -131,7 +131,7 @@ impl ResourceContents {
     }
 }
 
-/// [`ResourceContents`] as it is read.
+/// [`ResourceContents`] as it appears on the wire.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FlatContents {
@@ -160,7 +160,7 @@ impl TryFrom<FlatContents> for ResourceContents {
     }
 }
 
-// By hand, because the derived form would copy the data to write it.
+// By hand, because the derived form would copy the data.
 impl Serialize for ResourceContents {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -186,24 +186,24 @@ impl Serialize for ResourceContents {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResourcesResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The resources of this page.
     pub resources: Vec<Resource>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -212,24 +212,24 @@ pub struct ListResourcesResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResourceTemplatesResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The templates of this page.
     pub resource_templates: Vec<ResourceTemplate>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -238,16 +238,16 @@ pub struct ListResourceTemplatesResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResourceParams<'a> {
-    /// Which resource.
+    /// The URI of the resource.
     pub uri: String,
-    /// Answers to the questions of the round before, not read yet: only whoever asked knows their
-    /// types. Since 2026-07-28.
+    /// Responses to the input requests of the previous round, not parsed yet: only the handler
+    /// that asked knows their types. Since 2026-07-28.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<RawMembers<'a>>,
-    /// The state of the round before, to the letter. Since 2026-07-28.
+    /// The state from the previous round, verbatim. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -256,21 +256,21 @@ pub struct ReadResourceParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResourceResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The contents: several where a resource has parts, as a folder has.
+    /// The contents: several if a resource has parts, like a folder.
     pub contents: Vec<ResourceContents>,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -279,9 +279,9 @@ pub struct ReadResourceResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribeParams<'a> {
-    /// Which resource.
+    /// The URI of the resource.
     pub uri: String,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -290,9 +290,9 @@ pub struct SubscribeParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceUpdatedParams {
-    /// What changed: the resource subscribed to, or something below it.
+    /// The resource that changed: the one subscribed to, or one below it.
     pub uri: String,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

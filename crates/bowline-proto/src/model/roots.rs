@@ -1,4 +1,4 @@
-//! Roots: the folders that a client lets a server know about. Deprecated since 2026-07-28.
+//! Roots: the folders that a client exposes to a server. Deprecated since 2026-07-28.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::json::Extra;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsParams {
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -18,15 +18,15 @@ pub struct ListRootsParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsResult {
-    /// Never sent: the modern era embeds this answer without a type.
+    /// Never sent: the modern era embeds this response without a type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The folders.
     pub roots: Vec<Root>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -37,10 +37,10 @@ pub struct ListRootsResult {
 pub struct Root {
     /// A `file://` URI.
     pub uri: String,
-    /// What to show to people.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

@@ -11,36 +11,36 @@ use crate::json::Extra;
 pub struct CreateMessageParams {
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// Which model would suit.
+    /// Which model to prefer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
-    /// What the model is told first.
+    /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Whose context to add.
+    /// Which servers' context to include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
-    /// How freely to choose words.
+    /// The sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How long the answer may get.
+    /// The maximum length of the response.
     pub max_tokens: u64,
-    /// Where to stop.
+    /// Texts at which to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
-    /// Settings for the provider of the model.
+    /// Settings for the model's provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Extra>,
     /// Tools the model may use. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
-    /// Whether it must. Since 2025-11-25.
+    /// Whether it must use them. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Asks to run it as a task. 2025-11-25 only.
+    /// Requests to run it as a task. 2025-11-25 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -49,22 +49,22 @@ pub struct CreateMessageParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingMessage {
-    /// Who says it.
+    /// The sender.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: SamplingContents,
-    /// What travels beside it. Since 2025-11-25.
+    /// Metadata. Since 2025-11-25.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl SamplingMessage {
-    /// Something the user says.
+    /// A message from the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::text(Role::User, text)
     }
 
-    /// Something the model says.
+    /// A message from the model.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::text(Role::Assistant, text)
     }
@@ -74,10 +74,10 @@ impl SamplingMessage {
     }
 }
 
-/// One block, or since 2025-11-25 several.
+/// One content block, or several since 2025-11-25.
 ///
-/// One block alone is written without an array around it, which every revision reads, unless it
-/// came in one.
+/// A single block is written without an array, which every revision accepts, unless it was read
+/// from one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplingContents {
     blocks: Vec<SamplingContent>,
@@ -90,7 +90,7 @@ impl SamplingContents {
         &self.blocks
     }
 
-    /// The blocks, to be changed.
+    /// The blocks, mutably.
     pub fn blocks_mut(&mut self) -> &mut Vec<SamplingContent> {
         &mut self.blocks
     }
@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for SamplingContents {
     }
 }
 
-/// Reading one block or an array of them.
+/// Reads one block or an array of them.
 mod contents {
     use std::fmt;
 
@@ -164,19 +164,19 @@ mod contents {
     }
 }
 
-/// Whose context a model should be given. Other values than `none` are deprecated.
+/// Which servers' context to include. Values other than `none` are deprecated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncludeContext {
-    /// Nobody's.
+    /// No context.
     None,
-    /// The asking server's.
+    /// The context of the requesting server.
     ThisServer,
-    /// All servers'.
+    /// The context of all servers.
     AllServers,
 }
 
-/// Which model would suit. The client decides.
+/// Which model to prefer. The client decides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPreferences {
@@ -189,7 +189,7 @@ pub struct ModelPreferences {
     /// How much speed matters, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_priority: Option<f64>,
-    /// How much ability matters, 0 to 1.
+    /// How much intelligence matters, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intelligence_priority: Option<f64>,
 }
@@ -201,7 +201,7 @@ pub struct ModelHint {
     /// The name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -210,7 +210,7 @@ pub struct ModelHint {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolChoice {
-    /// Absent means it may.
+    /// Absence means that it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
 }
@@ -221,7 +221,7 @@ pub struct ToolChoice {
 pub enum ToolChoiceMode {
     /// It may.
     Auto,
-    /// It must use one at least.
+    /// It must use at least one.
     Required,
     /// It must not.
     None,
@@ -231,22 +231,22 @@ pub enum ToolChoiceMode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageResult {
-    /// Never sent: the modern era embeds this answer without a type.
+    /// Never sent: the modern era embeds this response without a type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Always the model, in practice.
+    /// In practice always the model.
     pub role: Role,
     /// What it wrote.
     pub content: SamplingContents,
-    /// Which model it was.
+    /// The name of the model.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or another word.
+    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or another value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -1,4 +1,4 @@
-//! Skills, as the draft extension `io.modelcontextprotocol/skills` has them: instructions for a
+//! Skills, as defined by the draft extension `io.modelcontextprotocol/skills`: instructions for a
 //! model that a server lists and serves as resources.
 
 use serde::{Deserialize, Serialize};
@@ -18,9 +18,9 @@ pub struct Skill {
     pub uri: String,
     /// The front matter of that file, as JSON.
     pub frontmatter: Extra,
-    /// Its files, each with a digest; or the word `dynamic`.
+    /// Its files, each with a digest, or the string `dynamic`.
     pub resources: Json,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -29,24 +29,24 @@ pub struct Skill {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListSkillsResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The skills of this page.
     pub skills: Vec<Skill>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -57,7 +57,7 @@ pub struct ListSkillsResult {
 pub struct GetSkillParams<'a> {
     /// The URI of its `SKILL.md`.
     pub uri: String,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -66,21 +66,21 @@ pub struct GetSkillParams<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetSkillResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The skill.
     pub skill: Skill,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -89,12 +89,12 @@ pub struct GetSkillResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadDirectoryParams<'a> {
-    /// Which folder.
+    /// The URI of the folder.
     pub uri: String,
-    /// Where the last page ended.
+    /// The cursor from the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -103,18 +103,18 @@ pub struct ReadDirectoryParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadDirectoryResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What is directly in it.
+    /// Its direct children.
     pub resources: Vec<Resource>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -1,11 +1,11 @@
-//! Subscriptions of the modern era: one long request that carries changes.
+//! Subscriptions in the modern era: one long request that carries changes.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, RequestMeta, ResultType, request_params, result_body};
 use crate::json::Extra;
 
-/// Which changes a client wants to hear of, or a server will tell.
+/// The changes that a client subscribes to, or that a server will report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionFilter {
@@ -24,7 +24,7 @@ pub struct SubscriptionFilter {
     /// Tasks, by id. Only with the tasks extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_ids: Option<Vec<String>>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -33,9 +33,9 @@ pub struct SubscriptionFilter {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionsListenParams<'a> {
-    /// Which changes.
+    /// The changes to subscribe to.
     pub notifications: SubscriptionFilter,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -44,13 +44,13 @@ pub struct SubscriptionsListenParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionsListenResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -59,9 +59,9 @@ pub struct SubscriptionsListenResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionsAcknowledgedParams {
-    /// Which of the changes asked for will be told.
+    /// Which of the requested changes will be reported.
     pub notifications: SubscriptionFilter,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

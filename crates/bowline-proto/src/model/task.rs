@@ -1,6 +1,6 @@
-//! Tasks as 2025-11-25 has them: experimental, asked for by the requestor, in both directions.
+//! Tasks as of 2025-11-25: experimental, requested by the caller, in both directions.
 //!
-//! The modern era has tasks as an extension of another shape:
+//! The modern era has tasks as an extension with other types:
 //! [`task_extension`](super::task_extension).
 
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use super::{Meta, RequestMeta, ResultType, request_params, result_body};
 use crate::json::Extra;
 
-/// How a task stands. The last three are final.
+/// The status of a task. The last three are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// It runs.
+    /// It is running.
     #[default]
     Working,
-    /// It waits for answers.
+    /// It is waiting for input.
     InputRequired,
     /// It has a result.
     Completed,
     /// It has an error.
     Failed,
-    /// It was stopped.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -32,7 +32,7 @@ impl TaskStatus {
     }
 }
 
-/// Asks to run a request as a task.
+/// Requests to run a request as a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskMetadata {
@@ -41,11 +41,11 @@ pub struct TaskMetadata {
     pub ttl: Option<u64>,
 }
 
-/// Which task a message belongs to.
+/// The task that a message belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelatedTask {
-    /// Its name.
+    /// Its id.
     pub task_id: String,
 }
 
@@ -53,20 +53,20 @@ pub struct RelatedTask {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// Its name, hard to guess.
+    /// Its id, hard to guess.
     pub task_id: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// How it stands, in words.
+    /// A description of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it began, in ISO 8601.
+    /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// How long it is kept, in milliseconds from its creation; `None` is for ever.
     pub ttl: Option<u64>,
-    /// How often to ask, in milliseconds.
+    /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<u64>,
 }
@@ -75,15 +75,15 @@ pub struct Task {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTaskResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The task.
     pub task: Task,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -92,9 +92,9 @@ pub struct CreateTaskResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskParams<'a> {
-    /// Which task.
+    /// The id of the task.
     pub task_id: String,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -103,44 +103,44 @@ pub struct TaskParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Its name, hard to guess.
+    /// Its id, hard to guess.
     pub task_id: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// How it stands, in words.
+    /// A description of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it began, in ISO 8601.
+    /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// How long it is kept, in milliseconds from its creation; `None` is for ever.
     pub ttl: Option<u64>,
-    /// How often to ask, in milliseconds.
+    /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<u64>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// The result of `tasks/result`: whatever the request that became a task would have had.
+/// The result of `tasks/result`: the result of the request that became a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskPayloadResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -149,18 +149,18 @@ pub struct GetTaskPayloadResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The tasks of this page.
     pub tasks: Vec<Task>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -169,23 +169,23 @@ pub struct ListTasksResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatusParams {
-    /// Its name, hard to guess.
+    /// Its id, hard to guess.
     pub task_id: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// How it stands, in words.
+    /// A description of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it began, in ISO 8601.
+    /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// How long it is kept, in milliseconds from its creation; `None` is for ever.
     pub ttl: Option<u64>,
-    /// How often to ask, in milliseconds.
+    /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<u64>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

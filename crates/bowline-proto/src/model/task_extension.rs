@@ -1,8 +1,8 @@
-//! Tasks as the extension `io.modelcontextprotocol/tasks` has them: decided by the server, polled
-//! by the client, answers inline.
+//! Tasks as defined by the extension `io.modelcontextprotocol/tasks`: created by the server, polled
+//! by the client, with results inline.
 //!
-//! Apart from [`task`](super::Task) of 2025-11-25, whose methods have the same names and other
-//! shapes.
+//! Separate from the [`Task`](super::Task) of 2025-11-25, whose methods have the same names and
+//! other types.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,29 +20,29 @@ pub const ID: &str = "io.modelcontextprotocol/tasks";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTaskResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Its name, hard to guess.
+    /// Its id, hard to guess.
     pub task_id: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// How it stands, in words.
+    /// A description of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it began, in ISO 8601.
+    /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// How long it is kept, in milliseconds from its creation; `None` is for ever.
     pub ttl_ms: Option<u64>,
-    /// How often to ask, in milliseconds.
+    /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -51,72 +51,72 @@ pub struct CreateTaskResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Its name, hard to guess.
+    /// Its id, hard to guess.
     pub task_id: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// How it stands, in words.
+    /// A description of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it began, in ISO 8601.
+    /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// How long it is kept, in milliseconds from its creation; `None` is for ever.
     pub ttl_ms: Option<u64>,
-    /// How often to ask, in milliseconds.
+    /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
-    /// The questions it waits for.
+    /// The input requests it is waiting for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What it was for, once completed: the shape of the original result.
+    /// The result of the original request, once completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Json>,
     /// What went wrong, once failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// The parameters of `notifications/tasks`: what `tasks/get` would tell.
+/// The parameters of `notifications/tasks`: the same as the result of `tasks/get`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskChangedParams {
-    /// Its name, hard to guess.
+    /// Its id, hard to guess.
     pub task_id: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// How it stands, in words.
+    /// A description of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it began, in ISO 8601.
+    /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// How long it is kept, in milliseconds from its creation; `None` is for ever.
     pub ttl_ms: Option<u64>,
-    /// How often to ask, in milliseconds.
+    /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
-    /// The questions it waits for.
+    /// The input requests it is waiting for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What it was for, once completed: the shape of the original result.
+    /// The result of the original request, once completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Json>,
     /// What went wrong, once failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -125,9 +125,9 @@ pub struct TaskChangedParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskParams<'a> {
-    /// Which task.
+    /// The id of the task.
     pub task_id: String,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -136,12 +136,12 @@ pub struct TaskParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTaskParams<'a> {
-    /// Which task.
+    /// The id of the task.
     pub task_id: String,
-    /// Answers to some of its questions, not read yet.
+    /// Responses to some of its input requests, not parsed yet.
     #[serde(borrow)]
     pub input_responses: RawMembers<'a>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }

@@ -19,7 +19,7 @@ use crate::members::RawMembers;
 pub struct Tool {
     /// The name to call it by, unique on its server.
     pub name: String,
-    /// The name people see. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it does, for the model.
@@ -33,16 +33,16 @@ pub struct Tool {
     /// What calling it may do. Since 2025-03-26.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// Whether it can be a task. 2025-11-25 only.
+    /// Whether it can run as a task. 2025-11-25 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
-    /// Pictures. Since 2025-11-25.
+    /// Icons. Since 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata. Since 2025-06-18.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -64,39 +64,39 @@ impl Tool {
         }
     }
 
-    /// What to show to people: the title, the title among the annotations, or the name.
+    /// The name to display: the title, the title in the annotations, or the name.
     pub fn display_name(&self) -> &str {
         let annotated = self.annotations.as_ref().and_then(|hints| hints.title.as_deref());
         self.title.as_deref().or(annotated).unwrap_or(&self.name)
     }
 }
 
-/// Hints on what calling a tool may do. Untrusted, like everything a server says of itself.
+/// Hints on what calling a tool may do. Untrusted, like everything a server says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
-    /// The name people see; [`Tool::title`] wins.
+    /// The display name; [`Tool::title`] takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It changes nothing. Absent means it may.
+    /// It changes nothing. Absence means that it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// What it changes may be lost. Absent means it may be.
+    /// Its changes may be destructive. Absence means that they may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it twice is the same as once. Absent means it is not.
+    /// Calling it twice has the same effect as once. Absence means that it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches out of its own system. Absent means it does.
+    /// It interacts with external systems. Absence means that it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
-/// How a tool can be run. 2025-11-25 only.
+/// How a tool can run. 2025-11-25 only.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolExecution {
-    /// Whether it can be a task; absent means it cannot.
+    /// Whether it can run as a task; absence means that it cannot.
     #[serde(
         default,
         deserialize_with = "super::identity::known_or_none",
@@ -105,13 +105,13 @@ pub struct ToolExecution {
     pub task_support: Option<TaskSupport>,
 }
 
-/// Whether a tool can be run as a task. 2025-11-25 only.
+/// Whether a tool can run as a task. 2025-11-25 only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskSupport {
     /// Never.
     Forbidden,
-    /// If the caller wishes.
+    /// If the caller requests it.
     Optional,
     /// Always.
     Required,
@@ -121,24 +121,24 @@ pub enum TaskSupport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListToolsResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The tools of this page.
     pub tools: Vec<Tool>,
-    /// Where the next page starts; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// For how long the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may reuse it. Since 2026-07-28.
+    /// Who may reuse the cached result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -147,23 +147,23 @@ pub struct ListToolsResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolParams<'a> {
-    /// Which tool.
+    /// The name of the tool.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// Its arguments, for the tool to read into its own type.
+    /// Its arguments, for the tool to parse into its own type.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Raw<'a>>,
-    /// Asks to run it as a task. 2025-11-25 only.
+    /// Requests to run it as a task. 2025-11-25 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Answers to the questions of the round before, not read yet: only whoever asked knows their
-    /// types. Since 2026-07-28.
+    /// Responses to the input requests of the previous round, not parsed yet: only the handler
+    /// that asked knows their types. Since 2026-07-28.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<RawMembers<'a>>,
-    /// The state of the round before, to the letter. Since 2026-07-28.
+    /// The state from the previous round, verbatim. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside the parameters.
+    /// Metadata.
     #[serde(borrow, rename = "_meta", default, skip_serializing_if = "RequestMeta::is_empty")]
     pub meta: RequestMeta<'a>,
 }
@@ -172,33 +172,33 @@ pub struct CallToolParams<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolResult {
-    /// Which form of result this is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The answer, for people and models.
+    /// The result, for people and models.
     #[serde(default)]
     pub content: Vec<ContentBlock>,
-    /// The answer as data: an object up to 2025-11-25, any value, `null` included, after.
+    /// The result as data: an object up to 2025-11-25, any value since, `null` included.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Json>,
-    /// Whether the tool failed. A failure of the tool is no error of the protocol.
+    /// Whether the tool failed. A failed tool is not a protocol error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// What travels beside the result.
+    /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that the specification does not name.
+    /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CallToolResult {
-    /// A success with these blocks.
+    /// A successful result with these blocks.
     pub fn success(content: Vec<ContentBlock>) -> Self {
         Self { content, is_error: Some(false), ..Self::default() }
     }
 
-    /// A failure of the tool, told in one sentence that the model can act on.
+    /// A failed result, with a sentence that the model can act on.
     pub fn failure(message: impl Into<String>) -> Self {
         Self { content: vec![ContentBlock::text(message)], is_error: Some(true), ..Self::default() }
     }

@@ -1,15 +1,15 @@
-//! Answers that write themselves: what serde would write, without a look at each byte.
+//! Results that write themselves: the same bytes as serde's, but without examining each byte.
 //!
-//! Only for what makes up most of the traffic. All else is left to serde.
+//! Only for the most common traffic. The rest is left to serde.
 
 use super::{CallToolResult, ContentBlock};
 use crate::raw::write_string;
 
 impl CallToolResult {
-    /// Appends its JSON form, the same as serde's.
+    /// Appends its JSON, byte for byte the same as serde's.
     ///
     /// # Errors
-    /// Never for values that were read or built here; serde's reason otherwise.
+    /// Never for values that were parsed or built here; otherwise the error of serde.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         if self.meta.is_some() || !self.extra.is_empty() {
             return serde_json::to_writer(out, self);

@@ -1,11 +1,11 @@
-//! A place in JSON text, which moves over one value after the other.
+//! A position in JSON text that advances value by value.
 
 use std::borrow::Cow;
 
 use super::Odd;
 use super::stop::find_stop;
 
-/// A place in JSON text.
+/// A position in JSON text.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves over one byte, if it is this one.
+    /// Skips one byte, if it is this one.
     #[inline]
     pub(super) fn accept(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
@@ -37,19 +37,19 @@ impl<'a> Cursor<'a> {
         is_next
     }
 
-    /// Moves over one byte, which must be this one.
+    /// Skips one byte, which must be this one.
     #[inline]
     pub(super) fn expect(&mut self, byte: u8) -> Result<(), Odd> {
         if self.accept(byte) { Ok(()) } else { Err(Odd) }
     }
 
-    /// Whether nothing but space follows.
+    /// Whether only white space follows.
     pub(crate) fn is_at_end(&mut self) -> bool {
         self.skip_space();
         self.at == self.text.len()
     }
 
-    /// Moves over a string, if it is this one, written without escapes.
+    /// Skips a string, if it is this one, written without escapes.
     #[inline(always)]
     pub(super) fn accept_string(&mut self, text: &'static str) -> bool {
         let Some([b'"', rest @ ..]) = self.text.as_bytes().get(self.at..) else { return false };
@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
         true
     }
 
-    /// Moves over the colon between a name and its value.
+    /// Skips the colon between a name and its value.
     #[inline]
     pub(super) fn colon(&mut self) -> Result<(), Odd> {
         if let Some([b':', 0x21..=0xff, ..]) = self.text.as_bytes().get(self.at..) {
@@ -76,19 +76,20 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Moves over a whole number of usual length that is the value of a member, if it is one.
+    /// Skips an integer of normal length that is the value of a member, if it is one, and returns
+    /// it.
     pub(super) fn compact_number(&mut self) -> Option<i64> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let (mut number, mut length) = (0, 0);
         while let Some(digit @ b'0'..=b'9') = rest.get(length) {
-            // More may not fit.
+            // A longer one may not fit.
             if length == 18 {
                 return None;
             }
             number = number * 10 + i64::from(digit - b'0');
             length += 1;
         }
-        // No other number begins with a zero.
+        // Only zero itself begins with a zero.
         let is_plain = rest.first() != Some(&b'0') || length == 1;
         let (true, true, Some(b',' | b'}')) = (length > 0, is_plain, rest.get(length)) else {
             return None;
@@ -97,7 +98,7 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// Moves over a string without escapes, and gives what is between its quotes.
+    /// Skips a string without escapes, and returns the text between its quotes.
     #[inline]
     pub(super) fn plain_string(&mut self) -> Result<&'a str, Odd> {
         self.expect(b'"')?;
@@ -108,7 +109,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves over a string and gives what it says, copied if it has escapes.
+    /// Skips a string and returns its value, copied if it has escapes.
     pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Odd> {
         self.expect(b'"')?;
         let mut start = self.at;
@@ -128,7 +129,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves over what follows a backslash, and gives what is meant.
+    /// Skips the rest of an escape sequence after its backslash, and returns the character.
     fn escape(&mut self) -> Result<char, Odd> {
         let byte = self.peek().ok_or(Odd)?;
         self.at += 1;
@@ -141,7 +142,7 @@ impl<'a> Cursor<'a> {
             b't' => '\t',
             b'u' => {
                 let first = self.hex()?;
-                // Half a character: the other half follows.
+                // A high surrogate; the low one follows.
                 let second = if matches!(first, 0xD800..0xDC00) {
                     self.expect(b'\\')?;
                     self.expect(b'u')?;
@@ -156,7 +157,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Moves over four hexadecimal digits.
+    /// Skips four hexadecimal digits, and returns their value.
     fn hex(&mut self) -> Result<u16, Odd> {
         let digits = self.text.get(self.at..self.at + 4).ok_or(Odd)?;
         if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -166,7 +167,7 @@ impl<'a> Cursor<'a> {
         u16::from_str_radix(digits, 16).map_err(|_| Odd)
     }
 
-    /// Moves over any value, which may go this deep, and gives its text.
+    /// Skips any value, which may nest this deep, and returns its text.
     #[inline]
     pub(super) fn value(&mut self, levels: usize) -> Result<&'a str, Odd> {
         let start = self.at;
@@ -174,21 +175,21 @@ impl<'a> Cursor<'a> {
         self.text.get(start..self.at).ok_or(Odd)
     }
 
-    pub(super) fn place(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// Moves back to where it was.
-    pub(super) fn go_back(&mut self, place: usize) {
-        self.at = place;
+    /// Moves back to an earlier position.
+    pub(super) fn go_back(&mut self, position: usize) {
+        self.at = position;
     }
 
-    /// What was moved over since.
-    pub(super) fn since(&self, place: usize) -> &'a str {
-        &self.text[place..self.at]
+    /// The text skipped since an earlier position.
+    pub(super) fn since(&self, position: usize) -> &'a str {
+        &self.text[position..self.at]
     }
 
-    /// `levels` is how much deeper it may go.
+    /// `levels` is how many more levels it may nest.
     fn skip_value(&mut self, levels: usize) -> Result<(), Odd> {
         match self.peek().ok_or(Odd)? {
             b'"' => self.skip_string(),
@@ -234,7 +235,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves to the next item, or over the end.
+    /// Moves to the next item, or past the end.
     fn is_next(&mut self, end: u8) -> Result<bool, Odd> {
         self.skip_space();
         let is_next = match self.peek() {
@@ -273,7 +274,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// At least one.
+    /// Skips digits, at least one.
     fn skip_digits(&mut self) -> Result<(), Odd> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
@@ -297,13 +298,13 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Moves over the next quote or backslash of a string, and says which it was.
+    /// Skips to just after the next quote or backslash of a string, and returns which it was.
     #[inline]
     fn find_stop(&mut self) -> Result<u8, Odd> {
         let rest = self.text.as_bytes().get(self.at..).ok_or(Odd)?;
-        let place = find_stop(rest).ok_or(Odd)?;
-        self.at += place + 1;
-        // A control character must not be in a string.
-        Some(rest[place]).filter(|stop| *stop >= 0x20).ok_or(Odd)
+        let stop = find_stop(rest).ok_or(Odd)?;
+        self.at += stop + 1;
+        // A string must not contain control characters.
+        Some(rest[stop]).filter(|byte| *byte >= 0x20).ok_or(Odd)
     }
 }

@@ -1,7 +1,7 @@
-//! Plain JSON into types, by way of serde.
+//! A serde deserializer for plain JSON.
 //!
-//! Visits what `serde_json` would visit, but jumps over strings instead of looking at each byte,
-//! and gives up wherever something is odd. Numbers and whatever is rare are `serde_json`'s.
+//! It visits what `serde_json` would visit, but skips over strings instead of examining each byte,
+//! and gives up on anything odd. Numbers and rare types are left to `serde_json`.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use serde_json::de::StrRead;
 use super::{Cursor, Odd, Walk};
 use crate::wire::MAX_DEPTH;
 
-/// Reads a value, if it is plain. If not, it may still be one.
+/// Deserializes a value, if it is plain. An odd one may still be valid.
 pub(crate) fn from_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, Odd> {
     let mut reader = Reader { cursor: Cursor::new(text), levels: MAX_DEPTH };
     reader.cursor.skip_space();
@@ -21,10 +21,10 @@ pub(crate) fn from_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, O
     if reader.cursor.is_at_end() { Ok(value) } else { Err(Odd) }
 }
 
-/// Reads one value after the other.
+/// The deserializer: a position in the text.
 struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// How much deeper a value may go.
+    /// How many more levels a value may nest.
     levels: usize,
 }
 
@@ -33,7 +33,7 @@ impl<'de> Reader<'de> {
         self.cursor.peek().ok_or(Odd)
     }
 
-    /// Lets `serde_json` read the value that comes next.
+    /// Lets `serde_json` read the next value.
     fn by_the_book<T>(
         &mut self,
         read: impl FnOnce(&mut Book<StrRead<'de>>) -> serde_json::Result<T>,
@@ -51,7 +51,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    // Who reads only some of the parts was given more than it takes: that is odd, too.
+    // A visitor that leaves parts unread got more than it expects: that is odd too.
 
     fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
         let mut parts = self.enter(b'{')?;
@@ -139,7 +139,7 @@ impl<'de> SeqAccess<'de> for &mut Parts<'_, 'de> {
     }
 }
 
-/// Why is told by whoever reads it by the book.
+/// `serde_json`, which reads it next, gives the reason.
 impl de::Error for Odd {
     fn custom<T: std::fmt::Display>(_: T) -> Self {
         Self
@@ -154,7 +154,7 @@ impl std::fmt::Display for Odd {
     }
 }
 
-/// Methods that leave it to `serde_json`.
+/// Methods that delegate to `serde_json`.
 macro_rules! by_the_book {
     ($($method:ident($($name:ident: $kind:ty),*)),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, $($name: $kind,)* visitor: V) -> Result<V::Value, Odd> {
@@ -199,7 +199,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Odd> {
-        // By a name such as this, `serde_json` asks for the text of a value.
+        // With such a name, `serde_json` asks for the text of a value.
         if name.starts_with('$') {
             return self.by_the_book(|book| book.deserialize_newtype_struct(name, visitor));
         }

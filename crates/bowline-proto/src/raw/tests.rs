@@ -17,12 +17,12 @@ fn members(text: &str) -> Result<Vec<(&str, Raw<'_>)>, Odd> {
     if cursor.is_at_end() { Ok(found) } else { Err(Odd) }
 }
 
-/// Whatever is plain is JSON, and the parts are those that `serde_json` sees.
+/// Plain text is JSON, and its parts are those that `serde_json` sees.
 fn check(text: &str) -> bool {
     let Ok(found) = members(text) else { return false };
     let read: crate::members::Members<&RawValue> = match serde_json::from_str(text) {
         Ok(read) => read,
-        // The walk leaves it to its user to look for names that come twice.
+        // Rejecting duplicate names is left to the user of the walk.
         Err(error) if error.to_string().contains("duplicate member") => return true,
         Err(error) => panic!("{text}: {error}"),
     };
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_broken_is_never_read_as_something_else(
+    fn broken_text_is_never_misread(
         object in json(),
         place: prop::sample::Index,
         byte in prop::sample::select(b"{}[]\",:\\0-+.eEtfn u\x01\n ".to_vec()),

@@ -1,10 +1,10 @@
-//! Strings to JSON, a stretch at a time.
+//! Writes strings as JSON, a run of plain bytes at a time.
 
 use super::stop::find_stop;
 
-/// Appends a string, in quotes, as `serde_json` would: it looks at each byte by itself.
+/// Appends a string in quotes, exactly as `serde_json` would, which examines each byte.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
-    // What comes after a long text is short: it must not make the buffer grow once more.
+    // What follows a long text is short; it must not make the buffer grow again.
     out.reserve(text.len() + 256);
     out.push(b'"');
     let mut rest = text.as_bytes();

@@ -1,7 +1,7 @@
 //! Events to bytes.
 //!
-//! Each function appends one whole block, blank line included, to a buffer that the caller reuses.
-//! An event that cannot be written leaves the buffer as it was.
+//! Each function appends one whole block, including its blank line, to a buffer that the caller
+//! reuses. If an event cannot be encoded, the buffer is left as it was.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use memchr::memchr2;
 
 use super::{Event, MAX_FIELD};
 
-/// A comment without text, to be sent when nothing else was for a while.
+/// A comment without text, to send when the stream has been idle for a while.
 ///
-/// With its blank line, for readers that wait for one before they look at anything.
+/// It includes a blank line, for clients that process nothing before they see one.
 pub const KEEP_ALIVE: &[u8] = b":\n\n";
 
-/// Why an event cannot be written: it would read back as something else.
+/// Why an event cannot be encoded: it would read back as something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EncodeError {
-    /// The id has a line break or a NUL, or is longer than [`MAX_FIELD`].
+    /// The id contains a line break or a NUL, or is longer than [`MAX_FIELD`].
     Id,
-    /// The event name has a line break, or is longer than [`MAX_FIELD`].
+    /// The event name contains a line break, or is longer than [`MAX_FIELD`].
     Event,
 }
 
 impl Event<'_> {
-    /// Appends the event; nothing if it has no fields.
+    /// Appends the event, or nothing if it has no fields.
     ///
-    /// A line break within `data` is read back as a line feed, whatever it was. To JSON all of them
-    /// are the same white space.
+    /// Every line break in `data` reads back as a line feed. To JSON they are all the same white
+    /// space.
     ///
     /// # Errors
-    /// When the id or the name cannot be written.
+    /// If the id or the name cannot be encoded.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         if self.id.is_some_and(|id| !fits(id) || id.contains('\0')) {
             return Err(EncodeError::Id);
@@ -67,8 +67,12 @@ pub fn encode_comment(out: &mut Vec<u8>, text: &str) {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Id => write!(f, "id: has a line break or a NUL, or more than {MAX_FIELD} bytes"),
-            Self::Event => write!(f, "event: has a line break, or more than {MAX_FIELD} bytes"),
+            Self::Id => {
+                write!(f, "the id contains a line break or NUL, or is over {MAX_FIELD} bytes")
+            }
+            Self::Event => {
+                write!(f, "the event name contains a line break or is over {MAX_FIELD} bytes")
+            }
         }
     }
 }
@@ -79,7 +83,7 @@ fn fits(text: &str) -> bool {
     text.len() <= MAX_FIELD && memchr2(b'\r', b'\n', text.as_bytes()).is_none()
 }
 
-/// Writes text of any number of lines, each behind `start`.
+/// Writes text of any number of lines, each prefixed with `start`.
 fn write_lines(out: &mut Vec<u8>, start: &str, mut text: &[u8]) {
     out.reserve(text.len() + start.len() + 2);
     while let Some(end) = memchr2(b'\r', b'\n', text) {

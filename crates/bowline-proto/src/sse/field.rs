@@ -1,4 +1,4 @@
-//! The fields of an event beside its data.
+//! The fields of an event other than its data.
 //!
 //! Their memory is reused from event to event, and bounded by [`MAX_FIELD`] each.
 
@@ -6,7 +6,7 @@ use memchr::memchr;
 
 use super::MAX_FIELD;
 
-/// Takes a line apart: the name, and the value without the one space that may lead it.
+/// Splits a line into name and value, without the optional leading space of the value.
 pub(super) fn split(line: &[u8]) -> (&[u8], &[u8]) {
     let Some(colon) = memchr(b':', line) else {
         return (line, b"");
@@ -30,7 +30,7 @@ struct Slot {
 }
 
 impl Fields {
-    /// Takes a field in; unknown ones are ignored, and of two the later counts.
+    /// Sets a field. Unknown ones are ignored, and the last of several counts.
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"id" => {
@@ -56,7 +56,7 @@ impl Fields {
         self.retry
     }
 
-    /// Moves the id, if there is one, to where it stays until another comes.
+    /// Moves the id, if there is one, to `last`.
     pub(super) fn take_id(&mut self, last: &mut String) {
         if self.id.filled {
             std::mem::swap(last, &mut self.id.text);
@@ -67,7 +67,7 @@ impl Fields {
         !self.id.filled && !self.event.filled && self.retry.is_none()
     }
 
-    /// How many bytes are held.
+    /// How many bytes are buffered.
     pub(super) fn len(&self) -> usize {
         self.id.text.len() + self.event.text.len()
     }
@@ -98,7 +98,7 @@ fn short_text(value: &[u8]) -> Option<&str> {
 }
 
 fn milliseconds(value: &[u8]) -> Option<u64> {
-    // Checked first, because the number parser takes a sign.
+    // Checked first, because the number parser accepts a sign.
     let digits = value.iter().all(u8::is_ascii_digit);
     digits.then(|| std::str::from_utf8(value).ok()?.parse().ok()).flatten()
 }

@@ -1,10 +1,10 @@
-//! What comes out of a stream of events, however it is cut.
+//! Events from a stream, however it is chunked.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// An event that owns its parts, or the refusal of one.
+/// An owned event, or the rejection of one.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Seen {
     id: Option<String>,
@@ -48,7 +48,7 @@ fn data(data: impl AsRef<[u8]>) -> Seen {
     Seen { data: Some(data.as_ref().to_vec()), ..bare() }
 }
 
-fn refused(limit: usize, prefix: &str) -> Seen {
+fn rejected(limit: usize, prefix: &str) -> Seen {
     let prefix = prefix.as_bytes().to_vec();
     Seen { refused: Some(EventTooLong { limit, prefix }), ..bare() }
 }
@@ -82,7 +82,7 @@ fn feed<'a>(parser: &mut Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> 
     events
 }
 
-/// The same events from one chunk and from single bytes; tells the parser's state at the end.
+/// Checks for the same events from one chunk and from single bytes, and returns the parser.
 fn check_within(limit: usize, stream: impl AsRef<[u8]>, expected: &[Seen]) -> Parser {
     let stream = stream.as_ref();
     let mut whole = Parser::new(limit);
@@ -146,7 +146,7 @@ fn a_line_end_split_across_chunks_is_one() {
 }
 
 #[test]
-fn an_event_is_given_out_without_waiting_for_the_end_of_its_line_end() {
+fn an_event_is_yielded_without_waiting_for_the_rest_of_its_line_end() {
     let mut parser = Parser::default();
     let chunk: &[u8] = b"data: a\r\n\r";
     assert_eq!(feed(&mut parser, [chunk]), [data("a")]);
@@ -176,7 +176,7 @@ fn an_id_that_cannot_be_sent_back_is_ignored() {
 }
 
 #[test]
-fn an_event_name_that_is_none_matches_nothing() {
+fn an_invalid_event_name_matches_nothing() {
     check(b"event: \xFF\ndata: a\n\n", &[data("a").event("\u{FFFD}")]);
     check(
         format!("event: {}\ndata: a\n\n", "x".repeat(MAX_FIELD + 1)),
@@ -218,7 +218,7 @@ fn the_last_event_id_stays_until_another_comes() {
 }
 
 #[test]
-fn a_priming_event_is_given_out() {
+fn a_priming_event_is_yielded() {
     let parser = check("id: 1\ndata:\n\n", &[data("").id("1")]);
     assert_eq!(parser.last_event_id(), Some("1"));
     check("id: 1\nretry: 5\n\n", &[bare().id("1").retry(5)]);
@@ -246,43 +246,43 @@ fn data_that_is_not_utf_8_is_not_repaired() {
 }
 
 #[test]
-fn an_event_of_just_the_limit_passes() {
+fn an_event_of_exactly_the_limit_is_accepted() {
     check_within(8, "data: ab\n\n", &[data("ab")]);
     check_within(16, "data: ab\ndata: cd\n\n", &[data("ab\ncd")]);
     check_within(8, "o: 56789\n\no: 56789\n\ndata:678\n\n", &[data("678")]);
 }
 
 #[test]
-fn a_long_event_is_refused_once_and_the_next_is_read() {
+fn a_long_event_is_rejected_once_and_the_next_is_read() {
     let next = "data: ok\n\n";
     for long in ["data: abc", "data: abcdefghijkl\nid: 1\n:\ndata: more"] {
-        let expected = [refused(8, "ab"), data("ok")];
+        let expected = [rejected(8, "ab"), data("ok")];
         check_within(8, format!("{long}\n\n{next}"), &expected);
         check_within(8, format!("{long}\r\n\r\n{next}"), &expected);
     }
-    let expected = [refused(10, "abcd\n"), data("ok")];
+    let expected = [rejected(10, "abcd\n"), data("ok")];
     check_within(10, format!("data: abcd\ndata: e\n\n{next}"), &expected);
-    let expected = [refused(13, ""), data("ok")];
+    let expected = [rejected(13, ""), data("ok")];
     check_within(13, format!("event: abcdefg\ndata: e\n\n{next}"), &expected);
 }
 
 #[test]
-fn a_refused_event_leaves_a_prefix_to_find_its_id_in() {
+fn a_rejected_event_leaves_a_prefix_with_its_id() {
     let json = format!(r#"{{"id":7,"text":"{}"}}"#, "x".repeat(5000));
-    check_within(4000, format!("data: {json}\n\n"), &[refused(4000, &json[..PREFIX])]);
+    check_within(4000, format!("data: {json}\n\n"), &[rejected(4000, &json[..PREFIX])]);
 }
 
 #[test]
-fn a_refused_event_is_not_asked_for_again() {
-    let parser = check_within(8, "id: 1\ndata: abcdef\n\n", &[refused(8, "")]);
+fn a_rejected_event_is_not_requested_again() {
+    let parser = check_within(8, "id: 1\ndata: abcdef\n\n", &[rejected(8, "")]);
     assert_eq!(parser.last_event_id(), Some("1"));
 }
 
 #[test]
-fn the_error_says_what_was_allowed() {
+fn the_error_states_the_limit() {
     let mut parser = Parser::new(4);
     let error = parser.next_event(&mut &b"data: a"[..]);
-    assert_eq!(error.unwrap().unwrap_err().to_string(), "an event of more than 4 bytes");
+    assert_eq!(error.unwrap().unwrap_err().to_string(), "an event is longer than 4 bytes");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn an_endless_event_takes_no_memory() {
 }
 
 #[test]
-fn memory_of_a_giant_is_given_back() {
+fn memory_of_a_huge_event_is_released() {
     let mut parser = Parser::default();
     let giant = "x".repeat(5 * buffer::KEPT);
     let stream = format!("data: {giant}\n\n");
@@ -370,7 +370,7 @@ fn data_with_line_breaks_becomes_several_lines() {
 }
 
 #[test]
-fn values_that_would_break_the_framing_are_refused() {
+fn values_that_would_break_the_framing_are_rejected() {
     let long = "x".repeat(MAX_FIELD + 1);
     for bad in ["a\nb", "\r", "a\0", &long] {
         assert_eq!(encoded(&bare().id(bad)), Err(EncodeError::Id));
@@ -380,7 +380,7 @@ fn values_that_would_break_the_framing_are_refused() {
     }
     assert_eq!(
         EncodeError::Id.to_string(),
-        "id: has a line break or a NUL, or more than 1024 bytes"
+        "the id contains a line break or NUL, or is over 1024 bytes"
     );
 }
 
@@ -392,7 +392,7 @@ fn comments_are_written_as_blocks() {
     assert_eq!(check(out, &[]).comments(), 2);
 }
 
-/// Events as one would read them with the whole stream at hand and no limits.
+/// The events of a stream that is available as a whole, without limits.
 fn model(stream: &str) -> Vec<Seen> {
     let stream = stream.strip_prefix('\u{FEFF}').unwrap_or(stream);
     let lines = stream.replace("\r\n", "\n").replace('\r', "\n");
@@ -431,7 +431,7 @@ fn cut<'a>(mut stream: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
     chunks
 }
 
-/// Streams made of what means something to the parser.
+/// Streams composed of parts that matter to the parser.
 fn streams() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "\n",
@@ -467,7 +467,7 @@ fn events() -> impl Strategy<Value = Seen> {
 
 proptest! {
     #[test]
-    fn any_chunks_give_the_events_of_the_whole(
+    fn any_chunks_yield_the_events_of_the_whole(
         stream in streams(),
         lengths in prop::collection::vec(0_usize..20, 0..30),
         limit in 0_usize..40,
@@ -482,13 +482,13 @@ proptest! {
     }
 
     #[test]
-    fn without_refusals_the_events_are_those_of_the_standard(stream in streams()) {
+    fn without_rejections_the_events_match_the_standard(stream in streams()) {
         let mut parser = Parser::default();
         prop_assert_eq!(feed(&mut parser, [stream.as_bytes()]), model(&stream));
     }
 
     #[test]
-    fn what_is_encoded_reads_back(
+    fn encoded_events_read_back(
         events in prop::collection::vec(events(), 0..9),
         lengths in prop::collection::vec(0_usize..20, 0..30),
     ) {

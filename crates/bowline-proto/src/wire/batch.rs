@@ -1,7 +1,7 @@
-//! Arrays of messages, which only revision 2025-03-26 has.
+//! Batches: arrays of messages, which only revision 2025-03-26 has.
 //!
-//! A batch holds requests and notifications, or answers, never both. It cannot open a session:
-//! `initialize` travels alone (2025-03-26, basic/lifecycle).
+//! A batch contains requests and notifications, or responses, never both. It cannot open a session:
+//! `initialize` must be sent alone (2025-03-26, basic/lifecycle).
 
 use crate::raw::Raw;
 
@@ -10,38 +10,38 @@ use super::{Message, ParseError, describe, parse_one, read_text};
 /// Why an array is not a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchError {
-    /// The array as a whole cannot be read or is not allowed. Answer it once.
+    /// The array as a whole is invalid. Answer it once.
     Whole(ParseError),
-    /// Some of its messages cannot be read. One error for each of those, and for each request
-    /// beside them, since its sender waits: answer each under its id; execute none.
+    /// Some of its messages are invalid. There is one error for each of those, and one for each
+    /// valid request, because its sender waits. Answer each under its id, and execute none.
     Parts(Vec<ParseError>),
 }
 
-/// Reads an array of messages.
+/// Parses an array of messages.
 ///
 /// # Errors
-/// When the frame is not a batch. Nothing of a batch that is partly wrong may be executed, because
-/// what its sender meant cannot be told.
+/// If the frame is not a batch. A batch with an invalid part is not executed at all, because its
+/// sender's intent is unclear.
 pub fn parse_batch(frame: &[u8]) -> Result<Vec<Message<'_>>, BatchError> {
     let parts = split(frame).map_err(BatchError::Whole)?;
     let parts: Vec<_> = parts.into_iter().map(|part| (part, parse_part(part.get()))).collect();
     if parts.iter().any(|(_, parsed)| parsed.is_err()) {
-        return Err(BatchError::Parts(parts.into_iter().filter_map(refused).collect()));
+        return Err(BatchError::Parts(parts.into_iter().filter_map(rejection).collect()));
     }
     let messages: Vec<_> = parts.into_iter().filter_map(|(_, parsed)| parsed.ok()).collect();
     let asking = messages.iter().filter(|message| message.method().is_some()).count();
     if asking != 0 && asking != messages.len() {
-        let error = ParseError::shape("a batch of both questions and answers");
+        let error = ParseError::shape("a batch of both requests and responses");
         return Err(BatchError::Whole(error));
     }
     Ok(messages)
 }
 
-/// What to answer to one part of a batch that is partly wrong.
-fn refused((part, parsed): (Raw<'_>, Result<Message<'_>, ParseError>)) -> Option<ParseError> {
+/// The error for one part of a batch that is partly invalid.
+fn rejection((part, parsed): (Raw<'_>, Result<Message<'_>, ParseError>)) -> Option<ParseError> {
     let error = match parsed {
         Ok(Message::Request(_)) => {
-            ParseError::shape("not served: another message of the batch cannot be read")
+            ParseError::shape("not executed: another message in the batch is invalid")
         }
         Ok(_) => return None,
         Err(error) => error,

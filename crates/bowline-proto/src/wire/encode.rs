@@ -1,8 +1,8 @@
 //! Messages to bytes.
 //!
-//! Each function appends one whole message to a buffer that the caller reuses, without a line break
-//! in or after it. If a value turns out to have no JSON form, the buffer is left as it was: half a
-//! message never reaches a peer.
+//! Each function appends one whole message, without a line break in or after it, to a buffer that
+//! the caller reuses. If a value cannot be encoded, the buffer is left as it was: half a message
+//! never reaches a peer.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Id, Message};
 use crate::error::ErrorObject;
 
-/// A value has no JSON form, such as a map whose keys are not strings.
+/// A value cannot be written as JSON, such as a map whose keys are not strings.
 #[derive(Debug)]
 pub struct EncodeError {
     what: String,
@@ -20,7 +20,7 @@ pub struct EncodeError {
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} has no JSON form", self.what)
+        write!(f, "{} cannot be written as JSON", self.what)
     }
 }
 
@@ -33,7 +33,7 @@ impl std::error::Error for EncodeError {
 /// Appends a request.
 ///
 /// # Errors
-/// When `params` has no JSON form.
+/// If `params` cannot be written as JSON.
 pub fn encode_request<P: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     id: &Id,
@@ -47,9 +47,9 @@ pub fn encode_request<P: Serialize + ?Sized>(
     })
 }
 
-/// Appends a request whose parameters, one JSON object, `fill` appends itself.
+/// Appends a request whose parameters, a JSON object, are appended by `fill`.
 ///
-/// For whoever holds them as text already. What `fill` writes is not looked at.
+/// For callers that have them as text already. What `fill` writes is not checked.
 pub fn encode_request_with(
     out: &mut Vec<u8>,
     id: &Id,
@@ -72,7 +72,7 @@ pub fn encode_request_with(
 /// Appends a notification.
 ///
 /// # Errors
-/// When `params` has no JSON form.
+/// If `params` cannot be written as JSON.
 pub fn encode_notification<P: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     method: &str,
@@ -84,10 +84,10 @@ pub fn encode_notification<P: Serialize + ?Sized>(
     })
 }
 
-/// Appends a response that holds a result.
+/// Appends a response with a result.
 ///
 /// # Errors
-/// When `result` has no JSON form.
+/// If `result` cannot be written as JSON.
 pub fn encode_response<R: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     id: &Id,
@@ -96,14 +96,14 @@ pub fn encode_response<R: Serialize + ?Sized>(
     encode_response_with(out, id, |out| write(out, result))
 }
 
-/// Appends a response whose result, one JSON object, `fill` appends itself.
+/// Appends a response whose result, a JSON object, is appended by `fill`.
 ///
-/// For results that know how to write themselves, such as
+/// For results that write themselves, such as
 /// [`CallToolResult::write`](crate::model::CallToolResult::write). What `fill` writes is not
-/// looked at.
+/// checked.
 ///
 /// # Errors
-/// When `fill` fails.
+/// If `fill` fails.
 pub fn encode_response_with(
     out: &mut Vec<u8>,
     id: &Id,
@@ -119,15 +119,15 @@ pub fn encode_response_with(
     })
 }
 
-/// Appends a response that holds an error.
+/// Appends a response with an error.
 pub fn encode_error(out: &mut Vec<u8>, id: &Id, error: &ErrorObject) {
     error_response(out, Some(id), error);
 }
 
-/// Appends an error that answers no request in particular.
+/// Appends a fault: an error without a request.
 ///
-/// JSON-RPC writes `"id":null`; the schemas from 2025-11-25 on let it be absent. `null` is what
-/// peers of all revisions read.
+/// JSON-RPC requires `"id":null`; the schemas from 2025-11-25 on allow it to be absent. Peers of
+/// all revisions accept `null`.
 pub fn encode_fault(out: &mut Vec<u8>, error: &ErrorObject) {
     error_response(out, None, error);
 }
@@ -145,7 +145,7 @@ fn error_response(out: &mut Vec<u8>, id: Option<&Id>, error: &ErrorObject) {
 }
 
 impl Message<'_> {
-    /// Appends the message, `params` and `result` to the letter.
+    /// Appends the message, with `params` and `result` verbatim.
     ///
     /// # Errors
     /// Never for a parsed message.
@@ -191,7 +191,7 @@ fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), serd
     serde_json::to_writer(out, value)
 }
 
-/// All of it or nothing.
+/// Appends everything or nothing.
 fn whole(
     out: &mut Vec<u8>,
     what: &str,

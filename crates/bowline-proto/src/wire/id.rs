@@ -1,4 +1,4 @@
-//! Request ids: a string or an integer, and always the one the peer sent.
+//! Request ids: a string or an integer, returned exactly as the peer sent it.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::raw::{Odd, Walk, Word};
 
-/// What ties an answer to its question.
+/// The id that ties an answer to its request.
 ///
 /// `1` and `"1"` are different ids. Integers are exact over the whole signed and unsigned 64-bit
-/// range. `1.0` is the integer one, as in JSON Schema; `1.5` and `null` are no ids at all.
+/// range. `1.0` is the integer one, as in JSON Schema; `1.5` and `null` are not ids.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Repr {
     Integer(i64),
-    /// Too large for the former.
+    /// Too large for an `i64`.
     Large(u64),
     String(Box<str>),
 }
 
 impl Id {
-    /// The id, if it is a number that fits.
+    /// The id, if it is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.0 {
             Repr::Integer(number) => Some(*number),

@@ -1,4 +1,4 @@
-//! Messages as peers write them: the envelope, found in one walk.
+//! The fast path for messages as most peers write them: one walk over the envelope.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,9 @@ use super::{Id, Message, Notification, Request, Response};
 use crate::params::Params;
 use crate::raw::{Cursor, Odd, Walk, fill};
 
-/// Reads the one message of a frame, if it is plain.
+/// Parses a frame as one message, if it is plain.
 ///
-/// Accepts nothing that [`parse_one`](super::parse_one) would not, and reads it as that would.
+/// It accepts only what [`parse_one`](super::parse_one) accepts, with the same result.
 #[inline]
 pub(super) fn parse(frame: &[u8]) -> Result<Message<'_>, Odd> {
     let mut cursor = Cursor::new(std::str::from_utf8(frame).map_err(|_| Odd)?);

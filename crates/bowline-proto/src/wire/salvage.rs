@@ -1,12 +1,12 @@
-//! What can still be told of a frame that is not a message.
+//! Recovers what it can from a frame that is not a message.
 //!
-//! A peer that sent broken bytes under a readable id waits for an answer to that id. This looks for
-//! it, and for whether the frame named a method, byte by byte and without trusting anything: the
-//! frame may be cut short, too deep, or no UTF-8. Nothing read here is ever executed.
+//! A peer that sent an invalid frame under a readable id waits for an answer to that id. This scan
+//! looks for the id and for a method, byte by byte and without trusting anything: the frame may be
+//! truncated, nested too deeply, or not UTF-8. Nothing found here is ever executed.
 
 use super::Id;
 
-/// What the envelope of a broken frame seems to have held.
+/// What the envelope of a broken frame seems to contain.
 #[derive(Default)]
 pub(super) struct Salvage {
     pub(super) id: Option<Id>,
@@ -28,7 +28,7 @@ pub(super) fn envelope(frame: &[u8]) -> Salvage {
             _ => {}
         }
     }
-    // Two ids: whichever we chose could be the wrong one.
+    // With two ids, either could be the wrong one.
     if ids > 1 {
         found.id = None;
     }
@@ -49,7 +49,8 @@ impl<'a> Scan<'a> {
         };
     }
 
-    /// Moves to the next member of the outermost object and returns its key; stands on its value.
+    /// Moves to the next member of the outermost object and returns its key. The cursor is then at
+    /// the value.
     fn next_key(&mut self) -> Option<&'a [u8]> {
         let mut depth = 0_usize;
         while let Some(&byte) = self.frame.get(self.at) {
@@ -62,7 +63,7 @@ impl<'a> Scan<'a> {
                     continue;
                 }
                 b'{' | b'[' => depth += 1,
-                // The outermost object ends here: whatever follows is not part of it.
+                // The outermost object ends here; what follows is not part of it.
                 b'}' | b']' => depth = depth.checked_sub(1)?,
                 _ => {}
             }
@@ -71,7 +72,7 @@ impl<'a> Scan<'a> {
         None
     }
 
-    /// The bytes between the quotes; stands behind the closing one.
+    /// The bytes between the quotes. The cursor is then after the closing quote.
     fn string(&mut self) -> Option<&'a [u8]> {
         let start = self.at + 1;
         let mut at = start;
@@ -111,7 +112,7 @@ impl<'a> Scan<'a> {
             inner.string()?;
             return Some(&rest[..inner.at]);
         }
-        // A number that runs into the end of the bytes may go on where they were cut.
+        // A number at the very end may have been cut off.
         let end = rest
             .iter()
             .position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))?;

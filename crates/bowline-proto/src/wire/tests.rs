@@ -1,4 +1,4 @@
-//! One line a case: a frame, and what becomes of it.
+//! One case per line: a frame and the expected outcome.
 
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ fn check(frame: &str) {
     assert!(!out.contains(&b'\n'));
 }
 
-/// The frame is refused with this code and id, and the message says this much.
-fn refuse(frame: impl AsRef<[u8]>, code: ErrorCode, id: impl Into<Option<Value>>, says: &str) {
+/// The frame is rejected with this code and id, and the message contains this text.
+fn reject(frame: impl AsRef<[u8]>, code: ErrorCode, id: impl Into<Option<Value>>, says: &str) {
     let frame = frame.as_ref();
     let shown = String::from_utf8_lossy(&frame[..frame.len().min(200)]);
     let error = Message::parse(frame).expect_err(&shown);
@@ -60,7 +60,7 @@ fn kinds_follow_from_the_members() {
 fn other_members_are_ignored_and_case_counts() {
     let frame = br#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"evil","trace":[1]}"#;
     assert_eq!(Message::parse(frame).unwrap().method(), Some("ping"));
-    refuse(
+    reject(
         r#"{"jsonrpc":"2.0","id":1,"METHOD":"ping"}"#,
         BAD_SHAPE,
         Some(json!(1)),
@@ -83,96 +83,96 @@ fn a_byte_order_mark_and_line_breaks_are_skipped() {
 
 #[test]
 fn bytes_that_are_not_json() {
-    refuse("", BAD_JSON, None, "not JSON");
-    refuse("hello", BAD_JSON, None, "not JSON");
-    refuse("\0", BAD_JSON, None, "not JSON");
-    refuse(r#"{"jsonrpc":"2.0","id":5,"method":"ping"} x"#, BAD_JSON, Some(json!(5)), "trailing");
-    refuse(
+    reject("", BAD_JSON, None, "not JSON");
+    reject("hello", BAD_JSON, None, "not JSON");
+    reject("\0", BAD_JSON, None, "not JSON");
+    reject(r#"{"jsonrpc":"2.0","id":5,"method":"ping"} x"#, BAD_JSON, Some(json!(5)), "trailing");
+    reject(
         r#"{"jsonrpc":"2.0","id":5,"method":"ping"}{"id":6}"#,
         BAD_JSON,
         Some(json!(5)),
         "trailing",
     );
-    refuse(r#"{"jsonrpc":"2.0","id":5,"method":"pi"#, BAD_JSON, Some(json!(5)), "EOF");
-    refuse(r#"{"id":7,"method":"a","params":{"x":NaN}}"#, BAD_JSON, Some(json!(7)), "not JSON");
-    refuse("{\"id\":\"x\",\"method\":\"a\nb\"}", BAD_JSON, Some(json!("x")), "control character");
-    refuse(
+    reject(r#"{"jsonrpc":"2.0","id":5,"method":"pi"#, BAD_JSON, Some(json!(5)), "EOF");
+    reject(r#"{"id":7,"method":"a","params":{"x":NaN}}"#, BAD_JSON, Some(json!(7)), "not JSON");
+    reject("{\"id\":\"x\",\"method\":\"a\nb\"}", BAD_JSON, Some(json!("x")), "control character");
+    reject(
         b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"\xff\"}",
         BAD_JSON,
         Some(json!(6)),
         "UTF-8 at byte",
     );
-    refuse(r#"{"jsonrpc":"2.0","id":6,"method":"\ud800"}"#, BAD_JSON, Some(json!(6)), "not JSON");
+    reject(r#"{"jsonrpc":"2.0","id":6,"method":"\ud800"}"#, BAD_JSON, Some(json!(6)), "not JSON");
 }
 
 #[test]
 fn json_that_is_not_a_message() {
-    refuse("1", BAD_SHAPE, None, "which is an object");
-    refuse(r#"["2.0",1,"ping"]"#, BAD_SHAPE, None, "a batch");
-    refuse("[]", BAD_SHAPE, None, "a batch");
-    refuse("{}", BAD_SHAPE, None, "jsonrpc must be");
-    refuse(
+    reject("1", BAD_SHAPE, None, "which is an object");
+    reject(r#"["2.0",1,"ping"]"#, BAD_SHAPE, None, "a batch");
+    reject("[]", BAD_SHAPE, None, "a batch");
+    reject("{}", BAD_SHAPE, None, "jsonrpc must be");
+    reject(
         r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
         BAD_SHAPE,
         Some(json!(1)),
         r#"must be "2.0""#,
     );
-    refuse(
+    reject(
         r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#,
         BAD_SHAPE,
         Some(json!(1)),
         "expected a string",
     );
-    refuse(r#"{"jsonrpc":"2.0","id":1}"#, BAD_SHAPE, Some(json!(1)), "method is missing");
-    refuse(
+    reject(r#"{"jsonrpc":"2.0","id":1}"#, BAD_SHAPE, Some(json!(1)), "method is missing");
+    reject(
         r#"{"jsonrpc":"2.0","id":1,"method":1}"#,
         BAD_SHAPE,
         Some(json!(1)),
         "expected a string",
     );
-    refuse(
+    reject(
         r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}"#,
         BAD_SHAPE,
         Some(json!(1)),
         "params must be",
     );
-    refuse(
+    reject(
         r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#,
         BAD_SHAPE,
         Some(json!(1)),
         "params must be",
     );
-    refuse(r#"{"jsonrpc":"2.0","id":1,"result":7}"#, BAD_SHAPE, Some(json!(1)), "result must be");
-    refuse(r#"{"jsonrpc":"2.0","result":{}}"#, BAD_SHAPE, None, "without an id");
-    refuse(r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#, BAD_SHAPE, Some(json!(1)), "error: ");
+    reject(r#"{"jsonrpc":"2.0","id":1,"result":7}"#, BAD_SHAPE, Some(json!(1)), "result must be");
+    reject(r#"{"jsonrpc":"2.0","result":{}}"#, BAD_SHAPE, None, "without an id");
+    reject(r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#, BAD_SHAPE, Some(json!(1)), "error: ");
     let both = r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#;
-    refuse(both, BAD_SHAPE, Some(json!(1)), "both a result and an error");
+    reject(both, BAD_SHAPE, Some(json!(1)), "both a result and an error");
     let both = r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#;
-    refuse(both, BAD_SHAPE, Some(json!(1)), "both a method and an answer");
+    reject(both, BAD_SHAPE, Some(json!(1)), "both a method and a result or error");
 }
 
 #[test]
-fn ids_that_are_none() {
+fn values_that_are_not_ids() {
     for id in ["null", "1.5", "true", "[]", "{}", "1000000000000000000000000000000", "1e400"] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         assert!(Message::parse(frame.as_bytes()).is_err_and(|error| error.id.is_none()), "{id}");
     }
-    refuse(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, BAD_SHAPE, None, "id must be");
+    reject(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, BAD_SHAPE, None, "id must be");
 }
 
 #[test]
-fn members_that_come_twice() {
+fn duplicate_members() {
     let twice = |member: &str| format!(r#"{{"jsonrpc":"2.0","id":4,"method":"a",{member}}}"#);
-    refuse(twice(r#""method":"b""#), BAD_SHAPE, Some(json!(4)), "duplicate field `method`");
-    refuse(twice(r#""m\u0065thod":"b""#), BAD_SHAPE, Some(json!(4)), "duplicate field `method`");
-    refuse(
+    reject(twice(r#""method":"b""#), BAD_SHAPE, Some(json!(4)), "duplicate field `method`");
+    reject(twice(r#""m\u0065thod":"b""#), BAD_SHAPE, Some(json!(4)), "duplicate field `method`");
+    reject(
         twice(r#""params":{},"params":{}"#),
         BAD_SHAPE,
         Some(json!(4)),
         "duplicate field `params`",
     );
-    // Which of the two the sender waits for cannot be told.
-    refuse(twice(r#""id":5"#), BAD_SHAPE, None, "duplicate field `id`");
+    // It is unclear which of the two the sender waits for.
+    reject(twice(r#""id":5"#), BAD_SHAPE, None, "duplicate field `id`");
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn depth_has_a_limit_and_strings_do_not_count() {
         format!(r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{{"x":{open}{close}}}}}"#)
     };
     assert!(Message::parse(nested(MAX_DEPTH - 2).as_bytes()).is_ok());
-    refuse(nested(MAX_DEPTH - 1), BAD_SHAPE, Some(json!(6)), "levels deep");
-    refuse(nested(100_000), BAD_SHAPE, Some(json!(6)), "levels deep");
+    reject(nested(MAX_DEPTH - 1), BAD_SHAPE, Some(json!(6)), "levels deep");
+    reject(nested(100_000), BAD_SHAPE, Some(json!(6)), "levels deep");
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{{"x":"{}\""}}}}"#,
         "[".repeat(999)
@@ -192,7 +192,7 @@ fn depth_has_a_limit_and_strings_do_not_count() {
 }
 
 #[test]
-fn what_we_accept_serde_json_can_read_into_a_tree() {
+fn accepted_frames_can_be_read_into_a_tree() {
     let (open, close) = ("[".repeat(MAX_DEPTH - 2), "]".repeat(MAX_DEPTH - 2));
     let frame =
         format!(r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{{"x":{open}{close}}}}}"#);
@@ -200,7 +200,7 @@ fn what_we_accept_serde_json_can_read_into_a_tree() {
 }
 
 #[test]
-fn a_broken_frame_tells_whether_it_was_a_question() {
+fn a_broken_frame_shows_whether_it_named_a_method() {
     let asks = |frame: &str| Message::parse(frame.as_bytes()).unwrap_err().has_method;
     assert!(asks(r#"{"id":1,"method":"a","params":[]"#));
     assert!(!asks(r#"{"id":1,"result":"#));
@@ -216,40 +216,40 @@ fn batch(items: &[&str]) -> Result<usize, BatchError> {
 }
 
 #[test]
-fn batches_have_their_own_door() {
-    let told = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
-    assert_eq!(batch(&[PING, told]), Ok(2));
+fn batches_have_their_own_entry_point() {
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+    assert_eq!(batch(&[PING, notification]), Ok(2));
     assert_eq!(batch(&[ANSWER, ANSWER]), Ok(2));
 }
 
 #[test]
-fn batches_that_are_none() {
-    let refused = |error: Result<usize, BatchError>| match error {
+fn frames_that_are_not_batches() {
+    let message = |error: Result<usize, BatchError>| match error {
         Err(BatchError::Whole(error)) => error.message,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(batch(&[])), "an empty batch");
-    assert_eq!(refused(batch(&[PING, ANSWER])), "a batch of both questions and answers");
-    assert!(refused(batch(&[PING, "{"])).contains("not JSON"));
+    assert_eq!(message(batch(&[])), "an empty batch");
+    assert_eq!(message(batch(&[PING, ANSWER])), "a batch of both requests and responses");
+    assert!(message(batch(&[PING, "{"])).contains("not JSON"));
     let one = parse_batch(PING.as_bytes()).map(|batch| batch.len());
-    assert!(refused(one).contains("must be an array"));
+    assert!(message(one).contains("must be an array"));
 }
 
 #[test]
-fn a_batch_with_bad_parts_is_refused_part_by_part() {
+fn a_batch_with_invalid_parts_is_rejected_part_by_part() {
     let initialize = r#"{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}"#;
     let Err(BatchError::Parts(parts)) = batch(&[PING, "[]", initialize, "1"]) else {
-        panic!("refused in parts")
+        panic!("rejected in parts")
     };
-    let said: Vec<_> = parts.iter().map(|error| error.message.as_str()).collect();
-    assert_eq!(said[1..3], ["a batch within a batch", "initialize: not allowed in a batch"]);
+    let messages: Vec<_> = parts.iter().map(|error| error.message.as_str()).collect();
+    assert_eq!(messages[1..3], ["a batch within a batch", "initialize: not allowed in a batch"]);
     assert_eq!((parts[2].id.clone(), parts.len()), (Some(Id::from(9_i64)), 4));
-    assert!(said[0].starts_with("not served"), "whoever sent the ping waits for an answer");
+    assert!(messages[0].starts_with("not executed"), "the sender of the ping waits for an answer");
     assert!(parts[0].id.is_some() && parts[0].has_method);
 }
 
 #[test]
-fn a_frame_that_was_cut_short_tells_only_whole_ids() {
+fn a_truncated_frame_yields_only_whole_ids() {
     let id = |prefix: &str| ParseError::too_long(9, prefix.as_bytes()).id;
     assert_eq!(id(r#"{"method":"a","id":12,"params":{"x":"yyy"#), Some(Id::from(12_i64)));
     assert_eq!(id(r#"{"method":"a","id":12"#), None);
@@ -257,16 +257,16 @@ fn a_frame_that_was_cut_short_tells_only_whole_ids() {
 }
 
 #[test]
-fn a_value_without_json_form_leaves_no_half_message() {
+fn a_value_that_cannot_be_encoded_leaves_no_half_message() {
     let bad = std::collections::BTreeMap::from([((1, 2), 3)]);
     let mut out = b"before".to_vec();
     let error = encode_response(&mut out, &Id::from(1_i64), &bad).unwrap_err();
     assert_eq!(out, b"before");
-    assert_eq!(error.to_string(), "the result has no JSON form");
+    assert_eq!(error.to_string(), "the result cannot be written as JSON");
 }
 
 #[test]
-fn plain_frames_are_read_the_same_both_ways() {
+fn the_fast_path_agrees_with_the_slow_one() {
     for (frame, is_plain) in [
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, true),
         (r#" {"id":"a","params":{"x":[{}]},"method":"m","more":1,"jsonrpc":"2.0"} "#, true),

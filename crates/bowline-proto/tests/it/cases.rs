@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use crate::strategies::{Json, Object, params, question, result};
 
-/// Reads a value, adapts it to a revision unless there is none, and writes the whole message.
+/// Reads a value, adapts it to a revision if there is one, and writes the whole message.
 pub(crate) type Encode = fn(&Value, Option<Revision>) -> Result<Value, Unsupported>;
 
-/// Something that is sent.
+/// A kind of message.
 pub(crate) struct Case {
     /// The method.
     pub(crate) name: &'static str,
-    /// The definition in the schema; none for extensions, whose types no schema has.
+    /// The definition in the schema; none for extensions, which no schema covers.
     pub(crate) definition: Option<&'static str>,
     /// The revisions in which it is sent.
     pub(crate) revisions: Vec<Revision>,
@@ -47,7 +47,8 @@ impl Case {
         Self { name, definition, revisions, value, encode }
     }
 
-    /// The same in some revisions only, where a name has two meanings or a value has another way.
+    /// Restricts the case to some revisions, because a name has two meanings or a value another
+    /// form.
     fn only(mut self, revisions: &[Revision]) -> Self {
         self.revisions = revisions.to_vec();
         self
@@ -82,7 +83,7 @@ fn written(encode: impl FnOnce(&mut Vec<u8>)) -> Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-/// No schema has the types of extensions.
+/// No schema covers the types of extensions.
 const NONE: &str = "";
 const R11: &[Revision] = &[V2025_11_25];
 const R26: &[Revision] = &[V2026_07_28];
@@ -174,7 +175,7 @@ fn client_answer<M: Method>(definition: &'static str, value: Json) -> Case {
     Case::new(M::NAME, definition, value, encode_result::<M::Result>)
 }
 
-/// Answers that are not the result a method names: tasks, and questions inside answers.
+/// Results other than the one a method declares: tasks and input requests.
 pub(crate) fn other_results() -> Vec<Case> {
     let asks = || result::input_required().build();
     let other = |name, definition, value, encode: Encode, revisions| {

@@ -1,4 +1,4 @@
-//! The examples of the specification: each is read into its type and written back, nothing lost.
+//! The examples of the specification: each is read into its type and written back without loss.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ const TYPES: &[(&str, RoundTrip)] = &[
     ("CompleteRequestParams", params::<Complete>),
     ("CompleteResult", result::<Complete>),
     ("CompleteResultResponse", response::<Complete>),
-    // Questions of the modern era have no envelope.
+    // Input requests of the modern era have no envelope.
     ("CreateMessageRequest", value::<InputRequest>),
     ("CreateMessageRequestParams", params::<CreateMessage>),
     ("CreateMessageResult", value::<CreateMessageResult>),
@@ -108,21 +108,21 @@ const TYPES: &[(&str, RoundTrip)] = &[
     ("UntitledSingleSelectEnumSchema", value::<PrimitiveSchema>),
 ];
 
-/// How many examples 2026-07-28 has.
+/// The number of examples in 2026-07-28.
 const COUNT: usize = 129;
 
 /// Examples that are not written back as they were read, and why.
 fn expected(file: &str, mut example: Value) -> Value {
     if file == "ListRootsRequest/list-roots-request.json" {
-        // The schema of `ListRootsRequest` has no id: its answer is found by the key in
-        // `inputRequests`. The example kept one from the envelope it once had.
+        // The schema of `ListRootsRequest` has no id: its response is found by the key in
+        // `inputRequests`. The example still has one from its former envelope.
         assert_eq!(example["id"], json!("list-roots-example"));
         example.as_object_mut().unwrap().remove("id");
     }
     example
 }
 
-/// Answers are typed by their questions, which the example beside this one asks.
+/// Responses are typed by their requests, which are in the example next to this one.
 fn answers(text: &str) -> Written {
     let answers: RawMembers<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut written = serde_json::Map::new();
@@ -194,8 +194,8 @@ fn keys_reserved_in_meta_are_read() {
     assert_eq!(meta.subscription_id(), Some(Id::from("listen-1")));
     assert_eq!(meta.progress_token(), Some(7_i64.into()));
     assert_eq!(meta.server_info(), None);
-    // Two readers could take two different ones.
+    // Two readers could pick different ones.
     let twice = r#"{"name":"t","_meta":{"progressToken":1,"progressToken":2}}"#;
     let refused = params::<CallTool>(twice).unwrap_err();
-    assert_eq!(refused, "tools/call: params._meta.progressToken is there twice");
+    assert_eq!(refused, "tools/call: params._meta.progressToken appears twice");
 }

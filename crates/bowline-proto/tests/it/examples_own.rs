@@ -1,4 +1,4 @@
-//! An example or more of our own for each type that the specification has examples of.
+//! At least one example of our own for each type that the specification has examples for.
 
 /// The name of the type in `schema.ts`, and an example.
 #[rustfmt::skip]

@@ -1,9 +1,9 @@
 //! What peers see of this crate: the official examples, the official schemas, messages from notes.
 //!
-//! The official texts are not part of this repository. They are read from `shared` beside it, or
-//! from wherever `BOWLINE_SHARED` points; without them the cases written here remain.
+//! The official texts are not part of this repository. They are read from the sibling folder
+//! `shared`, or from the folder in `BOWLINE_SHARED`; without them, only the cases written here run.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of it is tests")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "everything here is a test")]
 
 mod cases;
 mod examples;

@@ -1,8 +1,7 @@
 //! The official schemas, as published and closed.
 //!
-//! The published schemas leave nearly every object open. The closed form refuses members that the
-//! revision does not name, which is what proves that nothing is sent to a peer that does not know
-//! it.
+//! The published schemas leave nearly every object open. The closed form rejects members that the
+//! revision does not define, which proves that nothing is sent to a peer that does not know it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,7 +21,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The schemas of a revision, if the official texts are there.
+    /// The schemas of a revision, if the official texts are available.
     pub(crate) fn load(revision: Revision) -> Option<Self> {
         let mut published = shared::json(&format!("spec/schema/{revision}/schema.json"))?;
         amend(&mut published);
@@ -84,15 +83,15 @@ fn definitions_mut(schema: &mut Value) -> &mut Map<String, Value> {
     schema[key].as_object_mut().unwrap()
 }
 
-/// Undoes what the published files got wrong when they were generated from `schema.ts`.
+/// Corrects errors of the published files, which were generated from `schema.ts`.
 fn amend(schema: &mut Value) {
     match schema {
         Value::Object(members) => members.values_mut().for_each(amend),
         Value::Array(items) => items.iter_mut().for_each(amend),
         _ => {}
     }
-    // `number` became `integer` beside other types: values of a form, and any JSON of 2026-07-28,
-    // which lost `null` as well.
+    // `number` became `integer` in unions: for the values of a form, and for any JSON in
+    // 2026-07-28, which lost `null` as well.
     if schema["type"] == json!(["string", "integer", "boolean"]) {
         schema["type"] = json!(["string", "number", "boolean", "null"]);
     }
@@ -105,13 +104,14 @@ fn close_definition(
     revision: Revision,
 ) {
     match (name, revision) {
-        // It holds the result of any request.
+        // It contains the result of any request.
         ("GetTaskPayloadResult", _) => return,
-        // Extensions are declared there in practice, though the revision does not name the member.
+        // Extensions are declared there in practice, although the revision does not define the
+        // member.
         ("ClientCapabilities" | "ServerCapabilities", Revision::V2025_11_25) => {
             definition["properties"]["extensions"] = json!({ "type": "object" });
         }
-        // The member of the tasks extension.
+        // A member of the tasks extension.
         ("SubscriptionFilter", _) => {
             definition["properties"]["taskIds"] = json!({ "type": "array" });
         }
@@ -120,7 +120,7 @@ fn close_definition(
     close(definition);
 }
 
-/// An intersection as one object, so that it can be closed as a whole.
+/// Merges an intersection into one object, so that it can be closed as a whole.
 fn merge_all_of(definition: &mut Value, all: &Map<String, Value>) {
     let Some(parts) = definition["allOf"].as_array() else { return };
     let (mut properties, mut required) = (Map::new(), Vec::new());
@@ -133,7 +133,7 @@ fn merge_all_of(definition: &mut Value, all: &Map<String, Value>) {
 }
 
 /// Closes every object that has properties. Open maps (`"additionalProperties": true`) stay open;
-/// `{}` beside properties is only the open base type of requests and results.
+/// `{}` beside properties only marks the open base type of requests and results.
 fn close(schema: &mut Value) {
     for word in ["items", "additionalProperties"] {
         if let Some(inner) = schema.get_mut(word).filter(|inner| inner.is_object()) {
@@ -157,12 +157,12 @@ fn close(schema: &mut Value) {
 
 fn close_property(name: &str, property: &mut Value) {
     match name {
-        // The sender's own, whatever the revision reserves in it.
+        // Belongs to the sender, whatever the revision reserves in it.
         "_meta" => *property = json!({ "type": "object" }),
-        // JSON Schemas, of which the types of the protocol never named all keywords.
+        // JSON Schemas: the types of the protocol never define all keywords.
         "inputSchema" | "outputSchema" => {}
-        // All requests and notifications may carry it (basic/index); until 2025-06-18 only the base
-        // types say so, in 2025-11-25 the requests about tasks forgot it.
+        // All requests and notifications may carry it (basic/index). Until 2025-06-18 only the base
+        // types declare it; in 2025-11-25 it is missing from the requests about tasks.
         "params" if property.get("properties").is_some() => {
             property["properties"]["_meta"] = json!({ "type": "object" });
             close(property);

@@ -1,11 +1,11 @@
-//! What we send fits the official schema of the revision it is sent in, and says nothing that the
-//! revision does not name.
+//! What we send conforms to the official schema of its revision, and contains nothing that the
+//! revision does not define.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_proto::error::{ErrorCode, ErrorObject};
-use bowline_proto::method::{Kind, METHODS};
+use bowline_proto::method::{METHODS, MethodKind};
 use bowline_proto::model::{
     ClientCapabilities, ElicitFormParams, InputRequiredResult, task_extension,
 };
@@ -20,15 +20,15 @@ use crate::cases::{self, Case};
 use crate::rules::Rules;
 use crate::shared::same;
 
-/// How many values of each kind are tried.
+/// The number of values tried for each kind.
 const TRIES: u32 = 256;
 
-/// Revisions whose sampling has no tools, and messages of one block.
+/// Revisions whose sampling has no tools and only single-block messages.
 const BEFORE_R11: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18];
 const LEGACY: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25];
 const MODERN: &[Revision] = &[V2026_07_28];
 
-/// What a revision has no way to say: the method, the words of the refusal, the revisions.
+/// What a revision cannot express: the method, the words of the error, the revisions.
 type Refused = (&'static str, &'static str, &'static [Revision]);
 
 /// The definition of the envelope in a revision.
@@ -37,7 +37,7 @@ enum Envelope {
     Request,
     Notification,
     Result,
-    /// None: an answer that the modern era embeds in parameters.
+    /// None: a response that the modern era embeds in parameters.
     Embedded,
 }
 
@@ -52,11 +52,11 @@ impl Envelope {
         }
     }
 
-    /// The part of a message that the definition of its method is about.
+    /// The part of a message that the definition of its method describes.
     fn payload(self, mut message: Value, revision: Revision) -> Value {
         match self {
             Self::Result | Self::Embedded => message["result"].take(),
-            // The definitions of requests and notifications came to include the envelope.
+            // Later definitions of requests and notifications include the envelope.
             Self::Request | Self::Notification if revision < V2025_11_25 => {
                 let members = message.as_object_mut().unwrap();
                 members.remove("jsonrpc");
@@ -67,7 +67,7 @@ impl Envelope {
         }
     }
 
-    /// Where the value that was generated stands in the message.
+    /// Where the generated value is in the message.
     fn body(self) -> &'static str {
         match self {
             Self::Request | Self::Notification => "params",
@@ -76,10 +76,10 @@ impl Envelope {
     }
 }
 
-/// The schemas of each revision, if the official texts are there.
+/// The schemas of each revision, if the official texts are available.
 type AllRules = BTreeMap<Revision, Option<Rules>>;
 
-/// Tries many values of a case in all its revisions. Gives back what was refused.
+/// Tries many values of a case in all its revisions, and returns what was rejected.
 fn check(case: &Case, envelope: Envelope, rules: &AllRules) -> BTreeSet<(&'static str, Revision)> {
     let config = Config { cases: TRIES, failure_persistence: None, ..Config::default() };
     let mut runner =
@@ -106,7 +106,7 @@ fn check(case: &Case, envelope: Envelope, rules: &AllRules) -> BTreeSet<(&'stati
     refused.into_inner()
 }
 
-/// One message and the revision it must fit.
+/// A message and the revision it must conform to.
 struct Fit<'a> {
     case: &'a Case,
     envelope: Envelope,
@@ -130,24 +130,24 @@ impl Fit<'_> {
             (None, Envelope::Result) => rules.check_published("Result", &payload)?,
             (None, _) => {}
         }
-        // Extensions have no definitions, but the questions in them do.
+        // Extensions have no definitions, but the input requests in them do.
         match message[self.envelope.body()].get("inputRequests") {
             Some(questions) => rules.check("InputRequests", questions),
             None => Ok(()),
         }
     }
 
-    /// Nothing of the modern era is told to the legacy one, not even where it is open.
+    /// Nothing modern is sent to a legacy peer, not even where the schema is open.
     fn check_era(&self, message: &Value) -> Result<(), String> {
         let text = message.to_string();
         let told = |key: &&&str| text.contains(&format!("io.modelcontextprotocol/{key}"));
         match MODERN_KEYS.iter().find(told).filter(|_| !self.revision.is_modern()) {
-            Some(key) => Err(format!("{key} is told to {}: {text}", self.revision)),
+            Some(key) => Err(format!("{key} is sent to {}: {text}", self.revision)),
             None => Ok(()),
         }
     }
 
-    /// What fits as it is, is sent as it is.
+    /// What conforms is sent unchanged.
     fn check_kept(
         &self,
         rules: &Rules,
@@ -176,16 +176,16 @@ impl Fit<'_> {
 const MODERN_KEYS: &[&str] =
     &["serverInfo", "clientInfo", "clientCapabilities", "protocolVersion", "logLevel"];
 
-/// Messages that are changed although they would fit, and why.
+/// Messages that are changed although they would conform, and why.
 const CHANGES: &[(&str, &str)] = &[
-    ("InitializeRequest", "what is inside a capability came later than the open capability"),
-    ("CompleteResult", "at most 100 values, which the older schemas do not say"),
-    ("ElicitRequest", "the mode is said to peers that know two"),
+    ("InitializeRequest", "members of a capability are newer than the open capability"),
+    ("CompleteResult", "at most 100 values, which older schemas do not enforce"),
+    ("ElicitRequest", "the mode is sent to peers that know two"),
     ("InputRequiredResult", "the same"),
-    ("GetTaskPayloadResult", "a modern `resultType` would fit, as everything does"),
+    ("GetTaskPayloadResult", "a modern `resultType` would conform, like everything else"),
 ];
 
-/// Takes out of `_meta` what no legacy peer is told.
+/// Removes from `_meta` what is never sent to a legacy peer.
 fn forget_modern_keys(payload: &mut Value) {
     let body = if payload["params"].is_object() { &mut payload["params"] } else { payload };
     let Some(Value::Object(meta)) = body.get_mut("_meta") else { return };
@@ -195,7 +195,7 @@ fn forget_modern_keys(payload: &mut Value) {
     }
 }
 
-/// Checks all cases. What is refused is exactly what is expected to be.
+/// Checks all cases. Exactly the expected ones are rejected.
 fn check_all(cases: &[Case], envelope: Envelope, expected: &[Refused]) {
     let rules = Revision::ALL.map(|revision| (revision, Rules::load(revision))).into();
     let mut refused = BTreeSet::new();
@@ -212,7 +212,7 @@ fn check_all(cases: &[Case], envelope: Envelope, expected: &[Refused]) {
 }
 
 #[test]
-fn requests_fit() {
+fn requests_conform() {
     check_all(
         &cases::requests(),
         Envelope::Request,
@@ -228,7 +228,7 @@ fn requests_fit() {
 }
 
 #[test]
-fn results_fit() {
+fn results_conform() {
     check_all(
         &cases::results(),
         Envelope::Result,
@@ -243,7 +243,7 @@ fn results_fit() {
 }
 
 #[test]
-fn tasks_and_questions_fit() {
+fn tasks_and_input_requests_conform() {
     check_all(
         &cases::other_results(),
         Envelope::Result,
@@ -256,7 +256,7 @@ fn tasks_and_questions_fit() {
 }
 
 #[test]
-fn answers_inside_parameters_fit() {
+fn responses_inside_parameters_conform() {
     check_all(
         &cases::embedded_answers(),
         Envelope::Embedded,
@@ -265,7 +265,7 @@ fn answers_inside_parameters_fit() {
 }
 
 #[test]
-fn notifications_fit() {
+fn notifications_conform() {
     check_all(
         &cases::notifications(),
         Envelope::Notification,
@@ -287,10 +287,10 @@ fn every_method_has_a_case_in_every_revision() {
     for revision in Revision::ALL {
         for row in METHODS.iter().filter(|row| row.holds_in(revision)) {
             let covered = match row.kind {
-                Kind::Request => {
+                MethodKind::Request => {
                     has(&requests, row.name, revision) && has(&results, row.name, revision)
                 }
-                Kind::Notification => has(&notifications, row.name, revision),
+                MethodKind::Notification => has(&notifications, row.name, revision),
             };
             assert!(covered, "{} in {revision} is not tested", row.name);
         }
@@ -298,7 +298,7 @@ fn every_method_has_a_case_in_every_revision() {
 }
 
 #[test]
-fn what_a_revision_lacks_is_refused_in_words() {
+fn values_a_revision_lacks_are_rejected_with_a_reason() {
     let check = |value: &mut dyn Adapt, to: Revision, what: &str| {
         let refused = value.adapt(to).unwrap_err();
         assert_eq!(refused.to_string(), format!("protocol revision {to} has no {what}"));
@@ -314,10 +314,10 @@ fn what_a_revision_lacks_is_refused_in_words() {
     }
 }
 
-/// Older revisions leave capabilities open, so their schemas cannot tell what a peer of that time
-/// would make of a later member.
+/// Older revisions leave capabilities open, so their schemas do not show how a peer of that time
+/// would interpret a newer member.
 #[test]
-fn capabilities_promise_nothing_that_came_later() {
+fn capabilities_promise_nothing_newer() {
     let check = |declared: Value, to: Revision, expected: Value| {
         let mut capabilities: ClientCapabilities = serde_json::from_value(declared).unwrap();
         capabilities.adapt(to).unwrap();
@@ -337,7 +337,7 @@ fn capabilities_promise_nothing_that_came_later() {
 }
 
 #[test]
-fn errors_fit() {
+fn errors_conform() {
     let codes = [-32700, -32600, -32601, -32602, -32603, -32002, -32020, -32021, -32022, 7];
     for revision in Revision::ALL {
         let Some(rules) = Rules::load(revision) else { continue };

@@ -1,7 +1,7 @@
-//! The messages printed in five notes that people wrote while they learned the protocol.
+//! The messages in five notes that people wrote while learning the protocol.
 //!
 //! Every fenced block of every note is accounted for. Messages are read, typed (requests by their
-//! method, answers by their question), and written back, equal. Where a note contradicts the
+//! method, responses by their request), and written back unchanged. Where a note contradicts the
 //! specification, a test says so.
 
 use bowline_proto::method::*;
@@ -18,19 +18,19 @@ use crate::typed::*;
 enum Block {
     /// A message: its id, and how to read and write it.
     Message(Option<i64>, fn(&str) -> Written),
-    /// Not a message; what instead, and what is done about it.
+    /// Not a message: what it is instead, and how it is handled.
     Other(&'static str),
 }
 
 use Block::{Message as Says, Other};
 
-/// A fenced block: the language it names, and its text without comments.
+/// A fenced block: its language, and its text without comments.
 struct Fenced {
     language: String,
     text: String,
 }
 
-/// All fenced blocks of a note, if it is there.
+/// All fenced blocks of a note, if it is available.
 fn blocks(note: &str) -> Option<Vec<Fenced>> {
     let text = std::fs::read_to_string(path(&format!("seeds/{note}.txt"))?).unwrap();
     let mut blocks = Vec::new();
@@ -44,7 +44,7 @@ fn blocks(note: &str) -> Option<Vec<Fenced>> {
     Some(blocks)
 }
 
-/// A line without `// …` at its end. `//` inside a string is none.
+/// A line without a trailing `// …` comment. `//` inside a string is not a comment.
 fn without_comment(line: &str) -> &str {
     let mut in_string = false;
     for (at, byte) in line.bytes().enumerate() {
@@ -57,7 +57,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// Checks all blocks of a note against what they are. Gives back the messages.
+/// Checks all blocks of a note against their expected kinds, and returns the messages.
 fn check(note: &str, expected: &[Block]) -> Option<Vec<String>> {
     let blocks = blocks(note)?;
     assert_eq!(blocks.len(), expected.len(), "{note}: blocks");
@@ -81,7 +81,7 @@ fn check(note: &str, expected: &[Block]) -> Option<Vec<String>> {
     Some(messages)
 }
 
-/// The result inside a message, typed by its question.
+/// The result inside a message, typed by its request.
 fn answer<M: Method>(revision: Revision, text: &str) -> M::Result {
     let Message::Response(Response { outcome: Ok(raw), .. }) =
         Message::parse(text.as_bytes()).unwrap()
@@ -131,16 +131,19 @@ fn note_000_a_walk_through_2025_06_18() {
     assert!(said.content[0].as_text().unwrap().contains("68°F"));
 }
 
-/// The note asks for input with `elicitation/request`, which is no method, and counts sampling,
+/// The note requests input with `elicitation/request`, which is not a method, and counts sampling,
 /// elicitation and logging among the notifications: the first two are requests to the client.
 #[test]
-fn note_000_names_a_method_that_is_none() {
+fn note_000_names_a_method_that_does_not_exist() {
     assert!(!is_known("elicitation/request"));
     let row = |name| find(name, V2025_06_18).unwrap();
     for name in ["elicitation/create", "sampling/createMessage"] {
-        assert_eq!((row(name).kind, row(name).direction), (Kind::Request, Direction::ToClient));
+        assert_eq!(
+            (row(name).kind, row(name).direction),
+            (MethodKind::Request, Direction::ToClient)
+        );
     }
-    assert_eq!(row("notifications/message").kind, Kind::Notification);
+    assert_eq!(row("notifications/message").kind, MethodKind::Notification);
 }
 
 #[test]
@@ -190,14 +193,13 @@ fn note_002_a_counter() {
         return;
     };
     assert_eq!(params::<Initialize>(&messages[0]).client_info.name, "Cline");
-    // Annotations came with 2025-03-26; a server of that note's time did send them. They are read,
+    // Annotations came with 2025-03-26, but a server of that note's time sent them. They are read,
     // and not sent to a peer of 2024-11-05.
     let mut tools = answer::<ListTools>(V2024_11_05, &messages[4]);
     assert_eq!(tools.tools[0].annotations.as_ref().unwrap().idempotent_hint, Some(true));
     tools.adapt(V2024_11_05).unwrap();
     assert_eq!(tools.tools[0].annotations, None);
-    // The specification has no member `metadata`, there is `_meta` for it. It is passed on all the
-    // same.
+    // The specification has no member `metadata`, only `_meta`. It is passed on anyway.
     let resources = answer::<ListResources>(V2024_11_05, &messages[6]).resources;
     assert_eq!(resources[0].extra["metadata"], json!({ "type": "directory", "size": 4096 }));
     let sum = answer::<CallTool>(V2024_11_05, &messages[9]);
@@ -208,7 +210,7 @@ fn note_002_a_counter() {
 /// The note calls `capabilities` and `clientInfo` optional; both are required in all revisions that
 /// have `initialize`.
 #[test]
-fn note_002_leaves_out_what_is_required() {
+fn note_002_omits_required_members() {
     let refused = |text: &str| {
         request::<Initialize>(&format!(
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{text}}}"#
@@ -221,7 +223,7 @@ fn note_002_leaves_out_what_is_required() {
     assert_eq!(refused(text), "initialize: params.capabilities is missing");
 }
 
-/// All methods that the note lists exist. It calls `sampling/createMessage` a notification, which
+/// All methods that the note lists exist. It calls `sampling/createMessage` a notification, but it
 /// is a request to the client.
 #[test]
 fn note_002_lists_methods() {
@@ -234,9 +236,9 @@ fn note_002_lists_methods() {
         .collect();
     assert_eq!(names.len(), 23);
     for name in names {
-        let row = find(name, V2024_11_05).unwrap_or_else(|| panic!("{name} is no method"));
+        let row = find(name, V2024_11_05).unwrap_or_else(|| panic!("{name} is not a method"));
         let notifies = name.starts_with("notifications/");
-        assert_eq!(row.kind == Kind::Notification, notifies, "{name}");
+        assert_eq!(row.kind == MethodKind::Notification, notifies, "{name}");
     }
 }
 
@@ -255,18 +257,18 @@ fn note_003_good_practice() {
             Other("code that calls `tools/list`"),
             Says(None, notification::<ToolListChanged>),
             Other("code that handles the notification"),
-            Other("code that takes capabilities for a list of tools"),
+            Other("code that mistakes capabilities for a list of tools"),
             Other("code that does not"),
-            Other("code that takes the answer to `initialize` for a list of tools"),
+            Other("code that mistakes the result of `initialize` for a list of tools"),
             Other("code that does not"),
-            Other("code that takes `listChanged` for a tool"),
-            Other("code of the whole opening"),
+            Other("code that mistakes `listChanged` for a tool"),
+            Other("code for the whole handshake"),
         ],
     ) else {
         return;
     };
-    // `tools` is a capability of servers. A client that declares it means nothing by it, and it is
-    // kept for whoever passes the message on.
+    // `tools` is a capability of servers. In a client it means nothing, and is kept in case the
+    // message is passed on.
     let opening = params::<Initialize>(&messages[0]);
     assert_eq!(opening.capabilities.extra, *json!({ "tools": {} }).as_object().unwrap());
     let opened = answer::<Initialize>(V2024_11_05, &messages[1]);
@@ -277,7 +279,7 @@ fn note_003_good_practice() {
     assert_eq!(names, ["operator_status", "operator_available"]);
 }
 
-/// Every member of the type that the note prints is a member of ours.
+/// Every member of the type in the note is a member of ours.
 #[test]
 fn note_003_prints_a_type() {
     let all = json!({
@@ -305,7 +307,7 @@ fn note_004_an_analysis() {
             Says(Some(1), |text| response_in::<Initialize>(V2024_11_05, text)),
             Says(None, notification::<Initialized>),
             Other("a type of the Python SDK"),
-            Other("what the author wishes it were"),
+            Other("what the author wishes it looked like"),
         ],
     ) else {
         return;
@@ -319,9 +321,9 @@ fn note_004_an_analysis() {
     assert!(opened.instructions.unwrap().starts_with("Optional"));
 }
 
-/// The shapes of the note, and what it says of them: an id that is a string or a number, a result
-/// or an error and not both, no id in a notification. Batches, which it expects to go, have a door
-/// of their own.
+/// The shapes in the note, and its statements about them: an id is a string or a number, a response
+/// has a result or an error but not both, a notification has no id. Batches, which it expects to
+/// disappear, have their own entry point.
 #[test]
 fn note_004_prints_shapes() {
     let parse = |text: &'static str| Message::parse(text.as_bytes());

@@ -1,10 +1,10 @@
-//! Where the official texts are, if they are there.
+//! The location of the official texts, if they are available.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// A file or folder of the shared texts; says so when it is not there.
+/// A file or folder of the shared texts; prints a note if it is missing.
 pub(crate) fn path(part: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let root = std::env::var_os("BOWLINE_SHARED").map_or_else(beside, PathBuf::from);
@@ -12,7 +12,7 @@ pub(crate) fn path(part: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!("not tested: shared/{part} is not there");
+    println!("skipped: shared/{part} does not exist");
     None
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn json(part: &str) -> Option<Value> {
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// Whether two values mean the same. `1` and `1.0` are one number, as in JSON Schema.
+/// Whether two values mean the same. `1` and `1.0` are the same number, as in JSON Schema.
 pub(crate) fn same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -1,7 +1,8 @@
-//! Random values of every type, as the JSON that a peer of the newest revision would write.
+//! Random values of every type, as the JSON that a peer of the newest revision would send.
 //!
-//! JSON and not structs: a value is then read, adapted and written, so that one case tests all
-//! three. Members that the specification does not name are left to [`survival`](crate::survival).
+//! JSON rather than structs: each value is then read, adapted and written, so that one case tests
+//! all three. Members that the specification does not define are left to
+//! [`survival`](crate::survival).
 
 pub(crate) mod capability;
 pub(crate) mod content;
@@ -27,13 +28,13 @@ impl Object {
         Self::default()
     }
 
-    /// A member that is always there.
+    /// A member that is always present.
     pub(crate) fn with(mut self, name: &'static str, value: Json) -> Self {
         self.0.push(value.prop_map(move |value| Some((name, value))).boxed());
         self
     }
 
-    /// A member that is there or not.
+    /// A member that may be absent.
     pub(crate) fn maybe(mut self, name: &'static str, value: Json) -> Self {
         let member = option::of(value);
         self.0.push(member.prop_map(move |value| value.map(|value| (name, value))).boxed());
@@ -48,12 +49,12 @@ impl Object {
     }
 }
 
-/// Exactly this.
+/// Exactly this value.
 pub(crate) fn just(value: impl Into<Value>) -> Json {
     Just(value.into()).boxed()
 }
 
-/// One of these words.
+/// One of these strings.
 pub(crate) fn word(words: &'static [&'static str]) -> Json {
     select(words).prop_map(Value::from).boxed()
 }
@@ -63,12 +64,12 @@ pub(crate) fn one_of(choices: Vec<Json>) -> Json {
     proptest::strategy::Union::new(choices).boxed()
 }
 
-/// Up to two of them.
+/// A list of up to two items.
 pub(crate) fn list(item: Json) -> Json {
     prop::collection::vec(item, 0..3).prop_map(Value::from).boxed()
 }
 
-/// An object with keys of the sender's.
+/// An object with arbitrary keys.
 pub(crate) fn map(value: Json) -> Json {
     let pairs = prop::collection::vec((select(KEYS), value), 0..3);
     let object = |pairs: Vec<(&str, Value)>| {
@@ -79,7 +80,7 @@ pub(crate) fn map(value: Json) -> Json {
 
 const KEYS: &[&str] = &["b", "a", "com.example/key", "", "with \"quotes\"", "naïve", "ключ"];
 
-/// Text: mostly awkward, sometimes any.
+/// Text: mostly awkward, sometimes arbitrary.
 pub(crate) fn text() -> Json {
     let awkward = word(&[
         "plain",
@@ -116,7 +117,7 @@ pub(crate) fn flag() -> Json {
     any::<bool>().prop_map(Value::from).boxed()
 }
 
-/// A count, up to the largest.
+/// A count, up to the maximum.
 pub(crate) fn count() -> Json {
     select(&[0, 1, 60_000, u64::MAX][..]).prop_map(Value::from).boxed()
 }
@@ -153,7 +154,7 @@ pub(crate) fn meta() -> Json {
     any_object()
 }
 
-/// `_meta` of a request: what 2026-07-28 demands is always there.
+/// `_meta` of a request: what 2026-07-28 requires is always present.
 pub(crate) fn request_meta() -> Json {
     Object::new()
         .with("io.modelcontextprotocol/protocolVersion", just("2026-07-28"))

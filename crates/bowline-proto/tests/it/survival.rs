@@ -1,7 +1,7 @@
-//! What the specification does not name survives being read and written.
+//! Members that the specification does not define survive being read and written.
 //!
-//! A bridge or a gateway reads and writes what others meant for each other. What it loses on the
-//! way is lost for good, and what it adds somebody must explain.
+//! A bridge or a gateway relays messages between others. What it drops is lost for good, and what
+//! it adds has to be explained.
 
 use bowline_proto::method::*;
 use bowline_proto::model::*;
@@ -10,14 +10,15 @@ use serde_json::{Value, json};
 use crate::shared::same;
 use crate::typed::*;
 
-/// Reads and writes a value with a member more, wherever `at` points.
+/// Reads and writes a value with an extra member, wherever `at` points.
 fn check(round_trip: fn(&str) -> Written, value: &Value, at: &[&str]) {
-    for place in at {
+    for pointer in at {
         let mut value = value.clone();
-        let object = value.pointer_mut(place).unwrap_or_else(|| panic!("{place}")).as_object_mut();
+        let object =
+            value.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")).as_object_mut();
         object.unwrap().insert("com.example/unknown".to_owned(), json!({ "n": [1.5, null] }));
         let written = round_trip(&value.to_string()).unwrap();
-        assert!(same(&written, &value), "{place}:\n   read {value}\nwritten {written}");
+        assert!(same(&written, &value), "{pointer}:\n   read {value}\nwritten {written}");
     }
 }
 
@@ -66,7 +67,7 @@ fn members_of_tasks_survive() {
     check(value::<GetTaskResult>, &task, &[""]);
     check(value::<CreateTaskResult>, &json!({ "task": task }), &[""]);
     check(value::<ListTasksResult>, &json!({ "tasks": [] }), &[""]);
-    // Whatever the request that became a task would have had.
+    // The result of the request that became a task.
     check(
         value::<GetTaskPayloadResult>,
         &json!({ "content": [{ "type": "text" }] }),
@@ -80,7 +81,7 @@ fn members_of_tasks_survive() {
 }
 
 #[test]
-fn members_of_answers_of_clients_survive() {
+fn members_of_client_responses_survive() {
     check(value::<ElicitResult>, &json!({ "action": "accept", "content": {} }), &["", "/content"]);
     check(value::<ListRootsResult>, &json!({ "roots": [] }), &[""]);
     let said = json!({ "role": "user", "content": { "type": "new" }, "model": "" });
@@ -120,10 +121,10 @@ fn content_of_unknown_kinds_survives() {
     check(value::<ContentBlock>, &link, &[""]);
 }
 
-/// Results that look like those of another method, or like none. The type follows from the question
+/// Results that look like those of another method, or of none. The type follows from the request,
 /// and nothing is added or lost.
 #[test]
-fn results_are_not_taken_for_others() {
+fn results_are_not_mistaken_for_others() {
     let keeps = |round_trip: fn(&str) -> Written, text: &str| {
         let value: Value = serde_json::from_str(text).unwrap();
         assert_eq!(round_trip(text), Ok(value), "{text}");
@@ -139,7 +140,7 @@ fn results_are_not_taken_for_others() {
     keeps(result::<ListTools>, r#"{"tools":[],"content":[],"action":"accept"}"#);
     keeps(value::<ElicitResult>, r#"{"action":"accept","ticket":7}"#);
     keeps(result::<StopTask>, r#"{"resultType":"complete"}"#);
-    // Not what was asked for: refused, not taken for something else.
+    // Not the expected type: rejected, not mistaken for something else.
     let refused = result::<ListTools>(r#"{"_meta":{"a":1}}"#).unwrap_err();
     assert_eq!(refused, "tools/list: result.tools is missing");
 }

@@ -1,7 +1,6 @@
-//! Text to types and back to text, for whatever a text claims to be.
+//! Text to types and back to text.
 //!
-//! Every function gives back what we would write after reading `text`, or says why it cannot be
-//! read.
+//! Every function returns what we would write after reading `text`, or why it cannot be read.
 
 use bowline_proto::decode::{decode, decode_params};
 use bowline_proto::error::ErrorObject;
@@ -41,7 +40,7 @@ pub(crate) fn request<M: Method>(text: &str) -> Written {
     }
     let params: M::Params<'_> =
         decode_params(M::NAME, request.params.raw()).map_err(|error| error.to_string())?;
-    // Whoever asks decides whether to send parameters that are empty.
+    // The caller decides whether to send empty parameters.
     let params = request.params.raw().map(|_| params);
     written(|out| encode_request(out, &request.id, M::NAME, params.as_ref()).unwrap())
 }
@@ -82,7 +81,7 @@ pub(crate) fn response_in<M: Method>(revision: Revision, text: &str) -> Written 
     written(|out| encode_response(out, &id, &result).unwrap())
 }
 
-/// A result of `M`, as the type that it says it is.
+/// A result of `M`, as the type that it claims to be.
 fn outcome<M: Method>(revision: Revision, raw: Raw<'_>) -> Written {
     let written = match decode_outcome::<M>(revision, raw).map_err(|error| error.to_string())? {
         Outcome::Complete(result) => serde_json::to_value(result),

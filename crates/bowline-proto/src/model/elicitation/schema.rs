@@ -1,4 +1,4 @@
-//! The forms that elicitation can show: a flat object of simple fields.
+//! The forms of elicitation: a flat object of simple fields.
 
 mod flat;
 
@@ -43,42 +43,42 @@ pub enum PrimitiveSchema {
     Number(NumberSchema),
     /// Yes or no.
     Boolean(BooleanSchema),
-    /// One of some words.
+    /// One of several choices.
     SingleSelect(SingleSelectSchema),
-    /// Some of some words. Since 2025-11-25.
+    /// Any of several choices. Since 2025-11-25.
     MultiSelect(MultiSelectSchema),
 }
 
 /// A line of text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StringSchema {
-    /// The name people see.
+    /// The display name.
     pub title: Option<String>,
     /// What to fill in.
     pub description: Option<String>,
-    /// How short it may be.
+    /// The minimum length.
     pub min_length: Option<u64>,
-    /// How long it may be.
+    /// The maximum length.
     pub max_length: Option<u64>,
-    /// What it must look like: `email`, `uri`, `date` or `date-time`.
+    /// The format: `email`, `uri`, `date` or `date-time`.
     pub format: Option<StringFormat>,
-    /// What it must match. In the prose of 2025-11-25 only; read, and sent to nobody.
+    /// A pattern it must match. Only in the prose of 2025-11-25; accepted, but never sent.
     pub pattern: Option<String>,
-    /// What is filled in already. Since 2025-11-25.
+    /// The default value. Since 2025-11-25.
     pub default: Option<String>,
 }
 
-/// What a line of text must look like.
+/// The format of a line of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StringFormat {
-    /// A mail address.
+    /// An email address.
     Email,
     /// A URI.
     Uri,
-    /// A day.
+    /// A date.
     Date,
-    /// A moment.
+    /// A date and time.
     DateTime,
 }
 
@@ -87,78 +87,78 @@ pub enum StringFormat {
 pub struct NumberSchema {
     /// Whether fractions are allowed.
     pub kind: NumberType,
-    /// The name people see.
+    /// The display name.
     pub title: Option<String>,
     /// What to fill in.
     pub description: Option<String>,
-    /// How small it may be.
+    /// The minimum.
     pub minimum: Option<Number>,
-    /// How large it may be.
+    /// The maximum.
     pub maximum: Option<Number>,
-    /// What is filled in already. Since 2025-11-25.
+    /// The default value. Since 2025-11-25.
     pub default: Option<Number>,
 }
 
 /// Whether fractions are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NumberType {
-    /// They are.
+    /// Yes.
     #[default]
     Number,
-    /// They are not.
+    /// No.
     Integer,
 }
 
 /// Yes or no.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BooleanSchema {
-    /// The name people see.
+    /// The display name.
     pub title: Option<String>,
     /// What it means.
     pub description: Option<String>,
-    /// What is filled in already.
+    /// The default value.
     pub default: Option<bool>,
 }
 
-/// One of some words.
+/// One of several choices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SingleSelectSchema {
-    /// The name people see.
+    /// The display name.
     pub title: Option<String>,
-    /// What to pick.
+    /// What to choose.
     pub description: Option<String>,
-    /// The words.
+    /// The choices.
     pub choices: Choices,
-    /// What is picked already. Since 2025-11-25.
+    /// The default choice. Since 2025-11-25.
     pub default: Option<String>,
 }
 
-/// Some of some words. Since 2025-11-25.
+/// Any of several choices. Since 2025-11-25.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MultiSelectSchema {
-    /// The name people see.
+    /// The display name.
     pub title: Option<String>,
-    /// What to pick.
+    /// What to choose.
     pub description: Option<String>,
-    /// How many at least.
+    /// The minimum number of choices.
     pub min_items: Option<u64>,
-    /// How many at most.
+    /// The maximum number of choices.
     pub max_items: Option<u64>,
-    /// The words.
+    /// The choices.
     pub choices: Choices,
-    /// What is picked already.
+    /// The default choices.
     pub default: Option<Vec<String>>,
 }
 
-/// Words to pick from, and how they are written.
+/// The choices, and how they are written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choices {
-    /// The words alone.
+    /// Values alone.
     Untitled(Vec<String>),
-    /// Each with a title of its own. Since 2025-11-25.
+    /// Values, each with a title. Since 2025-11-25.
     Titled(Vec<Choice>),
-    /// The words, and titles in a second list beside them: `enumNames`, the way of 2025-06-18. Not
-    /// for [`MultiSelectSchema`], which writes it as [`Choices::Titled`].
+    /// Values, with titles in a second list: `enumNames`, as in 2025-06-18. Not for
+    /// [`MultiSelectSchema`], which writes it as [`Choices::Titled`].
     Named(Vec<String>, Vec<String>),
 }
 
@@ -168,12 +168,12 @@ impl Default for Choices {
     }
 }
 
-/// A word with a title.
+/// A value with a title.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The word.
+    /// The value.
     #[serde(rename = "const")]
     pub value: String,
-    /// What people see.
+    /// What to display.
     pub title: String,
 }

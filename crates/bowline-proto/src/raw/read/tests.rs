@@ -1,4 +1,4 @@
-//! What is read is what `serde_json` reads, or nothing.
+//! The deserializer yields what `serde_json` yields, or nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::json::Json;
 use crate::model::{CallToolParams, CallToolResult, ContentBlock};
 
-/// Reads a text as a type, quickly and by the book.
+/// Deserializes a text with both.
 fn check<'a, T: Deserialize<'a> + PartialEq + std::fmt::Debug>(text: &'a str) -> bool {
     let Ok(read) = from_str::<T>(text) else { return false };
     match serde_json::from_str::<T>(text) {
@@ -89,7 +89,7 @@ const EVERYTHING: &str = r#" { "text" : "a \"quoted\" \u00e9\ud83e\udd80\/\b\f\n
     "inner":{"text":""},"beyond":[{}], "more" : 1 } "#;
 
 #[test]
-fn everything_plain_is_read() {
+fn plain_text_is_read() {
     assert!(check::<Everything>(EVERYTHING));
     assert!(check::<Value>(EVERYTHING));
     assert!(check::<Strict<'_>>(r#"{"borrowed":"a","either":"b\n"}"#));
@@ -102,7 +102,7 @@ fn everything_plain_is_read() {
 }
 
 #[test]
-fn what_serde_json_refuses_is_not_read() {
+fn text_that_serde_json_rejects_is_not_read() {
     for text in [
         "",
         "{}",
@@ -145,7 +145,7 @@ fn depth_is_limited_as_in_frames() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_alike_or_not_at_all(
+    fn both_agree_on_any_text(
         place: prop::sample::Index,
         byte in prop::sample::select(b"{}[]\",:\\0-+.eEtfnud8 \x01\n".to_vec()),
         change in 0..3,
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_say_the_same(text in any::<String>(), is_ascii: bool) {
+    fn both_agree_on_strings(text in any::<String>(), is_ascii: bool) {
         let mut json = serde_json::to_string(&text).unwrap();
         if is_ascii {
             let escape = |unit: u16| format!("\\u{unit:04x}");

@@ -1,4 +1,4 @@
-//! Who a peer is and what it can do.
+//! Implementations and capabilities.
 
 use super::{Json, Object, any_object, flag, icons, map, text};
 
@@ -28,7 +28,8 @@ pub(crate) fn client() -> Json {
     with_questions().maybe("roots", roots.build()).maybe("tasks", tasks.build()).build()
 }
 
-/// A client of 2026-07-28: what a request carries unread is not adapted, so it fits already.
+/// A client of 2026-07-28. What a request carries unparsed is not adapted, so it must conform
+/// already.
 pub(crate) fn modern_client() -> Json {
     with_questions().maybe("roots", Object::new().build()).build()
 }

@@ -1,4 +1,4 @@
-//! Content of all kinds, one that nobody knows included.
+//! Content of all kinds, including an unknown one.
 
 use proptest::prelude::*;
 
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::strategies::item;
 
-/// A block of a tool's answer or of a prompt.
+/// A block of a tool's result or of a prompt.
 pub(crate) fn block() -> Json {
     one_of(vec![words(), image(), audio(), item::resource_link(), embedded(), unknown()])
 }
 
-/// A block of a message to or from a model. Tools and unknown kinds are rarer: older revisions
-/// refuse them, and what is refused tests little.
+/// A block of a message to or from a model. Tools and unknown kinds are rare: older revisions
+/// reject them, and rejected values test little.
 pub(crate) fn sampling_block() -> Json {
     prop_oneof![
         3 => words(),
@@ -80,7 +80,7 @@ fn tool_result() -> Json {
         .build()
 }
 
-/// What a resource holds.
+/// The contents of a resource.
 pub(crate) fn contents() -> Json {
     let any = || Object::new().with("uri", uri()).maybe("mimeType", text()).maybe("_meta", meta());
     one_of(vec![any().with("text", text()).build(), any().with("blob", base64()).build()])

@@ -1,4 +1,4 @@
-//! What is listed: tools, resources, templates, prompts, roots, skills, tasks.
+//! Listed items: tools, resources, templates, prompts, roots, skills, tasks.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{
     text, uri, uri_template, word,
 };
 
-/// A tool, with schemas that use what JSON Schema has.
+/// A tool, with schemas that use many features of JSON Schema.
 pub(crate) fn tool() -> Json {
     let hints = Object::new()
         .maybe("title", text())

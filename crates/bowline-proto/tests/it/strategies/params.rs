@@ -9,7 +9,7 @@ use super::{
 };
 use crate::strategies::question;
 
-/// Nothing but `_meta`.
+/// Only `_meta`.
 pub(crate) fn request() -> Object {
     Object::new().with("_meta", request_meta())
 }
@@ -29,7 +29,7 @@ pub(crate) fn initialize() -> Object {
         .with("clientInfo", capability::implementation())
 }
 
-/// What a repeated request carries.
+/// What a repeated request adds.
 fn repeatable() -> Object {
     let answers = [
         json!({}),
@@ -108,7 +108,7 @@ pub(crate) fn notice() -> Object {
     Object::new().maybe("_meta", notice_meta())
 }
 
-/// Without an id only 2025-11-25 can say it, so that is rare.
+/// Only 2025-11-25 allows it without an id, so that is rare.
 pub(crate) fn cancelled() -> Json {
     let unnamed = || notice().maybe("reason", text());
     let named = unnamed().with("requestId", id()).build();

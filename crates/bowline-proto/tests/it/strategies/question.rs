@@ -1,4 +1,4 @@
-//! What servers ask: forms, URLs, models, roots; and what clients answer.
+//! What servers ask for: forms, URLs, models, roots; and what clients answer.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn ask() -> Object {
     Object::new().maybe("task", Object::new().maybe("ttl", count()).build()).maybe("_meta", meta())
 }
 
-/// A form, or a URL. Every kind of field, every way to write choices.
+/// A form or a URL, with every kind of field and every notation for choices.
 pub(crate) fn elicit() -> Json {
     let form = Object::new()
         .maybe("$schema", just("https://json-schema.org/draft/2020-12/schema"))
@@ -143,7 +143,7 @@ pub(crate) fn list_roots_result() -> Json {
     Object::new().with("roots", list(item::root())).maybe("_meta", meta()).build()
 }
 
-/// Questions inside an answer.
+/// Input requests inside a result.
 pub(crate) fn input_requests() -> Json {
     let question = |method: &'static str| Object::new().with("method", just(method));
     let some_meta = Object::new().with("_meta", Object::new().with("a", anything()).build());
@@ -154,7 +154,7 @@ pub(crate) fn input_requests() -> Json {
     ]))
 }
 
-/// A task of the extension with what became of it.
+/// A task of the extension with its outcome.
 pub(crate) fn task_detail() -> Object {
     let error = Object::new().with("code", just(-32603)).with("message", text());
     item::extension_task()

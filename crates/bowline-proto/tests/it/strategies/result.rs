@@ -6,7 +6,7 @@ use super::{
     role, text, word,
 };
 
-/// Nothing but what all results have.
+/// Only what all results have.
 pub(crate) fn empty() -> Object {
     result_of("complete")
 }
@@ -90,12 +90,12 @@ pub(crate) fn complete() -> Object {
     empty().with("completion", completion.build())
 }
 
-/// More values than an answer may hold: they are cut.
+/// More values than a result may contain; the rest is dropped.
 fn too_many() -> Json {
     just(vec!["again"; 101])
 }
 
-/// 2026-07-28 demands the id of the subscription.
+/// 2026-07-28 requires the id of the subscription.
 pub(crate) fn listen() -> Object {
     let meta = Object::new()
         .with("io.modelcontextprotocol/subscriptionId", id())

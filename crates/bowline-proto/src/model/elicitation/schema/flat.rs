@@ -1,4 +1,5 @@
-//! The fields of a form as they are written: told apart by `type` and by which members are there.
+//! The fields of a form as they are written: distinguished by `type` and by the members that are
+//! present.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -8,7 +9,7 @@ use super::{
     SingleSelectSchema, StringFormat, StringSchema,
 };
 
-/// A field as it is written: every member that any kind of field can have.
+/// A field as it is written, with every member that any kind of field can have.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct FlatSchema {
@@ -92,7 +93,7 @@ impl TryFrom<FlatSchema> for PrimitiveSchema {
             })),
             "array" => multi_select(flat).map(Self::MultiSelect),
             "" => Err("type is missing".to_owned()),
-            kind => Err(format!("type {kind:?} cannot be asked for in a form")),
+            kind => Err(format!("type {kind:?} is not allowed in a form")),
         }
     }
 }
@@ -220,7 +221,7 @@ impl From<MultiSelectSchema> for FlatSchema {
     }
 }
 
-/// Two lists as one. A word without a name is its own name.
+/// Merges two lists. A value without a title is its own title.
 fn titled(values: Vec<String>, names: Vec<String>) -> Vec<Choice> {
     let mut names = names.into_iter();
     let choice =
