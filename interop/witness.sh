@@ -1,9 +1,9 @@
 #!/bin/sh
-# witness.sh <file> <server…>: runs a server and writes its exit status down. Clients start servers
-# themselves and keep the status to themselves.
+# witness.sh <file> <server…>: runs a server and records its exit status. Clients start servers
+# themselves and do not report the status.
 file=$1
 shift
-# A shell gives /dev/null to what it starts in the background.
+# A shell redirects the standard input of background processes to /dev/null.
 exec 3<&0
 "$@" <&3 3<&- &
 server=$!
@@ -12,7 +12,7 @@ told=
 trap 'told=yes; kill -TERM "$server" 2>/dev/null' TERM
 wait "$server"
 status=$?
-# A signal ends the first wait, not the server.
+# A signal interrupts the first wait, not the server.
 if [ "$told" ] && [ "$status" -gt 128 ]; then
     wait "$server"
     status=$?

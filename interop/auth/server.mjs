@@ -1,9 +1,9 @@
 /**
- * An authorization server on loopback: npm's `oidc-provider`, with settings as a public one would
- * have them, and a person who agrees at once.
+ * An authorization server on loopback: npm's `oidc-provider`, configured like a public one, with a
+ * user who consents immediately.
  *
- * It prints its port and ends with its standard input. What a test needs beside the protocol is
- * under `/control`: what was issued, how long tokens live, other keys, and tokens that are wrong.
+ * It prints its port and exits when its standard input ends. What a test needs beyond the protocol
+ * is under `/control`: issued tokens, token lifetimes, other keys, and invalid tokens.
  */
 
 import { createHmac, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
@@ -11,17 +11,17 @@ import { createServer } from 'node:http';
 
 import Provider from 'oidc-provider';
 
-/** What a test may change while the server runs. */
+/** Settings that a test may change at run time. */
 const settings = {
-    /** Who logs in, or nobody. */
+    /** The user who logs in, or null. */
     account: 'alice',
-    /** Whether a nonce must be in every DPoP proof. */
+    /** Whether every DPoP proof must have a nonce. */
     wantsNonce: false,
     /** By address: `format` (`jwt` or `opaque`), `ttl` in seconds, `alg`. */
     resources: {}
 };
 
-/** What happened so far, and everything that is nobody else's business. */
+/** Event counters, and all secrets so far. */
 const counts = { registrations: 0, logins: 0, codes: 0, refreshes: 0, refusals: 0, keyFetches: 0 };
 const secrets = new Set();
 let issued = {};
@@ -32,7 +32,7 @@ const machineSecret = randomBytes(24).toString('base64url');
 const nonceSecret = randomBytes(32);
 const cookieKey = randomBytes(16).toString('hex');
 
-/** Where the server keeps what it knows, whichever keys it has at the time. */
+/** The server's storage, which outlives key rotations. */
 const memory = new Map();
 
 let rotations = 0;
@@ -48,7 +48,7 @@ function makeKeys(name) {
     return Object.entries(pairs).map(([alg, { privateKey }]) => ({ alg, kid: `${name}-${alg}`, privateKey }));
 }
 
-/** One kind of what the server knows. It lasts as long as a test. */
+/** The storage for one kind of object. */
 function makeShelf(kind) {
     const all = () => [...memory].filter(([name]) => name.startsWith(`${kind} `));
     const pick = async want => all().find(([, kept]) => want(kept))?.[1];

@@ -1,7 +1,7 @@
-"""What every Python client checks of the server, whichever line of the SDK it is from.
+"""The checks that every Python client runs, for both major versions of the SDK.
 
 A walk is one connection in one mode. It prints `ok <mode> <check>` or
-`not ok <mode> <check>: <reason>`, a line each.
+`not ok <mode> <check>: <reason>` for each check.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ import anyio
 
 WITNESS = Path(__file__).parent.parent / "witness.sh"
 PATIENCE = 20
-# Checks give up by themselves; this is for what is around them.
+# Checks have their own time limit; this one covers the rest.
 PATIENCE_IN_ALL = 300
 
 failures = 0
 
 
 def finish():
-    """Ends the program as its checks went."""
+    """Exits with 1 if a check failed."""
     sys.exit(1 if failures else 0)
 
 
 async def check(mode, name, work):
-    """Runs one check and prints how it went. Says whether it passed."""
+    """Runs one check, prints its outcome, and returns whether it passed."""
     global failures
     try:
         await asyncio.wait_for(work, PATIENCE)
@@ -43,13 +43,13 @@ async def check(mode, name, work):
 
 
 def same(one, other, what=""):
-    """Fails with both values when they differ."""
+    """Fails if the values differ."""
     if one != other:
         raise AssertionError(f"{what} {one!r} is not {other!r}".strip())
 
 
 async def until(is_so):
-    """Waits until something is so."""
+    """Waits until a condition holds."""
     while not await is_so():
         await asyncio.sleep(0.01)
 
@@ -62,7 +62,7 @@ async def refused(work):
         if hasattr(error, "error"):
             return error.error.code
         raise
-    raise AssertionError("was not refused")
+    raise AssertionError("was not rejected")
 
 
 def text(result):
@@ -77,16 +77,16 @@ async def walk(mode, target, open_peer):
     """Connects and checks everything.
 
     `target` is the server's command, or its URL alone. `open_peer(server)` is an asynchronous context
-    manager that takes a command or, as a string, a URL, and gives the peer. A peer answers with plain
-    dictionaries as they are on the wire, and has
+    manager that takes a command or, as a string, a URL, and returns the peer. A peer returns plain
+    dictionaries as they appear on the wire, and has
 
-    - `revision`: the one that was agreed on
-    - `heard`: notifications as (method, params), as they come
-    - `asked`: parameters of questions to the user, as they come
-    - `elicited`: what the user answers; may be changed
+    - `revision`: the negotiated revision
+    - `heard`: the notifications so far, as (method, params)
+    - `asked`: the parameters of requests to the user so far
+    - `elicited`: the user's answer; can be changed
     - `large`: the length of a large message
     - one method for each request; `identity()` is the server's name, instructions and capabilities
-    - `watch(…)`: an asynchronous context manager within which it is told of changes
+    - `watch(…)`: an asynchronous context manager that subscribes to changes
     - `cancel()`: starts the tool `wait`, then cancels it
     """
     kind = Remote if target[0].startswith("http://") else Local
@@ -99,7 +99,7 @@ async def walk(mode, target, open_peer):
                     if since <= peer.revision < before:
                         await check(mode, name, work(peer))
 
-        # Inside, the checks speak for themselves; what is left is connecting and closing.
+        # The checks report their own failures; what remains is connecting and closing.
         try:
             with anyio.fail_after(PATIENCE_IN_ALL):
                 await whole()
@@ -128,7 +128,7 @@ async def walk(mode, target, open_peer):
 
 
 class Local:
-    """A server that its client starts; it ends with the connection."""
+    """A server that its client starts, and that exits with the connection."""
 
     def __init__(self, command, status):
         self.server = ["sh", str(WITNESS), str(status), *command]
@@ -149,11 +149,11 @@ class Local:
         self.status.unlink()
 
     async def check_abandoned(self, *_):
-        """Nothing outlives its process."""
+        """Nothing to check: calls end with the process."""
 
 
 class Remote:
-    """A server that runs already, and goes on without its clients."""
+    """A running server that outlives its clients."""
 
     def __init__(self, url):
         self.server = url
@@ -171,7 +171,7 @@ class Remote:
         same(await asyncio.to_thread(status), 200, "health")
 
     async def check_abandoned(self, open_peer, wanted):
-        """What a client leaves behind is stopped."""
+        """Calls that a client leaves behind are stopped."""
         async with open_peer(self.server) as peer:
 
             async def is_abandoned():
@@ -181,7 +181,7 @@ class Remote:
 
 
 async def abandoned(peer):
-    """How many waits were cancelled."""
+    """The number of cancelled waits."""
     return int(text(await peer.call("abandoned")))
 
 
@@ -195,7 +195,7 @@ CHECKS = {}
 
 
 def checks(name, since="", before="9"):
-    """Makes a function a check, for revisions from `since` on and before `before`."""
+    """Registers a function as a check, for revisions from `since` on and before `before`."""
 
     def add(work):
         CHECKS[name] = (work, since, before)

@@ -1,4 +1,4 @@
-"""Walks a server with the official Python client, line 1:
+"""Walks a server with the official Python client, version 1:
 `python walk_v1.py <server command… or URL>`.
 """
 
@@ -16,7 +16,7 @@ from checks import finish, walk
 
 
 def wire(model):
-    """A model as it is on the wire, so that both lines look alike."""
+    """A model as it appears on the wire, so that both versions look alike."""
     return model.model_dump(by_alias=True, mode="json", exclude_unset=True)
 
 
@@ -27,7 +27,7 @@ class Peer:
         self.elicited = {"action": "decline"}
         self.large = 2_000_000
 
-    # What the server asks.
+    # Requests from the server.
 
     async def on_message(self, message):
         if isinstance(message, types.ServerNotification):
@@ -49,7 +49,7 @@ class Peer:
         roots = [types.Root(uri="file:///srv/one", name="one"), types.Root(uri="file:///srv/two")]
         return types.ListRootsResult(roots=roots)
 
-    # What the server is asked.
+    # Requests to the server.
 
     async def identity(self):
         result = self.initialized
@@ -92,7 +92,7 @@ class Peer:
 
     @asynccontextmanager
     async def watch(self, uris=(), tools=False):
-        # Lists tell of themselves in the legacy era.
+        # In the legacy era, list changes are announced unasked.
         for uri in uris:
             await self.session.subscribe_resource(AnyUrl(uri))
         yield
@@ -105,7 +105,7 @@ class Peer:
         async def report(*_):
             started.set()
 
-        # This line has no call for it: one has to know the id.
+        # This version has no call for it, so the id must be known.
         request_id = self.session._request_id
         waiting = asyncio.ensure_future(self.call("wait", progress=report))
         await started.wait()

@@ -1,4 +1,4 @@
-"""Walks a server with the official Python client, line 2, in both eras:
+"""Walks a server with the official Python client, version 2, in both eras:
 `python walk_v2.py <server command… or URL>`.
 """
 
@@ -15,7 +15,7 @@ from mcp.shared.subscriptions import event_to_notification
 
 from checks import finish, same, walk
 
-# What is deprecated is walked as long as it is there.
+# Deprecated features are walked as long as they exist.
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 MODERN = "2026-07-28"
@@ -23,7 +23,7 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 def wire(model):
-    """A model as it is on the wire, so that both lines look alike."""
+    """A model as it appears on the wire, so that both versions look alike."""
     return model.model_dump(by_alias=True, mode="json", exclude_unset=True)
 
 
@@ -34,13 +34,13 @@ class Peer:
         self.elicited = {"action": "decline"}
         self.large = 2_000_000
 
-    # What the server asks.
+    # Requests from the server.
 
     async def on_message(self, message):
         if isinstance(message, Exception):
             print(f"unexpected: {message}", file=sys.stderr)
             return
-        # Changes in the modern era are heard where they were asked for.
+        # In the modern era, changes arrive where they were subscribed to.
         if not self.is_modern or isinstance(message, types.LoggingMessageNotification):
             self.hear(message)
 
@@ -60,7 +60,7 @@ class Peer:
         roots = [types.Root(uri="file:///srv/one", name="one"), types.Root(uri="file:///srv/two")]
         return types.ListRootsResult(roots=roots)
 
-    # What the server is asked.
+    # Requests to the server.
 
     @property
     def is_modern(self):
@@ -68,7 +68,7 @@ class Peer:
 
     async def identity(self):
         if self.client.server_info is None:
-            # A client that takes the server's revision for granted has not asked who it is.
+            # A client with a fixed revision has not asked for the server's identity.
             session = self.client.session
             answer = await session.send_discover(self.revision)
             session.adopt(types.DiscoverResult.model_validate(answer))
@@ -111,7 +111,7 @@ class Peer:
     async def log_from(self, level):
         if self.is_modern:
             await self.call("logging", meta={LOG_LEVEL: level})
-            # Who does not ask for logs gets none.
+            # Clients that do not request logs get none.
             await self.call("logging")
         else:
             await self.client.set_logging_level(level)
@@ -120,7 +120,7 @@ class Peer:
     @asynccontextmanager
     async def watch(self, uris=(), tools=False):
         if not self.is_modern:
-            # Lists tell of themselves in the legacy era.
+            # In the legacy era, list changes are announced unasked.
             for uri in uris:
                 await self.client.subscribe_resource(uri)
             yield
@@ -164,13 +164,13 @@ def transport(server):
 
 
 def opener(mode, revision):
-    """Opens clients in this mode, which must agree on this revision."""
+    """Opens clients in this mode, which must negotiate this revision."""
 
     @asynccontextmanager
     async def open_peer(server):
         peer = Peer()
         if is_sse(server):
-            # This client takes no event of more than a mebibyte, and cannot be told to.
+            # This client rejects events of more than a mebibyte, and the limit is fixed.
             peer.large = 1_000_000
         async with Client(
             transport(server),

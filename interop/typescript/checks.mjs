@@ -1,7 +1,7 @@
-// What every TypeScript client checks of the server, whichever line of the SDK it is from.
+// The checks that every TypeScript client runs, for both major versions of the SDK.
 //
 // A walk is one connection in one mode. It prints `ok <mode> <check>` or
-// `not ok <mode> <check>: <reason>`, a line each.
+// `not ok <mode> <check>: <reason>` for each check.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,16 +15,16 @@ const PATIENCE_MS = 20_000;
 
 let failures = 0;
 
-/** Ends the program as its checks went. */
+/** Exits with 1 if a check failed. */
 export function finish() {
     process.exit(failures > 0 ? 1 : 0);
 }
 
-/** Runs one check and prints how it went. Says whether it passed. */
+/** Runs one check, prints its outcome, and returns whether it passed. */
 async function check(mode, name, work) {
     let timer;
     const late = new Promise((_, reject) => {
-        timer = setTimeout(() => reject(new Error('took too long')), PATIENCE_MS);
+        timer = setTimeout(() => reject(new Error('timed out')), PATIENCE_MS);
     });
     try {
         await Promise.race([work(), late]);
@@ -40,21 +40,21 @@ async function check(mode, name, work) {
     }
 }
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 export async function until(isSo) {
     while (!(await isSo())) {
         await sleep(10);
     }
 }
 
-/** The error of something that must be refused. */
+/** The error of a promise that must be rejected. */
 export async function refused(promise) {
     try {
         await promise;
     } catch (error) {
         return error;
     }
-    throw new Error('was not refused');
+    throw new Error('was not rejected');
 }
 
 export const text = result => result.content.map(block => block.text).join('');
@@ -64,16 +64,16 @@ export const names = list => list.map(item => item.name);
  * Connects and checks everything.
  *
  * `mode` is the name of the walk. `suite` and `target` are what [`parse`] finds in the arguments.
- * `open(server)` connects to `{ command, args }` or `{ url }`, by way of [`transport`], and gives the peer:
+ * `open(server)` connects to `{ command, args }` or `{ url }`, through [`transport`], and returns the peer:
  *
- * - `client`: the client itself, for the calls that are the same in both lines
- * - `revision`: the one that was agreed on
- * - `heard`: notifications, as they come
- * - `asked`: questions of the server, as they come
- * - `elicited`: what the user answers; may be changed
+ * - `client`: the client itself, for the calls that are the same in both versions
+ * - `revision`: the negotiated revision
+ * - `heard`: the notifications so far
+ * - `asked`: the requests of the server so far
+ * - `elicited`: the user's answer; can be changed
  * - `call(name, args, options, meta)`: calls a tool
- * - `isMissing(error)`: whether a resource was refused because there is none
- * - `watch(filter)`: asks to be told of changes; gives a function that ends it
+ * - `isMissing(error)`: whether the error means that a resource does not exist
+ * - `watch(filter)`: subscribes to changes; returns a function that unsubscribes
  */
 export async function walk(mode, { suite, target }, open) {
     const site = target[0].startsWith('http://') ? new Remote(target[0]) : new Local(target);
@@ -108,22 +108,22 @@ export async function walk(mode, { suite, target }, open) {
 }
 
 /**
- * What a walk is asked for: `[--suite NAME] <server command… or URL>`. Without a name, the server is
+ * The arguments of a walk: `[--suite NAME] <server command… or URL>`. Without a suite, the server is
  * `examples/everything.rs`.
  */
 export function parse([first, name, ...rest], suites) {
     if (first !== '--suite') {
         return { suite: EVERYTHING, target: name === undefined ? [first] : [first, name, ...rest] };
     }
-    assert.ok(suites[name], `no suite is called ${name}`);
+    assert.ok(suites[name], `unknown suite ${name}`);
     return { suite: suites[name], target: rest };
 }
 
-/** The transport to a server, of one line of the SDK. It keeps the reports of progress that came, in `reports`. */
+/** The transport to a server, of one version of the SDK. It keeps progress notifications in `reports`. */
 export function transport({ url, ...server }, { stdio, http, sse }) {
     const connection = open();
     connection.reports = [];
-    // The clients hand every message on to who was here before them.
+    // The clients pass every message on to the previous handler.
     connection.onmessage = ({ method, params }) => {
         if (method === 'notifications/progress') {
             connection.reports.push(params);
@@ -140,8 +140,8 @@ export function transport({ url, ...server }, { stdio, http, sse }) {
 }
 
 /**
- * Calls a tool; gives its text and the reports of progress, as the transport saw them. The clients themselves let
- * reports go that come together with the answer.
+ * Calls a tool, and returns its text and the progress notifications as the transport saw them. The clients drop
+ * notifications that arrive together with the answer.
  */
 export async function reported(peer, name, args) {
     const { reports } = peer.client.transport;
@@ -150,7 +150,7 @@ export async function reported(peer, name, args) {
     return [text(result), reports];
 }
 
-/** A server that its client starts; it ends with the connection. */
+/** A server that its client starts, and that exits with the connection. */
 class Local {
     constructor(command) {
         this.folder = mkdtempSync(join(tmpdir(), 'interop-'));
@@ -160,7 +160,7 @@ class Local {
 
     async open(open) {
         const peer = await open(this.server);
-        // A client may have tried out another process before.
+        // A client may have probed another process before.
         rmSync(this.status, { force: true });
         return peer;
     }
@@ -178,7 +178,7 @@ class Local {
         assert.equal(written(), '0', 'exit status');
     }
 
-    /** Nothing outlives its process. */
+    /** Nothing to check: calls end with the process. */
     async checkAbandoned() {}
 
     dispose() {
@@ -186,7 +186,7 @@ class Local {
     }
 }
 
-/** A server that runs already, and goes on without its clients. */
+/** A running server that outlives its clients. */
 class Remote {
     constructor(url) {
         this.url = new URL(url);
@@ -204,7 +204,7 @@ class Remote {
         assert.equal(health.status, 200, 'health');
     }
 
-    /** What a client leaves behind is stopped. */
+    /** Calls that a client leaves behind are stopped. */
     async checkAbandoned(open, wanted) {
         const peer = await this.open(open);
         await until(async () => Number(text(await peer.call('abandoned'))) === wanted);
@@ -214,7 +214,7 @@ class Remote {
     dispose() {}
 }
 
-/** The checks that a revision has. */
+/** The checks that apply in a revision. */
 function checksFor(suite, revision) {
     return Object.entries(suite)
         .filter(([, { since = '', before = '9' }]) => since <= revision && revision < before)
@@ -416,7 +416,7 @@ const EVERYTHING = {
             if (peer.revision >= '2026-07-28') {
                 const meta = { 'io.modelcontextprotocol/logLevel': 'warning' };
                 await peer.call('logging', {}, {}, meta);
-                // Who does not ask for logs gets none.
+                // Clients that do not request logs get none.
                 await peer.call('logging');
             } else {
                 await peer.client.setLoggingLevel('warning');
@@ -482,7 +482,7 @@ const EVERYTHING = {
             await end();
             await peer.call('touch');
             await peer.call('slow', { steps: 1, ms: 50 });
-            assert.equal(told().length, 1, 'told after the end');
+            assert.equal(told().length, 1, 'notified after the end');
         }
     },
     'tools-changed': {

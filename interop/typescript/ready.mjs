@@ -1,4 +1,4 @@
-// What the TypeScript clients check of the ready-made servers, a suite each. A new server is a suite
+// The checks of the TypeScript clients for the ready-made servers, one suite each. A new server needs a suite
 // here and a line in `READY` of `xtask/src/interop/ready.rs`.
 
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import { createSocket } from 'node:dgram';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { names, refused, reported, text, until } from './checks.mjs';
 
-/** Notifications of a kind that were heard so far. */
+/** The notifications of a kind so far. */
 const heard = (peer, kind) => peer.heard.filter(({ method }) => method === `notifications/${kind}`);
 
 const toolNames = async peer => names((await peer.client.listTools()).tools);
@@ -15,7 +15,7 @@ const steps = reports => reports.map(({ progress }) => progress);
 
 const read = async (peer, uri) => (await peer.client.readResource({ uri })).contents[0].text;
 
-/** Who the server is. */
+/** The server's identity. */
 function identity(name) {
     return {
         async work({ client }) {
@@ -25,7 +25,7 @@ function identity(name) {
     };
 }
 
-/** Does something that changes the list of tools, and waits to be told. */
+/** Changes the list of tools, and waits for the notification. */
 async function changing(peer, work) {
     peer.heard.length = 0;
     const end = await peer.watch({ toolsListChanged: true });
@@ -105,7 +105,7 @@ const COUNTER = {
             await refused(peer.call('long_task', { steps: 600 }, options));
             const value = async () => text(await peer.call('get_value'));
             let before;
-            // A step may be under way; then there are no more.
+            // One more step may be in progress, but no others follow.
             await until(async () => {
                 before = await value();
                 await sleep(250);
@@ -195,7 +195,7 @@ const EXAMPLE = {
 const ALWAYS = ['operator_status', 'operator_available', 'operator_assign'];
 const ASSIGNED = ['operator_release', 'operator_styles', 'say', 'queue_status', 'queue_clear'];
 
-/** With a voice that is there and makes no sound: `interop/silent-espeak.sh`. */
+/** With a silent voice: `interop/silent-espeak.sh`. */
 const OPERATOR = {
     identity: identity('operator'),
     tools: {
@@ -238,7 +238,7 @@ const OPERATOR = {
     }
 };
 
-/** A message that is not sent, but shown. */
+/** A message that is shown, not sent. */
 const DRY = { server: '127.0.0.1', message: 'ahoy', dry_run: true };
 
 const MCP_LOGGER = {
@@ -294,7 +294,7 @@ const MCP_LOGGER = {
     }
 };
 
-/** All of them under one roof. */
+/** All servers in one. */
 const BOWLINE = {
     identity: identity('bowline'),
     tools: {

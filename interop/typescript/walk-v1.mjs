@@ -1,4 +1,4 @@
-// Walks a server with the official TypeScript client, line 1:
+// Walks a server with the official TypeScript client, version 1:
 // `node walk-v1.mjs [--suite NAME] <server command… or URL>`.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';

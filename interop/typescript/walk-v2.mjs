@@ -1,4 +1,4 @@
-// Walks a server with the official TypeScript client, line 2, in both eras and every revision:
+// Walks a server with the official TypeScript client, version 2, in both eras and every revision:
 // `node walk-v2.mjs [--suite NAME] <server command… or URL>`.
 
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ const NOTIFICATIONS = [
     'notifications/tools/list_changed'
 ];
 
-/** Opens clients with these options, which must agree on this revision. */
+/** Opens clients with these options, which must negotiate this revision. */
 function opener(revision, options) {
     return async server => {
         const capabilities = { elicitation: { form: {}, url: {} }, roots: {}, sampling: {} };
@@ -64,7 +64,7 @@ function opener(revision, options) {
     };
 }
 
-/** In the modern era one listens; in the legacy era one subscribes, and lists tell of themselves. */
+/** The modern era has listen requests; the legacy era has subscriptions, and announces list changes unasked. */
 async function watch(client, filter) {
     if (client.getProtocolEra() === 'modern') {
         const subscription = await client.listen(filter);
@@ -83,7 +83,7 @@ async function watch(client, filter) {
 
 const server = parse(process.argv.slice(2), SUITES);
 const isSse = server.target[0].endsWith('/sse');
-// HTTP+SSE is of the first revision; what is between that and the last is walked elsewhere.
+// HTTP+SSE: only the first and the last legacy revision; the others are walked over other transports.
 const between = isSse ? [] : ['2025-03-26', '2025-06-18'];
 for (const revision of ['2024-11-05', ...between, '2025-11-25']) {
     const others = SUPPORTED_PROTOCOL_VERSIONS.filter(it => it !== revision);

@@ -1,4 +1,4 @@
-//! Redirects that are not what the issuer sent, and metadata that belong to somebody else.
+//! Forged redirects, and metadata of another issuer.
 
 use bowline::client::OpenError;
 
@@ -11,7 +11,8 @@ pub(crate) const CHECKS: &[Check] = &[
     check!("foreign-code", foreign_code),
 ];
 
-/// The issuer names itself in the redirect (RFC 9207); another name, or none, is another issuer.
+/// The issuer identifies itself in the redirect (RFC 9207); another identifier, or none, means
+/// another issuer.
 async fn mix_up(world: World) -> Outcome {
     let other = |address: String| match address.split_once("&iss=") {
         Some((before, _)) => format!("{before}&iss=https%3A%2F%2Fevil.example"),
@@ -30,31 +31,31 @@ async fn forged_state(world: World) -> Outcome {
     stopped(&world, |address| address.replace("state=", "other="), "state").await
 }
 
-/// Wants the client to stop before it shows the code to anybody.
+/// Checks that the client stops before it reveals the code.
 async fn stopped(world: &World, carry: fn(String) -> String, because_of: &str) -> Outcome {
     let before = world.issuer.counts().await?;
     match forge(world, carry).await? {
-        None => return Err(format!("let in in spite of {because_of}").into()),
+        None => return Err(format!("accepted despite {because_of}").into()),
         Some(problem) => holds(problem.clone(), problem.contains(because_of))?,
     }
     let after = world.issuer.counts().await?;
     same("codes", (after.codes, after.refusals), (before.codes, before.refusals))
 }
 
-/// A code that belongs to nobody is refused by the issuer, and that is told.
+/// The issuer rejects an unknown code, and the client reports it.
 async fn foreign_code(world: World) -> Outcome {
     let before = world.issuer.counts().await?;
     let problem = forge(&world, |address| address.replace("code=", "code=x")).await?;
-    let problem = problem.ok_or("let in with a forged code")?;
+    let problem = problem.ok_or("accepted with a forged code")?;
     holds(problem.clone(), problem.contains("invalid_grant"))?;
     same("refusals", world.issuer.counts().await?.refusals, before.refusals + 1)
 }
 
-/// Has somebody come back with a forged address; gives what the client says to that.
+/// Returns with a forged address, and returns the client's error.
 async fn forge(
     world: &World,
     carry: fn(String) -> String,
-) -> Result<Option<String>, crate::Trouble> {
+) -> Result<Option<String>, crate::BoxError> {
     let site = world.site().await?;
     let person = Person::forging(&world.issuer.web, carry);
     let oauth = site.oauth(&person).build()?;

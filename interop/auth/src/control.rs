@@ -1,4 +1,4 @@
-//! The authorization server: its process, and the door at its back.
+//! The authorization server: its process, and its control endpoints.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{Trouble, same};
+use crate::{BoxError, same};
 
-/// An authorization server that runs as long as somebody holds this.
+/// An authorization server that runs until the last clone of this is dropped.
 #[derive(Clone)]
 pub(crate) struct Issuer {
     pub(crate) url: String,
@@ -22,15 +22,15 @@ pub(crate) struct Issuer {
     _process: Arc<Child>,
 }
 
-/// What an authorization server did so far.
+/// What an authorization server has done so far.
 #[derive(Debug, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct IssuerState {
     pub(crate) counts: Counts,
     pub(crate) issued: Issued,
     pub(crate) secrets: Vec<String>,
 }
 
-/// How often things happened.
+/// How often each event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Counts {
@@ -42,7 +42,7 @@ pub(crate) struct Counts {
     pub(crate) key_fetches: u32,
 }
 
-/// What was issued last.
+/// The tokens that were issued last.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Issued {
@@ -52,7 +52,7 @@ pub(crate) struct Issued {
     pub(crate) scope: String,
 }
 
-/// What an application without a person shows.
+/// The credentials of an application without a user.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Credentials {
     pub(crate) secret: String,
@@ -61,7 +61,7 @@ pub(crate) struct Credentials {
 
 impl Issuer {
     /// Starts it, and waits until it has a port.
-    pub(crate) async fn start(node: &str, script: &str) -> Result<Self, Trouble> {
+    pub(crate) async fn start(node: &str, script: &str) -> Result<Self, BoxError> {
         let mut process = Command::new(node)
             .arg(script)
             .stdin(Stdio::piped())
@@ -71,37 +71,37 @@ impl Issuer {
             .map_err(|error| format!("{node}: {error}"))?;
         let said = process.stdout.take().ok_or("no standard output")?;
         let port = BufReader::new(said).lines().next_line().await?;
-        let port = port.ok_or("the authorization server ended before it had a port")?;
+        let port = port.ok_or("the authorization server exited before it had a port")?;
         let web = Web::builder().only_given_roots().proxy(Proxy::None).build()?;
         Ok(Self { url: format!("http://127.0.0.1:{port}"), web, _process: Arc::new(process) })
     }
 
-    pub(crate) async fn state(&self) -> Result<State, Trouble> {
+    pub(crate) async fn state(&self) -> Result<IssuerState, BoxError> {
         self.ask("state", &json!({})).await
     }
 
-    pub(crate) async fn counts(&self) -> Result<Counts, Trouble> {
+    pub(crate) async fn counts(&self) -> Result<Counts, BoxError> {
         Ok(self.state().await?.counts)
     }
 
-    pub(crate) async fn credentials(&self) -> Result<Credentials, Trouble> {
+    pub(crate) async fn credentials(&self) -> Result<Credentials, BoxError> {
         self.ask("credentials", &json!({})).await
     }
 
-    /// Tells it to do something, or to be otherwise.
-    pub(crate) async fn tell(&self, what: &str, how: Value) -> Result<(), Trouble> {
+    /// Tells it to do something, or changes a setting.
+    pub(crate) async fn tell(&self, what: &str, how: Value) -> Result<(), BoxError> {
         let _: Value = self.ask(what, &how).await?;
         Ok(())
     }
 
-    /// A token that it would not give out.
-    pub(crate) async fn mint(&self, how: &Value) -> Result<String, Trouble> {
+    /// A token that it would not issue.
+    pub(crate) async fn mint(&self, how: &Value) -> Result<String, BoxError> {
         let made: Value = self.ask("mint", how).await?;
         Ok(made["token"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// A token that it does give out, to an application, for some resource.
-    pub(crate) async fn token_for(&self, resource: &str) -> Result<String, Trouble> {
+    /// A regular token for an application, for some resource.
+    pub(crate) async fn token_for(&self, resource: &str) -> Result<String, BoxError> {
         let secret = self.credentials().await?.secret;
         let form = [
             ("grant_type", "client_credentials"),
@@ -121,12 +121,11 @@ impl Issuer {
         &self,
         path: &str,
         form: &[(&str, &str)],
-    ) -> Result<Response<Bytes>, Trouble> {
+    ) -> Result<Response<Bytes>, BoxError> {
         let encode = |text: &str| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-            let escape = |byte| match plain(byte) {
-                true => char::from(byte).to_string(),
-                false => format!("%{byte:02X}"),
+            let escape = |byte| {
+                if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
             };
             text.bytes().map(escape).collect::<String>()
         };
@@ -138,7 +137,7 @@ impl Issuer {
         Ok(self.web.fetch(request).await?)
     }
 
-    async fn ask<T: DeserializeOwned>(&self, what: &str, how: &Value) -> Result<T, Trouble> {
+    async fn ask<T: DeserializeOwned>(&self, what: &str, how: &Value) -> Result<T, BoxError> {
         let request = Request::post(format!("{}/control/{what}", self.url));
         let answer = self.web.fetch(request.body(Bytes::from(how.to_string()))?).await?;
         if answer.status() != StatusCode::OK {

@@ -1,4 +1,4 @@
-//! Logging in, calling, stepping up, and people who say no.
+//! Logging in, calling, stepping up, and declining.
 
 use bowline::client::{CallError, OpenError};
 use serde_json::json;
@@ -16,7 +16,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check!("forget", forget),
 ];
 
-/// Everything is found out, and a person is asked once.
+/// The client discovers everything, and asks the user once.
 async fn login(world: World) -> Outcome {
     let before = world.issuer.counts().await?;
     let site = world.site().await?;
@@ -31,7 +31,7 @@ async fn login(world: World) -> Outcome {
     Ok(())
 }
 
-/// Who does not log in is told where that can be done.
+/// A caller without a token is told where to log in.
 async fn stranger(world: World) -> Outcome {
     let site = world.site().await?;
     let (status, challenge) = site.knock("Basic bm86bmU=").await?;
@@ -41,11 +41,11 @@ async fn stranger(world: World) -> Outcome {
     match site.open(site.endpoint()).await {
         Err(OpenError::Unauthorized { status: 401, .. }) => Ok(()),
         Err(error) => Err(error.into()),
-        Ok(_) => Err("let in without a token".into()),
+        Ok(_) => Err("accepted without a token".into()),
     }
 }
 
-/// One login does for many calls, also at the same time.
+/// One login suffices for many calls, also concurrent ones.
 async fn call(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -60,7 +60,7 @@ async fn call(world: World) -> Outcome {
     same("visits", guest.person.visits(), 1)
 }
 
-/// A person may say no, which is told as that.
+/// The user may decline, which is reported as such.
 async fn decline(world: World) -> Outcome {
     let site = world.site().await?;
     let person = Person::new(&world.issuer.web);
@@ -73,15 +73,15 @@ async fn decline(world: World) -> Outcome {
             holds(problem.clone(), problem.contains("access_denied"))?;
         }
         Err(error) => return Err(error.into()),
-        Ok(_) => return Err("let in though the person said no".into()),
+        Ok(_) => return Err("accepted although the user declined".into()),
     }
     same("visits", person.visits(), 1)?;
-    // They may think again.
+    // They may change their mind.
     site.connect(oauth).await?.close().await;
     same("visits", person.visits(), 2)
 }
 
-/// What needs more is asked for when it is needed, and what was there stays.
+/// Further scopes are requested when they are needed, in addition to the existing ones.
 async fn step_up(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -94,7 +94,8 @@ async fn step_up(world: World) -> Outcome {
     same("visits", guest.person.visits(), 2)
 }
 
-/// Who is not given more goes on with less, and is not asked again and again.
+/// A user who declines further scopes continues with the existing ones, and is not asked again and
+/// again.
 async fn step_up_declined(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -113,7 +114,7 @@ async fn step_up_declined(world: World) -> Outcome {
     same("who", guest.who().await?, "alice: notes:read")
 }
 
-/// Who is forgotten logs in again, with the registration there was.
+/// After its tokens are forgotten, a client logs in again with the existing registration.
 async fn forget(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;

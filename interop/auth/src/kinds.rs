@@ -1,4 +1,4 @@
-//! Other ways to a token than a login, and tokens that are bound to a key.
+//! Tokens without a login, and tokens bound to a key.
 
 use bowline::client::auth::{Client, Dpop, OAuth, SigningKey};
 use serde_json::json;
@@ -24,7 +24,7 @@ async fn private_key(world: World) -> Outcome {
     unattended(&world, Client::new("machine-key").private_key(key)).await
 }
 
-/// An application that is let in by itself, and again when its token is over.
+/// An application that gets a token without a user.
 async fn unattended(world: &World, client: Client) -> Outcome {
     let site = world.site().await?;
     let oauth = OAuth::client_credentials(&site.url, client.issuer(&world.issuer.url));
@@ -35,7 +35,7 @@ async fn unattended(world: &World, client: Client) -> Outcome {
     same("said", client.call_tool("write", json!({})).text().await?, "written")
 }
 
-/// A server that wants it gets tokens that are bound to a key, without a word in the settings.
+/// If a server requires it, the client gets key-bound tokens without any setting.
 async fn dpop(world: World) -> Outcome {
     let site = world.site_with(300, bowline::http::auth::Guard::require_dpop).await?;
     let guest = site.guest().await?;
@@ -50,7 +50,7 @@ async fn bound(world: &World, guest: &Guest) -> Outcome {
     same("token_type", world.issuer.state().await?.issued.token_type, "DPoP")
 }
 
-/// Both the issuer and the server want nonces of their own.
+/// Both the issuer and the server require their own nonces.
 async fn dpop_nonces(world: World) -> Outcome {
     world.issuer.tell("set", json!({ "wantsNonce": true })).await?;
     let site = world.site_with(2, |guard| guard.require_dpop().dpop_nonces()).await?;
@@ -59,7 +59,7 @@ async fn dpop_nonces(world: World) -> Outcome {
     let mut outcome = Ok(());
     if let Ok(guest) = &guest {
         outcome = bound(&world, guest).await;
-        // Bound tokens are renewed as well.
+        // Bound tokens are refreshed too.
         while outcome.is_ok() && world.issuer.counts().await?.refreshes == before.refreshes {
             outcome = bound(&world, guest).await;
         }
@@ -69,7 +69,7 @@ async fn dpop_nonces(world: World) -> Outcome {
     outcome
 }
 
-/// A bound token is worth nothing without its key.
+/// A bound token is useless without its key.
 async fn dpop_stolen(world: World) -> Outcome {
     let site = world.site().await?;
     let person = crate::person::Person::new(&world.issuer.web);

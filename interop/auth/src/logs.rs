@@ -1,4 +1,4 @@
-//! Everything that is logged, at the finest level, so that it can be looked through for secrets.
+//! Captures all logs at the finest level, to search them for secrets.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::control::Issuer;
 use crate::{Outcome, holds};
 
-/// Shorter texts than this are no secrets of anybody.
+/// Shorter texts are not secrets.
 const SHORTEST: usize = 16;
 
-/// What was logged in this process and those that it sent out.
+/// The logs of this process and of those it started.
 #[derive(Clone, Default)]
 pub(crate) struct Logs(Arc<Mutex<Vec<u8>>>);
 
 impl Logs {
-    /// Takes down everything from now on.
+    /// Starts capturing.
     pub(crate) fn capture() -> Self {
         let logs = Self::default();
         tracing_subscriber::fmt()
@@ -32,7 +32,7 @@ impl Logs {
         self.lock().extend_from_slice(bytes);
     }
 
-    /// Wants no secret in them that the issuer ever saw.
+    /// Checks that no secret that the issuer ever saw is in the logs.
     pub(crate) async fn check(&self, issuer: Issuer) -> Outcome {
         let mut secrets = issuer.state().await?.secrets;
         let credentials = issuer.credentials().await?;
@@ -43,7 +43,7 @@ impl Logs {
         let logs = String::from_utf8_lossy(&self.lock()).into_owned();
         holds("hardly any logs", logs.lines().count() > 100)?;
         for crate_name in ["bowline_auth::client", "bowline::"] {
-            holds(format!("nothing of {crate_name} in the logs"), logs.contains(crate_name))?;
+            holds(format!("nothing from {crate_name} in the logs"), logs.contains(crate_name))?;
         }
         let Some(secret) = secrets.iter().find(|secret| logs.contains(secret.as_str())) else {
             return Ok(());
@@ -57,7 +57,7 @@ impl Logs {
     }
 }
 
-/// Logs to standard error, where whoever started this process takes it down.
+/// Logs to standard error, which the parent process captures.
 pub(crate) fn to_stderr() {
     tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)

@@ -1,14 +1,10 @@
-//! Our server and our client on either side of an authorization server that is not ours.
+//! Tests our server and our client against a third-party authorization server.
 //!
-//! `auth-walk NODE SCRIPT` starts the server of `server.mjs`, logs in, calls, lets tokens expire,
-//! steals, forges and revokes them, in both eras and with both kinds of tokens, and prints a line a
-//! check: `ok <mode> <check>` or `not ok <mode> <check>: <reason>`.
+//! `auth-walk NODE SCRIPT` starts `server.mjs`, logs in, calls tools, and lets tokens expire,
+//! steals, forges and revokes them, in both eras and with both kinds of tokens. It prints a line
+//! per check: `ok <mode> <check>` or `not ok <mode> <check>: <reason>`.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a walk: what it prints is what it is for"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the result")]
 
 mod abuse;
 mod control;
@@ -31,11 +27,11 @@ use bowline::Revision;
 use control::Issuer;
 use logs::Logs;
 
-/// What a check comes to.
-type Outcome = Result<(), Trouble>;
-type Trouble = Box<dyn Error + Send + Sync>;
+/// The outcome of a check.
+type Outcome = Result<(), BoxError>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A check, by name. It works for itself, in a world of its own.
+/// A named check. Each gets its own copy of the world.
 type Check = (&'static str, fn(World) -> Pin<Box<dyn Future<Output = Outcome> + Send>>);
 
 /// Turns a function into a [`Check`].
@@ -46,19 +42,19 @@ macro_rules! check {
 }
 use check;
 
-/// How long one check may take.
+/// The time limit of a check.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the tokens of a server are like, and how it finds out what they say.
+/// The kind of a server's tokens, and how it verifies them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// Signed: the server checks them by itself.
+    /// Signed: the server verifies them itself.
     Jwt,
-    /// Meaningless: the server asks their issuer.
+    /// Opaque: the server asks their issuer.
     Opaque,
 }
 
-/// What a check happens in.
+/// The environment of a check.
 #[derive(Clone)]
 struct World {
     issuer: Issuer,
@@ -93,8 +89,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Whether everything is as it should be.
-async fn walk(node: &str, script: &str) -> Result<bool, Trouble> {
+/// Returns whether all checks passed.
+async fn walk(node: &str, script: &str) -> Result<bool, BoxError> {
     let logs = Logs::capture();
     let issuer = Issuer::start(node, script).await?;
     let mut is_good = true;
@@ -113,7 +109,7 @@ async fn walk(node: &str, script: &str) -> Result<bool, Trouble> {
 
 async fn run(mode: &str, name: &str, work: impl Future<Output = Outcome>) -> bool {
     let outcome = tokio::time::timeout(PATIENCE, work).await;
-    match outcome.unwrap_or_else(|_| Err(format!("no end within {PATIENCE:?}").into())) {
+    match outcome.unwrap_or_else(|_| Err(format!("timed out after {PATIENCE:?}").into())) {
         Ok(()) => println!("ok {mode} {name}"),
         Err(why) => {
             println!("not ok {mode} {name}: {why}");
@@ -123,7 +119,7 @@ async fn run(mode: &str, name: &str, work: impl Future<Output = Outcome>) -> boo
     true
 }
 
-/// Wants two things to be the same.
+/// Checks that two values are equal.
 #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 fn same<T: PartialEq<U> + std::fmt::Debug, U: std::fmt::Debug>(
     what: &str,
@@ -133,10 +129,10 @@ fn same<T: PartialEq<U> + std::fmt::Debug, U: std::fmt::Debug>(
     if found == wanted {
         return Ok(());
     }
-    Err(format!("{what}: {found:?} instead of {wanted:?}").into())
+    Err(format!("{what}: {found:?}, expected {wanted:?}").into())
 }
 
-/// Wants something to be true.
+/// Checks that a condition holds.
 fn holds(what: impl Into<String>, is_so: bool) -> Outcome {
     if is_so { Ok(()) } else { Err(what.into().into()) }
 }

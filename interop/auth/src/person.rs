@@ -1,4 +1,4 @@
-//! Somebody with a browser, who goes wherever pages send them.
+//! A user with a browser that follows redirects.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,15 +9,15 @@ use bowline_web::Web;
 use bytes::Bytes;
 use http::{Request, header};
 
-use crate::Trouble;
+use crate::BoxError;
 
-/// Where people come back to. Nobody needs to listen there: the browser stops in front of it.
+/// The redirect URI. Nothing needs to listen there: the browser stops before it.
 const REDIRECT: &str = "http://127.0.0.1:7/callback";
 
-/// More pages than a login has.
+/// More pages than a login takes.
 const MOST_PAGES: usize = 12;
 
-/// Somebody who logs in, and what their browser remembers.
+/// A user who logs in, with the cookies of their browser.
 #[derive(Clone)]
 pub(crate) struct Person {
     web: Web,
@@ -36,12 +36,12 @@ impl Person {
         }
     }
 
-    /// Somebody who comes back with another address than they were given.
+    /// A user who returns with a forged address.
     pub(crate) fn forging(web: &Web, carry: fn(String) -> String) -> Self {
         Self { carry, ..Self::new(web) }
     }
 
-    /// How often they were asked to log in.
+    /// How often the user was asked to log in.
     pub(crate) fn visits(&self) -> u32 {
         self.visits.load(Ordering::SeqCst)
     }
@@ -58,8 +58,8 @@ impl Person {
         })
     }
 
-    /// Follows the pages to the address that they are sent back to.
-    async fn browse(&self, mut address: String) -> Result<String, Trouble> {
+    /// Follows redirects up to the redirect URI.
+    async fn browse(&self, mut address: String) -> Result<String, BoxError> {
         for _ in 0..MOST_PAGES {
             if address.starts_with(REDIRECT) {
                 return Ok(address);
@@ -70,15 +70,13 @@ impl Person {
             let next = answer.headers().get(header::LOCATION);
             let Some(next) = next else {
                 let body = String::from_utf8_lossy(answer.body()).into_owned();
-                return Err(format!("a page that leads nowhere: {body}").into());
+                return Err(format!("a page without a redirect: {body}").into());
             };
             let next = next.to_str()?;
-            address = match next.starts_with('/') {
-                true => origin(&address) + next,
-                false => next.to_owned(),
-            };
+            let is_path = next.starts_with('/');
+            address = if is_path { origin(&address) + next } else { next.to_owned() };
         }
-        Err("pages without an end".into())
+        Err("too many redirects".into())
     }
 
     fn cookies(&self) -> String {
@@ -99,7 +97,7 @@ impl Person {
     }
 }
 
-/// Scheme, host and port of an address.
+/// The scheme, host and port of an address.
 fn origin(address: &str) -> String {
     address.split('/').take(3).collect::<Vec<_>>().join("/")
 }

@@ -1,4 +1,4 @@
-//! Tokens that end: by time, by refusal, by revocation; and clients that share them.
+//! Tokens that end by expiry, rejection or revocation, and clients that share them.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::person::Person;
 use crate::site::{Guest, PAUSE, Site};
-use crate::{Check, Format, Outcome, Trouble, World, check, holds, same, visitor};
+use crate::{BoxError, Check, Format, Outcome, World, check, holds, same, visitor};
 
 pub(crate) const CHECKS: &[Check] = &[
     check!("expiry", expiry),
@@ -20,13 +20,13 @@ pub(crate) const CHECKS: &[Check] = &[
     check!("shared-store", shared),
 ];
 
-/// A token that is over is renewed before anybody refuses it.
+/// A token is refreshed before it expires.
 async fn expiry(world: World) -> Outcome {
     let site = world.site_with(2, |guard| guard).await?;
     let before = world.issuer.counts().await?;
     let guest = site.guest().await?;
     let first = world.issuer.state().await?.issued;
-    // Calls never notice.
+    // The calls do not notice.
     while world.issuer.counts().await?.refreshes == before.refreshes {
         same("who", guest.who().await?, "alice: notes:read")?;
         sleep(PAUSE).await;
@@ -35,11 +35,11 @@ async fn expiry(world: World) -> Outcome {
     holds("the access token is the same", first.access_token != last.access_token)?;
     holds("the refresh token is the same", first.refresh_token != last.refresh_token)?;
     same("visits", guest.person.visits(), 1)?;
-    // The server, too, knows when a token is over.
+    // The server also knows when a token has expired.
     site.waits_for_the_end_of(&first.access_token).await
 }
 
-/// A token that is refused before its time is renewed, without a person.
+/// A token that is rejected early is refreshed without the user.
 async fn refresh(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -49,22 +49,22 @@ async fn refresh(world: World) -> Outcome {
     let after = world.issuer.state().await?;
     same("refreshes", after.counts.refreshes, before.counts.refreshes + 1)?;
     same("visits", guest.person.visits(), 1)?;
-    site.refuses("the token before", &before.issued.access_token).await
+    site.rejects("the previous token", &before.issued.access_token).await
 }
 
-/// Makes an access token useless whose client cannot know.
+/// Invalidates an access token without its client's knowledge.
 async fn spoil(world: &World, site: &Site, token: &str) -> Outcome {
     match world.format {
         Format::Jwt => {
             world.issuer.tell("rotate", json!({})).await?;
-            // The server hears of new keys when it meets one.
+            // The server fetches new keys when it sees one.
             site.admits(&site.mint(&json!({})).await?).await
         }
         Format::Opaque => world.issuer.tell("destroy", json!({ "token": token })).await,
     }
 }
 
-/// When there is no refresh any more, a person is asked.
+/// When a refresh is no longer possible, the user is asked.
 async fn refused(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -78,18 +78,19 @@ async fn refused(world: World) -> Outcome {
     same("refusals", after.refusals, before.counts.refusals + 1)
 }
 
-/// With its grant, an opaque token is gone; a signed one is good until it ends or its key does.
+/// Without its grant, an opaque token is invalid; a signed one is valid until it or its key
+/// expires.
 async fn spoil_if_alive(world: &World, site: &Site, token: &str) -> Outcome {
     match world.format {
         Format::Jwt => {
             site.admits(token).await?;
             spoil(world, site, token).await
         }
-        Format::Opaque => site.refuses("a token without its grant", token).await,
+        Format::Opaque => site.rejects("a token without its grant", token).await,
     }
 }
 
-/// Who uses a refresh token twice loses everything, and logs in again.
+/// Using a refresh token twice revokes the whole grant, and the user logs in again.
 async fn replayed(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -104,20 +105,20 @@ async fn replayed(world: World) -> Outcome {
     ];
     let answer = world.issuer.post("/token", &form).await?;
     same("replay", answer.status().as_u16(), 400)?;
-    // The issuer trusts nobody with this grant any more, the honest one included.
+    // The issuer has revoked the grant for everyone, including the honest client.
     let renewed = world.issuer.state().await?.issued;
     spoil_if_alive(&world, &site, &renewed.access_token).await?;
     same("who", guest.who().await?, "alice: notes:read")?;
     same("visits", guest.person.visits(), 2)
 }
 
-/// A token that is revoked lets nobody in; its client asks its person again.
+/// A revoked token is rejected, and its client asks the user again.
 async fn revocation(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
     let issued = world.issuer.state().await?.issued;
     if world.format == Format::Jwt {
-        // Signed tokens cannot be called back, which the issuer says; refresh tokens can.
+        // Signed tokens cannot be revoked, and the issuer says so; refresh tokens can.
         let client = client_id(&guest).await?;
         let form = [("token", issued.access_token.as_str()), ("client_id", &client)];
         let answer = world.issuer.post("/token/revocation", &form).await?;
@@ -127,12 +128,12 @@ async fn revocation(world: World) -> Outcome {
     }
     site.admits(&issued.access_token).await?;
     revoke(&world, &guest, &issued.access_token, "access_token").await?;
-    site.refuses("a revoked token", &issued.access_token).await?;
+    site.rejects("a revoked token", &issued.access_token).await?;
     same("who", guest.who().await?, "alice: notes:read")?;
     same("visits", guest.person.visits(), 2)
 }
 
-/// An issuer that knows nobody any more: clients register and people log in anew.
+/// An issuer that has lost all its data: clients register and users log in again.
 async fn lost_memory(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
@@ -145,7 +146,7 @@ async fn lost_memory(world: World) -> Outcome {
     same("registrations", after.registrations, before.counts.registrations + 1)
 }
 
-async fn client_id(guest: &Guest) -> Result<String, Trouble> {
+async fn client_id(guest: &Guest) -> Result<String, BoxError> {
     Ok(guest.client.call_tool("client_id", json!({})).text().await?)
 }
 
@@ -156,7 +157,7 @@ async fn revoke(world: &World, guest: &Guest, token: &str, kind: &str) -> Outcom
     same("revocation", answer.status().as_u16(), 200)
 }
 
-/// Processes that share a store renew what they share once, and nobody burns another's token.
+/// Processes that share a store refresh a shared token once, and none invalidates another's token.
 async fn shared(world: World) -> Outcome {
     let folder = Folder::new();
     let site = world.site().await?;
@@ -173,7 +174,7 @@ async fn shared(world: World) -> Outcome {
         let mut work = tokio::task::JoinSet::new();
         for client in clients.clone() {
             work.spawn(async move {
-                client.call_tool("who", json!({})).text().await.map_err(Trouble::from)
+                client.call_tool("who", json!({})).text().await.map_err(BoxError::from)
             });
         }
         for _ in 0..3 {
@@ -190,7 +191,7 @@ async fn shared(world: World) -> Outcome {
     same("visits", person.visits(), 1)
 }
 
-/// A folder that is not there yet, and goes with this.
+/// A folder that does not exist yet, deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {

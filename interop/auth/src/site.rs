@@ -1,4 +1,4 @@
-//! A protected server of ours, and those who call it.
+//! Our protected server, and its callers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,21 +16,21 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::person::Person;
-use crate::{Format, Outcome, Trouble, World, holds, same};
+use crate::{BoxError, Format, Outcome, World, holds, same};
 
-/// How often to look whether time has done its work.
+/// How often to poll.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server that ends with this.
+/// A server that stops on drop.
 pub(crate) struct Site {
     pub(crate) url: String,
     world: World,
-    /// How often something was done that needs a scope.
+    /// How often the tool that needs a scope ran.
     written: Arc<AtomicU32>,
     task: JoinHandle<()>,
 }
 
-/// Somebody who is let in.
+/// A user who has logged in.
 pub(crate) struct Guest {
     pub(crate) client: Client,
     pub(crate) oauth: OAuth,
@@ -39,16 +39,16 @@ pub(crate) struct Guest {
 
 impl World {
     /// A server with tokens that live long enough for any check.
-    pub(crate) async fn site(&self) -> Result<Site, Trouble> {
+    pub(crate) async fn site(&self) -> Result<Site, BoxError> {
         self.site_with(300, |guard| guard).await
     }
 
-    /// A server with a guard of its own, whose tokens live so many seconds.
+    /// A server with a customized guard, whose tokens live for this many seconds.
     pub(crate) async fn site_with(
         &self,
         seconds: u32,
         change: fn(Guard) -> Guard,
-    ) -> Result<Site, Trouble> {
+    ) -> Result<Site, BoxError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
         self.promise(&url, seconds).await?;
@@ -63,14 +63,14 @@ impl World {
         Ok(Site { url, world: self.clone(), written, task })
     }
 
-    /// Has tokens for a resource live so many seconds from now on.
+    /// Sets the lifetime of new tokens for a resource, in seconds.
     pub(crate) async fn promise(&self, url: &str, seconds: u32) -> Outcome {
         let format = if self.format == Format::Jwt { "jwt" } else { "opaque" };
         let resource = json!({ "format": format, "ttl": seconds });
         self.issuer.tell("set", json!({ "resources": { url: resource } })).await
     }
 
-    async fn verifier(&self) -> Result<Arc<dyn Verify>, Trouble> {
+    async fn verifier(&self) -> Result<Arc<dyn Verify>, BoxError> {
         let (issuer, web) = (&self.issuer.url, self.issuer.web.clone());
         Ok(match self.format {
             Format::Jwt => {
@@ -88,7 +88,7 @@ impl World {
     }
 }
 
-/// Who calls, and what they may do.
+/// The caller, and their scopes.
 #[tool]
 async fn who(context: Context) -> String {
     let Some(principal) = &context.caller().principal else { return "nobody".to_owned() };
@@ -96,7 +96,7 @@ async fn who(context: Context) -> String {
     format!("{}: {}", principal.subject(), scopes.join(" "))
 }
 
-/// Which client the caller uses.
+/// The client id of the caller.
 #[tool]
 async fn client_id(context: Context) -> String {
     let principal = context.caller().principal.as_ref();
@@ -115,13 +115,13 @@ fn server(written: &Arc<AtomicU32>) -> Server {
 }
 
 impl Site {
-    /// An authorization that asks a person, as a user would have it.
+    /// An authorization that asks a user to log in.
     pub(crate) fn oauth(&self, person: &Person) -> OAuthBuilder {
         OAuth::login(&self.url, person.login()).web(self.world.issuer.web.clone())
     }
 
-    /// Somebody who logs in and is let in.
-    pub(crate) async fn guest(&self) -> Result<Guest, Trouble> {
+    /// Logs in as a user, and connects.
+    pub(crate) async fn guest(&self) -> Result<Guest, BoxError> {
         let person = Person::new(&self.world.issuer.web);
         let oauth = self.oauth(&person).build()?;
         let client = self.connect(oauth.clone()).await?;
@@ -144,13 +144,13 @@ impl Site {
             .await
     }
 
-    /// How often something was done that needs a scope.
+    /// How often the tool that needs a scope ran.
     pub(crate) fn written(&self) -> u32 {
         self.written.load(Ordering::SeqCst)
     }
 
     /// Sends a request with these credentials; gives its status and what it is told.
-    pub(crate) async fn knock(&self, credentials: &str) -> Result<(StatusCode, String), Trouble> {
+    pub(crate) async fn knock(&self, credentials: &str) -> Result<(StatusCode, String), BoxError> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
         let request = Request::post(&self.url)
             .header(header::CONTENT_TYPE, "application/json")
@@ -163,7 +163,7 @@ impl Site {
         Ok((answer.status(), challenge.to_owned()))
     }
 
-    /// Wants a token to be good.
+    /// Checks that a token is accepted.
     pub(crate) async fn admits(&self, token: &str) -> Outcome {
         let client = self.open(self.endpoint().bearer(token)).await?;
         let said = client.call_tool("who", json!({})).text().await?;
@@ -171,8 +171,8 @@ impl Site {
         holds(format!("who is {said:?}"), said.ends_with("notes:read"))
     }
 
-    /// Wants a token to be refused, in the words that clients understand.
-    pub(crate) async fn refuses(&self, what: &str, token: &str) -> Outcome {
+    /// Checks that a token is rejected with a challenge that clients understand.
+    pub(crate) async fn rejects(&self, what: &str, token: &str) -> Outcome {
         let (status, challenge) = self.knock(&format!("Bearer {token}")).await?;
         same(what, status, StatusCode::UNAUTHORIZED)?;
         let is_told = challenge.contains(r#"error="invalid_token""#)
@@ -181,33 +181,33 @@ impl Site {
         match self.open(self.endpoint().bearer(token)).await {
             Err(OpenError::Unauthorized { status: 401, .. }) => Ok(()),
             Err(error) => Err(format!("{what}: {error}").into()),
-            Ok(_) => Err(format!("{what} is let in").into()),
+            Ok(_) => Err(format!("{what} is accepted").into()),
         }
     }
 
-    /// Waits until a token that lives a second or two is over; wants it to be refused then.
+    /// Waits until a short-lived token has expired, and checks that it is then rejected.
     pub(crate) async fn waits_for_the_end_of(&self, token: &str) -> Outcome {
         while self.knock(&format!("Bearer {token}")).await?.0 != StatusCode::UNAUTHORIZED {
             tokio::time::sleep(PAUSE).await;
         }
-        self.refuses("a token after its time", token).await
+        self.rejects("an expired token", token).await
     }
 
-    /// Wants tokens to be refused that are good but for this.
-    pub(crate) async fn refuses_all(&self, odd: &[(&str, Value)]) -> Outcome {
-        // Else everything would be refused for some other reason.
+    /// Checks that tokens with one defect each are rejected.
+    pub(crate) async fn rejects_all(&self, odd: &[(&str, Value)]) -> Outcome {
+        // Otherwise they might all be rejected for another reason.
         if self.world.format == Format::Jwt {
             self.admits(&self.mint(&json!({})).await?).await?;
         }
         for (what, how) in odd {
             let token = self.mint(how).await?;
-            self.refuses(what, &token).await?;
+            self.rejects(what, &token).await?;
         }
         Ok(())
     }
 
-    /// A token for this server, but for what is said.
-    pub(crate) async fn mint(&self, how: &Value) -> Result<String, Trouble> {
+    /// A token for this server, with these changes.
+    pub(crate) async fn mint(&self, how: &Value) -> Result<String, BoxError> {
         let mut how = how.clone();
         let mut claims = json!({ "aud": self.url });
         if let (Some(claims), Some(odd)) = (claims.as_object_mut(), how["claims"].as_object()) {
@@ -225,7 +225,7 @@ impl Drop for Site {
 }
 
 impl Guest {
-    /// Who the server takes them for, and what they may do.
+    /// The caller as the server sees them, and their scopes.
     pub(crate) async fn who(&self) -> Result<String, CallError> {
         self.client.call_tool("who", json!({})).text().await
     }

@@ -1,13 +1,13 @@
-//! Tokens that are wrong in one thing, and keys that change.
+//! Tokens with one defect, and keys that change.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
 use crate::site::Site;
-use crate::{Check, Outcome, Trouble, World, check, same};
+use crate::{BoxError, Check, Outcome, World, check, same};
 
-/// What holds of signed tokens.
+/// The checks for signed tokens.
 pub(crate) const JWT: &[Check] = &[
     check!("wrong-audience", wrong_audience),
     check!("wrong-issuer", wrong_issuer),
@@ -19,7 +19,7 @@ pub(crate) const JWT: &[Check] = &[
     check!("key-rotation", key_rotation),
 ];
 
-/// What holds of tokens that their issuer is asked about.
+/// The checks for opaque tokens.
 pub(crate) const OPAQUE: &[Check] = &[
     check!("wrong-audience", wrong_audience_opaque),
     check!("wrong-issuer", wrong_issuer),
@@ -32,23 +32,23 @@ pub(crate) const OPAQUE: &[Check] = &[
 
 const ELSEWHERE: &str = "http://127.0.0.1:9/mcp";
 
-#[expect(clippy::disallowed_methods, reason = "tokens are made here that are early or late")]
-fn now() -> Result<u64, Trouble> {
+#[expect(clippy::disallowed_methods, reason = "some tokens here are not valid yet or have expired")]
+fn now() -> Result<u64, BoxError> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
 }
 
-/// A token that the issuer gave for another server, and for this one.
+/// Tokens that the issuer issued for another server, and for this one.
 async fn genuine(world: &World, site: &Site) -> Outcome {
     world.promise(ELSEWHERE, 300).await?;
     site.admits(&world.issuer.token_for(&site.url).await?).await?;
-    site.refuses("a token for another server", &world.issuer.token_for(ELSEWHERE).await?).await
+    site.rejects("a token for another server", &world.issuer.token_for(ELSEWHERE).await?).await
 }
 
 async fn wrong_audience(world: World) -> Outcome {
     let site = world.site().await?;
     genuine(&world, &site).await?;
     let origin = site.url.trim_end_matches("/mcp").to_owned();
-    site.refuses_all(&[
+    site.rejects_all(&[
         ("another", json!({ "claims": { "aud": ELSEWHERE } })),
         ("a list of others", json!({ "claims": { "aud": [ELSEWHERE, "x"] } })),
         ("none", json!({ "claims": { "aud": null } })),
@@ -69,7 +69,7 @@ async fn wrong_audience_opaque(world: World) -> Outcome {
 
 async fn wrong_issuer(world: World) -> Outcome {
     let site = world.site().await?;
-    site.refuses_all(&[
+    site.rejects_all(&[
         ("another", json!({ "claims": { "iss": "https://login.example.com" } })),
         ("with a slash", json!({ "claims": { "iss": format!("{}/", world.issuer.url) } })),
         ("none", json!({ "claims": { "iss": null } })),
@@ -84,7 +84,7 @@ async fn expired(world: World) -> Outcome {
     let site = world.site_with(1, |guard| guard).await?;
     let token = world.issuer.token_for(&site.url).await?;
     site.waits_for_the_end_of(&token).await?;
-    site.refuses_all(&[
+    site.rejects_all(&[
         ("just now", json!({ "claims": { "exp": now()? - 1 } })),
         ("long ago", json!({ "claims": { "exp": 1 } })),
         ("never", json!({ "claims": { "exp": null } })),
@@ -96,7 +96,7 @@ async fn expired(world: World) -> Outcome {
 
 async fn not_yet_valid(world: World) -> Outcome {
     let site = world.site().await?;
-    site.refuses_all(&[
+    site.rejects_all(&[
         ("soon", json!({ "claims": { "nbf": now()? + 30 } })),
         ("far off", json!({ "claims": { "nbf": u32::MAX } })),
         ("in words", json!({ "claims": { "nbf": "tomorrow" } })),
@@ -113,7 +113,7 @@ async fn alg_none(world: World) -> Outcome {
     }
     odd.push(("without a name", json!({ "header": { "alg": null }, "seal": "none" })));
     odd.push(("without its signature", json!({ "seal": "none" })));
-    site.refuses_all(&odd).await
+    site.rejects_all(&odd).await
 }
 
 async fn confused_alg(world: World) -> Outcome {
@@ -126,18 +126,18 @@ async fn confused_alg(world: World) -> Outcome {
         ("a key of its own", json!({ "key": "foreign", "header": { "jwk": {}, "kid": null } })),
     ];
     let address = format!("{}/jwks", world.issuer.url);
-    let place = json!({ "jku": address, "x5u": address });
-    odd.push(("keys of its own", json!({ "key": "foreign", "header": place })));
-    site.refuses_all(&odd).await
+    let links = json!({ "jku": address, "x5u": address });
+    odd.push(("keys of its own", json!({ "key": "foreign", "header": links })));
+    site.rejects_all(&odd).await
 }
 
-/// What the same keys sign for other purposes.
+/// Tokens that the same keys sign for other purposes.
 async fn wrong_kind(world: World) -> Outcome {
     let site = world.site().await?;
     let kind = |kind: &str| json!({ "header": { "typ": kind } });
     site.admits(&site.mint(&kind("JWT")).await?).await?;
     site.admits(&site.mint(&kind("application/at+jwt")).await?).await?;
-    site.refuses_all(&[
+    site.rejects_all(&[
         ("a proof", kind("dpop+jwt")),
         ("a logout", kind("logout+jwt")),
         ("an introspection", kind("token-introspection+jwt")),
@@ -146,25 +146,25 @@ async fn wrong_kind(world: World) -> Outcome {
     .await
 }
 
-/// What the same issuer gives out for other purposes.
+/// Tokens that the same issuer issues for other purposes.
 async fn wrong_kind_opaque(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
     let issued = world.issuer.state().await?.issued;
     site.admits(&issued.access_token).await?;
-    site.refuses("a refresh token", &issued.refresh_token).await?;
-    site.refuses("half a token", &issued.access_token[..20]).await?;
+    site.rejects("a refresh token", &issued.refresh_token).await?;
+    site.rejects("half a token", &issued.access_token[..20]).await?;
     same("who", guest.who().await?, "alice: notes:read")
 }
 
-/// Keys change while servers and clients go on.
+/// Keys change while servers and clients keep running.
 async fn key_rotation(world: World) -> Outcome {
     let site = world.site().await?;
     let guest = site.guest().await?;
     let old = site.mint(&json!({})).await?;
     site.admits(&old).await?;
     let before = world.issuer.counts().await?;
-    // New keys beside the old ones: both are good, and the server asks for them once.
+    // New keys are added: both are valid, and the server fetches them once.
     world.issuer.tell("rotate", json!({ "keep": true })).await?;
     for header in [json!({}), json!({ "alg": "ES256" })] {
         site.admits(&site.mint(&json!({ "header": header })).await?).await?;
@@ -174,10 +174,10 @@ async fn key_rotation(world: World) -> Outcome {
     same("key fetches", fetched, 1)?;
     same("who", guest.who().await?, "alice: notes:read")?;
     same("refreshes", world.issuer.counts().await?.refreshes, before.refreshes)?;
-    // The old ones go: what they signed is void as soon as the server hears of it.
+    // The old keys are removed: what they signed is invalid once the server fetches the keys again.
     world.issuer.tell("rotate", json!({})).await?;
     site.admits(&site.mint(&json!({})).await?).await?;
-    site.refuses("a token of an old key", &old).await?;
+    site.rejects("a token of an old key", &old).await?;
     same("who", guest.who().await?, "alice: notes:read")?;
     same("refreshes", world.issuer.counts().await?.refreshes, before.refreshes + 1)?;
     same("visits", guest.person.visits(), 1)

@@ -1,4 +1,4 @@
-//! Another process with the same store: it is let in with what is there, or not at all.
+//! Another process with the same store: it gets in with the stored tokens, or not at all.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,13 +8,13 @@ use bowline::client::auth::{FileStore, Hook, OAuth};
 use bowline::client::http::{Endpoint, Proxy};
 use serde_json::json;
 
-use crate::{Outcome, Trouble, World, logs};
+use crate::{BoxError, Outcome, World, logs};
 
-/// What the process does: one call, and what it said on standard output.
+/// The process: makes one call, and prints the result.
 pub(crate) async fn visit(url: &str, store: &str) -> Outcome {
     logs::to_stderr();
     let nobody = Hook::new("http://127.0.0.1:7/callback", |_| async {
-        Err("nobody is here to log in".into())
+        Err("there is no user to log in".into())
     });
     let oauth = OAuth::login(url, nobody).store(FileStore::open(store)?).build()?;
     let endpoint = Endpoint::new(url).proxy(Proxy::None).authorize(oauth);
@@ -24,8 +24,8 @@ pub(crate) async fn visit(url: &str, store: &str) -> Outcome {
     Ok(())
 }
 
-/// Sends a process there; gives what the server said to it.
-pub(crate) async fn send(world: &World, url: &str, store: &Path) -> Result<String, Trouble> {
+/// Starts a process, and returns what the server said to it.
+pub(crate) async fn send(world: &World, url: &str, store: &Path) -> Result<String, BoxError> {
     let visit = tokio::process::Command::new(std::env::current_exe()?)
         .args(["visit", url])
         .arg(store)
@@ -35,11 +35,9 @@ pub(crate) async fn send(world: &World, url: &str, store: &Path) -> Result<Strin
         .await?;
     world.logs.add(&visit.stderr);
     let said = String::from_utf8_lossy(&visit.stdout).trim().to_owned();
-    match visit.status.success() {
-        true => Ok(said),
-        false => {
-            let told = String::from_utf8_lossy(&visit.stderr).into_owned();
-            Err(told.lines().last().unwrap_or("no word").to_owned().into())
-        }
+    if visit.status.success() {
+        return Ok(said);
     }
+    let errors = String::from_utf8_lossy(&visit.stderr).into_owned();
+    Err(errors.lines().last().unwrap_or("no error message").to_owned().into())
 }

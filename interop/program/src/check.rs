@@ -1,31 +1,31 @@
-//! A check: a command line, and what must come of it.
+//! A check: a command line and the expected outcome.
 //!
-//! A block of lines, between empty ones:
+//! A block of lines, separated by empty lines:
 //!
-//! - a name, and conditions behind it: `only` or `not`, and words of the server, transport or era;
-//! - `$` the command, without a target; words are parted by blanks, `'` holds them together;
+//! - a name, then conditions: `only` or `not` with a server, transport or era;
+//! - `$` the command, without a target; words are separated by spaces and quoted with `'`;
 //! - `<` a line of standard input;
-//! - `&` another command, started when the first says that it listens;
-//! - `=` the exit code, unless it is 0;
-//! - `>` what standard output has, `!` what standard error has;
-//! - `/…` a pointer into standard output, which is one line of JSON, and the value there.
+//! - `&` another command, started when the first reports that it is listening;
+//! - `=` the exit code, if it is not 0;
+//! - `>` text in standard output, `!` text in standard error;
+//! - `/…` a JSON pointer and the value there; standard output must be one line of JSON.
 //!
-//! Lines that begin with `#` say something to the reader.
+//! Lines that begin with `#` are comments.
 
 use serde_json::Value;
 
 use crate::run::Ran;
 
-/// A command and what must come of it.
+/// A command and its expected outcome.
 #[derive(Debug, Default)]
 pub(crate) struct Check {
     pub(crate) name: String,
     only: Vec<String>,
     not: Vec<String>,
     pub(crate) command: Vec<String>,
-    /// What is typed, or piped, into it.
+    /// Its standard input.
     pub(crate) stdin: String,
-    /// What is to be done while it runs.
+    /// A command to run in the meantime.
     pub(crate) meanwhile: Option<Vec<String>>,
     code: i32,
     stdout: Vec<String>,
@@ -33,22 +33,25 @@ pub(crate) struct Check {
     values: Vec<(String, Value)>,
 }
 
-/// Reads a file of checks.
+/// Parses a file of checks.
 pub(crate) fn parse(text: &str) -> Result<Vec<Check>, String> {
     let mut checks: Vec<Check> = Vec::new();
     let mut is_within = false;
     for (index, line) in text.lines().enumerate() {
-        let said = |why: &str| format!("line {}: {why}", index + 1);
+        let at_line = |why: &str| format!("line {}: {why}", index + 1);
         match line.chars().next() {
             Some('#') => {}
             None => is_within = false,
             Some(_) if !is_within => {
-                checks.push(Check::named(line).ok_or_else(|| said("only or not, and a word"))?);
+                checks.push(
+                    Check::named(line)
+                        .ok_or_else(|| at_line("expected only or not, and a word"))?,
+                );
                 is_within = true;
             }
             Some(_) => {
                 let check = checks.last_mut().expect("its name was before");
-                check.take(line).map_err(|why| said(&why))?;
+                check.take(line).map_err(|why| at_line(&why))?;
             }
         }
     }
@@ -81,26 +84,26 @@ impl Check {
             self.values.push((pointer.to_owned(), value));
             return Ok(());
         }
-        let (kind, rest) = line.split_once(' ').ok_or("nothing behind it")?;
+        let (kind, rest) = line.split_once(' ').ok_or("expected a value")?;
         match kind {
             "$" => self.command = words(rest),
             "&" => self.meanwhile = Some(words(rest)),
             "<" => self.stdin += &format!("{rest}\n"),
-            "=" => self.code = rest.parse().map_err(|_| "no exit code")?,
+            "=" => self.code = rest.parse().map_err(|_| "not an exit code")?,
             ">" => self.stdout.push(rest.to_owned()),
             "!" => self.stderr.push(rest.to_owned()),
-            _ => return Err(format!("{kind:?} means nothing")),
+            _ => return Err(format!("unknown kind of line {kind:?}")),
         }
         Ok(())
     }
 
-    /// Whether it is to be made where these words hold.
+    /// Whether the check applies to this server, transport and era.
     pub(crate) fn is_for(&self, traits: &[&str]) -> bool {
         let has = |word: &String| traits.contains(&word.as_str());
         self.only.iter().all(has) && !self.not.iter().any(has)
     }
 
-    /// Whether that is what must come of it, or what is not.
+    /// Compares the outcome with the expected one.
     pub(crate) fn judge(&self, ran: &Ran) -> Result<(), String> {
         if ran.code != Some(self.code) {
             return Err(format!("exit code {:?}, expected {}", ran.code, self.code));
@@ -109,7 +112,7 @@ impl Check {
             [("output", &ran.stdout, &self.stdout), ("error", &ran.stderr, &self.stderr)]
         {
             if let Some(missing) = wanted.iter().find(|it| !said.contains(it.as_str())) {
-                return Err(format!("standard {what} lacks {missing:?}"));
+                return Err(format!("standard {what} does not contain {missing:?}"));
             }
         }
         if self.values.is_empty() {
@@ -129,7 +132,7 @@ impl Check {
     }
 }
 
-/// Words as a shell would part them, with `'` alone.
+/// Splits a line into words like a shell, but with `'` as the only quote.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = None::<String>;
@@ -160,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn words_are_parted_by_blanks_and_held_together_by_quotes() {
-        let parted = words("call x  --json '{\"a b\": 1}' name='two words' ''");
-        assert_eq!(parted, ["call", "x", "--json", "{\"a b\": 1}", "name=two words", ""]);
+    fn words_are_separated_by_spaces_and_quoted() {
+        let split = words("call x  --json '{\"a b\": 1}' name='two words' ''");
+        assert_eq!(split, ["call", "x", "--json", "{\"a b\": 1}", "name=two words", ""]);
     }
 
     #[test]
-    fn a_check_holds_only_what_it_asks_for() {
+    fn a_check_compares_everything_it_lists() {
         let text = "# A remark.\nsum only http not fastmcp\n$ call sum\n= 5\n> 3\n/a/b 3\n";
         let checks = parse(text).expect("it is right");
         let [check] = &checks[..] else { panic!("{checks:?}") };
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
+    fn invalid_checks_are_rejected() {
         for text in
             ["", "a\n", "a maybe x\n$ b\n", "a\n$ b\n~ c\n", "a\n$ b\n/c {\n", "a\n$ b\n= x\n"]
         {

@@ -1,9 +1,9 @@
-//! Walks a server with the commands of the program, as a script would: each check is a command
-//! line, and what must come of it.
+//! Walks a server with the commands of the program, as a script would: each check is a command line
+//! and its expected outcome.
 //!
 //! `program-walk BOWLINE CHECKS ERAS SERVER TRANSPORT -- COMMAND…`, or a URL in place of the
-//! command. `ERAS` is `legacy`, `both`, or `either`: each check in one of them, in turn. How each
-//! check went is a line on standard output.
+//! command. `ERAS` is `legacy`, `both`, or `either`, which alternates between the eras. It prints a
+//! line per check on standard output.
 
 mod check;
 mod run;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use self::check::Check;
 use self::run::Target;
 
-/// What is put to `--revision`, and the era that it comes to.
+/// The value of `--revision`, and the era it leads to.
 type Mode = (&'static str, &'static str);
 
 fn main() -> ExitCode {
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all went well.
+/// Returns whether all checks passed.
 fn walk(mut arguments: Vec<String>) -> Result<bool, String> {
     if arguments.len() < 6 {
         return Err("expected BOWLINE CHECKS ERAS SERVER TRANSPORT (-- COMMAND… | URL)".to_owned());
@@ -41,25 +41,25 @@ fn walk(mut arguments: Vec<String>) -> Result<bool, String> {
     let checks = check::parse(&text).map_err(|why| format!("{file}: {why}"))?;
     let modes: &[Mode] = match (eras.as_str(), transport.as_str()) {
         ("legacy", _) => &[("auto", "legacy")],
-        // A process that starts slowly is taken for one of the legacy era.
+        // In `auto` mode, a process that starts slowly is taken for a legacy one.
         ("both" | "either", "stdio") => &[("modern", "modern"), ("legacy", "legacy")],
         ("both" | "either", _) => &[("auto", "modern"), ("legacy", "legacy")],
         _ => return Err(format!("{eras}: expected legacy, both or either")),
     };
     let target = Target::new(program, words);
-    let mut all_well = true;
+    let mut all_passed = true;
     let is_turn = |check: usize, mode: usize| eras != "either" || check % modes.len() == mode;
     for (turn, (mode, era)) in modes.iter().enumerate() {
         let traits = [server.as_str(), transport.as_str(), era];
         let chosen = checks.iter().filter(|check| check.is_for(&traits)).enumerate();
         for (_, check) in chosen.filter(|(index, _)| is_turn(*index, turn)) {
-            all_well &= make(check, &target, mode);
+            all_passed &= make(check, &target, mode);
         }
     }
-    Ok(all_well)
+    Ok(all_passed)
 }
 
-/// Makes a check and tells how it went.
+/// Runs a check and reports its outcome.
 fn make(check: &Check, target: &Target, mode: &str) -> bool {
     let outcome =
         target.run(check, mode).and_then(|ran| check.judge(&ran).map_err(|why| (why, ran)));

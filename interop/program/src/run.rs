@@ -9,22 +9,22 @@ use std::time::Duration;
 
 use crate::check::Check;
 
-/// How long a command may take: longer than those that it sets itself.
+/// The time limit of a command: longer than its own limits.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// What a command says that waits for others to do something.
+/// What a command prints when it waits for events.
 const LISTENING: &str = "listening";
 
-/// The program, and the server that it is put on.
+/// The program, and the server to run it on.
 pub(crate) struct Target {
     program: String,
     /// A URL, or `--` and a command.
     words: Vec<String>,
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Ran {
-    /// Its exit code, if it ended by itself and in time.
+    /// Its exit code, if it exited in time and without a signal.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -35,7 +35,7 @@ impl Target {
         Self { program, words }
     }
 
-    /// Runs a check's command to its end, and the other one meanwhile, which must go well.
+    /// Runs a check's command to completion, and in the meantime the other one, which must succeed.
     pub(crate) fn run(&self, check: &Check, mode: &str) -> Result<Ran, (String, Ran)> {
         let meanwhile = check.meanwhile.as_ref();
         let mut other = Ok(());
@@ -43,14 +43,14 @@ impl Target {
             let Some(words) = meanwhile else { return };
             other = match wait(self.command(words, mode), "", || {}) {
                 Ok(ran) if ran.code == Some(0) => Ok(()),
-                Ok(ran) => Err((format!("{words:?}, meanwhile, failed"), ran)),
+                Ok(ran) => Err((format!("the other command, {words:?}, failed"), ran)),
                 Err(error) => Err((error.to_string(), Ran::default())),
             };
         });
         other.and_then(|()| ran.map_err(|error| (error.to_string(), Ran::default())))
     }
 
-    /// A URL comes right behind the command's name, a command at the end.
+    /// A URL comes right after the command's name, a command at the end.
     fn command(&self, words: &[String], mode: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(&words[0]).args(["--revision", mode]);
@@ -63,29 +63,29 @@ impl Target {
     }
 }
 
-/// Waits for a command to end; calls `listening` when it says that it listens.
+/// Waits for a command to exit; calls `listening` when it reports that it is listening.
 fn wait(mut command: Command, stdin: &str, listening: impl FnOnce()) -> io::Result<Ran> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
-        // It is little, and whoever does not read it says more by what comes of it.
+        // The input is short, and a command that does not read it shows that in its outcome.
         let _ = pipe.write_all(stdin.as_bytes());
     }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (said, heard) = channel();
+    let (sender, lines) = channel();
     let stdout = thread::spawn(move || read_all(stdout));
-    let stderr = thread::spawn(move || read_lines(stderr, &said));
-    let is_in_time = attend(&heard, listening);
+    let stderr = thread::spawn(move || read_lines(stderr, &sender));
+    let is_in_time = attend(&lines, listening);
     let code = end(&mut child, is_in_time)?;
     let all = |reader: thread::JoinHandle<String>| reader.join().expect("no reader panics");
     Ok(Ran { code, stdout: all(stdout), stderr: all(stderr) })
 }
 
-/// Whether the command stopped speaking in time.
-fn attend(heard: &Receiver<String>, listening: impl FnOnce()) -> bool {
+/// Whether the command closed its standard error in time.
+fn attend(lines: &Receiver<String>, listening: impl FnOnce()) -> bool {
     let mut listening = Some(listening);
     loop {
-        match heard.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(PATIENCE) {
             Ok(line) if line.contains(LISTENING) => {
                 if let Some(listening) = listening.take() {
                     listening();
@@ -108,19 +108,19 @@ fn end(child: &mut Child, is_in_time: bool) -> io::Result<Option<i32>> {
 
 fn read_all(from: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
-    // What was said before it broke off is judged all the same.
+    // Judges what was written before an error.
     let _ = from.map(|mut from| from.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn read_lines(from: Option<impl Read>, said: &Sender<String>) -> String {
+fn read_lines(from: Option<impl Read>, sender: &Sender<String>) -> String {
     let mut text = String::new();
     for line in from.into_iter().flat_map(|from| BufReader::new(from).lines()).map_while(Result::ok)
     {
         text += &line;
         text.push('\n');
-        // Nobody may be listening any more.
-        let _ = said.send(line);
+        // The receiver may be gone.
+        let _ = sender.send(line);
     }
     text
 }

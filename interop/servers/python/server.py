@@ -17,7 +17,7 @@ USERS = ["ada", "alan", "grace"]
 server = FastMCP(
     "interop", instructions="Try every tool once.", version="1.0.0", list_page_size=4
 )
-# What the process counts, for all of its sessions.
+# The counters of the process, shared by all its sessions.
 counts = {"touched": 0, "abandoned": 0, "ended": 0}
 
 
@@ -114,7 +114,7 @@ FORM = {
 
 
 async def answer(context: Context, question: types.InputRequest, ask):
-    """Asks at once in the legacy era; in the modern era, ends the call with the question."""
+    """Asks immediately in the legacy era; in the modern era, returns an input request."""
     if context.request_context.protocol_version < "2026-07-28":
         return await ask()
     answers = context.input_responses
@@ -193,7 +193,7 @@ def complete(reference, argument, context):
 
 
 class CountEnded:
-    """Counts the sessions that clients end: by DELETE, or with their stream of HTTP+SSE."""
+    """Counts the sessions that clients end: with DELETE, or by closing their HTTP+SSE stream."""
 
     def __init__(self, app):
         self.app = app

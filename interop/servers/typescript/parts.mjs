@@ -1,5 +1,5 @@
-// What both TypeScript servers offer, whichever line of the SDK they are written with. The other
-// servers of this folder offer the same, by the same names.
+// What both TypeScript servers offer, for both major versions of the SDK. The other
+// servers in this folder offer the same things under the same names.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { z } from 'zod';
 export const COUNTER = 'test://counter';
 const USERS = ['ada', 'alan', 'grace'];
 
-/** What one process counts, for all of its sessions. */
+/** The counters of the process, shared by all its sessions. */
 export const counts = { touched: 0, abandoned: 0, ended: 0 };
 
 let hasExtra = false;
@@ -25,7 +25,7 @@ export const FORM = {
 };
 export const QUESTION = 'What would you like?';
 
-/** What a tool says to the user's answer. */
+/** A tool's text for the user's answer. */
 export function answered({ action, content }) {
     if (action !== 'accept') {
         return text(action === 'decline' ? 'declined' : 'cancelled');
@@ -33,29 +33,29 @@ export function answered({ action, content }) {
     return text(`${content.name}: ${content.count}`);
 }
 
-/** What a tool says to the model's answer. */
+/** A tool's text for the model's answer. */
 export const sampled = ({ model, content }) => text(`${model}: ${content.text}`);
 
-/** What a tool says to the folders of the client. */
+/** A tool's text for the client's roots. */
 export const rooted = ({ roots }) => text(roots.map(({ uri }) => uri).join(' '));
 
-/** The question to the model. */
+/** The request to the model. */
 export const prompt = message => ({
     messages: [{ role: 'user', content: { type: 'text', text: message } }],
     maxTokens: 100
 });
 
 /**
- * Gives a server its parts.
+ * Adds the parts to a server.
  *
- * `line` is what differs between the lines of the SDK:
+ * `line` is what differs between the versions of the SDK:
  *
  * - `completable`, `ResourceTemplate`: as exported
- * - `signal(context)`: tells of cancellation
+ * - `signal(context)`: the cancellation signal
  * - `report(context, progress)`: reports progress
  * - `log(context, level, data)`: logs
  * - `ask`, `sample`, `roots`: handlers of the tools that ask
- * - `touched()`, `toolsChanged()`: tell who listens
+ * - `touched()`, `toolsChanged()`: notify subscribers
  */
 export function furnish(server, line) {
     addTools(server, line);

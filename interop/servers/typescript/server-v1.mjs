@@ -1,4 +1,4 @@
-// A server with the official TypeScript SDK, line 1: `node server-v1.mjs stdio`, or
+// A server with the official TypeScript SDK, version 1: `node server-v1.mjs stdio`, or
 // `node server-v1.mjs http <port>`.
 
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-// A server with the official TypeScript SDK, line 2, in both eras: `node server-v2.mjs stdio`, or
+// A server with the official TypeScript SDK, version 2, in both eras: `node server-v2.mjs stdio`, or
 // `node server-v2.mjs http <port>`.
 
 import { randomUUID } from 'node:crypto';
@@ -15,13 +15,13 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { answered, COUNTER, counts, FORM, furnish, place, prompt, QUESTION, rooted, sampled } from './parts.mjs';
 
-/** Asks once, and goes on with the answer; in the legacy era the SDK asks at once. */
+/** Asks once, and continues with the answer; in the legacy era the SDK asks immediately. */
 const asking = (question, finish) => context => {
     const answer = context.mcpReq.inputResponses?.answer;
     return answer === undefined ? inputRequired({ inputRequests: { answer: question } }) : finish(answer);
 };
 
-/** Tells those who listen over HTTP in the modern era. */
+/** Notifies listeners over HTTP in the modern era. */
 let notifier;
 
 /** A server for one client, or for one request. */

@@ -1,4 +1,4 @@
-//! Checks, and how they are told.
+//! Checks, and how they are reported.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -10,18 +10,18 @@ use tokio::time::timeout;
 use crate::Mode;
 use crate::lacks::find_lack;
 
-/// How a check went.
+/// The outcome of a check.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// A check, and the first revision that has what it tries.
+/// A check, and the first revision that has the feature.
 pub(crate) type Named = (&'static str, Option<Revision>);
 
-/// How long a check may take.
+/// The time limit of a check.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long one may take that is known to fail.
+/// The time limit of a check that is known to fail.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Tells how the checks of one walk went.
+/// Reports the outcomes of one walk.
 pub(crate) struct Report<'a> {
     server: &'a str,
     transport: &'a str,
@@ -42,14 +42,14 @@ impl<'a> Report<'a> {
         self.has_failed
     }
 
-    /// Makes a check. What a server is known to lack must fail: a lack that is none any more is to
-    /// be taken off the list.
+    /// Runs a check. What a server is known to lack must fail: an entry that no longer applies must
+    /// be removed from the list.
     pub(crate) async fn check(&mut self, name: &str, work: impl Future<Output = Outcome>) {
         let lack = find_lack(self.server, self.transport, self.mode.revision, name);
         let patience = if lack.is_some() { SHORT_PATIENCE } else { PATIENCE };
         let outcome = match timeout(patience, work).await {
             Ok(outcome) => outcome,
-            Err(_) => Err("took too long".into()),
+            Err(_) => Err("timed out".into()),
         };
         let mode = self.mode.name();
         match (outcome, lack) {
@@ -57,7 +57,7 @@ impl<'a> Report<'a> {
             (Err(_), Some(reason)) => println!("lacks {mode} {name}: {reason}"),
             (Ok(()), Some(reason)) => {
                 self.has_failed = true;
-                println!("not ok {mode} {name}: passes, though it is known that {reason}");
+                println!("not ok {mode} {name}: passes, but was expected to fail because {reason}");
             }
             (Err(error), None) => {
                 self.has_failed = true;
@@ -68,23 +68,20 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Fails unless both are the same.
+/// Fails unless both are equal.
 pub(crate) fn same<T: PartialEq + Debug + ?Sized>(what: &str, found: &T, wanted: &T) -> Outcome {
-    match found == wanted {
-        true => Ok(()),
-        false => Err(format!("{what}: {found:?}, wanted {wanted:?}").into()),
+    if found == wanted {
+        return Ok(());
     }
+    Err(format!("{what}: {found:?}, expected {wanted:?}").into())
 }
 
-/// Fails unless it is so.
+/// Fails unless a condition holds.
 pub(crate) fn is_so(what: &str, it_is: bool) -> Outcome {
-    match it_is {
-        true => Ok(()),
-        false => Err(what.into()),
-    }
+    if it_is { Ok(()) } else { Err(what.into()) }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn until<F: Future<Output = Outcome<bool>>>(is_so: impl Fn() -> F) -> Outcome {
     while !is_so().await? {
         tokio::time::sleep(Duration::from_millis(10)).await;

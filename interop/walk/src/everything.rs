@@ -1,4 +1,4 @@
-//! What `@modelcontextprotocol/server-everything` offers.
+//! The checks for `@modelcontextprotocol/server-everything`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::check::{Named, Outcome, is_so, same, until};
 use crate::guest::{Guest, ROOTS};
 
-/// In the order in which they are made.
+/// In the order in which they run.
 pub(crate) const CHECKS: &[Named] = &[
     ("identity", None),
     ("ping", None),
@@ -40,10 +40,10 @@ pub(crate) const CHECKS: &[Named] = &[
 
 const LONG: &str = "trigger-long-running-operation";
 
-/// A tool that reports progress and does not end soon.
+/// A tool that reports progress and takes long.
 pub(crate) const ENDLESS: (&str, &str) = (LONG, r#"{ "duration": 20, "steps": 200 }"#);
 
-/// Makes a check.
+/// Runs a check.
 pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
     match name {
         "identity" => identity(guest),
@@ -71,20 +71,20 @@ pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
         "resource-updated" => resource_updated(guest).await,
         "cancel" => cancel(guest).await,
         "timeout" => timeout(guest).await,
-        _ => Err("there is no such check".into()),
+        _ => Err("no such check".into()),
     }
 }
 
 fn identity(guest: &Guest) -> Outcome {
     let peer = guest.client.peer().ok_or("no peer")?;
-    let info = peer.info.as_ref().ok_or("the server does not say who it is")?;
+    let info = peer.info.as_ref().ok_or("the server does not identify itself")?;
     same("name", info.name.as_str(), "mcp-servers/everything")?;
     is_so("no instructions", peer.instructions.is_some())?;
     let resources = peer.capabilities.resources.as_ref().ok_or("no resources")?;
     same("subscribe", &resources.subscribe, &Some(true))
 }
 
-/// Some tools are there only for clients that declare what they need.
+/// Some tools exist only for clients that declare the capabilities they need.
 async fn list_tools(guest: &Guest) -> Outcome {
     let tools = guest.client.list_tools().await?;
     for name in ["echo", "get-sum", LONG, "trigger-sampling-request", "get-roots-list"] {
@@ -157,13 +157,13 @@ async fn complete_prompt(guest: &Guest) -> Outcome {
     let client = &guest.client;
     let found = client.complete_prompt(prompt, ("department", "S"), &[]).await?;
     same("values", &found.completion.values[..], &["Sales".to_owned(), "Support".to_owned()])?;
-    // What is filled in already narrows the rest, since 2025-06-18.
+    // Since 2025-06-18, the arguments filled in already narrow the rest.
     let others = [("department", "Sales")];
     let found = client.complete_prompt(prompt, ("name", "E"), &others).await;
-    match guest.revision >= Revision::V2025_06_18 {
-        true => same("values", &found?.completion.values[..], &["Eve".to_owned()]),
-        false => Ok(()),
+    if guest.revision < Revision::V2025_06_18 {
+        return Ok(());
     }
+    same("values", &found?.completion.values[..], &["Eve".to_owned()])
 }
 
 async fn method_unknown(guest: &Guest) -> Outcome {
@@ -205,7 +205,7 @@ async fn sample(guest: &Guest) -> Outcome {
     is_so(&said, said.contains("parrot") && said.contains("context: ahoy, "))
 }
 
-/// The server asks when it pleases, and shows what it was told.
+/// The server asks at a time of its choosing, and shows the result.
 async fn roots(guest: &Guest) -> Outcome {
     let shows = async |uri: &str| {
         Ok(guest.text("get-roots-list", json!({})).await?.contains(&format!("URI: {uri}")))
@@ -216,7 +216,7 @@ async fn roots(guest: &Guest) -> Outcome {
     until(|| shows(uri)).await
 }
 
-/// The server logs what it learns of roots.
+/// The server logs changes of the roots.
 async fn logs(guest: &Guest) -> Outcome {
     guest.client.set_log_level(Some(LoggingLevel::Info)).await?;
     let mut heard = guest.client.notifications();
@@ -234,12 +234,12 @@ async fn resource_updated(guest: &Guest) -> Outcome {
     let mut changes = guest.client.changes(Wanted::new().resource(uri)).await?;
     guest.text(tool, json!({})).await?;
     let change = changes.next().await.ok_or("the end")??;
-    // Or the server would go on.
+    // Otherwise the server would continue.
     guest.text(tool, json!({})).await?;
     same("change", &change, &Change::Resource(uri.to_owned()))
 }
 
-/// The server does not stop, but its answer is nobody's any more.
+/// The server does not stop, but its answer is ignored.
 async fn cancel(guest: &Guest) -> Outcome {
     let arguments = json!({ "duration": 0.4, "steps": 4 });
     let (call, mut progress) = guest.client.call_tool(LONG, arguments).with_progress();

@@ -1,4 +1,4 @@
-//! A client that is connected, and what it answers.
+//! A connected client, and its answers to the server.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::site::Site;
 
 pub(crate) const ROOTS: [&str; 2] = ["file:///srv/one", "file:///srv/two"];
 
-/// A client that is connected.
+/// A connected client.
 pub(crate) struct Guest {
     pub(crate) client: Client,
     pub(crate) mode: Mode,
@@ -23,7 +23,7 @@ pub(crate) struct Guest {
     faults: Arc<Mutex<Vec<Fault>>>,
 }
 
-/// What the user answers, and was asked.
+/// The user's next answer, and the last form.
 struct Form {
     answer: FormAnswer,
     asked: Option<ElicitFormParams>,
@@ -31,11 +31,11 @@ struct Form {
 
 impl Guest {
     pub(crate) async fn connect(site: &Site<'_>, mode: Mode) -> Outcome<Self> {
-        // An interpreter on a busy machine takes its time to end.
+        // An interpreter on a busy machine takes a while to exit.
         Self::connect_with(site, mode, Duration::from_secs(15)).await
     }
 
-    /// Connects to a server that may take so long to end before it is told to.
+    /// Connects to a server that may take this long to exit before it gets SIGTERM.
     pub(crate) async fn connect_with(
         site: &Site<'_>,
         mode: Mode,
@@ -53,7 +53,7 @@ impl Guest {
             .roots(ROOTS)
             .on_fault(move |fault| lock(&hear).push(fault.clone()))
             .preference(mode.preference)
-            // Each walk finds out for itself what is spoken.
+            // Each walk negotiates the revision anew.
             .verdicts(Verdicts::new())
             .timeouts(Timeouts { probe: Duration::from_secs(20), ..Timeouts::default() })
             .limits(ClientLimits { exit_grace, ..ClientLimits::default() })
@@ -64,7 +64,7 @@ impl Guest {
         Ok(Self { client, mode, revision, form, faults })
     }
 
-    /// Ends the connection. All that the server said must have been of use.
+    /// Closes the connection. The server must not have sent anything invalid.
     pub(crate) async fn close(self, site: &Site<'_>) -> Outcome {
         let is_busy = !self.client.pending().is_empty();
         self.client.close().await;
@@ -79,12 +79,12 @@ impl Guest {
         Ok(self.client.call_tool(tool, arguments).text().await?)
     }
 
-    /// Lets the user answer so from now on.
+    /// Sets the user's answer.
     pub(crate) fn answer(&self, answer: FormAnswer) {
         *lock(&self.form) = Form { answer, asked: None };
     }
 
-    /// What the user was asked last.
+    /// The last form that the user was shown.
     pub(crate) fn asked(&self) -> Outcome<ElicitFormParams> {
         Ok(lock(&self.form).asked.clone().ok_or("nothing was asked")?)
     }
@@ -96,7 +96,7 @@ fn fill_in(form: &Mutex<Form>, asked: ElicitFormParams) -> FormAnswer {
     form.answer.clone()
 }
 
-/// A model that says everything twice.
+/// A model that repeats everything.
 fn repeat(params: &CreateMessageParams) -> Result<CreateMessageResult, ErrorObject> {
     let wrong = |error: serde_json::Error| ErrorObject::internal(error.to_string());
     let messages = serde_json::to_value(&params.messages).map_err(wrong)?;

@@ -1,4 +1,5 @@
-//! What the servers of `interop/servers` offer, all of them by the same names.
+//! The checks for the servers of `interop/servers`, which all offer the same things under the same
+//! names.
 
 mod ask;
 mod lists;
@@ -10,7 +11,7 @@ use serde_json::json;
 use crate::check::{Named, Outcome};
 use crate::guest::Guest;
 
-/// In the order in which they are made.
+/// In the order in which they run.
 pub(crate) const CHECKS: &[Named] = &[
     ("identity", None),
     ("ping", None),
@@ -44,10 +45,10 @@ pub(crate) const CHECKS: &[Named] = &[
     ("timeout", None),
 ];
 
-/// A tool that reports progress once and does not end.
+/// A tool that reports progress once and never returns.
 pub(crate) const ENDLESS: (&str, &str) = ("wait", "{}");
 
-/// Makes a check.
+/// Runs a check.
 pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
     match name {
         "identity" => lists::identity(guest),
@@ -80,7 +81,7 @@ pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
         "tools-changed" => live::tools_changed(guest).await,
         "cancel" => live::cancel(guest).await,
         "timeout" => live::timeout(guest).await,
-        _ => Err("there is no such check".into()),
+        _ => Err("no such check".into()),
     }
 }
 

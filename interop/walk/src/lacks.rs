@@ -1,8 +1,8 @@
-//! What servers are known to lack, and why.
+//! Features that servers are known to lack, and why.
 
 use bowline::Revision;
 
-/// Checks that fail, and would not if the server were another.
+/// Checks that fail because of the server.
 struct Lack {
     server: &'static str,
     transports: &'static [&'static str],
@@ -19,28 +19,28 @@ const LACKS: &[Lack] = &[
         transports: ALL,
         revisions: |_| true,
         checks: &["list-pages"],
-        reason: "the SDK puts a list on one page, whatever its length",
+        reason: "the SDK does not paginate lists",
     },
     Lack {
         server: "typescript-2",
         transports: ALL,
         revisions: |_| true,
         checks: &["list-pages"],
-        reason: "the SDK puts a list on one page, whatever its length",
+        reason: "the SDK does not paginate lists",
     },
     Lack {
         server: "fastmcp",
         transports: ALL,
         revisions: |_| true,
         checks: &["resource-updated"],
-        reason: "FastMCP has no subscriptions to resources",
+        reason: "FastMCP does not support resource subscriptions",
     },
     Lack {
         server: "fastmcp",
         transports: ALL,
         revisions: Revision::is_modern,
         checks: &["tools-changed"],
-        reason: "FastMCP does not serve subscriptions/listen",
+        reason: "FastMCP does not support subscriptions/listen",
     },
 ];
 

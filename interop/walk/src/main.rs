@@ -1,11 +1,11 @@
-//! Walks a server that others wrote with the client of Bowline:
-//! `walk <server> stdio -- <command…>`, or `walk <server> <http or sse> <URL>`.
+//! Walks a third-party server with the Bowline client: `walk <server> stdio -- <command…>`, or
+//! `walk <server> <http or sse> <URL>`.
 //!
-//! A walk is a connection in one mode: `auto`, or pinned to a revision that the server speaks. It
+//! A walk is a connection in one mode: `auto`, or pinned to a revision that the server supports. It
 //! prints a line for each check: `ok <mode> <check>`, `not ok <mode> <check>: <reason>`, or `lacks
-//! <mode> <check>: <reason>` for what the server is known to lack.
+//! <mode> <check>: <reason>` for a feature that the server is known to lack.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is what it is for")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the result")]
 
 mod check;
 mod everything;
@@ -22,16 +22,16 @@ use bowline::client::Preference;
 
 use crate::check::{Outcome, Report};
 use crate::guest::Guest;
-use crate::site::{Place, Site};
+use crate::site::{Address, Site};
 
 /// A server that can be walked.
-struct Known {
+struct KnownServer {
     name: &'static str,
     revisions: &'static [Revision],
     tour: Tour,
 }
 
-/// What is tried out, and how.
+/// A set of checks.
 #[derive(Clone, Copy)]
 enum Tour {
     /// The servers of `interop/servers`.
@@ -43,23 +43,25 @@ enum Tour {
 const LEGACY: &[Revision] =
     &[Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
-const SERVERS: &[Known] = &[
-    Known { name: "typescript-1", revisions: LEGACY, tour: Tour::Interop },
-    Known { name: "typescript-2", revisions: &Revision::ALL, tour: Tour::Interop },
-    Known { name: "fastmcp", revisions: &Revision::ALL, tour: Tour::Interop },
-    Known { name: "rmcp", revisions: &Revision::ALL, tour: Tour::Interop },
-    Known { name: "everything", revisions: LEGACY, tour: Tour::Everything },
+const SERVERS: &[KnownServer] = &[
+    KnownServer { name: "typescript-1", revisions: LEGACY, tour: Tour::Interop },
+    KnownServer { name: "typescript-2", revisions: &Revision::ALL, tour: Tour::Interop },
+    KnownServer { name: "fastmcp", revisions: &Revision::ALL, tour: Tour::Interop },
+    KnownServer { name: "rmcp", revisions: &Revision::ALL, tour: Tour::Interop },
+    KnownServer { name: "everything", revisions: LEGACY, tour: Tour::Everything },
 ];
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (name, transport, place) = match words[..] {
+    let (name, transport, address) = match words[..] {
         [name, "stdio", "--", ref command @ ..] if !command.is_empty() => {
-            (name, "stdio", Place::Command(command.iter().map(|&word| word.to_owned()).collect()))
+            (name, "stdio", Address::Command(command.iter().map(|&word| word.to_owned()).collect()))
         }
-        [name, transport @ ("http" | "sse"), url] => (name, transport, Place::Url(url.to_owned())),
+        [name, transport @ ("http" | "sse"), url] => {
+            (name, transport, Address::Url(url.to_owned()))
+        }
         _ => {
             eprintln!("usage: walk <server> stdio -- <command…> | walk <server> <http|sse> <URL>");
             return ExitCode::from(2);
@@ -67,19 +69,19 @@ async fn main() -> ExitCode {
     };
     let Some(server) = SERVERS.iter().find(|known| known.name == name) else {
         let names: Vec<_> = SERVERS.iter().map(|known| known.name).collect();
-        eprintln!("{name:?} is not known; known are {}", names.join(", "));
+        eprintln!("unknown server {name:?}; expected one of {}", names.join(", "));
         return ExitCode::from(2);
     };
     let mut has_failed = false;
     for mode in server.modes(transport) {
         let mut report = Report::new(server.name, transport, mode);
-        walk(server, &place, &mut report).await;
+        walk(server, &address, &mut report).await;
         has_failed |= report.has_failed();
     }
     ExitCode::from(u8::from(has_failed))
 }
 
-/// One way to connect, and what must come of it.
+/// A way to connect, and the revision it must lead to.
 #[derive(Clone, Copy)]
 struct Mode {
     preference: Preference,
@@ -95,14 +97,14 @@ impl Mode {
     }
 }
 
-impl Known {
+impl KnownServer {
     fn modes(&self, transport: &str) -> Vec<Mode> {
         let revisions: Vec<Revision> = match transport {
-            // HTTP+SSE ended with the legacy era; what lies between is walked elsewhere.
+            // HTTP+SSE ended with the legacy era; the other revisions are walked over other transports.
             "sse" => vec![Revision::V2024_11_05, Revision::V2025_11_25],
             _ => self.revisions.to_vec(),
         };
-        let newest = *revisions.last().expect("every server speaks something");
+        let newest = *revisions.last().expect("every server supports a revision");
         let auto = Mode { preference: Preference::Auto, revision: newest };
         let pinned = revisions
             .into_iter()
@@ -111,8 +113,8 @@ impl Known {
     }
 }
 
-async fn walk(server: &Known, place: &Place, report: &mut Report<'_>) {
-    let site = Site::new(place);
+async fn walk(server: &KnownServer, address: &Address, report: &mut Report<'_>) {
+    let site = Site::new(address);
     let mode = report.mode();
     let mut guest = None;
     let connecting = async {
@@ -147,7 +149,7 @@ impl Tour {
         }
     }
 
-    /// The client ends the connection: a process is gone, a session is over.
+    /// The client ends the connection: the process exits, or the session ends.
     async fn shut_down(self, site: &Site<'_>, guest: Guest) -> Outcome {
         let mode = guest.mode;
         let before = match self {
@@ -162,14 +164,14 @@ impl Tour {
         let another = Guest::connect(site, mode).await?;
         if matches!(self, Self::Interop) {
             let wanted = before + u64::from(has_session);
-            // The end of a stream takes a moment to be noticed.
+            // It takes a moment to notice the end of a stream.
             check::until(async || Ok(interop::sessions_ended(&another).await? >= wanted)).await?;
             check::same("sessions ended", &interop::sessions_ended(&another).await?, &wanted)?;
         }
         another.close(site).await
     }
 
-    /// The same while a call waits, which must end too.
+    /// The same with a pending call, which must end too.
     async fn shut_down_busy(self, site: &Site<'_>, mode: Mode) -> Outcome {
         let guest = Guest::connect_with(site, mode, Duration::from_secs(2)).await?;
         let (tool, arguments) = match self {

@@ -1,4 +1,4 @@
-//! Where the server is.
+//! The server, and how to reach it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,54 +8,54 @@ use bowline::client::{Command, Target};
 
 use crate::check::Outcome;
 
-/// Writes the exit status of a server down.
+/// Records the exit status of a server.
 const WITNESS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../witness.sh");
 
-/// The exit status of what ends by TERM.
+/// The exit status of a process that SIGTERM ended.
 const TERMINATED: &str = "143";
 
-/// What was named on the command line.
-pub(crate) enum Place {
+/// How to reach the server, from the command line.
+pub(crate) enum Address {
     /// A process that the client starts.
     Command(Vec<String>),
-    /// A server that runs already.
+    /// A running server.
     Url(String),
 }
 
-/// One server, to be connected to again and again.
+/// A server that is connected to repeatedly.
 pub(crate) struct Site<'a> {
-    place: &'a Place,
-    /// Where the witness writes.
+    address: &'a Address,
+    /// The file that the witness writes.
     status: PathBuf,
 }
 
 impl<'a> Site<'a> {
-    pub(crate) fn new(place: &'a Place) -> Self {
+    pub(crate) fn new(address: &'a Address) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("bowline-walk-{}-{number}", std::process::id());
-        Self { place, status: std::env::temp_dir().join(name) }
+        Self { address, status: std::env::temp_dir().join(name) }
     }
 
     pub(crate) fn is_process(&self) -> bool {
-        matches!(self.place, Place::Command(_))
+        matches!(self.address, Address::Command(_))
     }
 
     pub(crate) fn target(&self) -> Target {
-        match self.place {
-            Place::Url(url) => url.as_str().into(),
-            Place::Command(words) => {
+        match self.address {
+            Address::Url(url) => url.as_str().into(),
+            Address::Command(words) => {
                 Command::new("sh").arg(WITNESS).arg(&self.status).args(words).into()
             }
         }
     }
 
-    /// Forgets processes that were tried out before.
+    /// Discards the status of an earlier process.
     pub(crate) fn begin(&self) {
         let _ = std::fs::remove_file(&self.status);
     }
 
-    /// The process is gone: of its own accord, or, if it was busy, when it was told to.
+    /// Waits for the process to exit: on its own or, if it was busy, on SIGTERM.
     pub(crate) async fn end(&self, was_busy: bool) -> Outcome {
         if !self.is_process() {
             return Ok(());
@@ -65,8 +65,8 @@ impl<'a> Site<'a> {
         match status.as_deref() {
             Some("0") => Ok(()),
             Some(TERMINATED) if was_busy => Ok(()),
-            Some(status) => Err(format!("the server ended with {status}").into()),
-            None => Err("the server was killed, or still runs".into()),
+            Some(status) => Err(format!("the server exited with {status}").into()),
+            None => Err("the server was killed or is still running".into()),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Drop for Site<'_> {
     }
 }
 
-/// What the witness wrote. It is a process of its own, and may be a moment late.
+/// Reads what the witness wrote, which may take a moment.
 async fn read(file: &Path) -> Option<String> {
     const LOOKS: u32 = 100;
     for _ in 0..LOOKS {

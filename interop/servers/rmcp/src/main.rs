@@ -1,7 +1,7 @@
-//! A server with the official Rust SDK, in both eras: `rmcp-server stdio`, or
-//! `rmcp-server http <port>`. It offers what the other servers here do, by the same names.
+//! A server with the official Rust SDK, in both eras: `rmcp-server stdio`, or `rmcp-server http
+//! <port>`. It offers the same things as the other servers here, under the same names.
 
-// The SDK calls what 2026-07-28 deprecates so; it is what is to be walked.
+// The SDK marks what 2026-07-28 deprecates as deprecated; it is walked nevertheless.
 #![allow(deprecated)]
 
 mod question;
@@ -24,7 +24,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use crate::state::{COUNTER, Change, Interop, State};
 
 const USERS: [&str; 3] = ["ada", "alan", "grace"];
-/// Tools on a page.
+/// The number of tools per page.
 const PAGE: usize = 4;
 
 #[tokio::main(flavor = "current_thread")]
@@ -66,7 +66,7 @@ async fn serve_http(state: Arc<State>, port: u16) -> Result<(), Box<dyn Error>> 
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), counted);
-        // A client that goes away is no matter.
+        // A client that disconnects is not an error.
         tokio::spawn(async move { drop(connection.await) });
     }
 }
@@ -223,7 +223,7 @@ impl ServerHandler for Interop {
                 () = context.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            // What was not asked for is not accepted here, and need not be.
+            // Topics that were not requested are not accepted, and need not be.
             let _ = match change {
                 Ok(Change::Counter) => context.sink().notify_resource_updated(COUNTER).await,
                 Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,

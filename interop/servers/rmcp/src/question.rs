@@ -1,18 +1,18 @@
-//! Questions to the client: asked at once in the legacy era, in the answer in the modern one.
+//! Requests to the client: sent immediately in the legacy era, in the result in the modern era.
 
 use rmcp::ErrorData;
 use rmcp::model::*;
 use rmcp::service::{RequestContext, RoleServer, ServiceError};
 use serde_json::{Value, json};
 
-/// A question to the client.
+/// A request to the client.
 pub enum Question {
     Form,
     Message(String),
     Roots,
 }
 
-/// Whether the client speaks 2026-07-28.
+/// Whether the client supports 2026-07-28.
 pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context
         .protocol_version()
@@ -20,7 +20,7 @@ pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 impl Question {
-    /// Asks, and makes an answer of the client's.
+    /// Asks the client, and turns its response into a result.
     pub async fn ask(
         self,
         answers: Option<InputResponses>,
@@ -34,7 +34,7 @@ impl Question {
             answers.remove("answer").unwrap_or_default()
         } else {
             let questions = InputRequests::from([("answer".to_owned(), self.embed())]);
-            // The state must come back as it is.
+            // The state must come back unchanged.
             let state = Some("a b.c/d+e=\"f\"".to_owned());
             return Ok(InputRequiredResult::new(Some(questions), state).into());
         };
@@ -44,7 +44,7 @@ impl Question {
     async fn request(&self, context: &RequestContext<RoleServer>) -> Result<Value, ServiceError> {
         let peer = &context.peer;
         let answer = match self {
-            // The method by name would bring a crate for URLs, and with it two dozen others.
+            // The typed method would pull in a URL crate, and with it two dozen others.
             Self::Form => {
                 let question = ServerRequest::ElicitRequest(ElicitRequest::new(form()));
                 serde_json::to_value(peer.send_request(question).await?)

@@ -1,4 +1,4 @@
-//! What the server keeps: for the process, and for one session.
+//! The state of the server: per process, and per session.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -10,20 +10,20 @@ use tokio::sync::broadcast;
 /// The resource that changes.
 pub const COUNTER: &str = "test://counter";
 
-/// What the process counts, for all of its sessions.
+/// The counters of the process, shared by all its sessions.
 pub struct State {
     pub touched: AtomicU64,
     pub abandoned: AtomicU64,
     pub ended: AtomicU64,
     pub has_extra: AtomicBool,
-    /// For those who listen, in the modern era.
+    /// For listeners in the modern era.
     pub changes: broadcast::Sender<Change>,
-    /// Receivers for those who will listen. The SDK tells a client that it is heard before it lets
-    /// the server listen, and nothing may be lost between.
+    /// Receivers for future listeners. The SDK acknowledges a subscription before it lets the
+    /// server listen, and nothing may be lost in between.
     pub listeners: Mutex<VecDeque<broadcast::Receiver<Change>>>,
 }
 
-/// Something changed.
+/// A change.
 #[derive(Clone, Copy)]
 pub enum Change {
     Counter,
@@ -42,13 +42,13 @@ impl State {
         }
     }
 
-    /// Hears changes from now on, for whoever takes it.
+    /// Starts collecting changes for the next listener.
     pub fn begin_listening(&self) {
         let changes = self.changes.subscribe();
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push_back(changes);
     }
 
-    /// Changes since somebody began to listen.
+    /// The changes since the listener subscribed.
     pub fn listen(&self) -> broadcast::Receiver<Change> {
         let begun = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         begun.unwrap_or_else(|| self.changes.subscribe())
@@ -75,7 +75,7 @@ impl Interop {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// Whether the session is to be told of changes, in the legacy era.
+    /// Whether the session is subscribed to changes, in the legacy era.
     pub fn wants(&self, uri: &str) -> bool {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
     }

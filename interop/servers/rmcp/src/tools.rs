@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::question::{Question, is_modern};
 use crate::state::{COUNTER, Change, Interop};
 
-/// All tools, in their order.
+/// All tools, in order.
 pub fn list(has_extra: bool) -> Vec<Tool> {
     let mut tools = vec![
         tool("echo", json!({ "message": { "type": "string" } })),
@@ -91,7 +91,7 @@ pub async fn call(
 }
 
 async fn report(context: &RequestContext<RoleServer>, progress: ProgressNotificationParam) {
-    // Who has gone away hears nothing.
+    // A client that has disconnected gets nothing.
     let _ = context.peer.notify_progress(progress).await;
 }
 
@@ -139,7 +139,7 @@ async fn log(server: &Interop, context: &RequestContext<RoleServer>) -> String {
 
 async fn touch(server: &Interop, context: &RequestContext<RoleServer>) -> String {
     let touched = server.state.touched.fetch_add(1, Ordering::Relaxed) + 1;
-    // Nobody may be listening.
+    // There may be no listeners.
     let _ = server.state.changes.send(Change::Counter);
     if server.wants(COUNTER) {
         let updated = ResourceUpdatedNotificationParam::new(COUNTER);

@@ -1,4 +1,4 @@
-//! A question, an answer.
+//! Plain requests and their responses.
 
 use bowline::ErrorCode;
 use bowline::client::CallError;
@@ -32,7 +32,7 @@ pub(super) async fn call_failing(guest: &Guest) -> Outcome {
     }
 }
 
-/// Servers differ in whether it is the call or the tool that fails.
+/// Servers differ in whether the call or the tool fails.
 pub(super) async fn call_unknown(guest: &Guest) -> Outcome {
     match guest.client.call_tool("nothing", json!({})).await {
         Ok(result) => same("is_error", &result.is_error, &Some(true)),

@@ -1,4 +1,4 @@
-//! Who the server is and what it has.
+//! The server's identity and lists.
 
 use bowline::Revision;
 use bowline::model::PaginatedParams;
@@ -25,7 +25,7 @@ const TOOLS: [&str; 13] = [
 
 pub(super) fn identity(guest: &Guest) -> Outcome {
     let peer = guest.client.peer().ok_or("no peer")?;
-    let info = peer.info.as_ref().ok_or("the server does not say who it is")?;
+    let info = peer.info.as_ref().ok_or("the server does not identify itself")?;
     same("name", info.name.as_str(), "interop")?;
     same("instructions", &peer.instructions.as_deref(), &Some("Try every tool once."))?;
     let has = &peer.capabilities;
@@ -50,7 +50,7 @@ pub(super) async fn tools(guest: &Guest) -> Outcome {
 
 pub(super) async fn pages(guest: &Guest) -> Outcome {
     let first = guest.client.call::<ListTools>(PaginatedParams::default()).await?;
-    is_so("there is one page only", first.next_cursor.is_some())?;
+    is_so("there is only one page", first.next_cursor.is_some())?;
     let mut items = guest.client.list_tools().stream();
     let mut names = Vec::new();
     while let Some(tool) = items.next().await {

@@ -1,4 +1,4 @@
-//! What happens while a call runs, or without one.
+//! Progress, logs, input requests, changes, cancellation.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) async fn logs(guest: &Guest) -> Outcome {
 }
 
 pub(super) async fn elicit(guest: &Guest) -> Outcome {
-    // What is left out is filled in with the form's default.
+    // A missing value gets the form's default.
     guest.answer(FormAnswer::accept(&json!({ "name": "Ada" })));
     same("accepted", guest.text("ask", json!({})).await?.as_str(), "Ada: 1")?;
     let asked = guest.asked()?;
@@ -109,12 +109,12 @@ pub(super) async fn timeout(guest: &Guest) -> Outcome {
         Err(CallError::TimedOut { .. }) => {}
         other => return Err(format!("{other:?}").into()),
     }
-    // On a busy machine the time may be up before the tool begins, and nothing is there to stop.
+    // On a busy machine the call may time out before the tool starts; then there is nothing to stop.
     until(async || Ok(abandoned(guest).await? > before || !has_begun)).await
 }
 
-/// How many calls of `wait` were stopped: those of clients that have left, too, which may take a
-/// while.
+/// How many calls of `wait` were stopped, including those of clients that have disconnected, which
+/// may take a while.
 async fn abandoned(guest: &Guest) -> Outcome<u64> {
     Ok(guest.text("abandoned", json!({})).await?.parse()?)
 }
