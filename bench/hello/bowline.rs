@@ -2,7 +2,7 @@
 
 use bowline::{Server, tool};
 
-/// Greets somebody.
+/// Greets someone.
 #[tool]
 async fn greet(name: String) -> String {
     format!("Hello, {name}!")

@@ -16,7 +16,7 @@ struct Hello {
 
 #[tool_router]
 impl Hello {
-    #[tool(description = "Greets somebody")]
+    #[tool(description = "Greets someone")]
     async fn greet(&self, Parameters(greet): Parameters<Greet>) -> String {
         format!("Hello, {}!", greet.name)
     }

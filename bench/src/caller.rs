@@ -1,4 +1,5 @@
-//! A client program that is measured: told how often to call, watched from outside.
+//! A client program to measure: it gets its commands on standard input and is observed from
+//! outside.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use crate::measure::Sample;
 use crate::program::{Line, PATIENCE, Program};
 
-/// A client program that has connected.
+/// A connected client program.
 pub(crate) struct Caller {
     program: Program,
     input: ChildStdin,
@@ -24,19 +25,19 @@ impl Caller {
         Ok(caller)
     }
 
-    /// Calls so often.
+    /// Makes this many calls.
     pub(crate) async fn call(&mut self, calls: u64, window: usize) -> Result<(), String> {
         self.tell(&format!("call {calls} {window} 64")).await?;
         self.expect("done").await
     }
 
-    /// Calls for about so long.
+    /// Makes calls for about this long.
     pub(crate) async fn measure(
         &mut self,
         window: usize,
         span: Duration,
     ) -> Result<Sample, String> {
-        // The first calls tell how many will do.
+        // The first calls show how many it takes.
         let mut calls = 64;
         let mut took = Duration::ZERO;
         while took < span / 8 {
@@ -55,9 +56,9 @@ impl Caller {
         Ok(Sample::new(calls, took, cpu, self.program.resident()?))
     }
 
-    /// How much memory so many calls take that wait, in bytes.
+    /// The memory that this many pending calls take, in bytes.
     pub(crate) async fn hold(&mut self, calls: u64) -> Result<u64, String> {
-        // What the first calls make a client allocate is not the price of a call.
+        // What a client allocates for its first calls is not the cost of a call.
         self.call(1_000, 64).await?;
         let before = self.program.resident()?;
         self.tell(&format!("hold {calls}")).await?;
@@ -65,7 +66,7 @@ impl Caller {
         Ok(self.program.resident()?.saturating_sub(before))
     }
 
-    /// Ends it, and gives what it said on standard error.
+    /// Ends it, and returns its standard error.
     pub(crate) async fn end(self) -> Result<String, String> {
         let Self { program, input, .. } = self;
         drop(input);
@@ -81,9 +82,9 @@ impl Caller {
         let line = timeout(5 * PATIENCE, self.output.next_line()).await;
         match line {
             Ok(Ok(Some(line))) if line == word => Ok(()),
-            Ok(Ok(line)) => Err(format!("a client said {line:?} instead of {word:?}")),
+            Ok(Ok(line)) => Err(format!("a client printed {line:?}, expected {word:?}")),
             Ok(Err(error)) => Err(format!("a client: {error}")),
-            Err(_) => Err(format!("a client did not say {word:?} in time")),
+            Err(_) => Err(format!("timed out waiting for a client to print {word:?}")),
         }
     }
 }

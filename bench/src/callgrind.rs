@@ -1,4 +1,4 @@
-//! Instructions, counted by callgrind: they hardly depend on what else the machine does.
+//! Instruction counts from callgrind, which hardly depend on the load of the machine.
 
 use std::process::Command;
 
@@ -8,22 +8,22 @@ use crate::http::Connections;
 use crate::pipe::{Pipe, Until};
 use crate::program::{Line, Program};
 
-/// What counts.
+/// The program that counts.
 pub(crate) const PROGRAM: &str = "valgrind";
 
 const COUNT: &[&str] = &[PROGRAM, "--tool=callgrind", "--callgrind-out-file=/dev/null"];
 
-/// Whether instructions can be counted here.
+/// Whether callgrind is installed.
 pub(crate) fn is_here() -> bool {
     Command::new(PROGRAM).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// How many calls the shorter run of two makes; the longer makes three times as many. The
-/// difference is what calls cost, without start and end.
+/// The number of calls in the shorter of two runs; the longer makes three times as many. The
+/// difference is the cost of the calls, without start-up and shutdown.
 const CALLS: u64 = 400;
 const WINDOW: usize = 16;
 
-/// Instructions of a program that does a thing so often as its last word says.
+/// The instructions of a program that repeats something as often as its last argument says.
 pub(crate) fn of_program(line: &Line, times: u64) -> Result<f64, String> {
     let count = |times: u64| {
         let line = line.and(&[&times.to_string()]).under(COUNT);
@@ -34,7 +34,7 @@ pub(crate) fn of_program(line: &Line, times: u64) -> Result<f64, String> {
     Ok((count(3 * times)? - count(times)?) / (2 * times) as f64)
 }
 
-/// Instructions that a server on standard streams needs for a call.
+/// The instructions that a server on standard streams takes per call.
 pub(crate) async fn of_pipe_server(line: &Line, calls: &Calls) -> Result<f64, String> {
     let mut counts = [0.0; 2];
     for (count, times) in counts.iter_mut().zip([CALLS, 3 * CALLS]) {
@@ -47,7 +47,7 @@ pub(crate) async fn of_pipe_server(line: &Line, calls: &Calls) -> Result<f64, St
     Ok((counts[1] - counts[0]) / (2 * CALLS) as f64)
 }
 
-/// Instructions that a server over HTTP needs for a call.
+/// The instructions that a server over HTTP takes per call.
 pub(crate) async fn of_http_server(line: &Line, calls: &Calls) -> Result<f64, String> {
     let mut counts = [0.0; 2];
     for (count, times) in counts.iter_mut().zip([CALLS, 3 * CALLS]) {
@@ -60,7 +60,7 @@ pub(crate) async fn of_http_server(line: &Line, calls: &Calls) -> Result<f64, St
     Ok((counts[1] - counts[0]) / (2 * CALLS) as f64)
 }
 
-/// Instructions that a client needs for a call.
+/// The instructions that a client takes per call.
 pub(crate) async fn of_client(line: &Line) -> Result<f64, String> {
     let mut counts = [0.0; 2];
     for (count, times) in counts.iter_mut().zip([CALLS, 3 * CALLS]) {

@@ -1,36 +1,36 @@
-//! Clients side by side: each against our server and against rmcp's.
+//! Clients side by side: each against our server and rmcp's.
 
 use crate::caller::Caller;
 use crate::callgrind;
 use crate::document::Section;
 use crate::frames::Revision;
-use crate::machine::{Place, go};
+use crate::machine::{Cores, pin};
 use crate::measure::{Sample, median, middle, ratio};
 use crate::peers::Peer;
 use crate::program::{Line, Program};
 use crate::table::{Table, bytes, number, times};
 use crate::{Bench, block_on};
 
-/// Calls that wait, when their memory is measured.
+/// The number of pending calls whose memory is measured.
 const PENDING: u64 = 10_000;
 
 pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
     let mut text = format!(
-        "Each client calls `echo` with 64 bytes; CPU is the client's. Medians of {} rounds; the \
-         ratios are taken within a round, and above 1 is better than tuned rmcp.\n\n",
+        "Each client calls `echo` with 64 bytes; CPU is the client's. Medians of {} rounds. Ratios \
+         are computed within a round; above 1 is better than tuned rmcp.\n\n",
         bench.rounds()
     );
     text += &block_on(speed(bench))?;
-    text += &format!("Memory of {PENDING} calls that wait for their answers, over stdio:\n\n");
+    text += &format!("Memory of {PENDING} pending calls over stdio:\n\n");
     text += &block_on(pending(bench))?;
     if callgrind::is_here() {
-        text += "Instructions of the client for one call, 16 at a time:\n\n";
+        text += "Instructions of the client per call, 16 at a time:\n\n";
         text += &block_on(instructions(bench))?;
     }
     Ok(Section::new(text))
 }
 
-/// Servers to call: ours, and the best that rmcp can do.
+/// The servers to call: ours, and rmcp at its fastest.
 fn servers(bench: &Bench) -> Vec<Peer> {
     bench.peers.all().into_iter().filter(|peer| *peer != Peer::RmcpDefault).collect()
 }
@@ -89,14 +89,14 @@ impl Scenario {
 
     async fn measure(&self, bench: &Bench, client: Peer) -> Result<Sample, String> {
         let line = bench.peers.client(client, self.revision.name());
-        // Both sides inherit the place.
-        go(if self.window == 1 { Place::First } else { Place::All });
+        // Both sides inherit the cores.
+        pin(if self.window == 1 { Cores::First } else { Cores::All });
         let connected = self.connected(bench, line).await;
         let caller = match &connected {
             Ok((line, _)) => Caller::start(line).await,
             Err(error) => Err(error.clone()),
         };
-        go(Place::All);
+        pin(Cores::All);
         let (mut caller, (_, server)) = (caller?, connected?);
         let sample = caller.measure(self.window, bench.span()).await;
         caller.end().await?;
@@ -104,7 +104,7 @@ impl Scenario {
         sample
     }
 
-    /// The client's command line, with the server to call.
+    /// The client's command line, including the server to call.
     async fn connected(
         &self,
         bench: &Bench,
@@ -145,7 +145,7 @@ impl Scenario {
 }
 
 async fn pending(bench: &Bench) -> Result<String, String> {
-    let mut table = Table::new(&["server", "client", "memory", "for one call"]);
+    let mut table = Table::new(&["server", "client", "memory", "per call"]);
     for server in servers(bench) {
         for client in bench.peers.all() {
             let scenario =

@@ -1,8 +1,8 @@
-//! Our client as a program: does what it is told on standard input, one line at a time.
+//! Our client as a program: executes the commands it reads from standard input, one per line.
 //!
-//! `call CALLS WINDOW BYTES` calls `echo` so often, so many at a time, and says `done`;
-//! `hold CALLS` starts calls that do not end, and says `held` when they have been sent. Written as
-//! an application would be, with default settings.
+//! `call CALLS WINDOW BYTES` makes this many calls of `echo`, this many at a time, and prints
+//! `done`; `hold CALLS` starts calls that do not return, and prints `held` when they have been
+//! sent. Written as an application would be, with default settings.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Slow {
     message: &'static str,
 }
 
-/// Connects, and does what it is told until nothing more comes.
+/// Connects, and executes commands until the input ends.
 pub(crate) async fn run(revision: &str, target: &[&str]) -> Result<(), String> {
     let preference = match revision {
         "2026-07-28" => Preference::ModernOnly,
@@ -56,7 +56,7 @@ pub(crate) async fn run(revision: &str, target: &[&str]) -> Result<(), String> {
                 tokio::time::sleep(Duration::from_secs(2)).await;
                 println!("held");
             }
-            _ => return Err(format!("what is {line:?}?")),
+            _ => return Err(format!("unknown command {line:?}")),
         }
     }
     held.shutdown().await;

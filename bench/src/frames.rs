@@ -1,8 +1,8 @@
-//! What is sent, and what must come back.
+//! The frames to send, and the expected answers.
 
 use memchr::memmem::{self, Finder};
 
-/// Which revision is spoken: the last of each era.
+/// The revisions to measure: the last of each era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Revision {
     Legacy,
@@ -33,14 +33,14 @@ const META: &str = concat!(
     r#""io.modelcontextprotocol/clientCapabilities":{}}"#,
 );
 
-/// A request to hear of changes, modern era.
+/// A subscription to changes, in the modern era.
 pub(crate) fn listen() -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{META}}}}}"#
     )
 }
 
-/// Calls of one tool that says back what it is told.
+/// Calls of a tool that echoes its argument.
 #[derive(Clone)]
 pub(crate) struct Calls {
     pub(crate) revision: Revision,
@@ -83,7 +83,7 @@ impl Calls {
         out.extend_from_slice(self.rest.as_bytes());
     }
 
-    /// Which call a frame answers, if it says back what it was told.
+    /// The id of the call that a frame answers, if it echoes the argument.
     pub(crate) fn answered(&self, frame: &[u8]) -> Result<u64, String> {
         let id = id_of(frame).filter(|_| self.echoed.find(frame).is_some());
         id.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What a user's first server costs to build: crates, compile time, size.
+//! The cost of building a first server: crates, compile time, size.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +10,12 @@ use crate::machine::Cpu;
 use crate::peers::BUILD;
 use crate::table::{Table, bytes, number};
 
-/// A hello world.
+/// A hello-world program.
 struct Hello {
     name: &'static str,
     source: &'static str,
     dependencies: &'static str,
-    /// So that both are built from the crates that are measured elsewhere.
+    /// So that both use the same crates as the other measurements.
     lock: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         table.row(&cells.map_err(|error| format!("{}: {error}", hello.name))?);
     }
     let text = format!(
-        "One tool with one argument over stdio (`bench/hello`), built from nothing with each SDK's \
+        "One tool with one argument over stdio (`bench/hello`), built from scratch with each SDK's \
          default features and what stdio needs. CPU seconds of all processes together; crates that only build scripts need are counted.\n\n{}",
         table.finish()
     );
@@ -92,7 +92,7 @@ impl Hello {
     }
 }
 
-/// Seconds of CPU to build from nothing.
+/// The CPU seconds of a build from scratch.
 fn built(folder: &str, arguments: &[&str]) -> Result<f64, String> {
     remove(folder);
     let before = Cpu::of_children()?;
@@ -101,7 +101,7 @@ fn built(folder: &str, arguments: &[&str]) -> Result<f64, String> {
 }
 
 fn remove(folder: &str) {
-    // It may not be there.
+    // It may not exist.
     let _ = fs::remove_dir_all(format!("{folder}/target"));
 }
 
@@ -109,8 +109,6 @@ fn cargo(folder: &str, arguments: &[&str]) -> Result<String, String> {
     let mut cargo = Command::new("cargo");
     cargo.args(arguments).current_dir(folder).env("CARGO_TARGET_DIR", "target");
     let output = cargo.output().map_err(|error| format!("cargo: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

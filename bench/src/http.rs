@@ -1,4 +1,4 @@
-//! Load over HTTP: one call at a time on each of many connections that stay open.
+//! Load over HTTP: one call at a time on each of many persistent connections.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ pub(crate) struct Connection {
     stream: TcpStream,
     out: Vec<u8>,
     read: Vec<u8>,
-    /// Headers that requests have beside those that all have.
+    /// Headers in addition to those that all requests have.
     headers: String,
     next: u64,
 }
@@ -35,7 +35,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Opens another session, which takes the place of the one before.
+    /// Opens another session, which replaces the previous one.
     pub(crate) async fn open_session(&mut self) -> Result<(), String> {
         self.headers.clear();
         let head = self.post(INITIALIZE.as_bytes()).await?.0;
@@ -46,7 +46,7 @@ impl Connection {
         self.post(INITIALIZED.as_bytes()).await.map(drop)
     }
 
-    /// Says more in the headers, in the modern era.
+    /// Adds the headers of the modern era.
     pub(crate) fn with_outline(mut self, method: &str, name: Option<&str>) -> Self {
         let revision = Revision::Modern.name();
         self.headers = format!("mcp-protocol-version: {revision}\r\nmcp-method: {method}\r\n");
@@ -56,7 +56,7 @@ impl Connection {
         self
     }
 
-    /// Sends a message, and gives the head and the whole body of the answer.
+    /// Sends a message, and returns the head and the whole body of the response.
     pub(crate) async fn post(&mut self, body: &[u8]) -> Result<(String, &[u8]), String> {
         self.send(body).await?;
         let (head, start) = self.head().await?;
@@ -69,7 +69,7 @@ impl Connection {
         let end = start + length.unwrap_or(0_usize);
         loop {
             let is_whole = match is_chunked {
-                // JSON holds no raw line break, so this can only be the frame of a chunk.
+                // JSON contains no raw line break here, so this can only be the end of the last chunk.
                 true => self.read.ends_with(b"\r\n0\r\n\r\n"),
                 false => self.read.len() >= end,
             };
@@ -80,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Sends a message that is answered by a stream, and waits for the first event of it.
+    /// Sends a message that opens a stream, and waits for its first event.
     pub(crate) async fn listen(&mut self, body: &[u8]) -> Result<(), String> {
         self.send(body).await?;
         let (head, start) = self.head().await?;
@@ -135,8 +135,8 @@ impl Connection {
             self.next += 1;
             body.clear();
             calls.write(&mut body, id);
-            // A server may close a connection that has been silent for long; among thousands that
-            // are opened one after the other, the first ones are.
+            // A server may close an idle connection; among thousands that are opened one after
+            // another, the first ones are.
             if self.post(&body).await.is_err() {
                 self.stream = connect(self.address).await?;
                 self.post(&body).await?;
@@ -185,8 +185,8 @@ impl Connections {
         Ok(Self(all))
     }
 
-    /// Calls on all of them, and waits until every call is answered. Says how many there were;
-    /// a number of calls is for each connection.
+    /// Makes calls on all of them, waits for all answers, and returns how many there were; a number
+    /// of calls is per connection.
     pub(crate) async fn run(&mut self, calls: &Calls, until: Until) -> Result<u64, String> {
         let mut running = JoinSet::new();
         for (number, connection) in self.0.drain(..).enumerate() {

@@ -1,4 +1,4 @@
-//! The machine that is measured on, and what it says of its processes.
+//! The machine, and what it reports about processes.
 
 use std::fs;
 use std::process::Command;
@@ -8,93 +8,93 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Ten thousand connections are ten thousand files. Programs that are started inherit this.
+/// Raises the limit of open files, which ten thousand connections need. Child processes inherit it.
 pub(crate) fn allow_many_files() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, the widest measurements say so themselves.
+    // If it cannot be raised, the largest measurements fail with a clear error.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Where this thread runs, and whatever it starts from now on.
+/// The cores for this thread and the processes it starts.
 ///
-/// Left alone, the scheduler now lets both sides of a call share a core and now does not, which
-/// changes the time of a single call more than anything that is measured here.
+/// Left alone, the scheduler sometimes lets both sides of a call share a core and sometimes does
+/// not, which changes the time of a single call more than anything measured here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// On the first core: one call at a time keeps only one side busy.
+pub(crate) enum Cores {
+    /// The first core: one call at a time keeps only one side busy.
     First,
-    /// On all cores but the last.
+    /// All cores but the last.
     NotLast,
-    /// On the last core.
+    /// The last core.
     Last,
-    /// Anywhere.
+    /// All cores.
     All,
 }
 
-/// Goes to a place. Where that cannot be done, the scheduler decides.
-pub(crate) fn go(place: Place) {
+/// Pins this thread to cores. If that fails, the scheduler decides.
+pub(crate) fn pin(cores: Cores) {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
-    // What is available counts the cores of the place before.
+    // `available_parallelism` only counts the cores of the current pinning.
     static CORES: OnceLock<usize> = OnceLock::new();
     let count = *CORES.get_or_init(|| count);
-    let mut cores = CpuSet::new();
-    let wanted = match place {
-        Place::First => 0..1,
-        Place::NotLast => 0..(count - 1).max(1),
-        Place::Last => count - 1..count,
-        Place::All => 0..count,
+    let mut set = CpuSet::new();
+    let wanted = match cores {
+        Cores::First => 0..1,
+        Cores::NotLast => 0..(count - 1).max(1),
+        Cores::Last => count - 1..count,
+        Cores::All => 0..count,
     };
-    wanted.for_each(|core| cores.set(core));
-    let _ = sched_setaffinity(None, &cores);
+    wanted.for_each(|core| set.set(core));
+    let _ = sched_setaffinity(None, &set);
 }
 
-/// The time that a process has had on a processor.
+/// The CPU time of a process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cpu {
     pub(crate) all: Duration,
-    /// The part outside of the kernel, to a hundredth of a second.
+    /// The time outside the kernel, to a hundredth of a second.
     pub(crate) user: Duration,
 }
 
 impl Cpu {
-    /// Of one process, so far.
+    /// The CPU time of a process so far.
     pub(crate) fn of(pid: u32) -> Result<Self, String> {
         let (user, system) = ticks(&format!("/proc/{pid}/stat"), 13)?;
         let user = TICK * u32::try_from(user).unwrap_or(u32::MAX);
         let system = TICK * u32::try_from(system).unwrap_or(u32::MAX);
-        // Where the kernel counts it, to the nanosecond.
+        // To the nanosecond, if the kernel counts it.
         let all = run_time(pid).unwrap_or(user + system);
         Ok(Self { all, user })
     }
 
-    /// Of all processes that this one has started and waited for.
+    /// The CPU time of all child processes that this one has waited for.
     pub(crate) fn of_children() -> Result<Duration, String> {
         let (user, system) = ticks("/proc/self/stat", 15)?;
         Ok(TICK * u32::try_from(user + system).unwrap_or(u32::MAX))
     }
 }
 
-/// What the kernel counts in, whatever it measures in.
+/// The unit of the kernel's counters, whatever its resolution.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Two numbers of a `stat` file, counted from zero.
-fn ticks(path: &str, place: usize) -> Result<(u64, u64), String> {
+/// Two consecutive fields of a `stat` file, from a zero-based index.
+fn ticks(path: &str, index: usize) -> Result<(u64, u64), String> {
     let text = read(path)?;
-    // The second field is a name, which may hold blanks.
+    // The second field is a name, which may contain spaces.
     let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let mut fields = rest.split(' ').skip(place - 2);
+    let mut fields = rest.split(' ').skip(index - 2);
     let mut next = || fields.next().and_then(|field| field.parse().ok());
     match (next(), next()) {
         (Some(one), Some(two)) => Ok((one, two)),
-        _ => Err(format!("{path} is not as expected")),
+        _ => Err(format!("{path} has an unexpected format")),
     }
 }
 
-/// `None` where the kernel does not count it.
+/// The run time to the nanosecond; `None` if the kernel does not count it.
 fn run_time(pid: u32) -> Option<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-        // A thread may end while we look.
+        // A thread may exit in the meantime.
         let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
         nanos += text.split(' ').next()?.parse::<u64>().ok()?;
     }
@@ -114,7 +114,7 @@ fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// The machine and the tools, in one line.
+/// The machine and the toolchain, in one line.
 pub(crate) fn describe() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|line| line.starts_with("model name"));
@@ -129,7 +129,7 @@ pub(crate) fn describe() -> String {
     )
 }
 
-/// The first line of what a program says.
+/// The first line of a program's output.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -144,7 +144,7 @@ mod tests {
     fn a_process_has_memory_and_has_run() {
         let pid = std::process::id();
         assert!(resident(pid).unwrap() > 100 << 10);
-        // Where only whole ticks are counted, one has to pass.
+        // If only whole ticks are counted, one has to pass.
         assert!((0..100_000).any(|_| Cpu::of(pid).unwrap().all > Duration::ZERO));
         assert!(Cpu::of_children().is_ok());
         assert!(resident(0).unwrap_err().contains("/proc/0/status"));

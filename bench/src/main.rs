@@ -1,14 +1,10 @@
 //! Measures Bowline, alone and beside the official Rust SDK, and writes `docs/performance.md`.
 //!
-//! `bowline-bench [PART…] [--quick] [--built]` from the root of the repository; `--built` takes the
-//! programs to measure as they are. Two more commands are what it starts itself as: `client` is a
-//! program that calls, `repeat` one that does one thing many times.
+//! `bowline-bench [PART…] [--quick] [--built]` from the root of the repository; `--built` skips
+//! building the programs to measure. It also runs itself with two more commands: `client` is a
+//! client program, `repeat` repeats one operation.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command for people: what it prints is what it is for"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints its results")]
 
 mod caller;
 mod callgrind;
@@ -38,7 +34,7 @@ use std::time::Duration;
 use document::{Document, Section};
 use peers::Peers;
 
-/// What can be measured, in the order of the document.
+/// The parts, in the order of the document.
 struct Part {
     name: &'static str,
     title: &'static str,
@@ -55,31 +51,31 @@ const PARTS: &[Part] = &[
     Part { name: "hello", title: "Hello world", run: hello::run },
 ];
 
-/// What may stand beside the parts.
+/// The flags.
 const FLAGS: [&str; 2] = ["--quick", "--built"];
 
-/// What all parts need.
+/// What all parts share.
 struct Bench {
     peers: Peers,
     is_quick: bool,
 }
 
 impl Bench {
-    /// How often everything is measured.
+    /// How often each measurement is repeated.
     fn rounds(&self) -> usize {
         if self.is_quick { 1 } else { 5 }
     }
 
-    /// How long one measurement takes.
+    /// The duration of one measurement.
     fn span(&self) -> Duration {
         Duration::from_millis(if self.is_quick { 300 } else { 1_500 })
     }
 }
 
-/// Drives something that waits.
+/// Runs a future to completion.
 fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| format!("no runtime: {error}"))?.block_on(work)
+    runtime.map_err(|error| format!("cannot start the runtime: {error}"))?.block_on(work)
 }
 
 fn main() -> ExitCode {
@@ -107,10 +103,10 @@ fn bench(words: &[&str]) -> Result<(), String> {
     let is_built = words.contains(&"--built");
     let wanted: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with("--")).collect();
     if let Some(unknown) = words.iter().find(|it| it.starts_with("--") && !FLAGS.contains(it)) {
-        return Err(format!("`{unknown}` means nothing here; there are: {}", FLAGS.join(", ")));
+        return Err(format!("unknown option `{unknown}`; expected one of: {}", FLAGS.join(", ")));
     }
     if let Some(unknown) = wanted.iter().find(|word| !names.contains(word)) {
-        return Err(format!("there is no part `{unknown}`; there are: {}", names.join(", ")));
+        return Err(format!("unknown part `{unknown}`; expected one of: {}", names.join(", ")));
     }
     machine::allow_many_files();
     let bench = Bench { peers: Peers::find(is_built)?, is_quick };
@@ -127,8 +123,5 @@ fn bench(words: &[&str]) -> Result<(), String> {
         }
     }
     println!("written: {}", document.path());
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
-    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }

@@ -1,15 +1,15 @@
-//! What a measurement yields, and how several become one figure.
+//! Measurements, and how several become one figure.
 
 use std::time::Duration;
 
 use crate::machine::Cpu;
 
-/// One measurement of a program that calls or is called.
+/// One measurement of a client or server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) calls: u64,
     pub(crate) seconds: f64,
-    /// Seconds on a processor.
+    /// CPU time in seconds.
     pub(crate) cpu: f64,
     pub(crate) user: f64,
     /// Memory at the end, in bytes.
@@ -27,18 +27,18 @@ impl Sample {
         self.calls as f64 / self.seconds
     }
 
-    /// Microseconds on a processor for one call.
+    /// CPU microseconds per call.
     pub(crate) fn cpu_per_call(&self) -> f64 {
         self.cpu * 1e6 / self.calls as f64
     }
 
-    /// The part of it outside of the kernel.
+    /// The part of it outside the kernel.
     pub(crate) fn user_per_call(&self) -> f64 {
         self.user * 1e6 / self.calls as f64
     }
 }
 
-/// The figure in the middle.
+/// The median.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
@@ -60,8 +60,8 @@ pub(crate) fn ratio(over: &[Sample], under: &[Sample], figure: impl Fn(&Sample) 
     median(over.iter().zip(under).map(|(over, under)| figure(over) / figure(under)))
 }
 
-/// The exponent of growth: the slope of the line through the points when both axes are logarithms.
-/// 0 is constant, 1 linear.
+/// The exponent of growth: the slope of the regression line on logarithmic axes. 0 is constant, 1
+/// linear.
 pub(crate) fn exponent(points: &[(f64, f64)]) -> f64 {
     let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.max(1e-12).ln())).collect();
     let count = logs.len() as f64;

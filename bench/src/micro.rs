@@ -1,7 +1,7 @@
-//! Single things, many times: reading, writing, dispatching, checking.
+//! Single operations, repeated: parsing, encoding, dispatching, validating.
 //!
-//! Counted in instructions where callgrind is there; otherwise in time, as a multiple of the time
-//! that `serde_json` takes to read the same request into a tree.
+//! Counted in instructions if callgrind is installed; otherwise in time, as a multiple of the time
+//! that `serde_json` takes to parse the same request into a tree.
 
 use std::hint::black_box;
 use std::io;
@@ -23,27 +23,27 @@ use crate::peers::Peer;
 use crate::table::{Table, number, times};
 use crate::{Bench, block_on};
 
-/// What can be repeated: its name, what it is, what does it.
+/// The operations: name, description, function.
 type Thing = (&'static str, &'static str, fn(u64) -> Result<(), String>);
 
 const THINGS: &[Thing] = &[
-    ("tree", "read a modern call into a `serde_json` tree, for comparison", tree),
-    ("parse-legacy", "read the envelope of a legacy call", |times| parse(Revision::Legacy, times)),
-    ("parse-modern", "read the envelope of a modern call", |times| parse(Revision::Modern, times)),
-    ("encode", "write an answer", encode),
-    ("dispatch-legacy", "a legacy call, stream to stream in memory", |times| {
+    ("tree", "parse a modern call into a `serde_json` tree, for comparison", tree),
+    ("parse-legacy", "parse the envelope of a legacy call", |times| parse(Revision::Legacy, times)),
+    ("parse-modern", "parse the envelope of a modern call", |times| parse(Revision::Modern, times)),
+    ("encode", "encode a response", encode),
+    ("dispatch-legacy", "serve a legacy call over a stream in memory", |times| {
         dispatch(Revision::Legacy, times)
     }),
-    ("dispatch-modern", "a modern call, stream to stream in memory", |times| {
+    ("dispatch-modern", "serve a modern call over a stream in memory", |times| {
         dispatch(Revision::Modern, times)
     }),
-    ("validate", "check arguments with three members against their schema", validate),
+    ("validate", "validate arguments with three members", validate),
 ];
 
-/// Does one thing many times.
+/// Repeats one operation.
 pub(crate) fn repeat(name: &str, times: &str) -> Result<(), String> {
     let thing = THINGS.iter().find(|(known, ..)| *known == name);
-    let (.., run) = thing.ok_or_else(|| format!("`{name}` cannot be repeated"))?;
+    let (.., run) = thing.ok_or_else(|| format!("unknown operation `{name}`"))?;
     run(times.parse().map_err(|error| format!("{times:?}: {error}"))?)
 }
 
@@ -64,15 +64,12 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
             let calls = Calls::new(revision, "echo", 64);
             let mut rows = Vec::new();
             for peer in bench.peers.all().into_iter().filter(|peer| *peer != Peer::RmcpDefault) {
-                let count = match is_http {
-                    true => {
-                        let line = bench.peers.http(peer, revision == Revision::Legacy);
-                        block_on(callgrind::of_http_server(&line, &calls))?
-                    }
-                    false => {
-                        let line = bench.peers.stdio(peer);
-                        block_on(callgrind::of_pipe_server(&line, &calls))?
-                    }
+                let count = if is_http {
+                    let line = bench.peers.http(peer, revision == Revision::Legacy);
+                    block_on(callgrind::of_http_server(&line, &calls))?
+                } else {
+                    let line = bench.peers.stdio(peer);
+                    block_on(callgrind::of_pipe_server(&line, &calls))?
                 };
                 rows.push((peer, count));
             }
@@ -89,7 +86,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
     Ok(Section::new(text))
 }
 
-/// Times, where instructions cannot be counted.
+/// Times, if instructions cannot be counted.
 fn timed() -> Result<Section, String> {
     const TIMES: u64 = 200_000;
     let mut table = Table::new(&["in memory, 64 bytes", "time", "as a multiple of the first"]);
@@ -102,7 +99,7 @@ fn timed() -> Result<Section, String> {
         let base = *first.get_or_insert(nanos);
         table.row(&[(*about).to_owned(), format!("{} ns", number(nanos)), times(nanos / base)]);
     }
-    Ok(Section::new(format!("`valgrind` is not there.\n\n{}", table.finish())))
+    Ok(Section::new(format!("`valgrind` is not installed.\n\n{}", table.finish())))
 }
 
 fn request(revision: Revision) -> Vec<u8> {
@@ -182,7 +179,7 @@ fn dispatch(revision: Revision, times: u64) -> Result<(), String> {
     block_on(async { server.serve(feed).await.map_err(|error| error.to_string()) })
 }
 
-/// A client whose requests are ready, and who does not keep the answers.
+/// A client whose requests are prepared, and that discards the responses.
 struct Feed {
     first: Vec<u8>,
     call: Vec<u8>,

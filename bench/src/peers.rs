@@ -1,19 +1,19 @@
-//! Who is measured, and how each is started.
+//! The programs to measure, and how to start each.
 
 use std::process::Command;
 
 use crate::program::{Line, PORT};
 
-/// Where programs that are only measured are built.
+/// Where programs that exist only to be measured are built.
 pub(crate) const BUILD: &str = "target/bench";
 
-/// Somebody who is measured.
+/// An SDK to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     Bowline,
-    /// The official Rust SDK, the fastest way.
+    /// The official Rust SDK at its fastest.
     Rmcp,
-    /// The same, as its documentation shows it.
+    /// The same, used as its documentation shows.
     RmcpDefault,
 }
 
@@ -27,7 +27,7 @@ impl Peer {
     }
 }
 
-/// The programs that are there.
+/// The available programs.
 pub(crate) struct Peers {
     probe: Line,
     bench: Line,
@@ -35,31 +35,22 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Builds them, unless they are. What cannot be had is left out, and said.
+    /// Builds them, unless they are built. Reports and skips what cannot be built.
     pub(crate) fn find(is_built: bool) -> Result<Self, String> {
         let target = format!("{BUILD}/rmcp");
         let rmcp =
             ["--release", "--manifest-path", "bench/rmcp/Cargo.toml", "--target-dir", &target];
-        let rmcp = match is_built {
-            true => Ok(()),
-            false => {
-                cargo(&[
-                    "--profile",
-                    "dist",
-                    "-p",
-                    "bowline",
-                    "--example",
-                    "probe",
-                    "--features",
-                    "http",
-                ])?;
-                cargo(&rmcp)
-            }
+        let probe = ["--profile", "dist", "-p", "bowline", "--example", "probe"];
+        let rmcp = if is_built {
+            Ok(())
+        } else {
+            cargo(&[&probe[..], &["--features", "http"]].concat())?;
+            cargo(&rmcp)
         };
         let rmcp = match rmcp {
             Ok(()) => Some(Line::new(&[&format!("{target}/release/rmcp-bench")])),
             Err(error) => {
-                eprintln!("rmcp is left out: {error}");
+                eprintln!("skipping rmcp: {error}");
                 None
             }
         };
@@ -68,7 +59,7 @@ impl Peers {
         Ok(Self { probe: Line::new(&["target/dist/examples/probe"]), bench, rmcp })
     }
 
-    /// Everybody, ours first.
+    /// All SDKs, ours first.
     pub(crate) fn all(&self) -> Vec<Peer> {
         let mut all = vec![Peer::Bowline];
         if self.rmcp.is_some() {
@@ -88,12 +79,10 @@ impl Peers {
         self.server(peer, &["http", PORT], sessions)
     }
 
-    /// Ours with so many more tools.
+    /// Our server with this many additional tools.
     pub(crate) fn with_tools(&self, is_http: bool, tools: usize) -> Line {
-        let line = match is_http {
-            true => self.probe.and(&["http", PORT]),
-            false => self.probe.and(&["stdio"]),
-        };
+        let line =
+            if is_http { self.probe.and(&["http", PORT]) } else { self.probe.and(&["stdio"]) };
         line.and(&["--tools", &tools.to_string()])
     }
 
@@ -105,7 +94,7 @@ impl Peers {
         }
     }
 
-    /// A client that is told what to call.
+    /// A client program.
     pub(crate) fn client(&self, peer: Peer, revision: &str) -> Line {
         let words = ["client", revision];
         match (peer, &self.rmcp) {
@@ -115,7 +104,7 @@ impl Peers {
         }
     }
 
-    /// One thing many times.
+    /// A program that repeats one operation.
     pub(crate) fn micro(&self, name: &str) -> Line {
         self.bench.and(&["repeat", name])
     }

@@ -1,4 +1,4 @@
-//! Load over standard streams: a window of calls that wait for their answers.
+//! Load over standard streams: a window of pending calls.
 
 use std::collections::HashSet;
 use std::future::poll_fn;
@@ -28,20 +28,20 @@ impl Until {
     }
 }
 
-/// A client of a server on pipes: it neither blocks nor loses an answer.
+/// A client of a server on pipes that neither blocks nor loses an answer.
 pub(crate) struct Pipe {
     input: ChildStdin,
     output: ChildStdout,
     out: Vec<u8>,
     written: usize,
-    /// What was read and is no whole line yet.
+    /// What has been read of an incomplete line.
     read: Vec<u8>,
     waiting: HashSet<u64>,
     next: u64,
 }
 
 impl Pipe {
-    /// Shakes hands, in the legacy era.
+    /// Performs the handshake, in the legacy era.
     pub(crate) async fn open(
         input: ChildStdin,
         output: ChildStdout,
@@ -66,7 +66,7 @@ impl Pipe {
         Ok(pipe)
     }
 
-    /// Calls, and waits until every call is answered. Says how many there were.
+    /// Makes calls, waits for all answers, and returns how many there were.
     pub(crate) async fn run(
         &mut self,
         calls: &Calls,
@@ -97,11 +97,11 @@ impl Pipe {
         }
     }
 
-    /// Waits until something could be read or written.
+    /// Waits until something was read or written.
     async fn step(&mut self) -> Result<(), String> {
         match timeout(PATIENCE, poll_fn(|cx| self.poll_step(cx))).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(format!("{} calls get no answer", self.waiting.len())),
+            Err(_) => Err(format!("{} calls got no answer", self.waiting.len())),
         }
     }
 
@@ -129,7 +129,7 @@ impl Pipe {
         let count = buffer.filled().len();
         self.read.truncate(start + count);
         match polled {
-            Poll::Ready(Ok(())) if count == 0 => Poll::Ready(Err("the server ended".to_owned())),
+            Poll::Ready(Ok(())) if count == 0 => Poll::Ready(Err("the server exited".to_owned())),
             Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
             Poll::Ready(Err(error)) => Poll::Ready(Err(format!("reading: {error}"))),
             Poll::Pending if has_moved => Poll::Ready(Ok(())),
@@ -137,7 +137,7 @@ impl Pipe {
         }
     }
 
-    /// Gives out the whole lines that were read.
+    /// Yields the complete lines that were read.
     fn lines(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), String>) -> Result<(), String> {
         let Some(end) = memchr::memrchr(b'\n', &self.read) else { return Ok(()) };
         let lines = self.read[..end].split(|byte| *byte == b'\n');
@@ -147,5 +147,5 @@ impl Pipe {
     }
 }
 
-/// How much is read at a time.
+/// The size of a read.
 const CHUNK: usize = 256 << 10;

@@ -37,7 +37,7 @@ impl Axis {
     }
 }
 
-/// Draws curves. Points that no logarithm has are left out.
+/// Draws curves. Points without a logarithm are left out.
 pub(crate) fn draw(title: &str, (x_name, y_name): (&str, &str), curves: &[Curve]) -> String {
     let drawn = |curve: &Curve| -> Vec<(f64, f64)> {
         curve.points.iter().copied().filter(|(x, y)| *x > 0.0 && *y > 0.0).collect()

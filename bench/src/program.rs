@@ -1,4 +1,4 @@
-//! A program that is measured, running. It ends when this is dropped.
+//! A running program that is measured. It is killed on drop.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
@@ -10,10 +10,10 @@ use tokio::time::{sleep, timeout};
 use crate::callgrind;
 use crate::machine::{Cpu, resident};
 
-/// How long a program may take for anything that is not the thing measured.
+/// The time limit for anything that is not measured.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program and what it is told.
+/// A program and its arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct Line(pub(crate) Vec<String>);
 
@@ -22,14 +22,14 @@ impl Line {
         Self(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// The same with more words.
+    /// Adds arguments.
     pub(crate) fn and(&self, words: &[&str]) -> Self {
         let mut line = self.clone();
         line.0.extend(words.iter().map(|word| (*word).to_owned()));
         line
     }
 
-    /// The same, as what another program is told.
+    /// The whole command line as arguments of another program.
     pub(crate) fn under(&self, words: &[&str]) -> Self {
         let mut line = Self::new(words);
         line.0.extend_from_slice(&self.0);
@@ -37,7 +37,7 @@ impl Line {
     }
 }
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Program {
     child: Child,
     pid: u32,
@@ -54,7 +54,7 @@ impl Program {
         }
     }
 
-    /// Starts a server on a free port, its last word, and waits until it listens.
+    /// Starts a server on a free port, its last argument, and waits until it listens.
     pub(crate) async fn listening(line: &Line) -> Result<(Self, SocketAddr), String> {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let address = free.and_then(|free| free.local_addr()).map_err(|error| error.to_string())?;
@@ -80,10 +80,10 @@ impl Program {
         let mut command = Command::new(&line.0[0]);
         command.args(&line.0[1..]).kill_on_drop(true);
         command.stdin(stream(has_pipes)).stdout(stream(has_pipes));
-        // Others may say so much there that nobody reads it in time.
+        // Other servers may write more there than anyone reads in time.
         command.stderr(stream(line.0[0] == callgrind::PROGRAM));
         let child = command.spawn().map_err(said)?;
-        let pid = child.id().ok_or_else(|| format!("{} has ended", line.0.join(" ")))?;
+        let pid = child.id().ok_or_else(|| format!("{} has exited", line.0.join(" ")))?;
         Ok(Self { child, pid })
     }
 
@@ -95,19 +95,19 @@ impl Program {
         resident(self.pid)
     }
 
-    /// Tells it to end, and gives what it says on standard error until it has.
+    /// Tells it to exit, and returns its standard error.
     pub(crate) async fn end(self) -> Result<String, String> {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw) {
-            // It may have ended by itself.
+            // It may have exited already.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         self.wait().await
     }
 
-    /// Waits until it ends by itself, and gives what it says on standard error until it has.
+    /// Waits until it exits on its own, and returns its standard error.
     pub(crate) async fn wait(self) -> Result<String, String> {
         let ended = timeout(PATIENCE, self.child.wait_with_output()).await;
-        let output = ended.map_err(|_| "a program does not end".to_owned())?;
+        let output = ended.map_err(|_| "a program does not exit".to_owned())?;
         let output = output.map_err(|error| error.to_string())?;
         Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }

@@ -1,4 +1,4 @@
-//! How cost grows with the work: tools, payload, calls at a time, sessions and streams.
+//! How cost grows with the work: tools, payload, concurrent calls, sessions and streams.
 
 use crate::document::Section;
 use crate::frames::Revision;
@@ -10,7 +10,7 @@ use crate::streams::{Kept, gained};
 use crate::table::{Table, bytes, number};
 use crate::{Bench, block_on};
 
-/// What grows, and what is looked at.
+/// What grows, and what is measured.
 struct Growth {
     /// The plot's file.
     file: &'static str,
@@ -72,14 +72,14 @@ impl Growth {
     }
 }
 
-/// The transports, each in the era that is cheapest to have many of.
+/// The transports, each in the era that scales best.
 const TRANSPORTS: [(&str, bool, Revision); 3] = [
     ("stdio 2025-11-25", false, Revision::Legacy),
     ("stdio 2026-07-28", false, Revision::Modern),
     ("http 2026-07-28", true, Revision::Modern),
 ];
 
-/// Microseconds of the server's CPU for one call; the median over some rounds.
+/// The server's CPU microseconds per call; the median of some rounds.
 fn cost(bench: &Bench, line: &Line, load: &Load, tool: &str) -> Result<f64, String> {
     let mut samples = Vec::new();
     for _ in 0..bench.rounds().min(3) {
@@ -117,13 +117,13 @@ fn tools(bench: &Bench) -> Result<Growth, String> {
         title: "Registered tools",
         x: "tools",
         y: "CPU µs/call",
-        about: "A call of the tool that was registered last, 64 bytes, 16 at a time.".to_owned(),
+        about: "Calls of the tool that was registered last, 64 bytes, 16 at a time.".to_owned(),
         curves,
     })
 }
 
 fn payload(bench: &Bench) -> Result<Growth, String> {
-    // A frame may have 16 MiB, a body 4 MiB, by default and with the envelope.
+    // By default a frame may have 16 MiB and a body 4 MiB, including the envelope.
     let sizes = [64, 1 << 10, 16 << 10, 256 << 10, (4 << 20) - 1024, (16 << 20) - 1024];
     let mut curves = curves(&sizes, |bytes, is_http, revision| {
         if is_http && bytes > 4 << 20 {
@@ -141,9 +141,10 @@ fn payload(bench: &Bench) -> Result<Growth, String> {
         title: "Payload",
         x: "bytes",
         y: "CPU µs/call",
-        about: "A call of `echo`, one at a time; the message goes in and comes back. Bodies of \
-                HTTP requests have at most 4 MiB by default."
-            .to_owned(),
+        about:
+            "Calls of `echo`, one at a time; the message travels in both directions. By default, \
+                bodies of HTTP requests are limited to 4 MiB."
+                .to_owned(),
         curves,
     })
 }
@@ -159,7 +160,7 @@ fn width(bench: &Bench) -> Result<Growth, String> {
         file: "concurrent.svg",
         title: "Calls at a time",
         x: "calls at a time",
-        y: "CPU µs for all of them",
+        y: "CPU µs for all",
         about: "Calls of `echo` with 64 bytes: a window over stdio, connections over HTTP."
             .to_owned(),
         curves,
@@ -167,7 +168,7 @@ fn width(bench: &Bench) -> Result<Growth, String> {
 }
 
 fn kept(bench: &Bench) -> Result<Growth, String> {
-    // Some are open before the first is counted, and 10,000 are allowed.
+    // Some are open before the first measurement, and 10,000 are allowed.
     let counts = [100, 1_000, 3_000, 9_900];
     let line = bench.peers.with_tools(true, 0);
     let mut curves = Vec::new();
@@ -187,8 +188,8 @@ fn kept(bench: &Bench) -> Result<Growth, String> {
         x: "open",
         y: "bytes",
         about: format!(
-            "Memory that the server gains over HTTP. A session of the legacy era needs no \
-             connection while it says nothing; a stream of the modern era holds one. {}.",
+            "Additional memory of the server over HTTP. An idle session of the legacy era needs no \
+             connection; a stream of the modern era holds one. {}.",
             each.join("; ")
         ),
         curves,

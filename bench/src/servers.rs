@@ -1,11 +1,11 @@
-//! Servers side by side: the same load on each, one after the other, round by round.
+//! Servers side by side: the same load on each, one after another, in rounds.
 
 use tokio::time::Instant;
 
 use crate::document::Section;
 use crate::frames::{Calls, Revision};
 use crate::http::Connections;
-use crate::machine::{Place, go};
+use crate::machine::{Cores, pin};
 use crate::measure::{Sample, middle, ratio};
 use crate::peers::Peer;
 use crate::pipe::{Pipe, Until};
@@ -13,14 +13,14 @@ use crate::program::{Line, Program};
 use crate::table::{Table, bytes, number, times};
 use crate::{Bench, block_on};
 
-/// How a server is called.
+/// A load on a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) is_http: bool,
     pub(crate) revision: Revision,
     /// Calls at a time.
     pub(crate) width: usize,
-    /// Of the message.
+    /// The length of the message.
     pub(crate) bytes: usize,
     /// Whether each connection is another client; over HTTP in the modern era only.
     pub(crate) has_identities: bool,
@@ -63,9 +63,10 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); peers.len()];
         for _ in 0..bench.rounds() {
             for (peer, samples) in peers.iter().zip(&mut samples) {
-                let line = match load.is_http {
-                    true => bench.peers.http(*peer, load.revision == Revision::Legacy),
-                    false => bench.peers.stdio(*peer),
+                let line = if load.is_http {
+                    bench.peers.http(*peer, load.revision == Revision::Legacy)
+                } else {
+                    bench.peers.stdio(*peer)
                 };
                 let sample = block_on(measure(bench, &line, &load, "echo"));
                 samples.push(
@@ -74,7 +75,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
                 );
             }
         }
-        // Everything is told as a multiple of the best that rmcp can do.
+        // Ratios are relative to rmcp at its fastest.
         let base = peers.iter().position(|peer| *peer == Peer::Rmcp).map(|place| &samples[place]);
         for (peer, samples) in peers.iter().zip(&samples) {
             let against = |figure: fn(&Sample) -> f64, is_cost: bool| match base {
@@ -96,31 +97,31 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         }
     }
     let text = format!(
-        "Tool `echo`; CPU and memory are the server's. Medians of {} rounds; the ratios are taken \
-         within a round, and above 1 is better than tuned rmcp in each.\n\n{}",
+        "Tool `echo`; CPU and memory are the server's. Medians of {} rounds. Ratios are computed \
+         within a round; above 1 is better than tuned rmcp in each.\n\n{}",
         bench.rounds(),
         table.finish()
     );
     Ok(Section::new(text))
 }
 
-/// Starts a server, calls it for a while, and looks what it took.
+/// Starts a server, puts load on it for a while, and measures it.
 pub(crate) async fn measure(
     bench: &Bench,
     line: &Line,
     load: &Load,
     tool: &str,
 ) -> Result<Sample, String> {
-    // The server is started where it is to stay.
-    go(if load.width == 1 { Place::First } else { Place::NotLast });
+    // The server inherits the cores.
+    pin(if load.width == 1 { Cores::First } else { Cores::NotLast });
     let sample = measure_here(bench, line, load, tool).await;
-    go(Place::All);
+    pin(Cores::All);
     sample
 }
 
-/// Goes where the load comes from.
+/// Pins the load generator.
 fn go_apart(load: &Load) {
-    go(if load.width == 1 { Place::First } else { Place::Last });
+    pin(if load.width == 1 { Cores::First } else { Cores::Last });
 }
 
 async fn measure_here(

@@ -1,4 +1,4 @@
-//! From the start of a server to its first answer, and what it takes while it does nothing.
+//! The time from the start of a server to its first answer, and its idle memory.
 
 use tokio::time::Instant;
 
@@ -20,8 +20,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         }
     }
     let base = peers.iter().position(|peer| *peer == Peer::Rmcp).map(|place| &found[place]);
-    let mut table =
-        Table::new(&["server", "ms to the first answer", "idle memory", "rmcp ÷, time"]);
+    let mut table = Table::new(&["server", "ms to first answer", "idle memory", "rmcp ÷, time"]);
     for (peer, found) in peers.iter().zip(&found) {
         let better =
             base.map(|base| median(base.iter().zip(found).map(|(base, found)| base.0 / found.0)));
@@ -33,7 +32,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         ]);
     }
     let text = format!(
-        "From the start of the process to the answer to `initialize` over stdio, and the memory of \
+        "Time from the start of the process to the answer to `initialize` over stdio, and the memory of \
          the process then.\n\n{}",
         table.finish()
     );

@@ -1,4 +1,4 @@
-//! What a server keeps for clients that say nothing: sessions, and streams of changes.
+//! The cost of idle clients: sessions, and streams of changes.
 
 use std::net::SocketAddr;
 
@@ -9,14 +9,14 @@ use crate::program::{Line, Program};
 /// What is kept open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// Sessions of the legacy era, opened over one connection that stays.
+    /// Sessions of the legacy era, opened over one persistent connection.
     Sessions,
-    /// Streams of changes of the modern era, a connection each.
+    /// Streams of changes in the modern era, one connection each.
     Streams,
 }
 
-/// The memory that a server has gained when so many are open, in bytes, for each of the counts,
-/// which must grow.
+/// The additional memory of a server with this many open, in bytes, for each of the counts, which
+/// must increase.
 pub(crate) async fn gained(
     line: &Line,
     kept: Kept,
@@ -24,7 +24,7 @@ pub(crate) async fn gained(
 ) -> Result<Vec<(f64, f64)>, String> {
     let (program, address) = Program::listening(line).await?;
     let mut opener = Opener { address, connections: Vec::new() };
-    // The first ones fill caches and tables.
+    // The first ones warm up caches and tables.
     opener.open(kept, WARM).await?;
     let before = program.resident()?;
     let mut points = Vec::new();
@@ -61,7 +61,7 @@ impl Opener {
         Ok(())
     }
 
-    /// One connection opens them all: what is measured is the session.
+    /// One connection opens them all, so that only the session is measured.
     async fn open_session(&mut self) -> Result<(), String> {
         if self.connections.is_empty() {
             self.connections.push(Connection::open(self.address, Revision::Modern).await?);

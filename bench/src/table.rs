@@ -1,6 +1,6 @@
-//! Tables in Markdown, and numbers that people can read.
+//! Markdown tables, and readable numbers.
 
-/// A table: its heading, then its rows.
+/// A table: heading and rows.
 pub(crate) struct Table {
     text: String,
 }
@@ -21,13 +21,13 @@ impl Table {
         self.text += &format!("| {} |\n", cells.join(" | "));
     }
 
-    /// The text of it, with a blank line after it.
+    /// The text, followed by a blank line.
     pub(crate) fn finish(self) -> String {
         self.text + "\n"
     }
 }
 
-/// A number with three digits that count, thousands apart.
+/// A number with three significant digits and thousands separators.
 pub(crate) fn number(value: f64) -> String {
     match value {
         value if !value.is_finite() => "–".to_owned(),
@@ -38,15 +38,12 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// How many times one is the other.
+/// A ratio.
 pub(crate) fn times(value: f64) -> String {
-    match value.is_finite() {
-        true => format!("{}x", number(value)),
-        false => "–".to_owned(),
-    }
+    if value.is_finite() { format!("{}x", number(value)) } else { "–".to_owned() }
 }
 
-/// Bytes, in the unit that fits.
+/// Bytes, in a suitable unit.
 pub(crate) fn bytes(value: f64) -> String {
     match value {
         value if value >= 10.0 * 1_048_576.0 => format!("{:.0} MiB", value / 1_048_576.0),

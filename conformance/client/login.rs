@@ -1,5 +1,5 @@
-//! What a user would configure so that a protected server lets the client in: credentials, and
-//! who goes to the login page. All the rest is the library's business.
+//! What a user would configure to log in to a protected server: credentials, and how to open the
+//! login page. The library does the rest.
 
 use std::error::Error;
 
@@ -10,13 +10,13 @@ use bowline::client::auth::{
 use bowline_web::Web;
 use serde::Deserialize;
 
-/// Where the suite's authorization servers may send a person back to.
+/// The redirect URI that the suite's authorization servers accept.
 const REDIRECT: &str = "http://localhost:3000/callback";
 
-/// The document that describes this client, as the suite knows it.
+/// The URL of this client's metadata document, as the suite knows it.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Credentials that the suite gives some scenarios.
+/// Credentials that the suite provides for some scenarios.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Given {
@@ -29,7 +29,7 @@ struct Given {
     valid_jwt: String,
 }
 
-/// How to be let in, in a scenario of this name.
+/// The authorization for a scenario.
 pub(super) fn authorization(
     scenario: &str,
     url: &str,
@@ -66,10 +66,11 @@ pub(super) fn authorization(
     Ok(oauth.client_name("Bowline conformance").build()?)
 }
 
-/// A person who agrees to everything: the page sends them straight back.
+/// A user who consents to everything: the page redirects immediately.
 async fn visit(page: AuthorizationUrl) -> Result<Redirected, LoginError> {
     let request = http::Request::get(page.as_str()).body(bytes::Bytes::new())?;
     let answer = Web::builder().build()?.fetch(request).await?;
-    let back = answer.headers().get(http::header::LOCATION).ok_or("nobody was sent back")?;
+    let back =
+        answer.headers().get(http::header::LOCATION).ok_or("the login page did not redirect")?;
     Ok(Redirected::at(back.to_str()?))
 }

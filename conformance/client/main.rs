@@ -1,9 +1,9 @@
 //! The client that the official conformance suite runs: `conformance-client URL`.
 //!
-//! Written as a user would write it. What to do follows from the name of the scenario, which the
-//! suite gives in the environment; how to do it is the library's business.
+//! Written as a user would write it. The name of the scenario, which the suite passes in the
+//! environment, decides what to do; how to do it is up to the library.
 
-#![expect(clippy::print_stderr, reason = "the suite shows what a client says")]
+#![expect(clippy::print_stderr, reason = "the suite shows the client's output")]
 
 mod login;
 mod scenario;

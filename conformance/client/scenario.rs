@@ -10,32 +10,31 @@ use serde_json::{Value, json};
 
 use super::login::authorization;
 
-/// Anything can go wrong, and is told.
+/// Any error is reported.
 pub(super) type Outcome = Result<(), Box<dyn Error>>;
 
-/// What the suite gives beside the name of a scenario.
+/// What the suite provides in addition to the name of a scenario.
 fn context<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// A client as the suite wants it: in one revision, with somebody who accepts every form.
+/// A client as the suite expects it: for one revision, with a user who accepts every form.
 fn builder() -> Result<ClientBuilder, Box<dyn Error>> {
     let revision = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_default();
     let revision: Revision = revision.parse()?;
-    let preference = match revision.is_modern() {
-        true => Preference::ModernOnly,
-        false => Preference::LegacyOnly,
-    };
+    let preference =
+        if revision.is_modern() { Preference::ModernOnly } else { Preference::LegacyOnly };
     let builder = Client::builder("bowline-conformance", env!("CARGO_PKG_VERSION"))
         .preference(preference)
         .verdicts(Verdicts::new())
         .roots(["file:///project"])
-        .on_sampling(|_| async { Err(ErrorObject::internal("there is no model here")) })
+        .on_sampling(|_| async { Err(ErrorObject::internal("no model is available")) })
         .on_form(|form| async move {
             let confirm = form.requested_schema.properties.get("confirm").is_some();
-            Ok(match confirm {
-                true => FormAnswer::accept(&json!({ "confirm": true })),
-                false => FormAnswer::defaults(),
+            Ok(if confirm {
+                FormAnswer::accept(&json!({ "confirm": true }))
+            } else {
+                FormAnswer::defaults()
             })
         });
     Ok(builder)
@@ -77,7 +76,7 @@ async fn act(name: &str, client: &Client, given: &str) -> Outcome {
         _ if name.starts_with("auth/") => {
             call(client, &["test-tool", "test-tool"], json!({})).await
         }
-        // What is to be seen is how a client connects, and there is nothing to list.
+        // These test only how a client connects; there is nothing to list.
         "initialize" => Ok(()),
         "request-metadata" => client.ping().await.map_err(Into::into),
         _ => client.list_tools().await.map(drop).map_err(Into::into),

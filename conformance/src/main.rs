@@ -1,7 +1,7 @@
 //! The server that the official conformance suite tests: `conformance-server --port N`.
 //!
-//! It has the tools, prompts and resources that the suite's scenarios call by name, written with
-//! the public API only. `cargo xtask conformance` starts it and lets the suite judge.
+//! It has the tools, prompts and resources that the suite's scenarios use by name, written with the
+//! public API only. `cargo xtask conformance` starts it and runs the suite against it.
 
 mod content;
 mod prompts;
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The suite calls the first tool without arguments, and wants an answer at once.
+/// The suite calls the first tool without arguments, and expects an immediate answer.
 fn server() -> Server {
     Server::new("bowline-conformance", env!("CARGO_PKG_VERSION"))
         .with(content::parts())

@@ -1,4 +1,4 @@
-//! Prompts: with and without arguments, with every kind of content, with a question.
+//! Prompts: with and without arguments, with every kind of content, with an input request.
 
 use bowline::model::PromptMessage;
 use bowline::{AskError, Completing, Context, Part, prompt};
@@ -23,7 +23,7 @@ async fn test_simple_prompt() -> &'static str {
     "This is a simple prompt for testing."
 }
 
-/// A text with two blanks.
+/// A text with two placeholders.
 #[prompt(complete(arg1 = suggest))]
 async fn test_prompt_with_arguments(
     /// First test argument
@@ -62,11 +62,11 @@ async fn test_prompt_with_image() -> Vec<PromptMessage> {
 
 #[derive(Deserialize, JsonSchema)]
 struct Topic {
-    /// What the prompt is to be about.
+    /// What the prompt should be about.
     context: String,
 }
 
-/// A text for which the user is asked first.
+/// A text that needs the user's input first.
 #[prompt]
 async fn test_input_required_result_prompt(context: &Context) -> Result<String, AskError> {
     let answer = context.ask("user_context").elicit::<Topic>("What is it about?").await?;

@@ -1,7 +1,8 @@
-//! Tools that ask the client: its user, its model, its folders.
+//! Tools that ask the client: its user, its model, its roots.
 //!
-//! Legacy clients are asked in between, modern ones by an answer that wants input; the tools cannot
-//! tell. Where a scenario looks for a question by its key, the key is given.
+//! Legacy clients are asked with a request, modern ones with an input request in the result; the
+//! tools do not see the difference. Where a scenario looks for an input request by its key, the key
+//! is given.
 
 use bowline::model::{CreateMessageParams, ElicitSchema, SamplingMessage};
 use bowline::{AskError, Context, Elicited, Part, tool};
@@ -39,7 +40,7 @@ async fn test_sampling(context: &Context, prompt: String) -> Result<String, AskE
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only shown back")]
+#[expect(dead_code, reason = "only shown in the result")]
 struct Contact {
     /// User's response
     username: String,
@@ -47,7 +48,7 @@ struct Contact {
     email: String,
 }
 
-/// Asks the user who they are.
+/// Asks the user for their details.
 #[tool]
 async fn test_elicitation(context: &Context, message: String) -> Result<String, AskError> {
     let answer = context.elicit::<Contact>(message).await?;
@@ -55,7 +56,7 @@ async fn test_elicitation(context: &Context, message: String) -> Result<String, 
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only shown back")]
+#[expect(dead_code, reason = "only shown in the result")]
 struct Profile {
     /// User name
     #[schemars(default = "john_doe")]
@@ -102,14 +103,14 @@ fn yes() -> bool {
     true
 }
 
-/// Asks the user for a profile that is filled in already.
+/// Asks the user to review a profile with defaults.
 #[tool]
 async fn test_elicitation_sep1034_defaults(context: &Context) -> Result<String, AskError> {
     let answer = context.elicit::<Profile>("Please review your profile").await?;
     Ok(format!("Elicitation completed: {answer:?}"))
 }
 
-/// Asks the user to choose, in every way that a form can be written.
+/// Asks the user to choose, with every kind of choice that a form can have.
 #[tool]
 async fn test_elicitation_sep1330_enums(context: &Context) -> Result<String, AskError> {
     let words = ["option1", "option2", "option3"];
@@ -133,7 +134,7 @@ async fn test_elicitation_sep1330_enums(context: &Context) -> Result<String, Ask
     Ok(format!("Elicitation completed: {answer:?}"))
 }
 
-/// Cannot do without the client's model.
+/// Requires the client's model.
 #[tool]
 async fn test_missing_capability(context: &Context) -> Result<String, AskError> {
     test_sampling.call(context, "Hello".to_owned()).await
@@ -145,25 +146,25 @@ async fn test_streaming_elicitation(context: &Context) -> Result<String, AskErro
     name(context, "user_name").await
 }
 
-/// Asks the user for a name, under a key.
+/// Asks the user for a name, with a key.
 #[tool]
 async fn test_input_required_result_elicitation(context: &Context) -> Result<String, AskError> {
     name(context, "user_name").await
 }
 
-/// Asks the client's model, under a key.
+/// Asks the client's model, with a key.
 #[tool]
 async fn test_input_required_result_sampling(context: &Context) -> Result<String, AskError> {
     capital(context).await
 }
 
-/// Asks for the client's folders, under a key.
+/// Asks for the client's roots, with a key.
 #[tool]
 async fn test_input_required_result_list_roots(context: &Context) -> Result<String, AskError> {
     folders(context).await
 }
 
-/// Asks, and remembers something until the answer comes.
+/// Asks, and keeps state until the answer arrives.
 #[tool]
 async fn test_input_required_result_request_state(context: &Context) -> Result<String, AskError> {
     let kept = context.once("kept", async { "state-ok".to_owned() }).await;
@@ -171,7 +172,7 @@ async fn test_input_required_result_request_state(context: &Context) -> Result<S
     Ok(format!("{kept}: {confirmed}"))
 }
 
-/// Asks three things at once.
+/// Asks for three things at once.
 #[tool]
 async fn test_input_required_result_multiple_inputs(context: &Context) -> Result<String, AskError> {
     let (name, capital, folders) =
@@ -179,7 +180,7 @@ async fn test_input_required_result_multiple_inputs(context: &Context) -> Result
     Ok(format!("{name}; {capital}; {folders}"))
 }
 
-/// Asks one thing after the other.
+/// Asks for one thing after another.
 #[tool]
 async fn test_input_required_result_multi_round(context: &Context) -> Result<String, AskError> {
     let first = name(context, "step1").await?;
@@ -188,13 +189,13 @@ async fn test_input_required_result_multi_round(context: &Context) -> Result<Str
     Ok(format!("{first}; {second}"))
 }
 
-/// Asks, and takes no state but its own.
+/// Asks, and accepts only its own state.
 #[tool]
 async fn test_input_required_result_tampered_state(context: &Context) -> Result<String, AskError> {
     confirmed(context).await
 }
 
-/// Asks whoever the client lets be asked.
+/// Asks for everything that the client supports.
 #[tool]
 async fn test_input_required_result_capabilities(context: &Context) -> Result<String, AskError> {
     let client = &context.caller().capabilities;
@@ -209,7 +210,7 @@ async fn test_input_required_result_capabilities(context: &Context) -> Result<St
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
-    /// What you are called.
+    /// Your name.
     name: String,
 }
 
@@ -221,7 +222,7 @@ struct Favourite {
 
 #[derive(Deserialize, JsonSchema)]
 struct Confirmation {
-    /// Whether to go on.
+    /// Whether to continue.
     ok: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Tools that tell the client something while they work, let it come back later, or change the
-//! server.
+//! Tools that report while they work, let the client reconnect, or change the server.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ pub(crate) fn parts() -> impl Part {
     )
 }
 
-/// Reports its progress three times.
+/// Reports progress three times.
 #[tool]
 async fn test_tool_with_progress(context: &Context) -> &'static str {
     for done in [0.0, 50.0, 100.0] {
@@ -46,7 +45,7 @@ async fn test_logging_tool(context: &Context) -> &'static str {
     "Logged"
 }
 
-/// Lets the client go and answers when it comes back.
+/// Closes the stream, and answers when the client reconnects.
 #[tool]
 async fn test_reconnection(context: &Context) -> &'static str {
     context.release_stream();
@@ -56,7 +55,7 @@ async fn test_reconnection(context: &Context) -> &'static str {
 
 const EXTRA: &str = "test_extra";
 
-/// Adds a tool, or takes it away again.
+/// Adds a tool, or removes it again.
 #[tool]
 async fn test_trigger_tool_change(context: &Context) -> Result<&'static str, String> {
     if !context.registry().remove_tool(EXTRA) {
@@ -66,7 +65,7 @@ async fn test_trigger_tool_change(context: &Context) -> Result<&'static str, Str
     Ok("Changed")
 }
 
-/// Adds a prompt, or takes it away again.
+/// Adds a prompt, or removes it again.
 #[tool]
 async fn test_trigger_prompt_change(context: &Context) -> Result<&'static str, String> {
     if !context.registry().remove_prompt(EXTRA) {

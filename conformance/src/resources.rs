@@ -1,4 +1,4 @@
-//! Resources: text, bytes, a family, and one to watch.
+//! Resources: text, bytes, a template, and one to subscribe to.
 
 use bowline::{Part, Resource, resource};
 
@@ -17,13 +17,13 @@ async fn static_text() -> &'static str {
     "This is the content of the static text resource."
 }
 
-/// Can be subscribed to.
+/// A resource to subscribe to.
 #[resource("test://watched-resource", name = "watched-resource", mime_type = "text/plain")]
 async fn watched() -> &'static str {
     "Watched resource content"
 }
 
-/// One for each id.
+/// One resource per id.
 #[resource("test://template/{id}/data", name = "template", mime_type = "application/json")]
 async fn data(id: String) -> String {
     format!(r#"{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}"#)

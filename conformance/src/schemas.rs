@@ -1,4 +1,4 @@
-//! Tools that are about the schema of their arguments.
+//! Tools that test the schemas of their arguments.
 
 use bowline::{Context, Json, Part, Tool};
 use schemars::JsonSchema;
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 pub(crate) fn parts() -> impl Part {
     let keywords = Tool::raw("json_schema_2020_12_tool", keywords(), echo)
-        .description("Has a schema with the keywords of JSON Schema 2020-12");
-    let header = Tool::new("test_custom_header", |place: Place| async move {
-        format!("Query executed in region: {}", place.region)
+        .description("Has a schema with keywords of JSON Schema 2020-12");
+    let header = Tool::new("test_custom_header", |query: RegionQuery| async move {
+        format!("Query executed in region: {}", query.region)
     })
     .description("Takes an argument that a header repeats");
     (keywords, header)
@@ -20,13 +20,13 @@ async fn echo(_: Context, arguments: Json) -> String {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Place {
-    /// Where to look.
+struct RegionQuery {
+    /// The region to query.
     #[schemars(extend("x-mcp-header" = "Region"))]
     region: String,
 }
 
-/// What a client must see exactly as it stands here.
+/// A schema that a client must see unchanged.
 fn keywords() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

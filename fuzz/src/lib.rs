@@ -1,16 +1,16 @@
 //! Turns the bytes of a fuzzer into decisions: lengths, choices, names.
 
-/// Bytes that are used up one by one. When there are none left, every decision is zero.
+/// Bytes that are consumed one by one. When none are left, every decision is zero.
 #[derive(Debug)]
 pub struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// All of an input.
+    /// A whole input.
     pub fn new(input: &'a [u8]) -> Self {
         Self(input)
     }
 
-    /// Whether all are used up.
+    /// Whether all are consumed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -35,26 +35,26 @@ impl<'a> Bytes<'a> {
         usize::from(self.byte()) % end
     }
 
-    /// One of some values.
+    /// One of several values.
     pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())].clone()
     }
 
-    /// As many bytes as there are, at most `count`.
+    /// Up to `count` bytes.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// Lengths of chunks: a count, then a byte for each.
+    /// The lengths of chunks: a count, then a byte for each.
     pub fn lengths(&mut self) -> Vec<usize> {
         let count = usize::from(self.byte());
         self.take(count).iter().map(|length| usize::from(*length)).collect()
     }
 }
 
-/// Cuts a stream into chunks of these lengths; the last chunk is what remains.
+/// Splits a stream into chunks of these lengths; the last chunk is the rest.
 pub fn cut<'a>(mut stream: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
     let mut chunks = Vec::with_capacity(lengths.len() + 1);
     for length in lengths {

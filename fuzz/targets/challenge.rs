@@ -1,4 +1,4 @@
-//! Challenges: what is read is written and reads the same, and nothing is made up.
+//! Challenges: what was parsed can be written and parses to the same, and nothing is invented.
 
 #![no_main]
 
@@ -16,13 +16,13 @@ fuzz_target!(|input: &[u8]| {
     let written: Vec<_> = challenges.iter().map(write).collect();
     let again = Challenge::parse(&written.join(", "));
     assert_eq!(challenges, again, "{written:?}");
-    // Each header on its own means what it means beside others.
+    // A header alone means the same as among others.
     for (challenge, text) in challenges.iter().zip(&written) {
         assert_eq!(Challenge::parse(text), [challenge.clone()]);
     }
 });
 
-/// Every word of a challenge stands in the text, and is what its kind of word can be.
+/// Every word of a challenge appears in the text, and is valid for its kind.
 fn made_of(challenge: &Challenge, text: &str) {
     assert!(is_token(&challenge.scheme) && text.contains(&challenge.scheme));
     if let Some(token) = &challenge.token {

@@ -1,6 +1,6 @@
-//! Headers: what is written reads the same, and nobody gets in who is not on the list.
+//! Headers: what is written parses to the same, and only listed origins and hosts are accepted.
 //!
-//! An input is a letter for the part, then lines: no header can hold a line feed.
+//! An input is a letter that selects the part, then lines: no header can contain a line feed.
 
 #![no_main]
 
@@ -35,8 +35,8 @@ fn lines(input: &[u8]) -> impl Iterator<Item = &[u8]> {
     input.split(|byte| *byte == b'\n')
 }
 
-/// Gives each line to one of the headers, in turn. Lines that no header can hold are left out, and
-/// so are empty ones, to let a header be absent.
+/// Assigns the lines to the headers in turn. Lines that no header can contain are skipped, and so
+/// are empty ones, so that a header can be absent.
 fn headers(input: &[u8], names: &[HeaderName]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (line, name) in lines(input).zip(names.iter().cycle()) {
@@ -63,7 +63,7 @@ fn value(input: &[u8]) {
     let written = encode_value(&read);
     assert_eq!(decode_value(&written).as_deref(), Ok(&*read));
     let seen = value.to_str().expect("it was read").trim_matches([' ', '\t']);
-    // One spelling in base64: a text that must be encoded was written just so. A tab may be plain.
+    // Base64 has one encoding: a text that must be encoded was written exactly so. A tab may be plain.
     if written.as_bytes().starts_with(b"=?base64?") && *read != *seen {
         assert_eq!(written, *seen);
     }
@@ -111,7 +111,7 @@ fn params(input: &[u8]) {
         return;
     };
     let headers: HeaderMap = encoded.iter().cloned().collect();
-    assert_eq!(headers.len(), encoded.len(), "a name twice");
+    assert_eq!(headers.len(), encoded.len(), "a duplicate name");
     assert_eq!(wanted.check(&headers, arguments), Ok(()));
     for (name, value) in &encoded {
         let mut fewer = headers.clone();
@@ -119,12 +119,12 @@ fn params(input: &[u8]) {
         assert!(wanted.check(&fewer, arguments).is_err(), "{name} is missing");
         let mut more = headers.clone();
         more.append(name, value.clone());
-        assert!(wanted.check(&more, arguments).is_err(), "{name} is there twice");
+        assert!(wanted.check(&more, arguments).is_err(), "{name} appears twice");
         let mut other = headers.clone();
         let text = decode_value(value).expect("we wrote it");
-        // Not a zero: `00` is the number that `0` is.
+        // Not a zero: `00` is the same number as `0`.
         other.insert(name, encode_value(&format!("{text}1")));
-        assert!(wanted.check(&other, arguments).is_err(), "{name} says something else");
+        assert!(wanted.check(&other, arguments).is_err(), "{name} differs");
     }
     let tree = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
     if let Some(tree) = tree {
@@ -132,7 +132,7 @@ fn params(input: &[u8]) {
     }
 }
 
-/// Each annotated argument is found in its header, by the tree.
+/// Each annotated argument appears in its header, according to the tree.
 fn repeats(schema: &Value, argument: &Value, headers: &HeaderMap) {
     if let Some(name) = schema.get("x-mcp-header").and_then(Value::as_str) {
         let value = headers.get(format!("mcp-param-{name}").to_ascii_lowercase());
@@ -157,7 +157,7 @@ fn repeats(schema: &Value, argument: &Value, headers: &HeaderMap) {
     }
 }
 
-/// A letter for the list, the target's authority (or an empty line), then headers in turn.
+/// A letter that selects the list, the target's authority (or an empty line), then headers in turn.
 fn access(input: &[u8]) {
     let Some((choice, rest)) = input.split_first() else {
         return;
@@ -184,7 +184,7 @@ fn access(input: &[u8]) {
     }
 }
 
-/// What must hold of a request that got through, told by its text alone.
+/// What must hold for an accepted request, judged by its text alone.
 fn let_in(choice: u8, target: Option<&str>, headers: &HeaderMap) {
     let (is_named, is_loopback, is_any) = (choice & 1 != 0, choice & 2 == 0, choice & 4 != 0);
     let only = |name: &HeaderName| {
@@ -232,7 +232,7 @@ fn is_loopback_name(name: &str) -> bool {
     matches!(name, "localhost" | "127.0.0.1" | "::1")
 }
 
-/// Lower-case text to a name and a port. Addresses are written in their shortest way.
+/// Splits lower-case text into a name and a port. Addresses are written in their shortest form.
 fn name_and_port(text: &str) -> (String, Option<u16>) {
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),
@@ -270,7 +270,7 @@ fn media(input: &[u8]) {
         let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
         ["text/event-stream", "text/*", "*/*"].iter().any(|range| text.contains(range))
     };
-    // Without a word of it, streams are taken only where nothing is said at all.
+    // Unless it mentions them, streams are accepted only if the header is absent.
     if takes_stream && !accepted.any(is_said) {
         let is_blank = |byte: &u8| b" \t,".contains(byte);
         assert!(headers.get_all(ACCEPT).iter().all(|value| value.as_bytes().iter().all(is_blank)));

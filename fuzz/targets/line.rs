@@ -1,4 +1,5 @@
-//! Lines: whatever the chunks, the frames are those that a naive splitter finds in the whole.
+//! Lines: whatever the chunks, the frames are those that a naive splitter finds in the whole
+//! stream.
 //!
 //! An input is the limit, the lengths of chunks, and the stream.
 
@@ -19,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     let expected = naive(stream, limit);
     let mut parser = Parser::new(limit);
     assert_eq!(feed(&mut parser, &cut(stream, &lengths), limit), expected);
-    // The end of a stream leaves the parser as new.
+    // The end of a stream resets the parser.
     assert_eq!(feed(&mut parser, &[stream], limit), expected);
     written(stream, &lengths);
 });
@@ -32,7 +33,7 @@ fn feed(parser: &mut Parser, chunks: &[&[u8]], limit: usize) -> Vec<Frame> {
             frames.push(frame.map(<[u8]>::to_vec));
             assert!(parser.buffered() <= limit);
         }
-        assert!(rest.is_empty(), "bytes are left and no frame");
+        assert!(rest.is_empty(), "bytes are left but no frame");
         assert!(parser.buffered() <= limit);
     }
     frames.extend(parser.finish().map(|frame| Ok(frame.to_vec())));
@@ -52,7 +53,7 @@ fn naive(stream: &[u8], limit: usize) -> Vec<Frame> {
     frames
 }
 
-/// Whatever is written as a frame is one line, and says the same if it is JSON.
+/// A finished frame is one line, and means the same if it is JSON.
 fn written(frame: &[u8], lengths: &[usize]) {
     const BEFORE: &[u8] = b"{}\r\n\n";
     let mut out = [BEFORE, frame].concat();

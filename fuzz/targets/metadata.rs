@@ -1,4 +1,4 @@
-//! Metadata: what is read stands in the document, once; what is refused says why.
+//! Metadata: what is parsed appears in the document, once; what is rejected has a reason.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|document: &[u8]| {
-    // In members that nobody reads, numbers may be too large for a tree.
+    // In members that are not read, numbers may be too large for a tree.
     let Ok(value) = serde_json::from_slice::<Value>(document) else {
         let _ = (ResourceMetadata::parse(document), ServerMetadata::parse(document));
         return;

@@ -1,7 +1,7 @@
-//! Parameters and results of every method: what decodes can be said in a revision or is refused;
-//! what can be said reads back the same, and needs no second adapting.
+//! Parameters and results of every method: what decodes can be expressed in a revision or is
+//! rejected; what can be expressed reads back the same, and needs no second adaptation.
 //!
-//! An input is a byte for the type, then JSON.
+//! An input is a byte that selects the type, then JSON.
 
 #![no_main]
 
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 
 type Check = fn(Raw<'_>);
 
-/// A method's name, and what to check its parameters and its result with.
+/// A method's name, and the checks for its parameters and its result.
 macro_rules! checks {
     (requests { $($request:ident)* } notifications { $($notice:ident)* }) => {
         const CHECKS: &[(&str, &[Check])] = &[
@@ -64,7 +64,7 @@ fuzz_target!(
 );
 
 fn params<M: Method>(raw: Raw<'_>) {
-    looked_over(raw);
+    scanned(raw);
     let read = || match decode_params::<M::Params<'_>>(M::NAME, Some(raw)) {
         Ok(params) => Some(params),
         Err(error) => {
@@ -77,7 +77,7 @@ fn params<M: Method>(raw: Raw<'_>) {
         let Some(text) = adapted(&mut params, to) else { continue };
         let id = Id::from(7_i64);
         let mut frame = Vec::new();
-        encode_request(&mut frame, &id, M::NAME, Some(&params)).expect("it has a JSON form");
+        encode_request(&mut frame, &id, M::NAME, Some(&params)).expect("it can be written as JSON");
         let Ok(Message::Request(request)) = Message::parse(&frame) else {
             panic!("not a request: {text}");
         };
@@ -95,7 +95,7 @@ fn notice<N: Notice>(raw: Raw<'_>) {
         };
         let Some(text) = adapted(&mut params, to) else { continue };
         let mut frame = Vec::new();
-        encode_notification(&mut frame, N::NAME, Some(&params)).expect("it has a JSON form");
+        encode_notification(&mut frame, N::NAME, Some(&params)).expect("it can be written as JSON");
         let Ok(Message::Notification(notification)) = Message::parse(&frame) else {
             panic!("not a notification: {text}");
         };
@@ -107,9 +107,9 @@ fn notice<N: Notice>(raw: Raw<'_>) {
 fn result<M: Method>(raw: Raw<'_>) {
     let read = decode_result::<M::Result>(M::NAME, raw);
     let is_read = read.is_ok();
-    // Quickly or by the book, it is the same.
+    // The fast path agrees with `serde_json`.
     let book = serde_json::from_str::<M::Result>(raw.get()).ok();
-    let text = |result| serde_json::to_string(&result).expect("it has a JSON form");
+    let text = |result| serde_json::to_string(&result).expect("it can be written as JSON");
     assert_eq!(read.ok().map(text), book.map(text));
     for to in Revision::ALL {
         let outcome = decode_outcome::<M>(to, raw);
@@ -119,7 +119,7 @@ fn result<M: Method>(raw: Raw<'_>) {
         let Ok(Outcome::Complete(mut result)) = outcome else { continue };
         let Some(text) = adapted(&mut result, to) else { continue };
         answered(&result, &text);
-        // By whoever asked in this revision, the answer is read as what it is.
+        // A caller in this revision reads the answer as what it is.
         let again = serde_json::from_str::<Raw<'_>>(&text).expect("JSON");
         let again = match decode_outcome::<M>(to, again) {
             Ok(Outcome::Complete(result)) => Ok(result),
@@ -130,8 +130,8 @@ fn result<M: Method>(raw: Raw<'_>) {
     }
 }
 
-/// Looked over quickly or read by the book, parameters say the same.
-fn looked_over(raw: Raw<'_>) {
+/// The scan of parameters agrees with `serde_json`.
+fn scanned(raw: Raw<'_>) {
     let params = Params::of(Some(raw));
     assert_eq!(params.claim(), Claim::read(Some(raw)));
     let book = serde_json::from_str::<CallToolParams<'_>>(raw.get()).ok();
@@ -139,7 +139,7 @@ fn looked_over(raw: Raw<'_>) {
     assert_eq!(decode_params("tools/call", Some(raw)).ok(), book);
 }
 
-/// Results that take the place of another.
+/// Results that can replace the declared one.
 fn other<T: Serialize + DeserializeOwned + Adapt>(raw: Raw<'_>) {
     for to in Revision::ALL {
         let Ok(mut result) = decode_result::<T>("tools/call", raw) else { return };
@@ -149,20 +149,20 @@ fn other<T: Serialize + DeserializeOwned + Adapt>(raw: Raw<'_>) {
     }
 }
 
-/// The text for a revision, if it can be said there. Said twice, it is the same.
+/// The text for a revision, if it can be expressed there. Adapting twice changes nothing.
 fn adapted<T: Serialize + Adapt>(value: &mut T, to: Revision) -> Option<String> {
     if let Err(Unsupported { what, revision }) = value.adapt(to) {
         assert!(!what.is_empty() && revision == to);
         return None;
     }
-    let text = serde_json::to_string(value).expect("it has a JSON form");
+    let text = serde_json::to_string(value).expect("it can be written as JSON");
     assert_eq!(value.adapt(to), Ok(()), "{text}");
-    let again = serde_json::to_string(value).expect("it has a JSON form");
+    let again = serde_json::to_string(value).expect("it can be written as JSON");
     assert_eq!(text, again, "adapted twice to {to}");
     Some(text)
 }
 
-/// What a peer reads is what was written, and fits without adapting.
+/// A peer reads what was written, without adapting it.
 fn same<T: Serialize + Adapt>(again: Result<T, String>, text: &str, to: Revision) {
     let mut again = again.unwrap_or_else(|error| panic!("{error}, in {to}: {text}"));
     assert_eq!(adapted(&mut again, to).as_deref(), Some(text), "read again in {to}");
@@ -171,7 +171,7 @@ fn same<T: Serialize + Adapt>(again: Result<T, String>, text: &str, to: Revision
 fn answered<T: Serialize>(result: &T, text: &str) {
     let mut frame = Vec::new();
     let id = Id::from("seven");
-    encode_response(&mut frame, &id, result).expect("it has a JSON form");
+    encode_response(&mut frame, &id, result).expect("it can be written as JSON");
     let Ok(Message::Response(response)) = Message::parse(&frame) else {
         panic!("not a response: {text}");
     };
@@ -179,7 +179,7 @@ fn answered<T: Serialize>(result: &T, text: &str) {
     assert_eq!(response.outcome.map(Raw::get), Ok(text));
 }
 
-/// A refusal names the method and can be sent.
+/// An error names the method and can be sent.
 fn refused(method: &str, error: ErrorObject) {
     assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
     assert!(error.message.starts_with(method));

@@ -1,10 +1,11 @@
 //! State machines: any order of events, in virtual time, compared with naive models.
 //!
-//! An input is a letter for the machine, then decisions. Each machine has a file in `session`.
+//! An input is a letter that selects the machine, then decisions. Each machine has a file in
+//! `session`.
 
 #![no_main]
 
-// A program looks for its modules beside itself, where the other targets are.
+// A binary looks for its modules next to itself, where the other targets are.
 #[path = "session/calls.rs"]
 mod calls;
 #[path = "session/connect.rs"]
@@ -38,13 +39,13 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// So many seconds after virtual time began.
+/// This many seconds after the start of virtual time.
 fn at(second: u64) -> Instant {
     static BASE: OnceLock<Instant> = OnceLock::new();
     *BASE.get_or_init(Instant::now) + Duration::from_secs(second)
 }
 
-/// A set of revisions, a bit each.
+/// A set of revisions, one bit each.
 fn revisions(bytes: &mut Bytes<'_>) -> Revisions {
     let bits = bytes.byte();
     let members = Revision::ALL.into_iter().enumerate();

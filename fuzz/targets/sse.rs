@@ -1,5 +1,5 @@
-//! Server-sent events: whatever the chunks, the events are those of a naive reader of the whole;
-//! and what is written reads back.
+//! Server-sent events: whatever the chunks, the events are those that a naive reader finds in the
+//! whole stream; and what is written reads back.
 //!
 //! An input is the limit, the lengths of chunks, and the stream.
 
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event that owns what it holds.
+/// An owned event.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Seen {
     id: Option<String>,
@@ -20,9 +20,9 @@ struct Seen {
     data: Option<Vec<u8>>,
 }
 
-/// All that a parser tells of a stream.
+/// Everything that a parser yields for a stream.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Heard {
+struct Parsed {
     events: Vec<Result<Seen, EventTooLong>>,
     last_event_id: String,
     comments: u64,
@@ -30,7 +30,7 @@ struct Heard {
 
 fuzz_target!(|input: &[u8]| {
     let mut bytes = Bytes::new(input);
-    // Long enough for several fields, short enough to be exceeded; or as good as none.
+    // Long enough for several fields and short enough to be exceeded, or practically unlimited.
     let limit = match bytes.byte() {
         255 => 1 << 20,
         limit => usize::from(limit),
@@ -46,24 +46,24 @@ fuzz_target!(|input: &[u8]| {
     made_up(stream);
 });
 
-fn feed(parser: &mut Parser, chunks: &[&[u8]], limit: usize) -> Heard {
-    let mut heard = Heard::default();
+fn feed(parser: &mut Parser, chunks: &[&[u8]], limit: usize) -> Parsed {
+    let mut parsed = Parsed::default();
     for chunk in chunks {
         let mut rest = *chunk;
         while let Some(event) = parser.next_event(&mut rest) {
-            heard.events.push(event.map(|event| Seen::of(&event)));
+            parsed.events.push(event.map(|event| Seen::of(&event)));
             assert!(parser.buffered() <= limit + 3 * MAX_FIELD);
         }
-        assert!(rest.is_empty(), "bytes are left and no event");
+        assert!(rest.is_empty(), "bytes are left but no event");
         assert!(parser.buffered() <= limit + 3 * MAX_FIELD);
     }
-    heard.last_event_id = parser.last_event_id().unwrap_or_default().to_owned();
-    heard.comments = parser.comments();
-    heard
+    parsed.last_event_id = parser.last_event_id().unwrap_or_default().to_owned();
+    parsed.comments = parser.comments();
+    parsed
 }
 
-/// Another stream is read like the first, but for the last event id, which stays.
-fn restarted(parser: &mut Parser, stream: &[u8], expected: &Heard, limit: usize) {
+/// Another stream is read like the first, except that the last event id is kept.
+fn restarted(parser: &mut Parser, stream: &[u8], expected: &Parsed, limit: usize) {
     parser.restart();
     let again = feed(parser, &[stream], limit);
     assert_eq!(again.events, expected.events);
@@ -71,10 +71,10 @@ fn restarted(parser: &mut Parser, stream: &[u8], expected: &Heard, limit: usize)
     assert_eq!(again.comments, 2 * expected.comments);
 }
 
-/// What was read is written so that it reads the same.
-fn written(heard: &Heard, lengths: &[usize]) {
+/// What was read can be written, and reads back the same.
+fn written(parsed: &Parsed, lengths: &[usize]) {
     let mut out = Vec::new();
-    let seen: Vec<&Seen> = heard.events.iter().flatten().collect();
+    let seen: Vec<&Seen> = parsed.events.iter().flatten().collect();
     for event in &seen {
         event.as_event().encode(&mut out).expect("what was read can be written");
         encode_comment(&mut out, "between");
@@ -84,7 +84,7 @@ fn written(heard: &Heard, lengths: &[usize]) {
     assert!(seen.into_iter().eq(&again), "{again:?}");
 }
 
-/// Any values are written so that they read the same, or not at all.
+/// Arbitrary values are written so that they read back the same, or not at all.
 fn made_up(stream: &[u8]) {
     let mut parts = stream.splitn(3, |byte| *byte == b'|');
     let mut text = || Some(String::from_utf8_lossy(parts.next()?).into_owned());
@@ -96,10 +96,10 @@ fn made_up(stream: &[u8]) {
         assert!(out.is_empty());
         return;
     }
-    // To readers, all line ends are line feeds.
+    // Readers see all line ends as line feeds.
     seen.data = seen.data.map(|data| lines(&data).join(&b'\n'));
-    let heard = feed(&mut Parser::default(), &[&out], out.len());
-    assert_eq!(heard.events, [Ok(seen)]);
+    let parsed = feed(&mut Parser::default(), &[&out], out.len());
+    assert_eq!(parsed.events, [Ok(seen)]);
 }
 
 impl Seen {
@@ -121,7 +121,7 @@ impl Seen {
         }
     }
 
-    /// Takes in a line that is neither blank nor a comment.
+    /// Adds a line that is neither blank nor a comment.
     fn read(&mut self, line: &[u8]) {
         let (name, value) = field(line);
         let text = std::str::from_utf8(value).ok().filter(|text| text.len() <= MAX_FIELD);
@@ -143,11 +143,11 @@ impl Seen {
     }
 }
 
-/// What a stream says, found with all of it at hand.
-fn naive(stream: &[u8], limit: usize) -> Heard {
-    let mut heard = Heard::default();
+/// The contents of a stream that is available as a whole.
+fn naive(stream: &[u8], limit: usize) -> Parsed {
+    let mut parsed = Parsed::default();
     if MARK.starts_with(stream) {
-        return heard;
+        return parsed;
     }
     let stream = stream.strip_prefix(MARK).unwrap_or(stream);
     let mut lines = lines(stream);
@@ -162,27 +162,27 @@ fn naive(stream: &[u8], limit: usize) -> Heard {
             size = 0;
             let seen = std::mem::take(&mut event);
             if !std::mem::take(&mut is_refused) && seen != Seen::default() {
-                heard.last_event_id = seen.id.clone().unwrap_or(heard.last_event_id);
-                heard.events.push(Ok(seen));
+                parsed.last_event_id = seen.id.clone().unwrap_or(parsed.last_event_id);
+                parsed.events.push(Ok(seen));
             }
         } else if is_refused {
         } else if line.starts_with(b":") {
-            heard.comments += 1;
+            parsed.comments += 1;
         } else if size + line.len() > limit {
             let refused = std::mem::take(&mut event);
             let prefix = prefix(&refused, &line[..limit - size]);
-            heard.last_event_id = refused.id.unwrap_or(heard.last_event_id);
-            heard.events.push(Err(EventTooLong { limit, prefix }));
+            parsed.last_event_id = refused.id.unwrap_or(parsed.last_event_id);
+            parsed.events.push(Err(EventTooLong { limit, prefix }));
             is_refused = true;
         } else if index < closed {
             size += line.len();
             event.read(line);
         }
     }
-    heard
+    parsed
 }
 
-/// What is kept of an event that was refused at the end of `line`.
+/// What is kept of an event that was rejected at the end of `line`.
 fn prefix(event: &Seen, line: &[u8]) -> Vec<u8> {
     let mut prefix = event.data.clone().map_or(Vec::new(), |data| [&data[..], b"\n"].concat());
     if let (b"data", value) = field(line) {
@@ -198,7 +198,7 @@ fn field(line: &[u8]) -> (&[u8], &[u8]) {
     (&line[..colon], value.strip_prefix(b" ").unwrap_or(value))
 }
 
-/// The lines between any of the three line ends; the last one is open.
+/// The lines between any of the three kinds of line end; the last one is open.
 fn lines(mut stream: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     while let Some(end) = stream.iter().position(|byte| b"\r\n".contains(byte)) {

@@ -1,4 +1,4 @@
-//! Frames: what is read is written the same, and what is refused can be answered.
+//! Frames: what is parsed is written back the same, and what is rejected can be answered.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 fuzz_target!(|frame: &[u8]| {
     let alone = Message::parse(frame);
     let together = parse_batch(frame);
-    assert!(alone.is_err() || together.is_err(), "one message and a batch");
+    assert!(alone.is_err() || together.is_err(), "both one message and a batch");
     match &alone {
         Ok(message) => {
             round_trip(message, frame);
@@ -35,11 +35,11 @@ fn round_trip(message: &Message<'_>, frame: &[u8]) {
     let again = Message::parse(&bytes).expect("what we write we can read");
     assert_eq!(*message, again);
     assert_eq!(bytes, encode(&again));
-    // White space inside `params` is kept to the letter; any other line break would be ours.
+    // White space inside `params` is kept verbatim; any other line break would be ours.
     assert!(!bytes.contains(&b'\n') || frame.contains(&b'\n'));
 }
 
-/// Read quickly, a message is what it is when read by the book, as those of a batch are.
+/// The fast path agrees with `serde_json`, which parses the messages of a batch.
 fn by_the_book(message: &Message<'_>, frame: &[u8]) {
     let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
     let batch = [b"[", frame, b"]"].concat();
@@ -66,7 +66,7 @@ fn refusal(error: &ParseError, frame: &[u8]) {
             let tree = serde_json::from_slice::<Value>(frame);
             assert!(tree.is_err(), "this is JSON: {error}");
         }
-        code => panic!("{code} for a frame that cannot be read"),
+        code => panic!("{code} for an invalid frame"),
     }
     let mut answer = Vec::new();
     let object = error.to_error_object();
@@ -82,7 +82,7 @@ fn refusal(error: &ParseError, frame: &[u8]) {
     plausible(error, frame);
 }
 
-/// What is salvaged from a broken frame stands in it.
+/// What is salvaged from a broken frame appears in it.
 fn plausible(error: &ParseError, frame: &[u8]) {
     if error.has_method {
         assert!(contains(frame, b"\"method\""));
@@ -90,7 +90,7 @@ fn plausible(error: &ParseError, frame: &[u8]) {
     let Some(id) = &error.id else { return };
     assert!(contains(frame, b"\"id\""));
     match id.as_str() {
-        // Escapes have more than one spelling.
+        // Escapes can be written in several ways.
         Some(_) if frame.contains(&b'\\') => {}
         Some(text) => assert!(contains(frame, format!("\"{text}\"").as_bytes())),
         None => assert!(frame.iter().any(u8::is_ascii_digit)),
@@ -99,7 +99,7 @@ fn plausible(error: &ParseError, frame: &[u8]) {
 
 fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    message.encode(&mut bytes).expect("a parsed message has a JSON form");
+    message.encode(&mut bytes).expect("a parsed message can be written as JSON");
     bytes
 }
 

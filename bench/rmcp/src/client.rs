@@ -1,7 +1,8 @@
-//! The client: does what it is told on standard input, one line at a time.
+//! The client: executes the commands it reads from standard input, one per line.
 //!
-//! `call CALLS WINDOW BYTES` calls `echo` so often, so many at a time, and says `done`;
-//! `hold CALLS` starts calls that do not end, and says `held` when they have been sent.
+//! `call CALLS WINDOW BYTES` makes this many calls of `echo`, this many at a time, and prints
+//! `done`; `hold CALLS` starts calls that do not return, and prints `held` when they have been
+//! sent.
 
 use std::error::Error;
 use std::time::Duration;
@@ -32,12 +33,13 @@ pub(crate) async fn run(
     let config = ClientConfig::default();
     let service = if target[0].starts_with("http://") {
         let http = StreamableHttpClientTransportConfig::with_uri(target[0]);
-        let transport = match options.is_tuned {
-            true => StreamableHttpClientTransport::with_client(
+        let transport = if options.is_tuned {
+            StreamableHttpClientTransport::with_client(
                 reqwest::Client::new(),
                 http.max_concurrent_requests(16_384),
-            ),
-            false => StreamableHttpClientTransport::from_config(http),
+            )
+        } else {
+            StreamableHttpClientTransport::from_config(http)
         };
         config.serve_with_lifecycle(transport, lifecycle).await?
     } else {
@@ -64,10 +66,10 @@ pub(crate) async fn run(
                 tokio::time::sleep(Duration::from_secs(2)).await;
                 println!("held");
             }
-            _ => return Err(format!("what is {line:?}?").into()),
+            _ => return Err(format!("unknown command {line:?}").into()),
         }
     }
-    // Whoever started it ends its child too; held calls need not be waited for.
+    // The parent process also ends our child; held calls are not awaited.
     std::process::exit(0);
 }
 

@@ -1,15 +1,15 @@
 //! A server and a client with the official Rust SDK, written as its documentation shows:
 //! `rmcp-bench stdio`, `rmcp-bench http PORT`, `rmcp-bench client REVISION URL|COMMAND…`.
 //!
-//! `--tuned` in front chooses the fastest of what it offers: one thread, non-blocking pipes, plain
-//! JSON answers; for the client, connections that are used again. `--sessions` keeps sessions.
+//! `--tuned` before the command selects the fastest options: one thread, non-blocking pipes, plain
+//! JSON responses and, for the client, connection reuse. `--sessions` keeps sessions.
 
 mod client;
 mod server;
 
 use std::error::Error;
 
-/// What stands in front of the command.
+/// The options before the command.
 #[derive(Default, Clone, Copy)]
 struct Options {
     is_tuned: bool,
@@ -27,9 +27,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         arguments.remove(0);
     }
-    let mut builder = match options.is_tuned {
-        true => tokio::runtime::Builder::new_current_thread(),
-        false => tokio::runtime::Builder::new_multi_thread(),
+    let mut builder = if options.is_tuned {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
     };
     let runtime = builder.enable_all().build()?;
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();

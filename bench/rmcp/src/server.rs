@@ -17,7 +17,7 @@ use crate::Options;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
-    /// What to say back.
+    /// What to echo.
     message: String,
 }
 
@@ -45,7 +45,7 @@ impl Probe {
         Self { tool_router: Self::tool_router() }
     }
 
-    #[tool(description = "Says it back")]
+    #[tool(description = "Echoes the message")]
     async fn echo(&self, Parameters(echo): Parameters<Echo>) -> String {
         echo.message
     }
@@ -55,7 +55,7 @@ impl Probe {
         (sum.a + sum.b).to_string()
     }
 
-    #[tool(description = "Says it back, later")]
+    #[tool(description = "Echoes the message, later")]
     async fn slow(&self, Parameters(slow): Parameters<Slow>) -> String {
         tokio::time::sleep(Duration::from_millis(slow.ms)).await;
         slow.message
@@ -70,9 +70,10 @@ impl ServerHandler for Probe {
 }
 
 pub(crate) async fn stdio(options: Options) -> Result<(), Box<dyn Error>> {
-    let running = match options.is_tuned {
-        true => Probe::new().serve(rmcp::transport::stdio_pipes()).await?,
-        false => Probe::new().serve(rmcp::transport::stdio()).await?,
+    let running = if options.is_tuned {
+        Probe::new().serve(rmcp::transport::stdio_pipes()).await?
+    } else {
+        Probe::new().serve(rmcp::transport::stdio()).await?
     };
     running.waiting().await?;
     Ok(())
@@ -97,7 +98,7 @@ pub(crate) async fn http(options: Options, port: u16) -> Result<(), Box<dyn Erro
         stream.set_nodelay(true)?;
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service.clone());
-        // A client that goes away is no matter.
+        // A client that disconnects is not an error.
         tokio::spawn(async move { drop(connection.await) });
     }
 }

@@ -1,4 +1,4 @@
-//! Calls: a waiter leaves exactly once, at its time or before, whoever makes it leave.
+//! Calls: a waiter leaves exactly once, at its deadline or before, whatever makes it leave.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use bowline_proto::wire::Id;
 
 use crate::at;
 
-/// A call as the model knows it. Times are seconds; `None` is never.
+/// A call in the model. Times are seconds; `None` is never.
 struct Open {
     opened: u64,
     idle: Option<u64>,
@@ -48,7 +48,7 @@ impl Model {
     fn open(&mut self, bytes: &mut Bytes<'_>) {
         let mut seconds = || match bytes.byte() {
             0 => (None, None),
-            // Beyond any clock, which is never.
+            // Beyond any clock, so never.
             255 => (Some(Duration::MAX), None),
             some => (Some(Duration::from_secs(some.into())), Some(u64::from(some))),
         };
@@ -100,7 +100,7 @@ impl Model {
             assert_eq!(expired.id, Id::from(expired.waiter));
             (expired.waiter, expired.age.as_secs())
         });
-        assert!(expired.eq(due), "not those whose time is up");
+        assert!(expired.eq(due), "not the expired ones");
         self.open.retain(|_, open| !is_due(open));
         if let Some(next) = self.calls.next_deadline() {
             assert!(next > at(now), "the caller would spin");
@@ -130,7 +130,7 @@ impl Model {
         }
     }
 
-    /// An id, given out or not, and the number it stands for.
+    /// An id, issued or not, and its number.
     fn id(&self, bytes: &mut Bytes<'_>) -> (Id, Option<i64>) {
         let number = i64::from(bytes.byte());
         match number {

@@ -1,5 +1,5 @@
-//! Finding a common revision: every question is one we may ask, every answer to it leads on, and
-//! it ends soon.
+//! Negotiating a revision: every request is one we may send, every response leads on, and it ends
+//! soon.
 
 use bowline_fuzz::Bytes;
 use bowline_proto::error::{ErrorCode, ErrorObject};
@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::revisions;
 
-/// Three probes, a handshake for each legacy revision, and the three things that are tried once;
-/// then some.
+/// Three probes, a handshake per legacy revision, and the three things that are tried once; plus
+/// some slack.
 const MOST: usize = 16;
 
 const VERSIONS: [&str; 8] = [
@@ -70,7 +70,7 @@ pub(crate) fn drive(bytes: &mut Bytes<'_>) {
 }
 
 impl Model {
-    /// Some event, most of them about the question that is asked.
+    /// An event, usually about the current request.
     fn event<'a>(
         &self,
         bytes: &mut Bytes<'_>,
@@ -111,7 +111,7 @@ impl Model {
         Rejection { status, error: (code != 0).then_some(error) }
     }
 
-    /// Whether something must follow from an event.
+    /// Whether an event must lead to an action.
     fn is_due(&self, event: &Event<'_>) -> bool {
         let Some(asked) = self.asked else {
             return self.is_done && *event == Event::Contradicted;
@@ -138,7 +138,7 @@ impl Model {
         self.asked = match action {
             Action::Discover { revision, timeout } => {
                 assert!(revision.is_modern() && self.ours.contains(revision));
-                // Silence on a stream tells of the legacy era, where that would do.
+                // Silence on a stream indicates the legacy era, if that is acceptable.
                 let has_else = self.ours.newest(Era::Legacy).is_some();
                 assert_eq!(timeout.is_some(), self.transport == Transport::Stream && has_else);
                 Some(Question::Discover)
@@ -172,7 +172,7 @@ impl Model {
         Some(Question::Initialize)
     }
 
-    /// What was agreed on is what both sides said.
+    /// The negotiated revision is one that both sides support.
     fn done(&mut self, revision: Revision, event: Option<&Event<'_>>, theirs: &[String]) {
         assert!(self.ours.contains(revision));
         self.is_done = true;

@@ -4,7 +4,7 @@ use bowline_fuzz::Bytes;
 use bowline_proto::session::{BeginError, Inbound, SameId, Ticket};
 use bowline_proto::wire::Id;
 
-/// A request as the model knows it.
+/// A request in the model.
 struct Live {
     id: Id,
     may_be_cancelled: bool,
@@ -16,7 +16,7 @@ struct Model {
     same_id: SameId,
     limit: usize,
     live: Vec<Live>,
-    /// Not traded in yet, with the handle of the request.
+    /// Not redeemed yet, with the handle of the request.
     tickets: Vec<(usize, Ticket)>,
     begun: usize,
 }
@@ -46,7 +46,7 @@ pub(crate) fn drive(bytes: &mut Bytes<'_>) {
         model.finish(bytes);
     }
     model.check();
-    assert!(model.live.is_empty(), "a request without an end");
+    assert!(model.live.is_empty(), "a request never ended");
 }
 
 impl Model {
@@ -81,7 +81,7 @@ impl Model {
                 assert!(only.may_be_cancelled && only.handle == handle);
                 self.live.retain(|live| live.handle != handle);
             }
-            (Some(_), _) => panic!("the wrong one might be hit"),
+            (Some(_), _) => panic!("the wrong one might be cancelled"),
             (None, [only]) if self.same_id == SameId::Refuse => assert!(!only.may_be_cancelled),
             (None, _) => {}
         }
@@ -110,7 +110,7 @@ impl Model {
     }
 }
 
-/// One of few, so that they meet.
+/// One of few, so that they collide.
 fn id(bytes: &mut Bytes<'_>) -> Id {
     match bytes.below(6) {
         0 => Id::from("1"),

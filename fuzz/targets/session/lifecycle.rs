@@ -1,4 +1,4 @@
-//! A server's half of a connection: phases only go forward, and the revision stays.
+//! The server side of a connection: phases only advance, and the revision stays.
 
 use bowline_fuzz::Bytes;
 use bowline_proto::params::Params;

@@ -1,4 +1,4 @@
-//! What a session has sent: within its bounds, and exactly the rest of a stream comes back.
+//! What a session has sent: within its limits, and resuming yields exactly the rest of a stream.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use bowline_proto::session::{EventId, Missed, Replay, ReplayLimits, ResumeError,
 
 use crate::at;
 
-/// A stream as the model knows it: all that was ever sent, and which of it is kept.
+/// A stream in the model: everything that was ever sent, and which of it is kept.
 struct Stream {
     id: StreamId,
     frames: Vec<Vec<u8>>,
-    /// How many of the frames are gone; the first go first.
+    /// How many frames have been dropped; the oldest go first.
     gone: usize,
     closed: Option<u64>,
     is_forgotten: bool,
@@ -21,7 +21,7 @@ struct Model {
     replay: Replay<Vec<u8>>,
     limits: ReplayLimits,
     streams: Vec<Stream>,
-    /// Streams of the frames that are kept, in the order in which they were sent.
+    /// The streams of the kept frames, in the order in which they were sent.
     order: Vec<usize>,
     now: u64,
 }
@@ -48,7 +48,7 @@ pub(crate) fn drive(bytes: &mut Bytes<'_>) {
 impl Model {
     fn open(&mut self) {
         let id = self.replay.open();
-        assert!(self.streams.iter().all(|stream| stream.id < id), "a name given out twice");
+        assert!(self.streams.iter().all(|stream| stream.id < id), "a name issued twice");
         let stream = Stream { id, frames: Vec::new(), gone: 0, closed: None, is_forgotten: false };
         self.streams.push(stream);
     }
@@ -121,7 +121,7 @@ impl Model {
     fn check(&self) {
         assert_eq!(self.replay.bytes(), self.kept_bytes());
         assert!(self.replay.bytes() <= self.limits.bytes);
-        // Every stream gives back at most what is kept, all together no more than the limit.
+        // Every stream yields at most what is kept, all together no more than the limit.
         let back = self.streams.iter().map(|stream| {
             let after = EventId { stream: stream.id, number: stream.gone as u64 };
             let missed = self.replay.resume(&after.to_string());
@@ -148,7 +148,7 @@ impl Stream {
     }
 }
 
-/// What a peer makes up names an event in our own spelling, or nothing.
+/// An id that a peer makes up names an event in our own notation, or nothing.
 fn odd(replay: &Replay<Vec<u8>>, bytes: &mut Bytes<'_>) {
     let count = bytes.below(24);
     let text = String::from_utf8_lossy(bytes.take(count)).into_owned();

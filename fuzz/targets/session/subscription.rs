@@ -1,4 +1,4 @@
-//! A listener: changes coalesce, none is lost, none is told out of turn.
+//! A listener: changes coalesce, none is lost, none is reported out of order.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ struct Model {
     promised: Promised,
     limits: SubscriptionLimits,
     topics: BTreeSet<Topic>,
-    /// Changed and not told, in order.
+    /// Changed and not reported yet, in order.
     waiting: Vec<Topic>,
     is_open: bool,
     is_closed: bool,
@@ -52,18 +52,21 @@ fn listen(bytes: &mut Bytes<'_>) -> Option<Model> {
         task: bit(4),
     };
     let limits = SubscriptionLimits { names: bytes.below(5), name_length: bytes.below(6) };
-    let wanted: Vec<Topic> = match bit(5) {
-        true => vec![Topic::Tools, Topic::Prompts, Topic::Resources],
-        false => (0..bytes.below(8)).map(|_| topic(bytes)).collect(),
+    let is_session = bit(5);
+    let wanted: Vec<Topic> = if is_session {
+        vec![Topic::Tools, Topic::Prompts, Topic::Resources]
+    } else {
+        (0..bytes.below(8)).map(|_| topic(bytes)).collect()
     };
     let topics: BTreeSet<Topic> =
         wanted.iter().filter(|topic| promised.includes(topic)).cloned().collect();
     let names = topics.iter().filter_map(name);
     let is_long = names.clone().any(|name| name.len() > limits.name_length);
     let is_much = is_long || names.count() > limits.names;
-    let subscription = match bit(5) {
-        true => Ok(Subscription::session(promised, limits)),
-        false => Subscription::listen(promised, limits, wanted),
+    let subscription = if is_session {
+        Ok(Subscription::session(promised, limits))
+    } else {
+        Subscription::listen(promised, limits, wanted)
     };
     assert_eq!(subscription.is_err(), is_much);
     let waiting = Vec::new();
@@ -96,7 +99,7 @@ impl Model {
         let fits = uri.len() <= self.limits.name_length && names < self.limits.names;
         let is_granted = self.promised.resource && (fits || self.topics.contains(&topic));
         let outcome = self.subscription.subscribe(uri);
-        // After the end there is nothing to be had, granted or not.
+        // After the end nothing is reported, granted or not.
         if !self.is_closed {
             assert_eq!(outcome.is_ok(), is_granted);
             self.topics.extend(is_granted.then_some(topic));
