@@ -28,6 +28,19 @@ pub(crate) fn clear(buffer: &mut Vec<u8>) {
     buffer.shrink_to(KEPT);
 }
 
+/// Splits a stream into chunks of these lengths; the last chunk is the rest.
+#[cfg(test)]
+pub(crate) fn cut<'a>(mut stream: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
+    let mut chunks = Vec::new();
+    for &length in lengths {
+        let (chunk, rest) = stream.split_at(length.min(stream.len()));
+        chunks.push(chunk);
+        stream = rest;
+    }
+    chunks.push(stream);
+    chunks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,10 +6,10 @@
 
 use std::fmt;
 
-use crate::raw::{self, Raw};
 use serde::Deserialize;
 
 use crate::error::ErrorObject;
+use crate::raw::{self, Raw};
 
 /// JSON that does not have the expected type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,32 +79,32 @@ pub fn decode<'a, T: Deserialize<'a>>(
 
 /// Describes the error in terms of the JSON: a path, and what is wrong there.
 fn describe(root: &str, text: &str, error: &serde_json::Error) -> String {
-    let text_of_error = error.to_string();
-    let said = without_position(&text_of_error);
+    let message = error.to_string();
+    let message = without_position(&message);
     let path = path_at(root, text, position(text, error));
-    if let Some(name) = quoted(said, "missing field ") {
+    if let Some(name) = quoted(message, "missing field ") {
         return format!("{path}.{name} is missing");
     }
-    if let Some(name) = quoted(said, "duplicate field ") {
+    if let Some(name) = quoted(message, "duplicate field ") {
         let parent = path.strip_suffix(&format!(".{name}")).unwrap_or(&path);
         return format!("{parent}.{name} appears twice");
     }
-    if let Some(wrong) = said.strip_prefix("invalid type: ") {
+    if let Some(wrong) = message.strip_prefix("invalid type: ") {
         let (found, expected) = wrong.split_once(", expected ").unwrap_or((wrong, "that"));
         // The name of a Rust type means nothing to a peer.
         let expected = if expected.starts_with("struct ") { "an object" } else { expected };
         return format!("{path} is {found}, not {expected}");
     }
-    format!("{path}: {said}")
+    format!("{path}: {message}")
 }
 
 /// The message of `serde_json`, without the line and column at its end.
-pub(crate) fn without_position(said: &str) -> &str {
-    said.rfind(" at line ").map_or(said, |end| &said[..end])
+pub(crate) fn without_position(message: &str) -> &str {
+    message.rfind(" at line ").map_or(message, |end| &message[..end])
 }
 
-fn quoted<'a>(said: &'a str, prefix: &str) -> Option<&'a str> {
-    said.strip_prefix(prefix)?.strip_prefix('`')?.strip_suffix('`')
+fn quoted<'a>(message: &'a str, prefix: &str) -> Option<&'a str> {
+    message.strip_prefix(prefix)?.strip_prefix('`')?.strip_suffix('`')
 }
 
 /// The offset at which `serde_json` stopped. Its columns count bytes, starting from one.

@@ -142,7 +142,7 @@ impl Parser {
     /// The id to resume after: that of the last event with an id, or none if that id was empty.
     ///
     /// A rejected event counts if its id came before the rejection; otherwise the stream would
-    /// resume right before it for ever.
+    /// resume right before it forever.
     pub fn last_event_id(&self) -> Option<&str> {
         Some(self.last_event_id.as_str()).filter(|id| !id.is_empty())
     }

@@ -39,6 +39,7 @@ pub use self::encode::{
     encode_request_with, encode_response, encode_response_with,
 };
 pub use self::id::Id;
+use crate::decode::without_position;
 use crate::error::{ErrorCode, ErrorObject};
 use crate::params::Params;
 
@@ -102,7 +103,7 @@ pub struct ParseError {
     /// Whether the frame was a request or a notification, because it named a method.
     ///
     /// A server answers such a frame. A client that reads one it cannot answer must stay silent, or
-    /// two peers could send each other errors for ever.
+    /// two peers could send each other errors forever.
     pub has_method: bool,
 }
 
@@ -203,11 +204,7 @@ fn parse_one(text: &str) -> Result<Message<'_>, ParseError> {
 /// The message of `serde_json` without the position, which means nothing to the sender of a single
 /// line.
 fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+    without_position(&error.to_string()).to_owned()
 }
 
 /// Whether arrays and objects nest deeper than `limit`.

@@ -371,6 +371,6 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<
             }
         }
     };
-    // A receiver may keep its side open for ever; that is not an error.
+    // A receiver may keep its side open forever; that is not an error.
     timeout(CLOSING, reading).await.unwrap_or(Ok(()))
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::buffer::cut;
 
 type Frame = Result<Vec<u8>, LineTooLong>;
 
@@ -217,17 +218,6 @@ fn model(limit: usize, stream: &[u8]) -> Vec<Frame> {
             _ => Some(frame(without_return(line))),
         })
         .collect()
-}
-
-fn cut<'a>(mut stream: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
-    let mut chunks = Vec::new();
-    for &length in lengths {
-        let (chunk, rest) = stream.split_at(length.min(stream.len()));
-        chunks.push(chunk);
-        stream = rest;
-    }
-    chunks.push(stream);
-    chunks
 }
 
 proptest! {

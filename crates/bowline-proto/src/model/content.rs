@@ -91,12 +91,7 @@ impl Tagged for ContentBlock {
             Some("audio") => AudioContent::deserialize(rest).map(Self::Audio),
             Some("resource_link") => Resource::deserialize(rest).map(Self::ResourceLink),
             Some("resource") => EmbeddedResource::deserialize(rest).map(Self::EmbeddedResource),
-            Some(kind) => {
-                let mut members = Extra::deserialize(rest)?;
-                members.insert("type".to_owned(), kind.into());
-                Ok(Self::Other(members))
-            }
-            None => Err(serde::de::Error::missing_field("type")),
+            kind => read_other(kind, rest).map(Self::Other),
         }
     }
 }
@@ -155,12 +150,7 @@ impl Tagged for SamplingContent {
             Some("audio") => AudioContent::deserialize(rest).map(Self::Audio),
             Some("tool_use") => ToolUseContent::deserialize(rest).map(Self::ToolUse),
             Some("tool_result") => ToolResultContent::deserialize(rest).map(Self::ToolResult),
-            Some(kind) => {
-                let mut members = Extra::deserialize(rest)?;
-                members.insert("type".to_owned(), kind.into());
-                Ok(Self::Other(members))
-            }
-            None => Err(serde::de::Error::missing_field("type")),
+            kind => read_other(kind, rest).map(Self::Other),
         }
     }
 }
@@ -169,6 +159,17 @@ impl<'de> Deserialize<'de> for SamplingContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read_tagged(deserializer)
     }
+}
+
+/// Reads a block of an unknown kind, with all its members.
+fn read_other<'de, A: MapAccess<'de>>(
+    kind: Option<&str>,
+    rest: Rest<'de, A>,
+) -> Result<Extra, A::Error> {
+    let kind = kind.ok_or_else(|| serde::de::Error::missing_field("type"))?;
+    let mut members = Extra::deserialize(rest)?;
+    members.insert("type".to_owned(), kind.into());
+    Ok(members)
 }
 
 /// Text.

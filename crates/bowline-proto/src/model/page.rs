@@ -44,6 +44,50 @@ pub struct EmptyResult {
 request_params!(PaginatedParams, EmptyParams);
 result_body!(EmptyResult);
 
+/// Defines the result of a list request: a page of items, with its cursor and cache hints.
+macro_rules! list_result {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $(#[$about_items:meta])*
+            pub $items:ident: $list:ty,
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            /// The kind of result. Since 2026-07-28.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub result_type: Option<$crate::model::ResultType>,
+            $(#[$about_items])*
+            pub $items: $list,
+            /// The cursor of the next page; absent on the last page.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub next_cursor: Option<String>,
+            /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
+            #[serde(
+                default,
+                deserialize_with = "crate::model::page::millis",
+                skip_serializing_if = "Option::is_none"
+            )]
+            pub ttl_ms: Option<u64>,
+            /// Who may reuse the cached result. Since 2026-07-28.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub cache_scope: Option<$crate::model::CacheScope>,
+            /// Metadata.
+            #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+            pub meta: Option<$crate::model::Meta>,
+            /// Members that the specification does not define.
+            #[serde(flatten)]
+            pub extra: $crate::json::Extra,
+        }
+
+        $crate::model::result_body!($name);
+    };
+}
+pub(super) use list_result;
+
 /// The kind of a modern result. Legacy results have none, and are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultType {

@@ -2,11 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::page::millis;
-use super::{
-    CacheScope, ContentBlock, Icon, Meta, RequestMeta, ResultType, Role, request_params,
-    result_body,
-};
+use super::page::list_result;
+use super::{ContentBlock, Icon, Meta, RequestMeta, ResultType, Role, request_params, result_body};
 use crate::json::Extra;
 use crate::members::{Members, RawMembers};
 
@@ -53,30 +50,12 @@ pub struct PromptArgument {
     pub required: Option<bool>,
 }
 
-/// The result of `prompts/list`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListPromptsResult {
-    /// The kind of result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// The prompts of this page.
-    pub prompts: Vec<Prompt>,
-    /// The cursor of the next page; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
-    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may reuse the cached result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-    /// Members that the specification does not define.
-    #[serde(flatten)]
-    pub extra: Extra,
+list_result! {
+    /// The result of `prompts/list`.
+    pub struct ListPromptsResult {
+        /// The prompts of this page.
+        pub prompts: Vec<Prompt>,
+    }
 }
 
 /// The parameters of `prompts/get`.
@@ -143,4 +122,4 @@ impl PromptMessage {
 }
 
 request_params!(GetPromptParams);
-result_body!(ListPromptsResult, GetPromptResult);
+result_body!(GetPromptResult);

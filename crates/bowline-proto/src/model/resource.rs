@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::page::millis;
+use super::page::{list_result, millis};
 use super::{
     Annotations, CacheScope, Icon, Meta, RequestMeta, ResultType, request_params, result_body,
 };
@@ -182,56 +182,20 @@ impl Serialize for ResourceContents {
     }
 }
 
-/// The result of `resources/list`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListResourcesResult {
-    /// The kind of result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// The resources of this page.
-    pub resources: Vec<Resource>,
-    /// The cursor of the next page; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
-    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may reuse the cached result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-    /// Members that the specification does not define.
-    #[serde(flatten)]
-    pub extra: Extra,
+list_result! {
+    /// The result of `resources/list`.
+    pub struct ListResourcesResult {
+        /// The resources of this page.
+        pub resources: Vec<Resource>,
+    }
 }
 
-/// The result of `resources/templates/list`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListResourceTemplatesResult {
-    /// The kind of result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// The templates of this page.
-    pub resource_templates: Vec<ResourceTemplate>,
-    /// The cursor of the next page; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
-    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may reuse the cached result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-    /// Members that the specification does not define.
-    #[serde(flatten)]
-    pub extra: Extra,
+list_result! {
+    /// The result of `resources/templates/list`.
+    pub struct ListResourceTemplatesResult {
+        /// The templates of this page.
+        pub resource_templates: Vec<ResourceTemplate>,
+    }
 }
 
 /// The parameters of `resources/read`.
@@ -298,4 +262,4 @@ pub struct ResourceUpdatedParams {
 }
 
 request_params!(ReadResourceParams, SubscribeParams);
-result_body!(ListResourcesResult, ListResourceTemplatesResult, ReadResourceResult);
+result_body!(ReadResourceResult);

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::page::millis;
+use super::page::{list_result, millis};
 use super::{CacheScope, Meta, RequestMeta, Resource, ResultType, request_params, result_body};
 use crate::json::{Extra, Json};
 
@@ -25,30 +25,12 @@ pub struct Skill {
     pub extra: Extra,
 }
 
-/// The result of `skills/list`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListSkillsResult {
-    /// The kind of result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// The skills of this page.
-    pub skills: Vec<Skill>,
-    /// The cursor of the next page; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
-    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may reuse the cached result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-    /// Members that the specification does not define.
-    #[serde(flatten)]
-    pub extra: Extra,
+list_result! {
+    /// The result of `skills/list`.
+    pub struct ListSkillsResult {
+        /// The skills of this page.
+        pub skills: Vec<Skill>,
+    }
 }
 
 /// The parameters of `skills/get`.
@@ -120,4 +102,4 @@ pub struct ReadDirectoryResult {
 }
 
 request_params!(GetSkillParams, ReadDirectoryParams);
-result_body!(ListSkillsResult, GetSkillResult, ReadDirectoryResult);
+result_body!(GetSkillResult, ReadDirectoryResult);

@@ -64,7 +64,7 @@ pub struct Task {
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is for ever.
+    /// How long it is kept, in milliseconds from its creation; `None` is forever.
     pub ttl: Option<u64>,
     /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,22 +106,9 @@ pub struct GetTaskResult {
     /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Its id, hard to guess.
-    pub task_id: String,
-    /// Its status.
-    pub status: TaskStatus,
-    /// A description of the status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_message: Option<String>,
-    /// When it was created, in ISO 8601.
-    pub created_at: String,
-    /// When it last changed, in ISO 8601.
-    pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is for ever.
-    pub ttl: Option<u64>,
-    /// How often to poll, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_interval: Option<u64>,
+    /// The task.
+    #[serde(flatten)]
+    pub task: Task,
     /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
@@ -169,22 +156,9 @@ pub struct ListTasksResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatusParams {
-    /// Its id, hard to guess.
-    pub task_id: String,
-    /// Its status.
-    pub status: TaskStatus,
-    /// A description of the status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_message: Option<String>,
-    /// When it was created, in ISO 8601.
-    pub created_at: String,
-    /// When it last changed, in ISO 8601.
-    pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is for ever.
-    pub ttl: Option<u64>,
-    /// How often to poll, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_interval: Option<u64>,
+    /// The task.
+    #[serde(flatten)]
+    pub task: Task,
     /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,

@@ -16,13 +16,10 @@ use crate::members::RawMembers;
 /// The identifier of the extension.
 pub const ID: &str = "io.modelcontextprotocol/tasks";
 
-/// The result of a request that became a task.
+/// A task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CreateTaskResult {
-    /// The kind of result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
+pub struct Task {
     /// Its id, hard to guess.
     pub task_id: String,
     /// Its status.
@@ -34,11 +31,23 @@ pub struct CreateTaskResult {
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is for ever.
+    /// How long it is kept, in milliseconds from its creation; `None` is forever.
     pub ttl_ms: Option<u64>,
     /// How often to poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
+}
+
+/// The result of a request that became a task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateTaskResult {
+    /// The kind of result. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// The task.
+    #[serde(flatten)]
+    pub task: Task,
     /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
@@ -54,22 +63,9 @@ pub struct GetTaskResult {
     /// The kind of result. Since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Its id, hard to guess.
-    pub task_id: String,
-    /// Its status.
-    pub status: TaskStatus,
-    /// A description of the status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_message: Option<String>,
-    /// When it was created, in ISO 8601.
-    pub created_at: String,
-    /// When it last changed, in ISO 8601.
-    pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is for ever.
-    pub ttl_ms: Option<u64>,
-    /// How often to poll, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_interval_ms: Option<u64>,
+    /// The task.
+    #[serde(flatten)]
+    pub task: Task,
     /// The input requests it is waiting for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
@@ -91,22 +87,9 @@ pub struct GetTaskResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskChangedParams {
-    /// Its id, hard to guess.
-    pub task_id: String,
-    /// Its status.
-    pub status: TaskStatus,
-    /// A description of the status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_message: Option<String>,
-    /// When it was created, in ISO 8601.
-    pub created_at: String,
-    /// When it last changed, in ISO 8601.
-    pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is for ever.
-    pub ttl_ms: Option<u64>,
-    /// How often to poll, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_interval_ms: Option<u64>,
+    /// The task.
+    #[serde(flatten)]
+    pub task: Task,
     /// The input requests it is waiting for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,

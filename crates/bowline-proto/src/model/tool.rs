@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use crate::raw::Raw;
 use serde::{Deserialize, Serialize};
 
-use super::page::millis;
+use super::page::list_result;
 use super::{
-    CacheScope, ContentBlock, Icon, Meta, RequestMeta, ResultType, TaskMetadata, request_params,
-    result_body,
+    ContentBlock, Icon, Meta, RequestMeta, ResultType, TaskMetadata, request_params, result_body,
 };
 use crate::json::{Extra, Json, present};
 use crate::members::RawMembers;
@@ -117,30 +116,12 @@ pub enum TaskSupport {
     Required,
 }
 
-/// The result of `tools/list`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListToolsResult {
-    /// The kind of result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// The tools of this page.
-    pub tools: Vec<Tool>,
-    /// The cursor of the next page; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
-    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may reuse the cached result. Since 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-    /// Members that the specification does not define.
-    #[serde(flatten)]
-    pub extra: Extra,
+list_result! {
+    /// The result of `tools/list`.
+    pub struct ListToolsResult {
+        /// The tools of this page.
+        pub tools: Vec<Tool>,
+    }
 }
 
 /// The parameters of `tools/call`, borrowed from the frame.
@@ -205,4 +186,4 @@ impl CallToolResult {
 }
 
 request_params!(CallToolParams);
-result_body!(ListToolsResult, CallToolResult);
+result_body!(CallToolResult);

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::buffer::cut;
 
 /// An owned event, or the rejection of one.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,7 +12,7 @@ struct Seen {
     event: Option<String>,
     retry: Option<u64>,
     data: Option<Vec<u8>>,
-    refused: Option<EventTooLong>,
+    rejected: Option<EventTooLong>,
 }
 
 impl Seen {
@@ -50,7 +51,7 @@ fn data(data: impl AsRef<[u8]>) -> Seen {
 
 fn rejected(limit: usize, prefix: &str) -> Seen {
     let prefix = prefix.as_bytes().to_vec();
-    Seen { refused: Some(EventTooLong { limit, prefix }), ..bare() }
+    Seen { rejected: Some(EventTooLong { limit, prefix }), ..bare() }
 }
 
 fn seen(event: Result<Event<'_>, EventTooLong>) -> Seen {
@@ -60,9 +61,9 @@ fn seen(event: Result<Event<'_>, EventTooLong>) -> Seen {
             event: event.event.map(str::to_owned),
             retry: event.retry,
             data: event.data.map(<[u8]>::to_vec),
-            refused: None,
+            rejected: None,
         },
-        Err(error) => Seen { refused: Some(error), ..bare() },
+        Err(error) => Seen { rejected: Some(error), ..bare() },
     }
 }
 
@@ -291,7 +292,7 @@ fn an_endless_event_takes_no_memory() {
         let mut parser = Parser::new(1000);
         let events = feed(&mut parser, std::iter::repeat_n(endless, 10_000));
         assert_eq!(events.len(), 1);
-        assert!(events[0].refused.is_some());
+        assert!(events[0].rejected.is_some());
         assert!(parser.buffer.capacity() <= 1024);
     }
 }
@@ -420,17 +421,6 @@ fn model(stream: &str) -> Vec<Seen> {
     events
 }
 
-fn cut<'a>(mut stream: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
-    let mut chunks = Vec::new();
-    for &length in lengths {
-        let (chunk, rest) = stream.split_at(length.min(stream.len()));
-        chunks.push(chunk);
-        stream = rest;
-    }
-    chunks.push(stream);
-    chunks
-}
-
 /// Streams composed of parts that matter to the parser.
 fn streams() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
@@ -461,7 +451,7 @@ fn events() -> impl Strategy<Value = Seen> {
     let name = || prop::option::of("[a-z€ :]{0,9}");
     let data = prop::option::of("[a-z€ :\n]{0,30}");
     (name(), name(), prop::option::of(any::<u64>()), data).prop_map(|(id, event, retry, data)| {
-        Seen { id, event, retry, data: data.map(String::into_bytes), refused: None }
+        Seen { id, event, retry, data: data.map(String::into_bytes), rejected: None }
     })
 }
 

@@ -131,7 +131,7 @@ fn answers(text: &str) -> Written {
             "github_login" => value::<ElicitResult>(raw.get())?,
             "capital_of_france" => value::<CreateMessageResult>(raw.get())?,
             "folders" => value::<ListRootsResult>(raw.get())?,
-            _ => return Err(format!("nobody asked {key}")),
+            _ => return Err(format!("{key} was not requested")),
         };
         written.insert(key.to_owned(), answer);
     }
@@ -196,6 +196,6 @@ fn keys_reserved_in_meta_are_read() {
     assert_eq!(meta.server_info(), None);
     // Two readers could pick different ones.
     let twice = r#"{"name":"t","_meta":{"progressToken":1,"progressToken":2}}"#;
-    let refused = params::<CallTool>(twice).unwrap_err();
-    assert_eq!(refused, "tools/call: params._meta.progressToken appears twice");
+    let rejected = params::<CallTool>(twice).unwrap_err();
+    assert_eq!(rejected, "tools/call: params._meta.progressToken appears twice");
 }

@@ -29,7 +29,7 @@ const LEGACY: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25
 const MODERN: &[Revision] = &[V2026_07_28];
 
 /// What a revision cannot express: the method, the words of the error, the revisions.
-type Refused = (&'static str, &'static str, &'static [Revision]);
+type Rejected = (&'static str, &'static str, &'static [Revision]);
 
 /// The definition of the envelope in a revision.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ fn check(case: &Case, envelope: Envelope, rules: &AllRules) -> BTreeSet<(&'stati
     let config = Config { cases: TRIES, failure_persistence: None, ..Config::default() };
     let mut runner =
         TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let refused = RefCell::new(BTreeSet::new());
+    let rejected = RefCell::new(BTreeSet::new());
     let outcome = runner.run(&case.value, |value| {
         let neutral = (case.encode)(&value, None).unwrap();
         let body = &neutral[envelope.body()];
@@ -94,7 +94,7 @@ fn check(case: &Case, envelope: Envelope, rules: &AllRules) -> BTreeSet<(&'stati
             match (case.encode)(&value, Some(revision)) {
                 Ok(message) => fit.check(&neutral, &message).map_err(TestCaseError::fail)?,
                 Err(Unsupported { what, .. }) => {
-                    refused.borrow_mut().insert((what, revision));
+                    rejected.borrow_mut().insert((what, revision));
                 }
             }
         }
@@ -103,7 +103,7 @@ fn check(case: &Case, envelope: Envelope, rules: &AllRules) -> BTreeSet<(&'stati
     if let Err(TestError::Fail(why, value)) = outcome {
         panic!("{}: {why}\nfrom {value}", case.name);
     }
-    refused.into_inner()
+    rejected.into_inner()
 }
 
 /// A message and the revision it must conform to.
@@ -140,8 +140,8 @@ impl Fit<'_> {
     /// Nothing modern is sent to a legacy peer, not even where the schema is open.
     fn check_era(&self, message: &Value) -> Result<(), String> {
         let text = message.to_string();
-        let told = |key: &&&str| text.contains(&format!("io.modelcontextprotocol/{key}"));
-        match MODERN_KEYS.iter().find(told).filter(|_| !self.revision.is_modern()) {
+        let sent = |key: &&&str| text.contains(&format!("io.modelcontextprotocol/{key}"));
+        match MODERN_KEYS.iter().find(sent).filter(|_| !self.revision.is_modern()) {
             Some(key) => Err(format!("{key} is sent to {}: {text}", self.revision)),
             None => Ok(()),
         }
@@ -196,19 +196,19 @@ fn forget_modern_keys(payload: &mut Value) {
 }
 
 /// Checks all cases. Exactly the expected ones are rejected.
-fn check_all(cases: &[Case], envelope: Envelope, expected: &[Refused]) {
+fn check_all(cases: &[Case], envelope: Envelope, expected: &[Rejected]) {
     let rules = Revision::ALL.map(|revision| (revision, Rules::load(revision))).into();
-    let mut refused = BTreeSet::new();
+    let mut rejected = BTreeSet::new();
     for case in cases {
         let found = check(case, envelope, &rules);
-        refused.extend(found.into_iter().map(|(what, revision)| (case.name, what, revision)));
+        rejected.extend(found.into_iter().map(|(what, revision)| (case.name, what, revision)));
     }
-    let each = |(name, what, revisions): &Refused| {
+    let each = |(name, what, revisions): &Rejected| {
         let (name, what) = (*name, *what);
         revisions.iter().map(move |revision| (name, what, *revision))
     };
     let expected: BTreeSet<_> = expected.iter().flat_map(each).collect();
-    assert_eq!(refused, expected);
+    assert_eq!(rejected, expected);
 }
 
 #[test]
@@ -300,8 +300,8 @@ fn every_method_has_a_case_in_every_revision() {
 #[test]
 fn values_a_revision_lacks_are_rejected_with_a_reason() {
     let check = |value: &mut dyn Adapt, to: Revision, what: &str| {
-        let refused = value.adapt(to).unwrap_err();
-        assert_eq!(refused.to_string(), format!("protocol revision {to} has no {what}"));
+        let rejected = value.adapt(to).unwrap_err();
+        assert_eq!(rejected.to_string(), format!("protocol revision {to} has no {what}"));
     };
     for to in [V2024_11_05, V2025_03_26] {
         check(&mut ElicitFormParams::default(), to, "elicitation");

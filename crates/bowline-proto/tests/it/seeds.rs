@@ -211,16 +211,16 @@ fn note_002_a_counter() {
 /// have `initialize`.
 #[test]
 fn note_002_omits_required_members() {
-    let refused = |text: &str| {
+    let rejected = |text: &str| {
         request::<Initialize>(&format!(
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{text}}}"#
         ))
         .unwrap_err()
     };
     let text = r#"{"protocolVersion":"2024-11-05","capabilities":{}}"#;
-    assert_eq!(refused(text), "initialize: params.clientInfo is missing");
+    assert_eq!(rejected(text), "initialize: params.clientInfo is missing");
     let text = r#"{"protocolVersion":"2024-11-05","clientInfo":{"name":"Cline"}}"#;
-    assert_eq!(refused(text), "initialize: params.capabilities is missing");
+    assert_eq!(rejected(text), "initialize: params.capabilities is missing");
 }
 
 /// All methods that the note lists exist. It calls `sampling/createMessage` a notification, but it

@@ -141,6 +141,6 @@ fn results_are_not_mistaken_for_others() {
     keeps(value::<ElicitResult>, r#"{"action":"accept","ticket":7}"#);
     keeps(result::<StopTask>, r#"{"resultType":"complete"}"#);
     // Not the expected type: rejected, not mistaken for something else.
-    let refused = result::<ListTools>(r#"{"_meta":{"a":1}}"#).unwrap_err();
-    assert_eq!(refused, "tools/list: result.tools is missing");
+    let rejected = result::<ListTools>(r#"{"_meta":{"a":1}}"#).unwrap_err();
+    assert_eq!(rejected, "tools/list: result.tools is missing");
 }

@@ -127,7 +127,7 @@ impl Service {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
         let address = answer_with(move |asked, stream| {
-            log.lock().expect("nobody panics with it").push(asked.clone());
+            log.lock().expect("the lock is not poisoned").push(asked.clone());
             answer(asked).write(stream)
         });
         Self { address, asked }
@@ -140,7 +140,7 @@ impl Service {
 
     /// The requests it has received so far.
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().expect("nobody panics with it").clone()
+        self.asked.lock().expect("the lock is not poisoned").clone()
     }
 }
 
