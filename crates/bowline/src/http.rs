@@ -2,7 +2,7 @@
 //!
 //! | request | served as |
 //! |---|---|
-//! | POST with a modern claim in its body | for itself: `modern` |
+//! | POST with a modern claim in its body | stateless request: `modern` |
 //! | POST `initialize`, then POST, GET, DELETE with its session id | `legacy` sessions |
 //! | GET `/sse`, POST `/messages` | HTTP+SSE of 2024-11-05: `sse` |
 //!
@@ -46,12 +46,13 @@ impl Server {
         Http::new(self)
     }
 
-    /// Serves over HTTP at `/mcp`, until the process is told to stop.
+    /// Serves over HTTP at `/mcp` until the process receives a stop signal.
     ///
-    /// Only loopback addresses and names are let in, unless [`Http::allow_host`] says otherwise.
+    /// Only requests to loopback addresses and names are admitted, unless [`Http::allow_host`] adds
+    /// others.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or the address cannot be listened on.
+    /// When a part of the server is invalid, or the address cannot be bound.
     pub async fn serve_http(self, address: &str) -> Result<(), ServeError> {
         self.http().serve(address).await
     }

@@ -1,12 +1,12 @@
 //! The Model Context Protocol for Rust.
 //!
-//! A server is put together from functions and served; it speaks every revision of the protocol at
-//! once, and its author never needs to know that there are several.
+//! A server is built from functions. It speaks every revision of the protocol at once, and its
+//! author never needs to know that there are several.
 //!
 //! ```no_run
 //! use bowline::{Server, tool};
 //!
-//! /// Greet somebody.
+//! /// Greet someone.
 //! #[tool]
 //! async fn greet(
 //!     /// Whom to greet.
@@ -32,7 +32,7 @@
 //! |---|---|
 //! | `macros`, on by default | `#[tool]`, `#[prompt]`, `#[resource]`, `#[server]` |
 //! | `http`, `http2`, `tls` | servers over HTTP/1.1, over HTTP/2 as well, with TLS |
-//! | `auth` | servers that let in only who has a good token |
+//! | `auth` | servers that reject requests without a valid token |
 //! | `client`, `client-http` | clients of commands and streams; of URLs |
 //! | `client-auth` | clients that log in |
 //! | `log-layer` | `ClientLog`: a `tracing` layer that sends a server's events to its client |
@@ -74,7 +74,7 @@ pub use self::log::ClientLog;
 pub use self::server::*;
 pub use bowline_proto::causes::with_causes;
 
-/// The examples of the README, compiled.
+/// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "http", feature = "testing"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Events of [`tracing`] as log messages to the client whose request is being worked on.
+//! Sends [`tracing`] events as log messages to the client whose request is being handled.
 
 use std::fmt;
 
@@ -11,11 +11,10 @@ use tracing_subscriber::layer::Context as LayerContext;
 
 use crate::Context;
 
-/// A layer that sends what a handler logs to the client that is calling it.
+/// A layer that sends what a handler logs to its client.
 ///
-/// Only events inside a handler go anywhere, only to the client that wants them, and never at the
-/// cost of waiting: what finds the outbox full is left out. What this library logs of itself stays
-/// here.
+/// It sends events of handlers only, and only at the levels that the client asked for. It never
+/// waits: when the outbox is full, events are dropped. Events of this library are not sent.
 ///
 /// ```no_run
 /// use tracing_subscriber::prelude::*;

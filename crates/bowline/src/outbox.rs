@@ -1,8 +1,8 @@
-//! What waits to be written to one stream: bytes, bounded, in order.
+//! The bounded queue of bytes in front of a writer.
 //!
-//! Whoever has something to say appends whole frames; the one task that owns the writer takes all
-//! of them at once and writes them together. Only the writer touches the stream, so a handler that
-//! is dropped halfway can never leave half a line.
+//! Producers append whole frames; the one task that owns the writer takes all of them at once and
+//! writes them together. Only that task touches the stream, so a handler that is dropped halfway
+//! can never leave half a line.
 
 use std::future::poll_fn;
 use std::mem;
@@ -17,12 +17,12 @@ use tokio::sync::Notify;
 pub(crate) struct Outbox {
     limit: usize,
     waiting: Mutex<Waiting>,
-    /// How many bytes wait, for who only wants to know.
+    /// The number of queued bytes, readable without the lock.
     length: AtomicUsize,
-    /// Whether the reader waits to be woken. It falls asleep with the lock held, and may wake up
+    /// Whether the reader waits to be woken. It is set with the lock held, and may be cleared
     /// without.
     is_asleep: AtomicBool,
-    /// Something was taken: wakes whoever waits for room.
+    /// Wakes producers that wait for room.
     drained: Notify,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Outbox {
 struct Waiting {
     bytes: Vec<u8>,
     is_closed: bool,
-    /// Whoever takes what is added.
+    /// The task that takes what is added.
     reader: Option<Waker>,
-    /// Whether somebody waits for room.
+    /// Whether a producer waits for room.
     is_room_wanted: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Closed;
 
 impl Outbox {
     pub(crate) fn new(limit: usize) -> Self {
-        // With no room at all, nothing would ever be read or said.
+        // With no room at all, nothing would ever be read or sent.
         let limit = limit.max(1);
         Self {
             limit,
@@ -53,8 +53,8 @@ impl Outbox {
         }
     }
 
-    /// Appends one frame, written by `fill`, whatever waits already. For answers: the number of
-    /// requests is bounded, so these are too.
+    /// Appends one frame, written by `fill`, even if there is no room. For answers: the number of
+    /// requests is bounded, and so is that of answers.
     pub(crate) fn push(&self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), Closed> {
         let mut waiting = self.lock();
         if waiting.is_closed {
@@ -70,8 +70,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Takes everything that waits into `taken`, or waits for something. `false` means that nothing
-    /// will come any more.
+    /// Takes everything that is queued into `taken`, or waits for something. `false` means that the
+    /// outbox is closed and empty.
     #[cfg(feature = "http")]
     pub(crate) fn poll_take(&self, cx: &mut Context<'_>, taken: &mut Vec<u8>) -> Poll<bool> {
         let mut waiting = self.lock();
@@ -92,7 +92,7 @@ impl Outbox {
         self.has_room() && self.push(fill).is_ok()
     }
 
-    /// Appends bytes that are framed already, if there is room.
+    /// Appends bytes that are already framed, if there is room.
     #[cfg(feature = "http")]
     pub(crate) fn try_push_bytes(&self, bytes: &[u8]) -> bool {
         let mut waiting = self.lock();
@@ -143,7 +143,8 @@ impl Outbox {
         self.length.load(Ordering::Acquire) < self.limit
     }
 
-    /// Takes everything that waits into `taken`, which must be empty. Says whether there was any.
+    /// Takes everything that is queued into `taken`, which must be empty. Returns whether there was
+    /// anything.
     pub(crate) fn take(&self, taken: &mut Vec<u8>) -> bool {
         debug_assert!(taken.is_empty());
         if self.length.load(Ordering::Acquire) == 0 {
@@ -155,7 +156,7 @@ impl Outbox {
         true
     }
 
-    /// Everything was taken.
+    /// Records that everything was taken.
     fn make_room(&self, mut waiting: MutexGuard<'_, Waiting>) {
         self.length.store(0, Ordering::Release);
         let is_wanted = mem::take(&mut waiting.is_room_wanted);
@@ -170,12 +171,12 @@ impl Outbox {
         poll_fn(|cx| self.poll_filled(cx)).await;
     }
 
-    /// Whoever waited is at work now: it looks for what was added before it waits again.
+    /// Tells producers that the reader is awake: it checks for new frames before it waits again.
     pub(crate) fn stay_awake(&self) {
         self.is_asleep.store(false, Ordering::Relaxed);
     }
 
-    /// Whether there is something to take; if not, wakes whoever asked as soon as there is.
+    /// Ready when there is something to take.
     pub(crate) fn poll_filled(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiting = self.lock();
         if waiting.bytes.is_empty() && !waiting.is_closed {
@@ -185,7 +186,7 @@ impl Outbox {
         Poll::Ready(())
     }
 
-    /// Refuses everything from now on. What waits can still be taken.
+    /// Rejects further frames. What is queued can still be taken.
     pub(crate) fn close(&self) {
         let mut waiting = self.lock();
         waiting.is_closed = true;
@@ -201,7 +202,7 @@ impl Outbox {
         }
     }
 
-    /// Something was added: wakes the reader if it sleeps, once the lock is let go.
+    /// Wakes the reader if it waits, after the lock is released.
     fn wake_reader(&self, waiting: MutexGuard<'_, Waiting>) {
         if !self.is_asleep.load(Ordering::Relaxed) {
             return;

@@ -1,9 +1,9 @@
-//! What the attributes expand to besides the builder. Not for use by hand, and not part of the API.
+//! Support for code that the attributes expand to. Not part of the public API.
 //!
-//! A function may return a value that is an output already, or data that becomes one when it is
-//! wrapped. Which of them is found out by the compiler: [`Returned`] stands for the type, and each
-//! case is implemented for one reference less, so that method lookup takes the first that holds.
-//! The last case holds always and changes nothing, so that the builder reports what is wrong.
+//! A function may return a value that is already an output, or data that must be wrapped first. The
+//! compiler decides by autoref specialization: [`Returned`] stands for the type, and each case is
+//! implemented with one reference less, so that method lookup takes the first that applies. The
+//! last case always applies and changes nothing, so that the builder reports the error.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub use serde;
 
 use crate::{Part, Parts, ResourceOutput, Structured, ToolOutput};
 
-/// A picture by its URL.
+/// An icon by its URL.
 pub fn icon(src: impl Into<String>) -> Icon {
     Icon { src: src.into(), ..Icon::default() }
 }
@@ -25,7 +25,7 @@ pub fn icon(src: impl Into<String>) -> Icon {
     note = "put `#[server]` on its `impl` block"
 )]
 pub trait Group: Send + Sync + 'static {
-    /// Puts all marked methods into `parts`.
+    /// Adds all marked methods to `parts`.
     fn add_to(this: Arc<Self>, parts: &mut Parts);
 }
 
@@ -35,7 +35,7 @@ impl<G: Group> Part for Arc<G> {
     }
 }
 
-/// The type of what a function returned.
+/// The return type of a function.
 #[derive(Debug)]
 pub struct Returned<T>(PhantomData<fn() -> T>);
 
@@ -46,25 +46,25 @@ impl<T> Returned<T> {
     }
 }
 
-/// Makes an output of what a tool returned.
+/// Converts the return value of a tool into an output.
 pub trait ToolReturn {
-    /// What it returned.
+    /// The return type.
     type Value;
-    /// What becomes of it.
+    /// The output.
     type Output;
 
-    /// Wraps it if need be.
+    /// Wraps the value if necessary.
     fn wrap(&self, value: Self::Value) -> Self::Output;
 }
 
-/// Makes an output of what a resource returned.
+/// Converts the return value of a resource into an output.
 pub trait ResourceReturn {
-    /// What it returned.
+    /// The return type.
     type Value;
-    /// What becomes of it.
+    /// The output.
     type Output;
 
-    /// Wraps it if need be.
+    /// Wraps the value if necessary.
     fn wrap(&self, value: Self::Value) -> Self::Output;
 }
 

@@ -1,18 +1,18 @@
-//! Names that nobody can guess, and chance.
+//! Random tokens and numbers.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// 128 random bits, in hexadecimal.
 ///
 /// # Panics
-/// When the system has no randomness to give, without which nothing here is safe.
+/// When the operating system has no random bytes.
 pub(crate) fn token() -> String {
     let mut bytes = [0; 16];
-    SystemRandom::new().fill(&mut bytes).expect("the system gives random bytes");
+    SystemRandom::new().fill(&mut bytes).expect("the operating system has random bytes");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Between 0 and 1. Without randomness always the same: for waits, which then are merely alike.
+/// A number between 0 and 1, for jitter. Constant if the operating system has no random bytes.
 #[cfg(feature = "client")]
 pub(crate) fn fraction() -> f64 {
     let mut bytes = [0; 2];

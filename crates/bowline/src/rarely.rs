@@ -1,4 +1,4 @@
-//! A future that something rare wakes, beside others that something wakes all the time.
+//! Futures that are rarely ready, in tasks that are polled often.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// A future that is polled only when it was woken itself.
 ///
-/// A task with several sources polls all of them whenever one has something. Waiting for a signal
-/// to stop costs more to poll than serving a small request takes, and nothing ever comes of it.
+/// A task with several sources polls all of them whenever one is ready. Polling for a stop signal
+/// costs more than serving a small request, and it is almost never ready.
 pub(crate) struct Rarely<F> {
     future: Pin<Box<F>>,
     bell: Bell,
@@ -33,12 +33,12 @@ impl<F: Future> Future for Rarely<F> {
     }
 }
 
-/// What a task asks whether it is worth while to poll something rare.
+/// Tells a task whether polling a rare event is worthwhile.
 pub(crate) struct Bell {
     ring: Arc<Ring>,
-    /// The same, as futures know it.
+    /// The same as a waker.
     rope: Waker,
-    /// Whom it wakes.
+    /// The task that it wakes.
     task: Option<Waker>,
 }
 
@@ -48,16 +48,16 @@ struct Ring {
 }
 
 impl Bell {
-    /// It has been rung: everything is worth a first look.
+    /// A bell that is rung, so that everything is polled once.
     pub(crate) fn new() -> Self {
         let ring = Arc::new(Ring { is_rung: AtomicBool::new(true), task: Mutex::default() });
         let rope = Waker::from(Arc::clone(&ring));
         Self { ring, rope, task: None }
     }
 
-    /// Whether it was rung since the last time. If not, it wakes whoever asked when it is.
+    /// Whether it was rung since the last call. If not, it wakes the task when it is.
     pub(crate) fn was_rung(&mut self, cx: &Context<'_>) -> bool {
-        // Before looking at it, so that it cannot ring unheard in between.
+        // Registered first, so that no ring is missed.
         if !self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
             self.task = Some(cx.waker().clone());
             *self.ring.task.lock().unwrap_or_else(PoisonError::into_inner) = self.task.clone();
@@ -65,12 +65,12 @@ impl Bell {
         self.ring.is_rung.load(Ordering::Relaxed) && self.ring.is_rung.swap(false, Ordering::AcqRel)
     }
 
-    /// Counts as rung once more, without waking anybody: what was looked at is not done yet.
+    /// Counts as rung again without waking the task, because there is more to poll.
     pub(crate) fn stay_rung(&self) {
         self.ring.is_rung.store(true, Ordering::Release);
     }
 
-    /// With this, what is polled rings it.
+    /// A context that rings the bell.
     pub(crate) fn context(&self) -> Context<'_> {
         Context::from_waker(&self.rope)
     }

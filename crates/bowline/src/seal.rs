@@ -1,12 +1,12 @@
-//! Sealed tokens: state that travels through a client which can neither read nor change it.
+//! Sealed tokens: state that travels through a client that can neither read nor change it.
 //!
 //! `requestState` and cursors go out to a client and come back, perhaps to another replica. A token
-//! is encrypted and authenticated (ChaCha20-Poly1305), and bound to a purpose and to whatever the
-//! caller wants, such as the principal and the parameters of the request. It says nothing about
-//! time: an expiry belongs in the sealed text.
+//! is encrypted and authenticated (ChaCha20-Poly1305), and bound to a purpose and to data of the
+//! caller's choice, such as the principal and the parameters of the request. It does not expire: an
+//! expiry date belongs in the sealed text.
 //!
-//! Nonces are random, 96 bits. That is sound for 2^32 tokens under one key; a server
-//! that seals more rotates its keys before.
+//! Nonces are 96 random bits, which is safe for 2^32 tokens under one key. A server that seals more
+//! must rotate its keys.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -16,7 +16,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// The keys that seal and open tokens: one that does both, and earlier ones that still open.
+/// The keys that seal and open tokens: one that does both, and older ones that only open.
 ///
 /// Replicas that share secrets open each other's tokens.
 ///
@@ -38,43 +38,42 @@ pub struct KeyRing {
     max_token: usize,
 }
 
-/// Why nothing was sealed or opened.
+/// Why a token was not sealed or opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealError {
-    /// The token is longer than this ring allows. When sealing: keep less, or allow more.
+    /// The token is longer than this ring allows. When sealing, store less or raise the limit.
     TooLong {
-        /// The most characters.
+        /// The limit, in characters.
         limit: usize,
     },
-    /// Not a token of ours for this purpose and binding. Why is not told: it would help only those
-    /// who make their own.
+    /// The token was not issued for this purpose and binding. The reason is not given, because it
+    /// would only help attackers.
     Refused,
 }
 
-/// Why secrets make no key ring.
+/// Why a key ring cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretError {
-    /// There is none.
+    /// There is no secret.
     Missing,
-    /// One has too few bytes to be hard to guess.
+    /// A secret is too short to be hard to guess.
     TooShort {
-        /// How many it has.
+        /// How many bytes it has.
         length: usize,
     },
 }
 
 impl KeyRing {
-    /// The least bytes of a secret.
+    /// The minimum length of a secret, in bytes.
     pub const MIN_SECRET: usize = 32;
 
     /// How many keys [`rotate`](Self::rotate) keeps, the new one included.
     pub const MAX_KEYS: usize = 8;
 
-    /// The most characters of a token, unless [`with_max_token`](Self::with_max_token) says
-    /// otherwise.
+    /// The default limit on the length of a token; see [`with_max_token`](Self::with_max_token).
     pub const DEFAULT_MAX_TOKEN: usize = 64 * 1024;
 
-    /// A ring with a key of its own. Its tokens end with the process, and no replica opens them.
+    /// Creates a ring with a random key. Only this process can open its tokens.
     ///
     /// # Panics
     /// When the operating system has no random bytes.
@@ -82,32 +81,32 @@ impl KeyRing {
         Self::new(vec![Key::derive(&random_bytes::<{ Self::MIN_SECRET }>())])
     }
 
-    /// A ring with a key for each secret. The first seals, all of them open.
+    /// Creates a ring with a key for each secret. The first one seals, all of them open.
     ///
-    /// A secret is at least 32 bytes from a good source of random bytes; how they are written
-    /// (hexadecimal, base64) does not matter. A pass phrase is no secret in this sense.
+    /// A secret is at least 32 bytes from a good source of randomness; their encoding (hexadecimal,
+    /// base64) does not matter. A passphrase is not a suitable secret.
     ///
     /// # Errors
-    /// When there is no secret, or a short one.
+    /// When there is no secret, or one is too short.
     pub fn from_secrets<S: AsRef<[u8]>>(
         secrets: impl IntoIterator<Item = S>,
     ) -> Result<Self, SecretError> {
         keys(secrets).map(Self::new)
     }
 
-    /// The same ring with another limit to the characters of a token.
+    /// Sets the limit on the length of a token, in characters.
     #[must_use]
     pub fn with_max_token(self, max_token: usize) -> Self {
         Self { max_token, ..self }
     }
 
-    /// Seals with a new key from now on. Tokens of the last [`MAX_KEYS`](Self::MAX_KEYS) keys open.
+    /// Seals with a new key from now on. The last [`MAX_KEYS`](Self::MAX_KEYS) keys still open.
     ///
-    /// Replicas that change one after the other refuse each other's tokens in between. To avoid
-    /// that, [`reload`](Self::reload) the new secret everywhere behind the old one first.
+    /// Replicas that rotate one after the other reject each other's tokens in between. To avoid
+    /// that, first [`reload`](Self::reload) the new secret everywhere, after the old one.
     ///
     /// # Errors
-    /// When the secret is short. The ring stays as it was.
+    /// When the secret is too short. The ring is then unchanged.
     pub fn rotate(&self, secret: &[u8]) -> Result<(), SecretError> {
         let mut new = keys([secret])?;
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
@@ -117,10 +116,10 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Replaces all keys, as [`from_secrets`](Self::from_secrets) would make them.
+    /// Replaces all keys, as [`from_secrets`](Self::from_secrets) creates them.
     ///
     /// # Errors
-    /// When there is no secret, or a short one. The ring stays as it was.
+    /// When there is no secret, or one is too short. The ring is then unchanged.
     pub fn reload<S: AsRef<[u8]>>(
         &self,
         secrets: impl IntoIterator<Item = S>,
@@ -130,7 +129,7 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Makes a token that opens only for the same purpose and binding.
+    /// Seals a text into a token that opens only for the same purpose and binding.
     ///
     /// # Errors
     /// When the token would be too long to open.
@@ -167,10 +166,10 @@ impl KeyRing {
         Ok(URL.encode(&token))
     }
 
-    /// What was sealed into a token.
+    /// Opens a token.
     ///
     /// # Errors
-    /// When the token is too long, or not one of ours for this purpose and binding.
+    /// When the token is too long, or was not issued for this purpose and binding.
     pub fn open(&self, purpose: &str, binding: &[u8], token: &str) -> Result<Vec<u8>, SealError> {
         if token.len() > self.max_token {
             return Err(SealError::TooLong { limit: self.max_token });
@@ -183,7 +182,7 @@ impl KeyRing {
         let (id, nonce) = head.split_first_chunk().expect("a head holds an id");
         let nonce = nonce.try_into().expect("a head ends with a nonce");
         let keys = self.keys();
-        // An id is short: two keys may share it.
+        // Ids are short, so two keys may share one.
         keys.iter()
             .filter(|key| key.id == *id)
             .find_map(|key| {
@@ -215,8 +214,8 @@ impl fmt::Debug for KeyRing {
 impl fmt::Display for SealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { limit } => write!(f, "a token of more than {limit} characters"),
-            Self::Refused => f.write_str("the token is not valid here"),
+            Self::TooLong { limit } => write!(f, "the token has more than {limit} characters"),
+            Self::Refused => f.write_str("invalid token"),
         }
     }
 }
@@ -228,7 +227,11 @@ impl fmt::Display for SecretError {
         match self {
             Self::Missing => f.write_str("a key ring needs a secret"),
             Self::TooShort { length } => {
-                write!(f, "a secret has {length} bytes, not {} or more", KeyRing::MIN_SECRET)
+                write!(
+                    f,
+                    "the secret has {length} bytes; expected at least {}",
+                    KeyRing::MIN_SECRET
+                )
             }
         }
     }
@@ -236,7 +239,7 @@ impl fmt::Display for SecretError {
 
 impl std::error::Error for SecretError {}
 
-/// The first byte of a token. Another layout gets another one.
+/// The first byte of a token, which identifies its layout.
 const FORMAT: u8 = 1;
 
 const ID: usize = 4;
@@ -245,7 +248,7 @@ const ID: usize = 4;
 const HEAD: usize = 1 + ID + NONCE_LEN;
 
 struct Key {
-    /// Derived as the key is, so that replicas agree on it.
+    /// Derived from the secret like the key, so that replicas agree on it.
     id: [u8; ID],
     secret: LessSafeKey,
 }
@@ -264,7 +267,7 @@ impl Key {
     }
 }
 
-/// How much is derived from a secret: an id and a key.
+/// The number of bytes that are derived from a secret: an id and a key.
 struct Derived;
 
 impl KeyType for Derived {
@@ -284,8 +287,8 @@ fn keys<S: AsRef<[u8]>>(secrets: impl IntoIterator<Item = S>) -> Result<Vec<Key>
     if keys.is_empty() { Err(SecretError::Missing) } else { Ok(keys) }
 }
 
-/// What a token is bound to. The length in front keeps the end of a purpose from passing for the
-/// start of a binding.
+/// The data that a token is bound to. The length keeps the end of a purpose apart from the start of
+/// a binding.
 fn associated(purpose: &str, id: [u8; ID], binding: &[u8]) -> Aad<Vec<u8>> {
     let mut bytes = vec![FORMAT];
     bytes.extend(id);

@@ -1,4 +1,4 @@
-//! Servers: what an author puts together, and what runs it.
+//! Servers: the builder that authors use, and the parts that run it.
 
 mod answer;
 mod ask;
@@ -87,14 +87,14 @@ use crate::seal::KeyRing;
 
 /// An MCP server.
 ///
-/// Put together from [parts](Part), then served: on stdio, on any byte stream, or in memory. One
-/// server speaks all revisions of the protocol at once; nothing needs to be chosen.
+/// Build it from [parts](Part), then serve it: on stdio, on any byte stream, over HTTP or in
+/// memory. A server speaks all revisions of the protocol at once; there is nothing to choose.
 #[must_use = "a server does nothing until it is served"]
 pub struct Server {
     info: Implementation,
     instructions: Option<String>,
     registry: Registry,
-    /// The first thing that was wrong; told when the server is to be served.
+    /// The first mistake that was made; reported when the server is served.
     problem: Option<BuildError>,
     limits: Limits,
     keys: Option<KeyRing>,
@@ -106,7 +106,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with a name and a version, and nothing in it yet.
+    /// Creates an empty server with a name and a version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let server = Self {
             info: Implementation::new(name, version),
@@ -124,9 +124,9 @@ impl Server {
         server.limits(Limits::default())
     }
 
-    /// Adds a tool, a prompt, a resource, or many of them.
+    /// Adds a tool, a prompt, a resource, or several of them.
     ///
-    /// What is wrong with them is told when the server is served, before the first client connects.
+    /// Mistakes in them are reported when the server is served, before the first client connects.
     pub fn with(mut self, part: impl Part) -> Self {
         if let Err(problem) = self.registry.add(part) {
             self.problem.get_or_insert(problem);
@@ -134,11 +134,11 @@ impl Server {
         self
     }
 
-    /// Adds many things, their names prefixed: `search` becomes `files_search`. A name that begins
-    /// so already stays, and so do URIs.
+    /// Adds several parts with a prefix before their names: `search` becomes `files_search`. Names
+    /// that already have the prefix stay as they are, and so do URIs.
     ///
-    /// Their handlers need not know: with [`Context::registry`](crate::Context::registry) they
-    /// change what they came with by the names they gave it.
+    /// Handlers do not notice: through [`Context::registry`](crate::Context::registry) they use the
+    /// names without the prefix.
     pub fn nest(self, prefix: &str, part: impl Part) -> Self {
         let mut parts = Parts::default();
         parts.add(part);
@@ -146,57 +146,57 @@ impl Server {
         self.with(parts)
     }
 
-    /// The name people see.
+    /// Sets the name that people see.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.info.title = Some(title.into());
         self
     }
 
-    /// What it does, for people.
+    /// Describes for people what it does.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.info.description = Some(description.into());
         self
     }
 
-    /// Where to read more.
+    /// Sets the URL of a page with more information.
     pub fn website(mut self, url: impl Into<String>) -> Self {
         self.info.website_url = Some(url.into());
         self
     }
 
-    /// A picture. Several can be added.
+    /// Adds an icon. There can be several.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.info.icons.get_or_insert_default().push(icon);
         self
     }
 
-    /// How to use it, for the model.
+    /// Tells the model how to use the server.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }
 
-    /// Something that handlers share, found by its type with
+    /// Adds a value that handlers share. They find it by its type with
     /// [`Context::state`](crate::Context::state).
     pub fn state<T: Any + Send + Sync>(mut self, state: T) -> Self {
         self.states.insert(state);
         self
     }
 
-    /// Runs around every request. Those added first are outermost.
+    /// Adds middleware, which runs around every request. The first one added is the outermost.
     pub fn middleware(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
         self
     }
 
-    /// Other bounds than the defaults.
+    /// Replaces the default limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.registry.set_limits(limits.registry, limits.page.max(1));
         self.limits = limits;
         self
     }
 
-    /// For how long, and by whom, clients may cache lists. Without it, nobody may.
+    /// Lets clients cache lists for this long. By default they may not.
     ///
     /// `Public` is for lists that are the same for every caller.
     pub fn cache(self, ttl: Duration, scope: CacheScope) -> Self {
@@ -204,14 +204,14 @@ impl Server {
         self
     }
 
-    /// The keys that request states are sealed with. Without it they are random, and no other
-    /// process can go on with a request that this one has asked something about.
+    /// Sets the keys that request states are sealed with. By default they are random, so a request
+    /// that asked the client something can only be continued by the same process.
     pub fn keys(mut self, keys: KeyRing) -> Self {
         self.keys = Some(keys);
         self
     }
 
-    /// Which revisions to speak, instead of all.
+    /// Restricts the server to these revisions. By default it speaks all of them.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.offer = Offer::new(revisions);
         self
@@ -229,29 +229,29 @@ impl Server {
         self
     }
 
-    /// Offers tools, prompts and resources from the start, though some of them may only be added
-    /// while the server runs. Without it, a server offers what it has or once had.
+    /// Declares the capabilities for tools, prompts and resources from the start, although some may
+    /// only be added while the server runs. By default it declares those that it has or once had.
     pub fn live(self) -> Self {
         self.registry.offer_all();
         self
     }
 
-    /// Who it says it is: name, version, and whatever of title, description and the rest was given.
+    /// How the server introduces itself: name, version, and optionally title, description and more.
     pub fn info(&self) -> &Implementation {
         &self.info
     }
 
-    /// What the server has, to be changed while it runs.
+    /// The tools, prompts and resources of the server, for changing them while it runs.
     pub fn registry(&self) -> Registry {
         self.registry.clone()
     }
 
-    /// Checks everything and freezes the rest.
+    /// Checks the parts and freezes the settings.
     pub(crate) fn build(self) -> Result<Arc<Core>, BuildError> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        // The limit may have been set after what it limits was added.
+        // The limit may have been set after the parts were added.
         self.registry.check_size()?;
         let declared = |settings: Settings| (!settings.is_empty()).then_some(settings);
         Ok(Arc::new(Core {
@@ -270,15 +270,15 @@ impl Server {
     }
 }
 
-/// Keys of its own are made when the first state is sealed: most servers never ask anything.
+/// Random keys are generated when the first state is sealed: most servers never ask anything.
 fn keys(keys: Option<KeyRing>, max_token: usize) -> core::Keys {
     core::Keys::new(Box::new(move || {
         keys.unwrap_or_else(KeyRing::random).with_max_token(max_token)
     }))
 }
 
-/// Everything a server has at this moment, added to another. Its own name, instructions, limits,
-/// state and middleware stay behind.
+/// Adds everything that a server has now to another one. Its name, instructions, limits, state and
+/// middleware are left behind.
 impl Part for Server {
     fn add_to(self, parts: &mut Parts) {
         let entries = self.registry.entries();

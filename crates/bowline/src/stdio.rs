@@ -1,27 +1,27 @@
 //! Standard input and output as the two ends of a connection.
 //!
-//! On Unix, pipes and sockets are read and written by the runtime itself, without a thread. What
-//! cannot be waited on (terminals, files, `/dev/null`) gets a plain thread each way, and so does
-//! everything on other systems. Not tokio's own: its thread would keep the runtime from ending
-//! while a read is under way.
+//! On Unix, the runtime reads and writes pipes and sockets without a thread. Streams that cannot be
+//! polled (terminals, files, `/dev/null`) get a plain thread in each direction, as does everything
+//! on other systems. Tokio's own streams are not used: their thread would keep the runtime from
+//! shutting down during a read.
 //!
 //! # Only the protocol reaches the peer
 //!
-//! On Unix, [`stdio`] takes the two streams away from the rest of the process, for good:
+//! On Unix, [`stdio`] takes the two streams away from the rest of the process, permanently:
 //!
-//! - Descriptor 1 becomes a second name for standard error. A stray `println!`, or a child process
-//!   that writes to its standard output, ends up in the log and never between two messages. Where
-//!   standard error is the very same pipe or file (`2>&1`), strays go to `/dev/null` instead; what
-//!   is meant for standard error still gets through, because somebody asked for that.
-//! - Descriptor 0 becomes `/dev/null`. Neither a child process nor a stray read takes bytes that
+//! - Descriptor 1 becomes a duplicate of standard error. The output of a stray `println!` or of a
+//!   child process ends up in the log and never between two messages. If standard error is the same
+//!   pipe or file (`2>&1`), stray output goes to `/dev/null` instead; output to standard error
+//!   still gets through, because the user asked for that.
+//! - Descriptor 0 becomes `/dev/null`. Neither a child process nor a stray read can take bytes that
 //!   belong to the protocol.
 //!
-//! # Non-blocking, for us alone
+//! # Non-blocking only for us
 //!
-//! Whether a read or write may block is a property that all copies of a descriptor share, in other
-//! processes too. `eprintln!` panics on a descriptor that is full and may not block. So Linux pipes
-//! are opened anew, which leaves the others as they were; elsewhere a stream that is also standard
-//! error gets threads.
+//! All duplicates of a descriptor share the non-blocking flag, even across processes, and
+//! `eprintln!` panics on a full descriptor that does not block. So pipes are opened again on Linux,
+//! which leaves the other duplicates as they were; elsewhere, a stream that is also standard error
+//! gets threads.
 
 use std::io;
 use std::pin::Pin;
@@ -36,23 +36,23 @@ mod thread;
 #[cfg(unix)]
 mod unix;
 
-/// What the peer sends.
+/// Standard input.
 #[derive(Debug)]
 pub struct Input(Source);
 
-/// What the peer receives.
+/// Standard output.
 ///
-/// Written is not sent: what `flush` has not confirmed may be lost when the process ends.
+/// Bytes that were written but not flushed may be lost when the process ends.
 #[derive(Debug)]
 pub struct Output(Sink);
 
 /// Takes over standard input and output. Works once.
 ///
-/// Anything still buffered by `print!` goes where strays go; anything that `std::io::stdin` has
-/// read ahead is lost. Nothing is put back when the streams are dropped.
+/// Output still buffered by `print!` is treated as stray; input that `std::io::stdin` has already
+/// buffered is lost. Dropping the streams does not restore them.
 ///
 /// # Errors
-/// When they are taken already, or the operating system refuses.
+/// When they are already taken, or a system call fails.
 ///
 /// # Panics
 /// Outside of a tokio runtime, or in one without I/O.

@@ -10,21 +10,21 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::outbox::Outbox;
 
-/// How much is read at a time: what a pipe of ours holds, so that most messages come whole. What is
-/// never filled takes no memory.
+/// The most bytes that are read at a time: the capacity of our pipes, so that most messages arrive
+/// in one piece. Pages that are never touched take no memory.
 const CHUNK: usize = 256 << 10;
 
-/// What may be kept for the next answers: enough for those of a megabyte.
+/// The capacity that is kept for the next answers: enough for one of a megabyte.
 const KEPT: usize = 2 << 20;
 
-/// What comes in: one chunk at a time, cut into frames.
+/// The incoming direction: reads chunks and splits them into frames.
 pub(crate) struct Input<R> {
     stream: R,
     parser: Parser,
     chunk: Vec<u8>,
-    /// What was cut off the chunk already.
+    /// How much of the chunk has been consumed.
     start: usize,
-    /// A line that turned out too long while it was read on.
+    /// A line that was found to be too long during a read.
     refused: Option<LineTooLong>,
     is_open: bool,
 }
@@ -35,7 +35,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
         Self { stream, parser, chunk, start: 0, refused: None, is_open: true }
     }
 
-    /// Whether all that was read has been given out, but for the start of a line.
+    /// Whether everything that was read has been returned, except for an incomplete line.
     pub(crate) fn is_empty(&self) -> bool {
         self.start == self.chunk.len() && !self.parser.has_frame() && self.refused.is_none()
     }
@@ -45,7 +45,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
         self.is_open
     }
 
-    /// Reads the next chunk. Safe to be dropped: nothing is lost.
+    /// Reads the next chunk. Cancel safe: nothing is lost.
     pub(crate) async fn read(&mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_read(cx)).await
     }
@@ -55,7 +55,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
         debug_assert!(self.is_empty());
         self.start = 0;
         self.chunk.clear();
-        // What followed a giant came with it.
+        // Input that followed the long line was read with it.
         self.chunk.shrink_to(KEPT);
         let long = self.parser.long_line();
         let before = long.as_ref().map(|line| line.len());
@@ -85,12 +85,12 @@ impl<R: AsyncRead + Unpin> Input<R> {
     }
 }
 
-/// What goes out. The only one who touches the stream's outward side.
+/// The outgoing direction: the only writer to the stream.
 pub(crate) struct Output<W> {
     stream: W,
     bytes: Vec<u8>,
     written: usize,
-    /// Whether something was written that the stream may still hold back.
+    /// Whether something was written but not flushed.
     is_held: bool,
 }
 
@@ -103,17 +103,17 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         self.is_held || self.written < self.bytes.len()
     }
 
-    /// Takes over what waits, if all before it is written. Says whether there is work now.
+    /// Takes what is queued, if everything before it is written. Returns whether there is work now.
     pub(crate) fn refill(&mut self, outbox: &Outbox) -> bool {
         self.refill_shown(outbox, |_| {})
     }
 
-    /// The same, and shows what was taken over.
+    /// The same, and passes what was taken to a function.
     pub(crate) fn refill_shown(&mut self, outbox: &Outbox, show: impl FnOnce(&[u8])) -> bool {
         if self.written == self.bytes.len() {
             self.written = 0;
             self.bytes.clear();
-            // A giant answer must not keep its memory for ever.
+            // A huge answer must not keep its memory for ever.
             if self.bytes.capacity() > KEPT {
                 self.bytes = Vec::new();
             }
@@ -124,8 +124,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         self.has_work()
     }
 
-    /// Writes some of it, or flushes. Safe to be dropped: nothing is lost, held back for ever or
-    /// written twice.
+    /// Writes some of it, or flushes. Cancel safe: nothing is lost, kept back or written twice.
     pub(crate) async fn write(&mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_write(cx)).await
     }
@@ -148,7 +147,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes all that waits and tells the peer that this was the end.
+    /// Writes everything that is queued and shuts the stream down.
     pub(crate) async fn close(&mut self, outbox: &Outbox) -> io::Result<()> {
         while self.refill(outbox) {
             self.write().await?;
@@ -156,7 +155,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         self.shutdown().await
     }
 
-    /// Tells the peer that nothing more will come.
+    /// Shuts the stream down.
     pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
         self.stream.shutdown().await
     }

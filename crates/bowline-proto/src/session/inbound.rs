@@ -90,7 +90,7 @@ impl<H> Inbound<H> {
     pub fn begin(&mut self, id: Id, method: &str, handle: H) -> Result<Ticket, BeginError> {
         let is_double = self.working.contains_key(&id);
         if is_double && self.same_id == SameId::Refuse {
-            let message = format!("{method}: id {id} is that of a request still being worked on");
+            let message = format!("{method}: id {id} is already in use by a request in progress");
             return Err(BeginError::Refused(ErrorObject::invalid_request(message)));
         }
         if self.is_full() {

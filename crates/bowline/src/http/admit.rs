@@ -1,4 +1,4 @@
-//! Who is let in, and as whom: before anything of a request is read but its head.
+//! Admission: which requests may reach the server, who sends them, and which scopes they lack.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -18,13 +18,13 @@ use super::service::{HttpService, Stopped};
 use crate::server::{Core, LastPeer, Peer, Rights, Scopes, Sender, dispatch};
 use crate::{Caller, Principal, clock};
 
-/// The head of a request that was let in.
+/// The head of a request that was admitted.
 pub(super) struct Head<'a> {
     pub(super) parts: &'a Parts,
     pub(super) fields: &'a Fields<'a>,
     /// What its connection remembers of earlier requests.
     pub(super) remembered: &'a Remembered,
-    /// Who sends it, where that is known.
+    /// The authenticated sender, if there is one.
     pub(super) principal: Option<Principal>,
 }
 
@@ -42,7 +42,7 @@ impl Remembered {
     /// The sender of a modern request.
     ///
     /// # Errors
-    /// When it does not describe itself properly.
+    /// When its description of itself is malformed.
     pub(super) fn sender(
         &self,
         core: &Arc<Core>,
@@ -52,7 +52,7 @@ impl Remembered {
         if let Some(peer) = last().find(sender) {
             return Ok(Arc::clone(peer));
         }
-        // Without the lock: HTTP/2 and proxies send requests of several clients at once.
+        // Without the lock: HTTP/2 and proxies send requests from several clients at once.
         let peer = sender.decode(core, Rights::OfPrincipal)?;
         last().keep(sender, &peer);
         Ok(peer)
@@ -69,14 +69,14 @@ impl Permitted {
 }
 
 impl Head<'_> {
-    /// A client of which nothing is known but who it is.
+    /// A client of which only the principal is known.
     pub(super) fn stranger(&self, revision: Revision) -> Caller {
         Caller { principal: self.principal.clone(), ..Caller::unknown(revision) }
     }
 }
 
 impl HttpService {
-    /// Whether a request may reach us at all.
+    /// Checks whether a request may reach the server at all.
     pub(super) fn let_in(
         &self,
         parts: &Parts,
@@ -90,21 +90,21 @@ impl HttpService {
         }
         self.inner.access.check(authority, fields)?;
         if let Some(host) = host {
-            // Only the first is kept.
+            // Only the first one is kept.
             let _ = remembered.host.set(host.into());
         }
         Ok(())
     }
 
-    /// Finds out who sends a request.
+    /// Authenticates the sender of a request.
     ///
     /// # Errors
-    /// The answer, if it is not let in.
+    /// When it is rejected; this is the answer.
     #[cfg(feature = "auth")]
     pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
         match &self.inner.guard {
             None => Ok(self.identified(parts)),
-            // In a box: what a guard needs is no burden to services without one.
+            // Boxed so that services without a guard do not pay for it.
             Some(guard) => match Box::pin(guard.check(parts)).await {
                 Ok(identity) => Ok(Some(identity.into())),
                 Err(denial) => Err(denied(None, denial)),
@@ -124,7 +124,7 @@ impl HttpService {
     /// Permits messages that are served together: all of them, or none.
     ///
     /// # Errors
-    /// When the caller lacks scopes: the answer names everything that all of them need.
+    /// When the caller lacks scopes; the answer names everything that all of them need.
     pub(super) fn permit_all(
         &self,
         peer: &Arc<Peer>,
@@ -145,8 +145,8 @@ impl HttpService {
         Err(self.insufficient(None, &needed))
     }
 
-    /// Permits a frame that is served elsewhere. One that cannot be read is permitted: whoever
-    /// reads it next does nothing with it either.
+    /// Permits a frame that another task serves. One that cannot be read is permitted, because
+    /// that task rejects it anyway.
     ///
     /// # Errors
     /// When the caller lacks scopes.
@@ -169,7 +169,7 @@ impl HttpService {
     /// The answer to a caller that lacks scopes: 403, with everything that the request needs.
     #[cfg_attr(
         not(feature = "auth"),
-        expect(clippy::unused_self, reason = "with `auth` the guard knows more to say")
+        expect(clippy::unused_self, reason = "with `auth` it uses the guard")
     )]
     pub(super) fn insufficient(&self, id: Option<&Id>, needed: &Scopes) -> Reply {
         #[cfg(feature = "auth")]
@@ -179,27 +179,27 @@ impl HttpService {
         let scopes = needed.as_slice().join(" ");
         let challenge = format!(r#"Bearer error="insufficient_scope", scope="{scopes}""#);
         let mut headers = HeaderMap::new();
-        // The scopes were checked when they were set.
+        // The scopes were checked when the server was built.
         if let Ok(challenge) = HeaderValue::try_from(challenge) {
             headers.insert(WWW_AUTHENTICATE, challenge);
         }
-        let message = format!("the client is not allowed this; needed scopes: {scopes}");
+        let message = format!("insufficient scope: this needs {scopes}");
         refused(StatusCode::FORBIDDEN, id, headers, message)
     }
 
-    /// Ready when a listening stream must end: the service is told to stop, or the token of whoever
-    /// reads it has expired. The client comes back with another.
+    /// Ready when a listening stream must end: the service stops, or the client's token expires.
+    /// The client reconnects with a new one.
     pub(super) fn stopped_for(&self, principal: Option<&Principal>) -> Stopped {
         let stopped = self.stopped();
         let Some(expires) = principal.and_then(Principal::expires) else { return stopped };
         let left = Duration::from_secs(expires.saturating_sub(clock::unix_seconds()));
         Box::pin(async move {
-            // Told to stop or not: it is over.
+            // Either way, the stream ends.
             let _ = tokio::time::timeout(left, stopped).await;
         })
     }
 
-    /// The metadata of the protected resource, for whoever asks from wherever.
+    /// The metadata of the protected resource, which is public.
     #[cfg(feature = "auth")]
     pub(super) fn describe(&self, parts: &Parts) -> Option<Reply> {
         use http::Method;

@@ -1,4 +1,4 @@
-//! Arrays of messages, which 2025-03-26 has and no other revision.
+//! Batches of messages, which only 2025-03-26 has.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::Outcome;
 use crate::server::{Outbox, Peer, Started, dispatch, until_deadline};
 
 impl HttpService {
-    /// Takes in an array of messages, which only 2025-03-26 has. The answers come back as an array;
-    /// handlers cannot ask the client anything meanwhile.
+    /// Handles a batch of messages. The answers are sent as an array; handlers cannot ask the
+    /// client anything in the meantime.
     pub(super) async fn post_batch(&self, head: &Head<'_>, frame: &[u8]) -> Reply {
         let bad = |error: &ErrorObject| reply::error(StatusCode::BAD_REQUEST, None, error);
         let session = match head.fields.session_id() {
@@ -41,7 +41,9 @@ impl HttpService {
             Err(BatchError::Whole(error)) => return bad(&error.to_error_object()),
             Err(BatchError::Parts(errors)) => {
                 let first = errors.first().map(ParseError::to_error_object);
-                return bad(&first.unwrap_or_else(|| ErrorObject::invalid_request("a bad batch")));
+                return bad(
+                    &first.unwrap_or_else(|| ErrorObject::invalid_request("malformed batch"))
+                );
             }
         };
         for message in &messages {
@@ -53,7 +55,7 @@ impl HttpService {
             Some(session) => session.peer.now(head.principal.as_ref()).caller.clone(),
             None => head.stranger(Revision::BATCHING),
         };
-        // Handlers cannot ask: the answers are sent all at once.
+        // Without a session: handlers cannot ask, because the answers are sent together.
         let peer = self.outsider(caller);
         match self.permit_all(&peer, &messages) {
             Ok(()) => self.serve_batch(session.as_ref(), &peer, &messages).await,
@@ -61,7 +63,7 @@ impl HttpService {
         }
     }
 
-    /// Whether a message may come in an array; without one, whether any may.
+    /// Checks whether a message may be in a batch; without one, whether batches are allowed.
     fn allow_batched(
         &self,
         head: &Head<'_>,
@@ -142,7 +144,7 @@ impl HttpService {
             Started::Done(outcome) => *outcome,
             Started::Running(running) => until_deadline(running).await,
             Started::Listening(_) => Err(ErrorObject::method_not_found(&request.method)),
-            // Permitted a moment ago, but what is registered can change.
+            // The batch was permitted, but entries can change at any time.
             Started::Forbidden(needed) => Err(needed.to_error_object()),
         }
     }

@@ -1,4 +1,4 @@
-//! Bodies of responses: nothing, some bytes, or a stream of events.
+//! Bodies of responses: empty, bytes, or a stream of events.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -16,9 +16,9 @@ enum Kind {
     Stream(Box<dyn Source>),
 }
 
-/// Where the bytes of a stream come from. Dropped with the connection.
+/// A source of bytes for a streamed body. Dropped with the connection.
 pub(super) trait Source: Send {
-    /// The next bytes; `None` is the end.
+    /// Polls for the next bytes; `None` is the end.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
 }
 

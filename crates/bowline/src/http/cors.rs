@@ -1,8 +1,8 @@
-//! Answers for web pages of other origins, only when they are asked for.
+//! CORS headers, if they are enabled.
 //!
-//! A browser lets a page of another origin read an answer only if the answer says so, and asks
-//! before it sends a request of our kind. Whether the page may reach us at all is decided before,
-//! by the list of allowed origins; this only tells the browser.
+//! A browser lets a page of another origin read a response only if its headers allow it, and sends
+//! a preflight request first. Whether the page may reach the server at all is decided before, by
+//! the list of allowed origins; this only tells the browser.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -14,21 +14,21 @@ use http::{Method, StatusCode};
 
 use super::reply::{self, Reply};
 
-/// How long a browser may remember that it may ask.
+/// How long a browser may cache a preflight response.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
-/// What a page must be able to read besides the body.
+/// The headers that a page may read.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
 
-/// Whether a browser asks if it may send a request.
+/// Whether this is a preflight request.
 pub(super) fn is_preflight(parts: &Parts) -> bool {
     parts.method == Method::OPTIONS
         && parts.headers.contains_key(ORIGIN)
         && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Yes, with whatever headers it wants to send: they are checked when they come.
+/// Allows any headers: they are checked when the request arrives.
 pub(super) fn preflight(parts: &Parts) -> Reply {
     let mut reply = reply::status(StatusCode::NO_CONTENT);
     let headers = reply.headers_mut();
@@ -40,7 +40,7 @@ pub(super) fn preflight(parts: &Parts) -> Reply {
     reply
 }
 
-/// Lets the page that asked read the answer.
+/// Lets the page read the response.
 pub(super) fn allow(reply: &mut Reply, origin: Option<&HeaderValue>) {
     let headers = reply.headers_mut();
     headers.append(VARY, HeaderValue::from_static("Origin"));

@@ -1,7 +1,8 @@
-//! Legacy requests, from 2025-03-26 to 2025-11-25: sessions, streams that can be resumed.
+//! Legacy requests, from 2025-03-26 to 2025-11-25: sessions, and streams that can be resumed.
 //!
-//! A client that goes away does not cancel: a handler that is not done at once becomes a task of
-//! the service, and what it says waits in the session's replay buffer for the client to come back.
+//! A client that disconnects does not cancel its requests: a handler that is not ready at once
+//! becomes a task of the service, and its messages are kept in the session's replay buffer until
+//! the client reconnects.
 
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
@@ -41,7 +42,7 @@ impl HttpService {
         );
         let (caller, mut answer) = match initialized {
             Ok(initialized) => initialized,
-            // Whatever is wrong with it: there is no session, and the status says so.
+            // There is no session, whatever the error, and the status says so.
             Err(error) => {
                 return reply::error(StatusCode::BAD_REQUEST, Some(&request.id), &error);
             }
@@ -63,7 +64,7 @@ impl HttpService {
         reply
     }
 
-    /// The session that a request names, in the revision it may speak.
+    /// The session that a request names.
     pub(super) fn session(
         &self,
         head: &Head<'_>,
@@ -76,7 +77,7 @@ impl HttpService {
         Ok(session)
     }
 
-    /// Takes in one message of a session.
+    /// Handles a message of a session.
     pub(super) async fn post_legacy(
         &self,
         head: &Head<'_>,
@@ -140,7 +141,7 @@ impl HttpService {
         }
     }
 
-    /// Lets a handler go on in a task, and its client read what it says.
+    /// Continues a handler in a task, and streams its messages to the client.
     fn stream_session(
         &self,
         session: &Arc<HttpSession>,
@@ -161,10 +162,10 @@ impl HttpService {
         let is_running = matches!(execution, Execution::Running(_));
         let pump = Pump { session: Arc::clone(session), call: Arc::clone(call), stream, ticket };
         let task = self.spawn(pump.run(Arc::clone(&self.inner.core), execution));
-        // It is empty: just made.
+        // It was created empty above.
         let _ = abort.set(task.clone());
-        // A cancellation may have come before there was a task to stop. A call whose handler is
-        // done looks cancelled too, but its answer is still to be sent.
+        // The request may have been cancelled before there was a task to abort. A call whose
+        // handler is done looks cancelled, too, but its answer must still be sent.
         if is_running && call.is_cancelled() {
             task.abort();
         }
@@ -178,7 +179,7 @@ impl HttpService {
         request: &Request<'_>,
         revision: Revision,
     ) -> Reply {
-        // Given twice, a proxy might have read the other one.
+        // Rejects a repeated header: a proxy might have read the other one.
         if let Err(refusal) = legacy_revision(head.fields, None) {
             return reply::refusal(&refusal);
         }
@@ -186,7 +187,7 @@ impl HttpService {
         self.answer_alone(request, &peer, None).await
     }
 
-    /// The stream of a session that belongs to no request, or one that is resumed.
+    /// Opens the standalone stream of a session, or resumes a stream.
     pub(super) fn get_legacy(&self, head: &Head<'_>) -> Reply {
         match self.try_get_legacy(head) {
             Ok(reply) => reply,
@@ -216,15 +217,17 @@ impl HttpService {
         Live { session: Arc::clone(session), stream, live, keep_alive }
     }
 
-    /// What a client has missed of a stream, and the rest of it.
+    /// Sends what a client has missed of a stream, and then the rest of it.
     fn resume(&self, session: &Arc<HttpSession>, last: &str, stopped: Stopped) -> Reply {
         let mut state = session.lock();
         let missed = match state.replay.resume(last) {
             Ok(missed) => missed,
             Err(error) => {
                 let message = match error {
-                    ResumeError::Unknown => "Last-Event-ID names no event of this session",
-                    ResumeError::Evicted => "the events after Last-Event-ID are no longer kept",
+                    ResumeError::Unknown => "Last-Event-ID is not an event of this session",
+                    ResumeError::Evicted => {
+                        "the events after Last-Event-ID are no longer available"
+                    }
                 };
                 let error = ErrorObject::invalid_request(message);
                 return reply::error(StatusCode::BAD_REQUEST, None, &error);
@@ -263,7 +266,7 @@ impl HttpService {
     }
 }
 
-/// Without a session there is nobody to tell what changed.
+/// Without a session, changes cannot be reported.
 fn promise_no_changes(answer: &mut Answer) {
     let Answer::Initialize(result) = answer else { return };
     let offered = &mut result.capabilities;

@@ -1,4 +1,4 @@
-//! Sockets: accepting, bounding and ending connections.
+//! Sockets: accepts, limits and closes connections.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
@@ -20,26 +20,26 @@ use crate::ServeError;
 use crate::rarely::Rarely;
 use crate::server::stop_signal;
 
-/// How much of a body is read at a time, at most. A head that does not end within it is refused.
+/// The most bytes that are read at a time. A longer head is rejected.
 const BUFFER: usize = 256 << 10;
 
-/// How often idle sessions are looked for.
+/// How often idle sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 
 impl Http {
-    /// Serves on a listening socket until the process is told to stop. Requests that run then get
-    /// [`Limits::grace`](crate::Limits::grace) to finish; new ones are told to come back later.
+    /// Serves on a listening socket until the process receives a stop signal. Running requests get
+    /// [`Limits::grace`](crate::Limits::grace) to finish; new ones are rejected with 503.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or nothing can be accepted any more.
+    /// When a part of the server is invalid, or the socket stops accepting connections.
     pub async fn serve_on(self, listener: TcpListener) -> Result<(), ServeError> {
         self.serve_until(listener, stop_signal()).await
     }
 
-    /// The same until `stop` is ready, whatever the process is told.
+    /// The same, but until `stop` is ready. Signals are ignored.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or nothing can be accepted any more.
+    /// When a part of the server is invalid, or the socket stops accepting connections.
     pub async fn serve_until(
         self,
         listener: TcpListener,
@@ -61,10 +61,10 @@ impl Http {
     }
 }
 
-/// A connection and its place among those that are served at a time.
+/// A connection and its permit.
 type Accepted = (TcpStream, OwnedSemaphorePermit);
 
-/// Where connections come in.
+/// Accepts connections.
 struct Door {
     service: HttpService,
     listener: TcpListener,
@@ -93,12 +93,12 @@ impl Door {
         self.tasks().shutdown().await;
     }
 
-    /// Waits until everything that runs is done. Whoever comes meanwhile is turned away politely.
+    /// Waits until everything that runs is done. New connections are answered with 503.
     async fn finish(&self, connections: &mut JoinSet<()>) {
         let mut latecomers = JoinSet::new();
         let ended = async {
             while connections.join_next().await.is_some() {}
-            // Legacy handlers go on without their connection.
+            // Legacy handlers continue without their connection.
             let mut tasks = self.tasks();
             while tasks.join_next().await.is_some() {}
         };
@@ -134,14 +134,14 @@ impl Door {
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                // Out of file descriptors, most likely: wait for some to be closed.
+                tracing::warn!(%error, "failed to accept a connection");
+                // Most likely out of file descriptors: wait for some to be closed.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
 
-    /// The next connection, when there is a place for it.
+    /// The next connection, once there is a permit for it.
     async fn next(&self) -> io::Result<Accepted> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)?;
         let (stream, _) = self.listener.accept().await?;
@@ -151,14 +151,14 @@ impl Door {
     }
 }
 
-/// A client that takes nothing in, or is gone without a word, loses its connection.
+/// Closes the connection of a client that stops reading or vanishes.
 #[cfg(target_os = "linux")]
 fn set_unread(stream: &TcpStream, limits: &HttpLimits) -> io::Result<()> {
     use rustix::net::sockopt;
     let milliseconds = u32::try_from(limits.unread.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(stream, milliseconds)?;
-    // With nothing to write, nothing would be missed: so ask now and again. The kernel counts in
-    // seconds.
+    // The timeout only applies to data in flight, so idle connections are probed. The kernel counts
+    // in seconds.
     let probe = (limits.unread / 3).max(Duration::from_secs(1));
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, probe)?;
@@ -175,7 +175,7 @@ async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, is_late: bo
     match tokio::time::timeout(service.inner.limits.head, tls.accept(stream)).await {
         Ok(Ok(stream)) => connection(service, stream, is_late).await,
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-        Err(_) => tracing::debug!("a TLS handshake took too long"),
+        Err(_) => tracing::debug!("a TLS handshake timed out"),
     }
 }
 
@@ -205,8 +205,8 @@ fn builder(limits: &HttpLimits, is_late: bool) -> hyper::server::conn::http1::Bu
     builder
 }
 
-/// Serves one connection until it ends or the service stops. One that comes after that gets a
-/// single answer: that there will be no more.
+/// Serves one connection until it closes or the service stops. A connection that comes after that
+/// gets a single answer, 503.
 async fn connection<S>(service: HttpService, stream: S, is_late: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -229,10 +229,10 @@ where
                 is_told = true;
                 connection.as_mut().graceful_shutdown();
             }
-            () = &mut lost => return tracing::debug!("a connection waited too long for a request"),
+            () = &mut lost => return tracing::debug!("a connection timed out waiting for a request"),
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended badly");
+        tracing::debug!(%error, "a connection failed");
     }
 }

@@ -1,4 +1,4 @@
-//! Streams of legacy sessions: who writes them, and who reads them.
+//! Streams of legacy sessions: the tasks that write them, and the bodies that clients read.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::sessions::HttpSession;
 use super::stream::{self, Execution, Ticker};
 use crate::server::{Call, Core, Outbox, listen};
 
-/// A handler that outlives its connection, and what it says on its way to a stream.
+/// Runs a handler that outlives its connection, and publishes its messages on a stream.
 pub(super) struct Pump {
     pub(super) session: Arc<HttpSession>,
     pub(super) call: Arc<Call>,
@@ -54,7 +54,7 @@ impl Pump {
         self.session.end_stream(self.stream);
     }
 
-    /// Ends what the client reads now, if it was told how to come back.
+    /// Closes the client's connection, if the client knows how to resume.
     fn release(&self) {
         if self.session.caller().revision.has_stream_priming() {
             self.session.lock().detach(self.stream);
@@ -68,7 +68,7 @@ impl Pump {
     }
 }
 
-/// What a client reads of a stream. When it reads no more, what is said waits for it to come back.
+/// A stream as a client reads it. When it disconnects, later messages are kept until it resumes.
 pub(super) struct Live {
     pub(super) session: Arc<HttpSession>,
     pub(super) stream: StreamId,
@@ -92,7 +92,7 @@ impl Source for Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Not if somebody else reads the stream by now.
+        // Unless another connection has taken over the stream.
         let mut state = self.session.lock();
         let is_ours = |(stream, live): &(StreamId, Arc<Outbox>)| {
             *stream == self.stream && Arc::ptr_eq(live, &self.live)
@@ -103,7 +103,7 @@ impl Drop for Live {
     }
 }
 
-/// The stream of a session that belongs to no request: changes, until the service stops.
+/// The stream of a session that belongs to no request: it reports changes until the service stops.
 pub(super) struct Standalone {
     pub(super) live: Live,
     pub(super) stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -123,7 +123,7 @@ impl Source for Standalone {
     }
 }
 
-/// Nothing more.
+/// A stream that has ended.
 pub(super) struct Ended;
 
 impl Source for Ended {

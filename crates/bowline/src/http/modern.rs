@@ -1,7 +1,8 @@
-//! Modern requests: each for itself, by the task that reads it.
+//! Modern requests: each stands alone, and is served by the task that reads it.
 //!
-//! No session, no spawn: the handler is polled here. Done before it says anything: one JSON body
-//! and the right status. Something to say first: the answer becomes a stream that owns the handler.
+//! There is no session, and nothing is spawned: the handler is polled here. If it is ready before
+//! it sends a message, the response is one JSON body with a status. Otherwise the response becomes
+//! a stream that owns the handler.
 
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -53,12 +54,12 @@ impl HttpService {
         }
     }
 
-    /// A sender that belongs to no session.
+    /// A sender without a session.
     pub(super) fn outsider(&self, caller: Caller) -> Arc<Peer> {
         Peer::new(&self.inner.core, caller, Rights::OfPrincipal)
     }
 
-    /// Serves a request that belongs to no session, by the task that read it.
+    /// Serves a request without a session, on the task that read it.
     pub(super) async fn answer_alone(
         &self,
         request: &Request<'_>,
@@ -85,7 +86,7 @@ impl HttpService {
             Poll::Ready(outcome) => Execution::Done(Some(outcome)),
             Poll::Pending => Execution::new(running),
         };
-        // Boxed, so that the many that are done by now do not carry room for it around.
+        // Boxed, so that the futures of the many that are done by now stay small.
         Box::pin(self.run_alone(request.id.clone(), revision, outbox, execution)).await
     }
 
@@ -149,7 +150,7 @@ impl HttpService {
     }
 }
 
-/// A stream that begins with bytes that are there already.
+/// A stream that starts with bytes that are already known.
 pub(super) struct After<S> {
     pub(super) opening: Option<Bytes>,
     pub(super) rest: S,
@@ -164,7 +165,7 @@ impl<S: Source> Source for After<S> {
     }
 }
 
-/// A listening stream: changes as they come, until either side ends it.
+/// A listening stream: reports changes until either side ends it.
 struct Listening {
     core: Arc<Core>,
     stopped: Stopped,
@@ -197,7 +198,7 @@ impl Source for Listening {
     }
 }
 
-/// What the header `Mcp-Name` must repeat, if the method has such a member and it is there.
+/// The member that the header `Mcp-Name` must repeat, if the request has it.
 fn read_name<'a>(request: &Request<'a>) -> Result<Option<Cow<'a, str>>, DecodeError> {
     match name_source(&request.method) {
         Some(source) => request.params.string(&request.method, source.member),

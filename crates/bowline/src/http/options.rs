@@ -1,4 +1,4 @@
-//! Settings for serving over HTTP, and their bounds.
+//! Settings and limits for serving over HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::service::HttpService;
 use super::tls::Tls;
 use crate::{BuildError, Principal, ServeError, Server};
 
-/// What a server is like over HTTP.
+/// Settings for serving over HTTP.
 ///
 /// ```no_run
 /// # async fn run(server: bowline::Server) -> Result<(), Box<dyn std::error::Error>> {
@@ -38,33 +38,33 @@ pub struct Http {
     pub(super) tls: Option<Tls>,
 }
 
-/// Tells who sends a request.
+/// Identifies the sender of a request.
 pub(super) type Identify = Arc<dyn Fn(&Parts) -> Option<Principal> + Send + Sync>;
 
-/// What HTTP clients may send, hold open or make a server remember.
+/// How much HTTP clients may send, hold open or make a server remember.
 #[derive(Debug, Clone)]
 pub struct HttpLimits {
-    /// The longest body of a request, in bytes: 4 MiB. A longer one is refused with 413.
+    /// The longest body of a request, in bytes: 4 MiB. A longer one is rejected with 413.
     pub body: usize,
-    /// How long a body may pause while it is sent: 30 seconds. All of it may take ten times that.
+    /// How long a body may pause: 30 seconds. The whole body may take ten times as long.
     pub body_idle: Duration,
-    /// How long a connection may wait for the head of a request, the first or the next one, and
-    /// how long the handshake of `https` may take: 10 seconds. HTTP/2 only waits for the first.
+    /// How long a connection may wait for the head of a request, and how long a TLS handshake may
+    /// take: 10 seconds. With HTTP/2 this applies to the first request only.
     pub head: Duration,
     /// The longest head of a request, in bytes: 64 KiB.
     pub head_length: usize,
     /// Connections at a time: 10,000. Further ones wait to be accepted.
     pub connections: usize,
-    /// Legacy sessions at a time: 20,000. Further ones are refused with 503.
+    /// Legacy sessions at a time: 20,000. Further ones are rejected with 503.
     pub sessions: usize,
-    /// How long a legacy session is kept without a request: 30 minutes; but one minute while its
-    /// handshake is not complete.
+    /// How long a legacy session may be idle: 30 minutes, or one minute before its handshake is
+    /// complete.
     pub session_idle: Duration,
-    /// Listening streams at a time: 10,000. Further ones are refused with 503.
+    /// Listening streams at a time: 10,000. Further ones are rejected with 503.
     pub streams: usize,
-    /// How often a silent stream says that it is alive: every 15 seconds.
+    /// How often an idle stream sends a keep-alive: every 15 seconds.
     pub keep_alive: Duration,
-    /// How long a connection is kept whose client takes nothing in: 30 seconds. On Linux only.
+    /// How long a client may stop reading before its connection is closed: 30 seconds. Linux only.
     pub unread: Duration,
 }
 
@@ -103,63 +103,63 @@ impl Http {
         }
     }
 
-    /// Another path than `/mcp`.
+    /// Replaces the path `/mcp`.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// Lets in requests that are sent to this name, `host` or `host:port`, besides loopback.
+    /// Admits requests to this name, `host` or `host:port`, besides loopback.
     ///
     /// # Errors
-    /// When it is no name.
+    /// When it is not a valid name.
     pub fn allow_host(mut self, host: &str) -> Result<Self, AccessError> {
         self.access = self.access.with_host(host)?;
         Ok(self)
     }
 
-    /// Lets in requests from pages of this origin, such as `https://app.example.com`.
+    /// Admits requests from pages of this origin, such as `https://app.example.com`.
     ///
     /// # Errors
-    /// When it is no origin.
+    /// When it is not a valid origin.
     pub fn allow_origin(mut self, origin: &str) -> Result<Self, AccessError> {
         self.access = self.access.with_origin(origin)?;
         Ok(self)
     }
 
-    /// Lets in requests to any name. Only behind a proxy that checks it.
+    /// Admits requests to any name. Only for use behind a proxy that checks it.
     pub fn allow_any_host(mut self) -> Self {
         self.access = self.access.with_any_host();
         self
     }
 
-    /// Lets pages of the allowed origins read the answers (CORS). For browsers only; without it
-    /// they keep what they get from their pages.
+    /// Sends CORS headers, so that browsers let pages of the allowed origins read the responses.
     pub fn cors(mut self) -> Self {
         self.has_cors = true;
         self
     }
 
-    /// Leaves out the two paths of HTTP+SSE, which only 2024-11-05 has.
+    /// Disables the two paths of HTTP+SSE, which only 2024-11-05 uses.
     pub fn without_sse(mut self) -> Self {
         self.has_sse = false;
         self
     }
 
-    /// Serves legacy clients without sessions: each request for itself. Handlers cannot ask them
-    /// anything, and they hear of no changes.
+    /// Serves legacy clients without sessions: each request stands alone. Handlers cannot ask these
+    /// clients anything, and changes are not reported to them.
     pub fn without_sessions(mut self) -> Self {
         self.has_sessions = false;
         self
     }
 
-    /// Other bounds than the defaults.
+    /// Replaces the default limits.
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Tells who sends a request, from its head. Sessions and request states are bound to it.
+    /// Identifies the sender of a request by its head. Sessions and request states are bound to the
+    /// sender.
     pub fn identify(
         mut self,
         identify: impl Fn(&Parts) -> Option<Principal> + Send + Sync + 'static,
@@ -168,12 +168,12 @@ impl Http {
         self
     }
 
-    /// Lets in nobody without a token that the guard finds good, and serves the metadata that lead
-    /// clients to one. Requests may be sent to the host of the guard's resource, as if it had been
-    /// given to [`Http::allow_host`].
+    /// Rejects requests without a valid token, and serves the metadata that tells clients where to
+    /// get one. Requests to the host of the guard's resource are admitted, as with
+    /// [`Http::allow_host`].
     ///
-    /// Handlers find out who calls by [`Caller::principal`](crate::Caller::principal); sessions and
-    /// request states are bound to it. [`Http::identify`] is not asked then.
+    /// Handlers see the sender as [`Caller::principal`](crate::Caller::principal); sessions and
+    /// request states are bound to it. [`Http::identify`] is then ignored.
     ///
     /// ```no_run
     /// use bowline::http::auth::{Guard, JwtVerifier};
@@ -187,7 +187,7 @@ impl Http {
     /// ```
     #[cfg(feature = "auth")]
     pub fn require_auth(mut self, guard: Guard) -> Self {
-        // A host that no request can name needs no letting in.
+        // A host that is not valid cannot be in a request.
         if let Ok(access) = self.access.clone().with_host(guard.authority()) {
             self.access = access;
         }
@@ -206,15 +206,15 @@ impl Http {
     /// The service itself, for another framework or for a test.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server.
+    /// When a part of the server is invalid.
     pub fn into_service(self) -> Result<HttpService, BuildError> {
         HttpService::new(self)
     }
 
-    /// Serves on an address, such as `127.0.0.1:8080`, until the process is told to stop.
+    /// Serves on an address, such as `127.0.0.1:8080`, until the process receives a stop signal.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or the address cannot be listened on.
+    /// When a part of the server is invalid, or the address cannot be bound.
     pub async fn serve(self, address: &str) -> Result<(), ServeError> {
         let listener = tokio::net::TcpListener::bind(address).await?;
         self.serve_on(listener).await

@@ -1,8 +1,8 @@
 //! How long a connection may wait for a request.
 //!
-//! A client that sends nothing, or a head byte by byte, must not keep its place for ever. One timer
-//! for each connection sees to that, and no request pays for setting it back: when it goes off, it
-//! looks how long the connection has been waiting, and sleeps for what is left.
+//! A client that sends nothing, or a head byte by byte, must not hold a connection for ever. Each
+//! connection has one timer, and requests do not pay for resetting it: when it fires, it checks how
+//! long the connection has been waiting, and sleeps for the rest.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,18 +24,18 @@ use super::body::Body;
 use super::service::HttpService;
 use crate::clock;
 
-/// Instead of a time: a request is served.
+/// Stands for a time while a request is being served.
 const SERVING: u64 = u64::MAX;
 
-/// A connection: whom it talks to, and since when it waits for a request.
+/// A connection, and since when it has been waiting for a request.
 pub(super) struct Visitor {
     service: HttpService,
     remembered: Remembered,
     opened: Instant,
-    /// Milliseconds from `opened` to when it began to wait for the head of a request, or
+    /// When it began to wait for the head of a request, in milliseconds after `opened`, or
     /// [`SERVING`].
     waiting: AtomicU64,
-    /// Whether the client has to read before anything more can be written.
+    /// Whether writing is blocked until the client reads.
     is_full: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl Visitor {
         }
     }
 
-    /// Answers one request, whose head is there.
+    /// Answers one request, whose head has arrived.
     pub(super) async fn serve(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -71,7 +71,7 @@ impl Visitor {
             let now = clock::now();
             let since = match self.waiting.load(Ordering::Acquire) {
                 SERVING => now,
-                // Who reads nothing at all is the business of the socket.
+                // A client that reads nothing at all is left to the socket's timeout.
                 _ if self.is_full.load(Ordering::Acquire) => now,
                 since => self.opened + Duration::from_millis(since),
             };
@@ -82,13 +82,13 @@ impl Visitor {
         }
     }
 
-    /// It waits for a request from now on.
+    /// Starts to wait for a request.
     fn wait(&self) {
         let since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(SERVING);
         self.waiting.store(since, Ordering::Release);
     }
 
-    /// Takes note of whether something could be written.
+    /// Records whether writing is blocked.
     fn note<T>(&self, written: Poll<T>) -> Poll<T> {
         let is_full = written.is_pending();
         if is_full != self.is_full.load(Ordering::Relaxed) {
@@ -101,7 +101,7 @@ impl Visitor {
     }
 }
 
-/// A request that is served: until the last of its answer is taken, its connection does not wait.
+/// A request that is being served: its connection does not wait until the whole answer is taken.
 struct Serving {
     visitor: Arc<Visitor>,
     is_alone: bool,
@@ -116,16 +116,16 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // HTTP/2 serves many requests at a time, and asks idle clients now and again whether they
-        // are alive: after the first request, such a connection never waits.
+        // HTTP/2 serves many requests at a time and pings idle clients, so after the first request
+        // such a connection never waits.
         if self.is_alone {
             self.visitor.wait();
         }
     }
 }
 
-/// The stream of a connection: an answer that is long, or read slowly, is still under way when its
-/// body is gone.
+/// The stream of a connection. It watches writes, because a long answer is still being written when
+/// its body has been dropped.
 pub(super) struct Line<S> {
     pub(super) stream: S,
     pub(super) visitor: Arc<Visitor>,
@@ -174,7 +174,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
     }
 }
 
-/// The body of a response. When it is dropped, its request is served.
+/// The body of a response. Dropping it ends the service of its request.
 pub(super) struct Sent {
     body: Body,
     _serving: Serving,

@@ -1,4 +1,4 @@
-//! Replies: JSON, refusals, streams.
+//! Replies: JSON, errors, streams.
 
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::http::{EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status};
@@ -11,8 +11,8 @@ use super::body::{Body, Source};
 use crate::Outcome;
 use crate::server::Core;
 
-/// What a request is answered with. It passes through many hands, and is a quarter of the size of
-/// the response that becomes of it in the end.
+/// A response before its headers are put together. It is moved often, and is a quarter of the size
+/// of an [`http::Response`].
 pub(super) struct Reply {
     status: StatusCode,
     content: Content,
@@ -36,8 +36,8 @@ impl Reply {
         self.headers.get_or_insert_default()
     }
 
-    /// The response, with whatever `wrap` makes of its body. `used` are the headers of the request:
-    /// their room is used again, here and by `hyper` for the next request.
+    /// Converts it into a response; `wrap` wraps its body. `used` are the headers of the request:
+    /// their memory is reused, here and by `hyper` for the next request.
     pub(super) fn into_response<B>(
         self,
         used: HeaderMap,
@@ -67,8 +67,8 @@ impl Reply {
     }
 }
 
-/// The room of headers that are done with, unless there were unusually many of them: an idle
-/// connection keeps it.
+/// An empty map in the memory of another one, unless that is unusually large: an idle connection
+/// keeps it.
 fn emptied(mut headers: HeaderMap) -> HeaderMap {
     const USUAL: usize = 64;
     if headers.capacity() > USUAL {
@@ -78,7 +78,7 @@ fn emptied(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Nothing but a status.
+/// A status without a body.
 pub(super) fn status(status: StatusCode) -> Reply {
     Reply::new(status, Content::Empty)
 }
@@ -93,7 +93,7 @@ pub(super) fn stream(source: impl Source + 'static) -> Reply {
     Reply::new(StatusCode::OK, Content::Stream(Box::new(source)))
 }
 
-/// An error that answers a request, or none if it has no readable id.
+/// An error, under the id of its request if there is one.
 pub(super) fn error(status: StatusCode, id: Option<&Id>, error: &ErrorObject) -> Reply {
     let mut bytes = Vec::new();
     match id {
@@ -103,7 +103,7 @@ pub(super) fn error(status: StatusCode, id: Option<&Id>, error: &ErrorObject) ->
     json(status, bytes)
 }
 
-/// A request that is turned away for what its head says.
+/// The answer to a request that is rejected because of its head.
 pub(super) fn refusal(refusal: &Refusal) -> Reply {
     let mut reply = error(refusal.status(), None, &refusal.to_error_object());
     if let Refusal::Method { allow } = refusal {
@@ -112,14 +112,14 @@ pub(super) fn refusal(refusal: &Refusal) -> Reply {
     reply
 }
 
-/// Too much at once: come back later.
+/// 503 with `Retry-After`.
 pub(super) fn busy(message: &str) -> Reply {
     let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, None, &ErrorObject::internal(message));
     reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
     reply
 }
 
-/// What a request came to, in one body.
+/// The outcome of a request as one JSON body.
 pub(super) fn outcome(
     core: &Core,
     id: &Id,
@@ -136,7 +136,7 @@ pub(super) fn outcome(
     json(status, bytes)
 }
 
-/// The code as the revision writes it, which is what the status must fit.
+/// The code as the revision writes it, which determines the status.
 fn written_code(error: &ErrorObject, revision: Revision) -> ErrorCode {
     let mut written = ErrorObject::new(error.code, "");
     adapt_error(&mut written, revision);

@@ -1,4 +1,4 @@
-//! Reading a request: its body within bounds, its message, its claim to be modern.
+//! Reads the body of a request within limits of size and time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use super::reply::{self, Reply};
 use crate::clock;
 use bowline_proto::http::Refusal;
 
-/// How much room is made for a body before any of it has come.
+/// The least capacity of the buffer, if that much was announced.
 const AT_FIRST: usize = 16 << 10;
 
-/// How many times as much room as has come is made for what was announced.
+/// Growth factor for the buffer, relative to what has arrived so far.
 const TRUST: usize = 8;
 
 /// Reads a whole body.
 ///
 /// # Errors
-/// When it is too long, pauses too long, or breaks off; this is the answer.
+/// When it is too long, pauses too long or breaks off; this is the answer.
 pub(super) async fn read_body<B>(body: B, limit: usize, idle: Duration) -> Result<Bytes, Reply>
 where
     B: HttpBody,
@@ -33,7 +33,7 @@ where
     if announced > limit as u64 {
         return Err(reply::refusal(&Refusal::TooLarge(limit)));
     }
-    // Not larger than the limit, which is a size in memory.
+    // It is not larger than the limit, which is a `usize`.
     let announced = usize::try_from(announced).unwrap_or(limit);
     let mut all: Vec<u8> = Vec::new();
     let mut end = None;
@@ -49,12 +49,12 @@ where
             return Err(reply::refusal(&Refusal::TooLarge(limit)));
         }
         if all.is_empty() && body.is_end_stream() {
-            // All of it at once: nothing is copied.
+            // The whole body in one piece is not copied.
             return Ok(data.copy_to_bytes(data.remaining()));
         }
         let length = all.len() + data.remaining();
         if length > all.capacity() {
-            // What a client announces costs it nothing; what it sends does.
+            // An announced length costs the client nothing, so only what was sent is trusted.
             let room = announced.min((length * TRUST).max(AT_FIRST)).max(length);
             all.reserve(room - all.len());
         }
@@ -67,10 +67,10 @@ where
     }
 }
 
-/// Nothing came in time.
+/// The body timed out.
 struct Late;
 
-/// It broke off. Why is the transport's business, and may not be what can be sent to other threads.
+/// The body broke off. The transport's error is dropped, because it may not be `Send`.
 struct Broken;
 
 fn poll_frame<B: HttpBody>(
@@ -80,13 +80,13 @@ fn poll_frame<B: HttpBody>(
     body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|_| Broken)))
 }
 
-/// The next piece of a body. `end` is when all of it must be there, once that is in question.
+/// The next piece of a body. `end` is the deadline of the whole body, set on the first wait.
 async fn next_frame<B: HttpBody>(
     mut body: Pin<&mut B>,
     idle: Duration,
     end: &mut Option<Instant>,
 ) -> Result<Option<Result<Frame<B::Data>, Broken>>, Late> {
-    // Most bodies are there with their head; then no clock is asked.
+    // Most bodies arrive with their head; then the clock is not read.
     let at_once = poll_fn(|cx| Poll::Ready(poll_frame(body.as_mut(), cx))).await;
     if let Poll::Ready(frame) = at_once {
         return Ok(frame);

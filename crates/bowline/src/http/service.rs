@@ -42,7 +42,7 @@ pub(super) struct Inner {
     pub(super) path: String,
     pub(super) access: Access,
     pub(super) limits: HttpLimits,
-    /// Shared by all requests that come without a connection of ours.
+    /// For requests that come through another framework, without a connection of ours.
     remembered: Remembered,
     pub(super) sessions: SessionTable,
     pub(super) sse: Option<SseTable>,
@@ -53,7 +53,7 @@ pub(super) struct Inner {
     pub(super) identify: Option<Identify>,
     #[cfg(feature = "auth")]
     pub(super) guard: Option<bowline_auth::verify::Guard>,
-    /// Asked by every request, and so apart from whoever waits for it.
+    /// Read by every request, and so separate from the channel that others wait on.
     is_stopping: AtomicBool,
     stopping: tokio::sync::watch::Sender<bool>,
 }
@@ -95,8 +95,8 @@ impl HttpService {
     /// Answers one request.
     ///
     /// # Cancel safety
-    /// Dropping the future, or the body of the response, cancels a modern request; a legacy one
-    /// goes on, and its answer waits for the client to come back.
+    /// Dropping the future, or the body of the response, cancels a modern request. A legacy request
+    /// continues, and its answer is kept until the client reconnects.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: HttpBody,
@@ -136,7 +136,7 @@ impl HttpService {
         reply
     }
 
-    /// Answers a request that may reach us.
+    /// Answers a request that may reach the server.
     async fn route<B: HttpBody>(
         &self,
         parts: &Parts,
@@ -155,7 +155,7 @@ impl HttpService {
         if self.is_stopping() {
             return reply::busy("the server is shutting down");
         }
-        // Frameworks that nest a service take the prefix off its path.
+        // Frameworks that nest a service strip the prefix from the path.
         let is_endpoint = path == self.inner.path || path == "/" || path.is_empty();
         let is_sse = self.inner.sse.is_some() && matches!(path, "/sse" | "/messages");
         if !is_endpoint && !is_sse {
@@ -193,7 +193,7 @@ impl HttpService {
 
     async fn post_frame(&self, head: &Head<'_>, frame: &Bytes) -> Reply {
         if frame.trim_ascii_start().first() == Some(&b'[') {
-            // In a box, and so is HTTP+SSE: what is rare makes no other request's future larger.
+            // Boxed, like HTTP+SSE, so that rare requests do not enlarge the future of all others.
             return Box::pin(self.post_batch(head, frame)).await;
         }
         let parsed = Message::parse(frame);
@@ -220,7 +220,7 @@ impl HttpService {
             (Class::Modern(revision), Message::Request(request)) => {
                 self.serve_modern(head, request, revision).await
             }
-            // Nothing that a modern client could tell us matters over HTTP.
+            // Over HTTP, modern notifications have no effect.
             (Class::Modern(_), _) => reply::status(StatusCode::ACCEPTED),
             (Class::LegacyInitialize, Message::Request(request)) => self.initialize(head, request),
             (Class::LegacyStateless(revision), Message::Request(request)) => {
@@ -233,7 +233,7 @@ impl HttpService {
         }
     }
 
-    /// Which era a message belongs to, and the session it names.
+    /// The class of a message, and the session it names.
     fn classify(
         &self,
         fields: &Fields<'_>,
@@ -249,7 +249,7 @@ impl HttpService {
         Rules { offer: self.inner.core.offer, sessions }
     }
 
-    /// Refuses new requests and ends listening streams.
+    /// Rejects new requests and ends listening streams.
     pub fn stop(&self) {
         self.inner.is_stopping.store(true, Ordering::Release);
         self.inner.stopping.send_replace(true);
@@ -259,7 +259,7 @@ impl HttpService {
         self.inner.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Forgets what nobody has used for long.
+    /// Removes idle sessions and closed sinks.
     pub(super) fn sweep(&self) {
         self.inner.sessions.sweep();
         self.inner.core.registry.bus().prune();
@@ -269,12 +269,12 @@ impl HttpService {
     pub(super) fn stopped(&self) -> Stopped {
         let mut stopping = self.inner.stopping.subscribe();
         Box::pin(async move {
-            // An error means that the service is gone altogether.
+            // An error means that the service was dropped.
             let _ = stopping.wait_for(|stopping| *stopping).await;
         })
     }
 
-    /// Runs something that outlives its request, owned by the service.
+    /// Spawns a task that outlives its request, owned by the service.
     pub(super) fn spawn(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
@@ -285,9 +285,9 @@ impl HttpService {
     }
 }
 
-/// What the era of a message follows from, if it came alone.
+/// The facts of a message that came alone.
 pub(super) fn facts<'a>(fields: &Fields<'a>, kind: Kind<'a>, claim: Claim<'a>) -> Facts<'a> {
-    // A header that is not text names no revision; neither does this.
+    // A header that is not text does not name a revision, and neither does `?`.
     let header = fields.revision().map(|value| value.to_str().unwrap_or("?"));
     let has_session_id = fields.has_session_id();
     Facts { transport: Transport::Http, kind, claim, in_batch: false, header, has_session_id }
@@ -299,10 +299,10 @@ impl std::fmt::Debug for HttpService {
     }
 }
 
-/// Ready when something must stop.
+/// Ready when a stream must end.
 pub(super) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A place among a bounded number, given back when it is dropped.
+/// One of a limited number of slots, released when it is dropped.
 pub(super) struct Slot(Arc<AtomicUsize>);
 
 impl Slot {

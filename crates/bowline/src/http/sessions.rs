@@ -1,4 +1,4 @@
-//! Legacy sessions: plain data, no tasks, a bounded number.
+//! Legacy sessions: plain data without tasks, limited in number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,8 +15,8 @@ use super::stream::encode_event;
 use crate::server::{Call, Core, Outbox, Peer, Rights, Session, Sink};
 use crate::{Caller, Principal, clock, random};
 
-/// How long a client may take between the two messages of a handshake. Whoever opens sessions only
-/// to leave them does not keep others out for long.
+/// How long a client may take between the two messages of a handshake, so that abandoned sessions
+/// do not keep others out for long.
 const HANDSHAKE: Duration = Duration::from_secs(60);
 
 /// All sessions, by id.
@@ -29,7 +29,7 @@ pub(super) struct SessionTable {
 #[derive(Default)]
 struct Sessions {
     by_id: HashMap<SessionId, Arc<HttpSession>>,
-    /// When idle ones were last looked for.
+    /// When idle sessions were last removed.
     swept: Option<Instant>,
 }
 
@@ -41,19 +41,19 @@ pub(super) struct HttpSession {
     state: Mutex<State>,
 }
 
-/// What changes while a session lives.
+/// The mutable part of a session.
 pub(super) struct State {
     pub(super) lifecycle: Lifecycle,
     pub(super) inbound: Inbound<InFlight>,
     pub(super) replay: Replay<Bytes>,
-    /// Streams that a client is reading now.
+    /// The streams that a client is reading now.
     pub(super) live: Vec<(StreamId, Arc<Outbox>)>,
-    /// The stream that belongs to no request, once it was opened.
+    /// The stream that belongs to no request, once it has been opened.
     pub(super) standalone: Option<StreamId>,
     used: Instant,
 }
 
-/// A request in flight, as far as it takes to stop it.
+/// What it takes to stop a request in flight.
 pub(super) struct InFlight {
     /// Set once the task runs.
     pub(super) abort: Arc<OnceLock<AbortHandle>>,
@@ -78,7 +78,7 @@ impl SessionTable {
     /// Opens a session; `None` if there are too many.
     pub(super) fn open(&self, session: HttpSession) -> Option<SessionId> {
         let mut sessions = self.lock();
-        // Looking at all of them for each one that is refused would be a gift to whoever floods us.
+        // Not on every attempt: scanning all sessions each time would make floods expensive.
         let soon = self.idle.min(Duration::from_secs(1));
         let is_due = sessions.swept.is_none_or(|swept| swept.elapsed() >= soon);
         if sessions.by_id.len() >= self.limit && is_due {
@@ -92,7 +92,7 @@ impl SessionTable {
         Some(id)
     }
 
-    /// The session of an id, for its own principal. To anybody else it looks like none.
+    /// The session with this id. For other principals it does not exist.
     pub(super) fn find(
         &self,
         id: &SessionId,
@@ -109,7 +109,7 @@ impl SessionTable {
         Some(session)
     }
 
-    /// Ends a session. Says whether there was one for this principal.
+    /// Closes a session. Returns whether it existed for this principal.
     pub(super) fn close(&self, id: &SessionId, principal: Option<&Principal>) -> bool {
         let Some(session) = self.find(id, principal) else { return false };
         self.lock().by_id.remove(id);
@@ -117,7 +117,7 @@ impl SessionTable {
         true
     }
 
-    /// Forgets sessions that nobody has used for long.
+    /// Removes idle sessions.
     pub(super) fn sweep(&self) {
         self.lock().sweep(self.idle);
     }
@@ -170,7 +170,7 @@ impl HttpSession {
         }
     }
 
-    /// Who opened it.
+    /// The client that opened it.
     pub(super) fn caller(&self) -> &Caller {
         &self.peer.caller
     }
@@ -179,7 +179,7 @@ impl HttpSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a frame on a stream: to the client that reads it, and to the one that comes back.
+    /// Publishes a frame on a stream: to the client that reads it now, and for one that resumes.
     pub(super) fn publish(&self, stream: StreamId, frame: &[u8]) {
         let mut state = self.lock();
         let event = state.replay.push(stream, Bytes::copy_from_slice(frame));
@@ -189,14 +189,14 @@ impl HttpSession {
         state.send(stream, &bytes);
     }
 
-    /// Opens a stream and what a client reads of it.
+    /// Opens a stream and attaches a client to it.
     pub(super) fn open_stream(&self, limit: usize) -> (StreamId, Arc<Outbox>) {
         let mut state = self.lock();
         let stream = state.replay.open();
         (stream, self.begin(&mut state, stream, limit))
     }
 
-    /// Opens the stream that belongs to no request; `None` if somebody reads it already.
+    /// Opens the stream that belongs to no request; `None` if a client already reads it.
     pub(super) fn open_standalone(&self, limit: usize) -> Option<(StreamId, Arc<Outbox>)> {
         let mut state = self.lock();
         let stream = match state.standalone {
@@ -218,21 +218,21 @@ impl HttpSession {
             let id = state.replay.last(stream).to_string();
             let event = Event { id: Some(&id), event: None, retry: Some(1_000), data: Some(b"") };
             let mut bytes = Vec::new();
-            // The id is our own and short.
+            // Our ids are short, so it fits.
             let _ = event.encode(&mut bytes);
             live.try_push_bytes(&bytes);
         }
         live
     }
 
-    /// Nothing more will come on a stream.
+    /// Ends a stream.
     pub(super) fn end_stream(&self, stream: StreamId) {
         let mut state = self.lock();
         state.replay.close(clock::now().into_std(), stream);
         state.detach(stream);
     }
 
-    /// Ends everything.
+    /// Stops all requests and ends all streams.
     fn close(&self) {
         self.session.close();
         let mut state = self.lock();
@@ -247,7 +247,7 @@ impl HttpSession {
 }
 
 impl State {
-    /// Somebody uses the session. Says whether it was not too late for that.
+    /// Marks the session as used. Returns `false` if it had already expired.
     fn touch(&mut self, idle: Duration) -> bool {
         let now = clock::now();
         let is_idle = self.is_idle_for(idle, now);
@@ -255,7 +255,7 @@ impl State {
         !is_idle
     }
 
-    /// A session that works on something, or that somebody reads, is not idle.
+    /// Whether it has been unused for too long, with no running request and no open stream.
     fn is_idle_for(&self, idle: Duration, now: Instant) -> bool {
         let idle = match self.lifecycle.phase() {
             Phase::ExpectInitialized(_) => idle.min(HANDSHAKE),
@@ -265,7 +265,7 @@ impl State {
         unused > idle && self.inbound.is_empty() && self.live.is_empty()
     }
 
-    /// What a client reads of a stream from now on. Whoever read it before is cut off.
+    /// Attaches a client to a stream, and detaches the previous one.
     pub(super) fn attach(&mut self, stream: StreamId, limit: usize) -> Arc<Outbox> {
         self.detach(stream);
         let live = Arc::new(Outbox::new(limit));
@@ -285,7 +285,8 @@ impl State {
         }
     }
 
-    /// A client that does not keep up is cut off; it can come back for the rest.
+    /// Sends bytes to the client of a stream. A client that does not keep up is detached; it can
+    /// resume for the rest.
     fn send(&mut self, stream: StreamId, bytes: &[u8]) {
         let live = self.live.iter().find(|(other, _)| *other == stream);
         if live.is_some_and(|(_, live)| !live.try_push_bytes(bytes)) {

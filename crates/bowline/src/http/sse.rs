@@ -1,6 +1,6 @@
 //! HTTP+SSE, the transport of 2024-11-05: one stream of events down, POSTs up.
 //!
-//! Behind it runs the same connection as on stdio, joined by a pipe in memory.
+//! Behind it runs the same connection as on stdio, over a pipe in memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,21 +25,21 @@ use super::stream::{Ticker, encode_event};
 use crate::server::{Connection, Rights};
 use crate::{Principal, random};
 
-/// The open streams, by the name in their endpoint.
+/// The open streams, by the name in their endpoint URL.
 #[derive(Default)]
 pub(super) struct SseTable(Mutex<HashMap<String, Endpoint>>);
 
-/// Where a client POSTs to, and whose it is.
+/// The endpoint of a stream, and its owner.
 #[derive(Clone)]
 struct Endpoint {
     principal: Option<Principal>,
     upward: Arc<tokio::sync::Mutex<Upward>>,
 }
 
-/// Where POSTs to an endpoint go.
+/// The pipe that POSTs are written to.
 struct Upward {
     pipe: WriteHalf<DuplexStream>,
-    /// A client that went away while its message was being written has left half a line behind.
+    /// Whether a client that disconnected while its message was written has left half a line.
     is_torn: bool,
 }
 
@@ -58,7 +58,7 @@ impl Upward {
     }
 }
 
-/// How much waits in each direction.
+/// The capacity of the pipe, in each direction.
 const PIPE: usize = 16 << 10;
 
 impl HttpService {
@@ -70,7 +70,7 @@ impl HttpService {
         };
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let principal = head.principal.clone();
-        // The token of each POST decides what it may do, and `Permitted` shows that it was asked.
+        // Scopes are those of the token of each POST; `Permitted` proves that they were checked.
         let rights = Rights::Unlimited;
         let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), rights);
         let stopped = self.stopped_for(principal.as_ref());
@@ -102,7 +102,7 @@ impl HttpService {
         reply::stream(After { opening: Some(opening.into()), rest })
     }
 
-    /// Takes in one message of a stream.
+    /// Handles a message for a stream.
     pub(super) async fn post_sse<B: HttpBody>(&self, head: &Head<'_>, body: B) -> Reply {
         if let Err(refusal) = check_content_type(head.fields) {
             return reply::refusal(&refusal);
@@ -128,12 +128,12 @@ impl HttpService {
         match tokio::time::timeout(self.inner.limits.body_idle, write).await {
             Ok(Ok(())) => reply::status(StatusCode::ACCEPTED),
             Ok(Err(_)) => reply::refusal(&Refusal::SessionUnknown),
-            Err(_) => reply::busy("the answers to earlier messages are not being read"),
+            Err(_) => reply::busy("the client does not read the answers to earlier messages"),
         }
     }
 }
 
-/// The events of a stream: one for each line of the connection behind it.
+/// The events of a stream, one for each line of the connection behind it.
 struct Downward {
     service: HttpService,
     name: String,
@@ -169,7 +169,7 @@ impl Source for Downward {
     }
 }
 
-/// Without its stream an endpoint is gone; the connection behind it sees the end of its input.
+/// The endpoint ends with its stream; the connection behind it sees the end of its input.
 impl Drop for Downward {
     fn drop(&mut self) {
         if let Some(table) = &self.service.inner.sse {

@@ -1,5 +1,5 @@
-//! The answer to a modern request as a stream: opened when its handler has something to say before
-//! it is done. The stream owns the handler; whoever drops it cancels the request.
+//! The answer to a modern request as a stream, for handlers that send messages before they are
+//! done. The stream owns the handler, so dropping it cancels the request.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -28,7 +28,7 @@ pub(super) struct Streaming {
     pub(super) keep_alive: Ticker,
 }
 
-/// A handler that runs until its deadline, or what came of it.
+/// A handler that runs until its deadline, or its outcome.
 pub(super) enum Execution {
     Running(Pin<Box<dyn Future<Output = Outcome> + Send>>),
     Done(Option<Outcome>),
@@ -75,26 +75,26 @@ impl Source for Streaming {
     }
 }
 
-/// Frames of an outbox as events. The outbox never holds half a frame.
+/// Writes the frames of an outbox as events. An outbox never holds half a frame.
 pub(super) fn encode_lines(out: &mut Vec<u8>, lines: &[u8]) {
     for frame in frames(lines) {
         encode_event(out, None, frame);
     }
 }
 
-/// The frames in what was taken from an outbox.
+/// The frames in bytes that were taken from an outbox.
 pub(super) fn frames(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.split(|byte| *byte == b'\n').filter(|frame| !frame.is_empty())
 }
 
-/// One message as an event.
+/// Writes a message as an event.
 pub(super) fn encode_event(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
     let event = Event { id, event: Some("message"), retry: None, data: Some(data) };
-    // The ids are our own and short.
+    // Our ids are short, so it fits.
     let _ = event.encode(out);
 }
 
-/// Says now and again that a silent stream is alive.
+/// Sends keep-alives on an idle stream.
 pub(super) struct Ticker(Interval);
 
 impl Ticker {

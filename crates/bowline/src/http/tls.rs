@@ -9,33 +9,33 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
 
-/// What a server shows to clients of `https`.
+/// The TLS settings of a server.
 ///
-/// Made of PEM text, or of a [`rustls::ServerConfig`] for whoever wants more than that: client
-/// certificates, names that share an address.
+/// Created from PEM text, or from a [`rustls::ServerConfig`] for more than that: client
+/// certificates, or several names at one address.
 #[derive(Clone)]
 pub struct Tls(tokio_rustls::TlsAcceptor);
 
-/// Why a certificate cannot be shown.
+/// Why TLS settings are invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// The certificate chain is not PEM, or there is none in it.
-    #[error("the certificate chain cannot be read")]
+    /// The certificate chain is not PEM, or contains no certificate.
+    #[error("invalid certificate chain")]
     Chain(#[source] pem::Error),
-    /// The private key is not PEM, or there is none in it.
-    #[error("the private key cannot be read")]
+    /// The private key is not PEM, or contains no key.
+    #[error("invalid private key")]
     Key(#[source] pem::Error),
-    /// The two do not fit each other, or are of a kind that is not known.
-    #[error("the certificate and its key cannot be used")]
+    /// The two do not match, or are of an unsupported kind.
+    #[error("the certificate and the key do not match or are not supported")]
     Unusable(#[from] rustls::Error),
 }
 
 impl Tls {
-    /// A certificate with those it is signed by, and its private key, as PEM.
+    /// Creates settings from a certificate chain and its private key, as PEM.
     ///
     /// # Errors
-    /// When one of them cannot be read, or they do not fit each other.
+    /// When one of them is invalid, or they do not match.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, TlsError> {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
             .collect::<Result<_, _>>()
@@ -56,8 +56,7 @@ impl Tls {
     }
 }
 
-/// Offers HTTP/1.1 and, with the feature `http2`, HTTP/2, unless the settings name protocols
-/// themselves.
+/// Offers HTTP/1.1 and, with the feature `http2`, HTTP/2, unless the settings name protocols.
 impl From<ServerConfig> for Tls {
     fn from(mut config: ServerConfig) -> Self {
         if config.alpn_protocols.is_empty() {

@@ -1,4 +1,4 @@
-//! What a request comes to, and how that is written for the peer that asked.
+//! The answer to a request, and how it is written in the revision of the client.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use bowline_proto::wire::{Id, encode_error, encode_response, encode_response_wit
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The result of a request, whichever it was.
+/// The result of a request, by method.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Answer {
@@ -22,24 +22,24 @@ pub enum Answer {
     Prompt(GetPromptResult),
     /// Of `resources/read`.
     Resource(ReadResourceResult),
-    /// Of any of these three, when something must be asked first.
+    /// Of any of these three, when the client must answer something first.
     InputRequired(InputRequiredResult),
     /// Of `completion/complete`.
     Completion(CompleteResult),
-    /// Of a list: encoded already for this revision, and shared by all who ask.
+    /// Of a list: already encoded for this revision, and shared by all callers.
     List(Arc<RawValue>),
     /// Of `initialize`.
     Initialize(Box<InitializeResult>),
     /// Of `server/discover`.
     Discover(Box<DiscoverResult>),
-    /// Of requests that have nothing to tell.
+    /// Of requests that return nothing.
     Empty,
 }
 
-/// What comes of a request.
+/// The result of a request, or its error.
 pub type Outcome = Result<Answer, ErrorObject>;
 
-/// What every modern result says beside its payload: who sends it.
+/// The server's identity, which every modern result carries beside its payload.
 pub(crate) struct Signature {
     info: serde_json::Value,
     /// `,"_meta":{…}}}`: the end of a response whose result has no `_meta` of its own.
@@ -53,8 +53,8 @@ impl Signature {
         Self { info, ending: format!(r#","_meta":{meta}}}}}"#).into_bytes() }
     }
 
-    /// Appends a response, for which the outcome is brought into the form of the revision. Whatever
-    /// cannot be written becomes an internal error instead.
+    /// Appends a response, with the outcome adapted to the revision. What cannot be written becomes
+    /// an internal error.
     pub(crate) fn encode(
         &self,
         out: &mut Vec<u8>,
@@ -107,12 +107,12 @@ impl Signature {
         meta.set(meta_key::SUBSCRIPTION_ID, id);
         let mut result = SubscriptionsListenResult { meta: Some(meta), ..Default::default() };
         let to = To { signature: self, id, revision: Revision::LATEST };
-        // Plain data of our own; there is nothing in it that cannot be written.
+        // Our own plain data can always be written.
         let _ = to.encode(out, &mut result);
     }
 }
 
-/// One response to be written.
+/// A response to write.
 struct To<'a> {
     signature: &'a Signature,
     id: &'a Id,
@@ -127,7 +127,7 @@ impl To<'_> {
         self.encode_as(out, result, |result, out| serde_json::to_writer(out, result))
     }
 
-    /// The same, for a result that `write` writes.
+    /// The same, with a function that writes the result.
     fn encode_as<R>(
         &self,
         out: &mut Vec<u8>,
@@ -151,8 +151,8 @@ impl To<'_> {
         Ok(())
     }
 
-    /// Adds the signature to a modern response that ends in a result without `_meta`. The result is
-    /// never empty: it says its type.
+    /// Adds the signature to a modern response whose result has no `_meta`. The result is never
+    /// empty, because it states its type.
     fn sign(&self, out: &mut Vec<u8>) {
         if self.revision.is_modern() {
             out.truncate(out.len() - 2);

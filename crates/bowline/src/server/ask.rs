@@ -1,4 +1,4 @@
-//! Asking the client: its user, its model, its folders. The same calls in both eras.
+//! Asking the client about its user, its model or its folders, in the same way in both eras.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::random;
 
 /// One question to the client, under a key of the handler's choice.
 ///
-/// [`Context::elicit`](super::Context::elicit) and its neighbours make up a key by themselves, from
-/// the order of the questions. Where that order can differ from run to run, or a client relies on
-/// the key, name it: `context.ask("user_name").elicit::<Name>("Who are you?")`.
-#[must_use = "a question does nothing until it is put"]
+/// [`Context::elicit`](super::Context::elicit) and its neighbours derive a key from the order of
+/// the questions. Where that order can differ from run to run, or a client relies on the key,
+/// choose one: `context.ask("user_name").elicit::<Name>("Who are you?")`.
+#[must_use = "a question does nothing until it is asked"]
 pub struct Ask<'a> {
     pub(crate) call: &'a Arc<Call>,
     pub(crate) key: Option<String>,
@@ -36,9 +36,9 @@ pub struct Ask<'a> {
 pub enum Elicited<T> {
     /// Answered it.
     Accepted(T),
-    /// Said no.
+    /// Declined it.
     Declined,
-    /// Went away without a word.
+    /// Dismissed it.
     Cancelled,
 }
 
@@ -63,12 +63,12 @@ impl<T> Elicited<T> {
     }
 }
 
-/// Why a question brought no answer.
+/// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The client cannot be asked this. Do without, or let the error through: a modern client is
-    /// told what it lacks.
+    /// The client lacks the capability. Do without, or return the error: it tells a modern client
+    /// which capability is required.
     #[error("the client does not offer {what}")]
     Unsupported {
         /// What it lacks.
@@ -76,28 +76,28 @@ pub enum AskError {
         /// The capability, as the client would declare it.
         required: Value,
     },
-    /// The revision that the client speaks has no such question. Do without.
-    #[error("this cannot be asked")]
+    /// The client's revision does not have such a question. Do without.
+    #[error("the client's revision does not allow this question")]
     Revision(#[source] Unsupported),
-    /// The form has a field that cannot be asked for. A mistake in the server.
+    /// The form has a field of a type that forms do not support. This is a mistake in the server.
     #[error("{0}")]
     Form(String),
     /// The client refused to answer.
     #[error("the client refused to answer")]
     Refused(#[source] ErrorObject),
-    /// The client answered something that does not answer the question.
-    #[error("the client's answer cannot be used: {0}")]
+    /// The client's answer does not fit the question.
+    #[error("invalid answer from the client: {0}")]
     Malformed(String),
-    /// No answer came in time.
-    #[error("no answer came in time")]
+    /// The client did not answer in time.
+    #[error("the client did not answer in time")]
     TimedOut,
-    /// The client is gone, or the request is over.
-    #[error("the client is gone")]
+    /// The client disconnected, or the request has ended.
+    #[error("the client disconnected")]
     Closed,
 }
 
 impl AskError {
-    /// The error of the protocol for it, where there is one.
+    /// The protocol error for it, if there is one.
     pub(crate) fn to_error_object(&self) -> Option<ErrorObject> {
         match self {
             Self::Unsupported { what, required } => {
@@ -132,7 +132,7 @@ impl Ask<'_> {
         })
     }
 
-    /// Asks the user to fill in a form that is put together by hand.
+    /// Asks the user to fill in a form that is built by hand.
     ///
     /// # Errors
     /// When the client cannot ask its user, or does not answer.
@@ -150,9 +150,9 @@ impl Ask<'_> {
         elicited(&self.put(question).await?)
     }
 
-    /// Asks the user to visit a URL: for secrets, payments and sign-ins, which no form may ask for.
+    /// Asks the user to visit a URL: for secrets, payments and logins, which forms may not ask for.
     ///
-    /// Accepting means that the user agreed to go there, not that they are done.
+    /// Accepting means that the user agreed to open it, not that they have finished there.
     ///
     /// # Errors
     /// When the client cannot show URLs, or does not answer.
@@ -176,7 +176,7 @@ impl Ask<'_> {
     /// Asks the client's model.
     ///
     /// # Errors
-    /// When the client has none to ask, or does not answer.
+    /// When the client does not offer its model, or does not answer.
     pub async fn sample(
         self,
         params: CreateMessageParams,
@@ -188,14 +188,14 @@ impl Ask<'_> {
     /// Asks which folders the client works in.
     ///
     /// # Errors
-    /// When the client does not tell.
+    /// When the client does not offer its folders, or does not answer.
     pub async fn roots(self) -> Result<Vec<Root>, AskError> {
         let question = InputRequest::ListRoots(ListRootsParams::default());
         let result: ListRootsResult = read(&self.put(question).await?)?;
         Ok(result.roots)
     }
 
-    /// Puts the question in whichever way the caller's era has.
+    /// Asks in the way of the caller's era.
     async fn put(self, mut question: InputRequest) -> Result<Json, AskError> {
         let call = self.call;
         check_capability(&question, &call.peer.caller.capabilities)?;
@@ -225,7 +225,7 @@ impl Ask<'_> {
     }
 }
 
-/// What keys are made of.
+/// The prefix of a key.
 fn kind(question: &InputRequest) -> &'static str {
     match question {
         InputRequest::Elicit(_) => "elicit",

@@ -1,7 +1,7 @@
-//! Changes, from whoever makes them to whoever wants to hear.
+//! Delivers changes to the clients that listen for them.
 //!
-//! Sinks hold what is pending for one connection and coalesce: a list that changed twice is told
-//! once, and nothing is ever dropped. Publishing never waits.
+//! A sink holds what is pending for one connection and coalesces it: a list that changed twice is
+//! reported once, and nothing is ever dropped. Publishing never waits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -21,7 +21,7 @@ impl Bus {
         let mut sinks = lock(&self.sinks);
         if sinks.len() == sinks.capacity() {
             sinks.retain(|sink| sink.strong_count() > 0);
-            // Room for as many again, so that clearing out stays rare.
+            // Doubling the capacity keeps the cleanup rare.
             let more = sinks.len();
             sinks.reserve(more);
         }
@@ -29,7 +29,7 @@ impl Bus {
         sink
     }
 
-    /// Forgets sinks that are gone.
+    /// Removes sinks whose connection has closed.
     #[cfg(feature = "http")]
     pub(crate) fn prune(&self) {
         let mut sinks = lock(&self.sinks);
@@ -49,7 +49,7 @@ impl Bus {
 #[derive(Default)]
 pub(crate) struct Sink {
     listeners: Mutex<Vec<Listener>>,
-    /// Whoever polls for changes.
+    /// The task that polls for changes.
     reader: Mutex<Option<Waker>>,
 }
 
@@ -59,7 +59,7 @@ struct Listener {
     subscription: Subscription,
 }
 
-/// One change to be told, to the listen request that asked or to the session.
+/// A change to report, to a listen request or to the session.
 pub(crate) struct Change {
     pub(crate) listen: Option<Id>,
     pub(crate) topic: Topic,
@@ -69,13 +69,13 @@ impl Sink {
     pub(crate) fn add(&self, id: Option<Id>, subscription: Subscription) {
         let mut listeners = lock(&self.listeners);
         if listeners.is_empty() {
-            // A session never has more, and there are many sessions.
+            // A session never has more than one, and there are many sessions.
             listeners.reserve_exact(1);
         }
         listeners.push(Listener { id, subscription });
     }
 
-    /// Ends a listen request. Says whether there was one.
+    /// Ends a listen request. Returns whether there was one.
     pub(crate) fn remove(&self, id: &Id) -> bool {
         let mut listeners = lock(&self.listeners);
         let before = listeners.len();
@@ -83,7 +83,7 @@ impl Sink {
         listeners.len() < before
     }
 
-    /// Ends all listen requests and gives their ids.
+    /// Ends all listen requests and returns their ids.
     pub(crate) fn drain(&self) -> Vec<Id> {
         let mut listeners = lock(&self.listeners);
         let ids = listeners.iter().filter_map(|listener| listener.id.clone()).collect();
@@ -96,7 +96,7 @@ impl Sink {
         lock(&self.listeners).iter().filter(|listener| listener.id.is_some()).count()
     }
 
-    /// Does something with the subscription of a listen request or of the session.
+    /// Calls a function with the subscription of a listen request or of the session.
     pub(crate) fn with<T>(
         &self,
         id: Option<&Id>,
@@ -107,7 +107,7 @@ impl Sink {
         Some(work(&mut listener.subscription))
     }
 
-    /// Lets changes out that were held back until now.
+    /// Releases changes that were held back until now.
     pub(crate) fn release(&self, id: Option<&Id>) {
         self.with(id, |subscription| {
             if subscription.release() {
@@ -118,7 +118,7 @@ impl Sink {
 
     fn handle_change(&self, topic: &Topic) {
         let mut listeners = lock(&self.listeners);
-        // Every listener must take the change in, so no short cut.
+        // No short-circuit: every listener must see the change.
         let news = listeners
             .iter_mut()
             .map(|listener| listener.subscription.handle_change(topic))
@@ -128,9 +128,9 @@ impl Sink {
         }
     }
 
-    /// The next change to tell, or waits for one.
+    /// Polls for the next change to report.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Change> {
-        // Before looking, so that no change can slip in between.
+        // Registered first, so that no change can slip through.
         match &mut *lock(&self.reader) {
             Some(reader) => reader.clone_from(cx.waker()),
             reader => *reader = Some(cx.waker().clone()),
@@ -141,14 +141,14 @@ impl Sink {
         }
     }
 
-    /// Makes sure that somebody looks for something to tell.
+    /// Wakes the task that polls for changes.
     fn remind(&self) {
         if let Some(reader) = lock(&self.reader).take() {
             reader.wake();
         }
     }
 
-    /// The next change to tell.
+    /// The next change to report.
     fn poll_change(&self) -> Option<Change> {
         let mut listeners = lock(&self.listeners);
         listeners.iter_mut().find_map(|listener| {

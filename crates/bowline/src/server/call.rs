@@ -1,4 +1,4 @@
-//! One request while it is worked on: what its handler and whoever drives it share.
+//! A request in progress: the state shared by its handler and the transport.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ use super::rounds::Rounds;
 use crate::clock;
 use crate::outbox::Outbox;
 
-/// One request while it is worked on.
+/// A request in progress.
 pub(crate) struct Call {
     pub(crate) peer: Arc<Peer>,
     pub(crate) id: Id,
@@ -26,28 +26,28 @@ pub(crate) struct Call {
     pub(crate) outbox: Arc<Outbox>,
     /// Questions and answers of the modern era. `None` in the legacy one.
     pub(crate) rounds: Option<Box<Rounds>>,
-    /// From which level on a modern request wants log messages.
+    /// The lowest level of log messages that a modern request asks for.
     pub(crate) log_level: Option<LoggingLevel>,
-    /// Within which servers the handler is.
+    /// The nested servers that the handler belongs to.
     pub(crate) nest: Nest,
-    /// When the time began to run: when the handler first waited, or asked.
+    /// When the clock started: when the handler first waited, or asked for its deadline.
     started: OnceLock<Instant>,
     /// How long it may take.
     timeout: Duration,
-    /// Which trace the request belongs to, as W3C trace context writes it.
+    /// The `traceparent` of the request (W3C Trace Context).
     pub(crate) traceparent: Option<String>,
     /// The client wants progress reported under this token.
     progress_token: Option<ProgressToken>,
     progress: Mutex<Reported>,
     is_cancelled: AtomicBool,
-    /// Whether the answer is on its way.
+    /// Whether the answer is about to be sent.
     is_finished: AtomicBool,
     cancelled: Notify,
-    /// The handler lets the client go for now.
+    /// The handler lets the client disconnect for now.
     pub(crate) released: Notify,
 }
 
-/// What a request is made of besides its parameters.
+/// The parts of a request besides its parameters.
 pub(crate) struct CallParts {
     pub(crate) peer: Arc<Peer>,
     pub(crate) id: Id,
@@ -66,10 +66,10 @@ pub(crate) struct CallParts {
 struct Reported {
     is_over: bool,
     last: Option<f64>,
-    /// How many were sent beyond what time has made up for.
+    /// Reports sent, minus those that the elapsed time has allowed for.
     sent: f64,
     refilled: Option<Instant>,
-    /// The newest report that was left out to keep to the rate.
+    /// The newest report that was skipped because of the rate limit.
     left_out: Option<Box<ProgressParams>>,
 }
 
@@ -95,12 +95,12 @@ impl Call {
         }
     }
 
-    /// When it must be over.
+    /// When the handler times out.
     pub(crate) fn deadline(&self) -> Instant {
         *self.started.get_or_init(clock::now) + self.timeout
     }
 
-    /// Tells the handler that nobody waits for it any more.
+    /// Tells the handler that nobody is waiting for it any more.
     pub(crate) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
         self.cancelled.notify_waiters();
@@ -117,18 +117,18 @@ impl Call {
         }
     }
 
-    /// Reports progress, if the client asked for it. Never waits: what exceeds the rate, or finds
-    /// the outbox full, is caught up with before the answer.
+    /// Reports progress if the client asked for it. Never waits: if a report exceeds the rate limit
+    /// or finds the outbox full, the newest one is sent before the answer.
     pub(crate) fn report(&self, progress: f64, total: Option<f64>, message: Option<String>) {
         let Some(token) = &self.progress_token else { return };
-        // JSON has no words for other numbers.
+        // JSON cannot represent other numbers.
         if !progress.is_finite() {
             return;
         }
         let total = total.filter(|total| total.is_finite());
         let rate = f64::from(self.peer.core.limits.progress_per_second);
         let mut reported = self.lock_progress();
-        // All revisions: each report is greater than the last.
+        // All revisions: progress must increase with each report.
         let is_news = reported.last.is_none_or(|last| progress > last);
         if reported.is_over || self.is_cancelled() || !is_news {
             return;
@@ -149,8 +149,8 @@ impl Call {
         };
     }
 
-    /// The answer is next: sends the newest report that was left out, and refuses all that come
-    /// later. That may be many: a handler can have started tasks that outlive it.
+    /// Prepares for the answer: sends the newest report that was skipped and ignores any later one,
+    /// since a handler can have started tasks that outlive it.
     pub(crate) fn finish(&self) {
         self.is_finished.store(true, Ordering::Release);
         if self.progress_token.is_none() {
@@ -159,7 +159,7 @@ impl Call {
         let mut reported = self.lock_progress();
         reported.is_over = true;
         if let Some(params) = reported.left_out.take() {
-            // One for each answer, so bounded as they are.
+            // At most one for each answer, so the number is bounded.
             let _ = self.outbox.push(self.encoding_progress(&params));
         }
     }
@@ -170,7 +170,7 @@ impl Call {
 
     fn encoding_progress(&self, params: &ProgressParams) -> impl FnOnce(&mut Vec<u8>) {
         let mut params = params.clone();
-        // Nothing in it can be unsupported.
+        // Every revision supports it.
         let _ = params.adapt(self.peer.caller.revision);
         move |out| {
             let _ = encode_notification(out, Progress::NAME, Some(&params));
@@ -185,7 +185,7 @@ impl Call {
     pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {
         match &self.peer.session {
             Some(session) => session.wants(level),
-            // 2026-07-28, utilities/logging: only for requests that say so.
+            // 2026-07-28, utilities/logging: only for requests that ask for it.
             None => self.log_level.is_some_and(|wanted| level >= wanted),
         }
     }
@@ -193,20 +193,20 @@ impl Call {
     /// Sends a log message if it is wanted, waiting for room.
     pub(crate) async fn log(&self, params: LoggingMessageParams) {
         if self.wants_log(params.level) && !self.is_cancelled() {
-            // A client that is gone needs no log.
+            // It fails only if the client has disconnected.
             let _ = self.outbox.send(|out| self.encode_log(out, &params)).await;
         }
     }
 
-    /// The same without waiting: for callers that cannot. Says whether it was sent.
+    /// The same without waiting. Returns whether it was sent.
     pub(crate) fn try_log(&self, params: &LoggingMessageParams) -> bool {
         self.wants_log(params.level)
             && !self.is_cancelled()
             && self.outbox.try_push(|out| self.encode_log(out, params))
     }
 
-    /// Looks at the last moment: a modern log message belongs to its request, and must not come
-    /// after the answer (2026-07-28, utilities/logging).
+    /// Checks at the last moment: a modern log message belongs to its request and must not follow
+    /// the answer (2026-07-28, utilities/logging).
     fn encode_log(&self, out: &mut Vec<u8>, params: &LoggingMessageParams) {
         if self.peer.session.is_some() || !self.is_finished.load(Ordering::Acquire) {
             let _ = encode_notification(out, LoggingMessage::NAME, Some(params));

@@ -1,4 +1,4 @@
-//! Who is calling: what a handler may know of the client.
+//! What a handler knows about the client.
 
 use bowline_proto::model::{ClientCapabilities, Implementation};
 use bowline_proto::revision::{Era, Revision};
@@ -12,9 +12,9 @@ pub struct Caller {
     pub revision: Revision,
     /// What the client can do, as it declared for this request or this session.
     pub capabilities: ClientCapabilities,
-    /// Who it says it is. For people and logs, never a reason to trust.
+    /// How the client introduces itself. For people and logs; never trust it.
     pub info: Option<Implementation>,
-    /// Who it is, where the transport authenticated it.
+    /// The authenticated identity, if the transport has one.
     pub principal: Option<Principal>,
 }
 
@@ -24,7 +24,7 @@ impl Caller {
         self.revision.era()
     }
 
-    /// A client of which nothing is known but what it speaks.
+    /// A client of which only the revision is known.
     pub(crate) fn unknown(revision: Revision) -> Self {
         Self { revision, capabilities: ClientCapabilities::default(), info: None, principal: None }
     }

@@ -1,4 +1,4 @@
-//! Completion: what an argument of a prompt or a part of a URI could become.
+//! Completion: suggestions for a prompt's argument or a variable of a URI template.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use super::handler::BoxFuture;
 /// An argument that is being typed.
 #[derive(Debug, Clone)]
 pub struct Completing {
-    /// What is typed so far.
+    /// What has been typed so far.
     pub value: String,
-    /// The other arguments that are filled in already, by name.
+    /// The arguments that are already filled in, by name.
     pub others: Vec<(String, String)>,
     /// The context of the request.
     pub context: Context,
@@ -22,7 +22,7 @@ impl Completing {
         self.others.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Those of `words` that begin with what is typed, whatever the case.
+    /// The `words` that start with what has been typed, ignoring case.
     pub fn among<S: AsRef<str>>(&self, words: &[S]) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let begins = |word: &&S| word.as_ref().to_lowercase().starts_with(&typed);
@@ -30,7 +30,7 @@ impl Completing {
     }
 }
 
-/// Suggesting, its types hidden.
+/// A type-erased source of suggestions.
 pub(crate) trait Complete: Send + Sync {
     fn start(&self, completing: Completing) -> BoxFuture<Vec<String>>;
 }

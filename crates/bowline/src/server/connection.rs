@@ -1,12 +1,12 @@
 //! One client on a byte stream: reading, dispatching, writing, ending.
 //!
-//! A single task owns both directions. It dispatches what it reads on the spot and polls each
-//! handler once in place; only those that wait become tasks of their own, owned and joined here.
-//! Reading stops while too much waits, for a place or to be written: a slow client slows itself
-//! down.
+//! A single task owns both directions. It dispatches each request as it reads it and polls the
+//! handler once in place; only handlers that wait become tasks, which are owned and joined here.
+//! Reading pauses while too many requests are queued or too much output is pending, so a slow
+//! client slows only itself down.
 //!
-//! At the end of the stream, everything that was read is answered. When told to stop, the same;
-//! what is read after that is refused, so that whoever asked knows that nothing was done.
+//! When the stream ends, everything that was read is answered. The same holds when the server is
+//! told to stop; requests read after that are rejected, so their senders know nothing was done.
 
 mod batch;
 mod inward;
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     session: Arc<Session>,
     lifecycle: Lifecycle,
     sink: Arc<Sink>,
-    /// Whether the sink has something to tell.
+    /// Whether the sink has something to report.
     news: Bell,
     inbound: Inbound<InFlight>,
     tasks: JoinSet<Outcome>,
@@ -55,33 +55,33 @@ pub(crate) struct Connection {
     batches: Batches,
     parked: Parked,
     intake: Intake,
-    /// Who opened the legacy session.
+    /// The sender of legacy requests, once there is one.
     legacy: Option<Arc<Peer>>,
-    /// Who sends modern requests.
+    /// The sender of modern requests.
     modern: LastPeer,
-    /// Who is at the other end, where the transport knows.
+    /// The identity of the client, if the transport knows it.
     principal: Option<Principal>,
     rights: Rights,
 }
 
-/// How serving came to its end.
+/// Why serving ended.
 enum End {
     /// We were told to stop.
     Stopped,
-    /// The client reads no more.
+    /// The client stopped reading.
     Unread,
-    /// The client says no more, or cannot be heard.
+    /// The client closed its side, or reading failed.
     Read(io::Result<()>),
 }
 
-/// Whether requests that come in are served.
+/// Whether new requests are served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Intake {
     Open,
     Closed,
 }
 
-/// A request in flight, as far as it takes to stop it.
+/// What it takes to stop a request in flight.
 enum InFlight {
     Task { abort: AbortHandle, call: Arc<Call> },
     Listen,
@@ -105,7 +105,7 @@ impl Connection {
     pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>, rights: Rights) -> Self {
         let outbox = Arc::new(Outbox::new(core.limits.outbox));
         let limits = &core.limits;
-        // Streams that are listened on take no place of a request that is worked on.
+        // Listen requests do not count against the limit on running requests.
         let open = limits.requests_in_flight.max(1).saturating_add(limits.listens);
         Self {
             session: Arc::new(Session::new()),
@@ -127,10 +127,11 @@ impl Connection {
         }
     }
 
-    /// Serves until the client closes its side or `stop` is ready, then finishes what runs.
+    /// Serves until the client closes its side or `stop` is ready, then lets running handlers
+    /// finish.
     ///
     /// # Errors
-    /// When reading fails. A client that no longer reads is simply gone.
+    /// When reading fails. A client that stops reading is not an error: it has disconnected.
     pub(crate) async fn run<R, W>(
         mut self,
         reader: R,
@@ -150,13 +151,13 @@ impl Connection {
             End::Unread => (false, Ok(())),
             End::Read(ended) => (false, ended),
         };
-        // Who closes its side and then tells us to stop has lost patience.
+        // A client that closes its side and then tells us to stop has lost patience.
         let hurry = async { if is_stopped { pending().await } else { stop.await } };
         self.end(&mut input, output, hurry).await;
         ended
     }
 
-    /// Goes on until nothing is left to do for now.
+    /// Makes progress until there is nothing left to do for now.
     fn poll<R, W>(
         &mut self,
         cx: &mut Context<'_>,
@@ -170,9 +171,9 @@ impl Connection {
     {
         self.outbox.stay_awake();
         loop {
-            // A client that always has something to say must not keep others from their turn.
+            // A client that never pauses must not starve other tasks.
             ready!(coop::poll_proceed(cx)).made_progress();
-            // First, or such a client is served for ever.
+            // Checked first, or such a client would be served for ever.
             if Pin::new(&mut *stop).poll(cx).is_ready() {
                 return Poll::Ready(End::Stopped);
             }
@@ -199,24 +200,24 @@ impl Connection {
                     Poll::Pending => break,
                 }
             }
-            // What is being written is followed by a look at what came in the meantime.
+            // While writing is pending, more input is read.
             if !is_moving && (output.has_work() || self.outbox.poll_filled(cx).is_pending()) {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Whether every place of a request that is worked on is taken.
+    /// Whether the maximum number of requests is running.
     fn is_full(&self) -> bool {
         self.working.len() >= self.core.limits.requests_in_flight.max(1)
     }
 
-    /// Whether one more frame can be taken in.
+    /// Whether there is room for another frame.
     fn can_take_in(&self) -> bool {
         self.parked.has_room() && self.outbox.has_room()
     }
 
-    /// Takes in what waits for a place and what was read, as far as there is room.
+    /// Handles queued requests, then frames that have been read, as far as there is room.
     fn take_in<R: AsyncRead + Unpin>(&mut self, cx: &mut Context<'_>, input: &mut Input<R>) {
         while !self.is_full() && self.outbox.has_room() {
             let Some(parked) = self.parked.pop() else { break };
@@ -231,8 +232,8 @@ impl Connection {
         }
     }
 
-    /// The end: answers what can be answered within the grace time or until `hurry` is ready, and
-    /// leaves nothing behind.
+    /// Ends the connection: answers as many requests as possible within the grace period or until
+    /// `hurry` is ready, then stops everything.
     async fn end<R, W>(
         mut self,
         input: &mut Input<R>,
@@ -246,7 +247,7 @@ impl Connection {
         if !input.is_open() {
             self.take_in_last(input).await;
         }
-        // Nobody will answer questions any more.
+        // The client will not answer questions any more.
         self.session.close();
         self.end_listens();
         let mut hurry = std::pin::pin!(hurry);
@@ -262,7 +263,7 @@ impl Connection {
                 biased;
                 () = tokio::time::sleep_until(deadline) => break,
                 () = &mut hurry => {
-                    // Nobody waits for these answers, and some clients break over them.
+                    // Nobody is waiting for these answers, and some clients fail on them.
                     self.working.clear();
                     self.parked.clear();
                     break;
@@ -284,13 +285,13 @@ impl Connection {
         }
         self.abort_tasks();
         self.outbox.close();
-        // Neither a client that does not read nor a handler that does not yield must keep us.
+        // Neither a client that does not read nor a handler that does not yield may delay the end.
         let late = deadline + self.core.limits.grace;
         let _ = tokio::time::timeout_at(late, output.close(&self.outbox)).await;
         let _ = tokio::time::timeout_at(late, self.tasks.shutdown()).await;
     }
 
-    /// The stream has ended: its last line may lack its end.
+    /// Handles the last line of a stream, which may lack its line break.
     async fn take_in_last<R: AsyncRead + Unpin>(&mut self, input: &mut Input<R>) {
         if let Some(frame) = input.last_frame() {
             with_task(|cx| self.handle_frame(cx, &frame)).await;
@@ -298,7 +299,7 @@ impl Connection {
     }
 }
 
-/// Does something on behalf of the task that runs.
+/// Calls a function with the context of the current task.
 async fn with_task(mut work: impl FnMut(&mut Context<'_>)) {
     poll_fn(|cx| {
         work(cx);

@@ -1,4 +1,4 @@
-//! What a handler can do besides returning: report, log, ask, look around.
+//! What a handler can do besides returning: report progress, log, ask, inspect the request.
 
 use std::any::Any;
 use std::fmt;
@@ -25,16 +25,16 @@ pub struct Context {
 }
 
 impl Context {
-    /// Reports how far the work is, if the client asked to know. Costs nothing otherwise, and never
-    /// waits: reports that come too fast are left out, the newest one never.
+    /// Reports progress if the client asked for it; otherwise it costs nothing. Never waits:
+    /// reports that come too fast are skipped, except for the newest one.
     pub fn progress(&self, done: f64, total: impl Into<Option<f64>>, message: &str) {
         let message = (!message.is_empty()).then(|| message.to_owned());
         self.call.report(done, total.into(), message);
     }
 
-    /// Tells the client something about the work, if it wants to know at this level.
+    /// Sends a log message to the client, if it wants messages of this level.
     ///
-    /// `data` is any JSON; a string does well.
+    /// `data` is any JSON value, often a string.
     pub async fn log(&self, level: LoggingLevel, data: impl Serialize) {
         if !self.call.wants_log(level) {
             return;
@@ -43,48 +43,48 @@ impl Context {
         self.call.log(LoggingMessageParams { level, logger: None, data, meta: None }).await;
     }
 
-    /// Whether nobody waits for the answer any more. An async handler is dropped then; a blocking
-    /// one should look now and again.
+    /// Whether the request was cancelled. An async handler is dropped then; a blocking one should
+    /// check this from time to time.
     pub fn is_cancelled(&self) -> bool {
         self.call.is_cancelled()
     }
 
-    /// Waits until nobody waits for the answer any more.
+    /// Waits until the request is cancelled.
     pub async fn cancelled(&self) {
         self.call.cancelled().await;
     }
 
-    /// Lets the client go for now: its HTTP connection ends, and it comes back for the answer. Good
-    /// for work that takes longer than a proxy keeps a connection.
+    /// Closes the client's HTTP connection for now; the client reconnects for the answer. Useful
+    /// for work that takes longer than a proxy keeps a connection open.
     ///
-    /// Only clients of 2025-11-25 can come back, and only over HTTP; for others nothing happens.
+    /// Only clients of 2025-11-25 over HTTP can reconnect; for others this does nothing.
     pub fn release_stream(&self) {
         self.call.released.notify_one();
     }
 
-    /// When the handler will be dropped, done or not.
+    /// When the handler times out and is dropped.
     pub fn deadline(&self) -> Instant {
         self.call.deadline()
     }
 
-    /// Who is calling.
+    /// The client that sent the request.
     pub fn caller(&self) -> &Caller {
         &self.call.peer.caller
     }
 
-    /// The W3C `traceparent` of the request, to go on with the caller's trace. Every request runs
-    /// in a [`tracing`] span of its own that has it as a field.
+    /// The W3C `traceparent` of the request, for continuing the caller's trace. Every request runs
+    /// in its own [`tracing`] span, which has it as a field.
     pub fn traceparent(&self) -> Option<&str> {
         self.call.traceparent.as_deref()
     }
 
-    /// What [`Server::state`](crate::Server::state) put there: one value of each type.
+    /// A value that was added with [`Server::state`](crate::Server::state), found by its type.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.call.peer.core.states.get()
     }
 
-    /// The tools, prompts and resources of the server, to be changed while it runs. In a server
-    /// that is [nested](crate::Server::nest) into another, by the names they have there.
+    /// The tools, prompts and resources of the server, for changing them while it runs. In a
+    /// [nested](crate::Server::nest) server they have their names without the prefix.
     pub fn registry(&self) -> Registry {
         self.call.peer.core.registry.within(self.call.nest.clone())
     }
@@ -100,8 +100,8 @@ impl Context {
 
     /// Asks the user to fill in the fields of `T`.
     ///
-    /// In the modern era the handler runs again from the top once the answer is there: what it does
-    /// before asking must be harmless to repeat, or stand in [`Context::once`].
+    /// In the modern era the handler runs again from the top once the answer has arrived: what it
+    /// does before asking must be safe to repeat, or go into [`Context::once`].
     ///
     /// # Errors
     /// When the client cannot ask its user, or does not answer.
@@ -112,7 +112,7 @@ impl Context {
         self.question().elicit(message).await
     }
 
-    /// Asks the user to visit a URL: for secrets, payments and sign-ins.
+    /// Asks the user to visit a URL: for secrets, payments and logins.
     ///
     /// # Errors
     /// When the client cannot show URLs, or does not answer.
@@ -127,7 +127,7 @@ impl Context {
     /// Asks the client's model.
     ///
     /// # Errors
-    /// When the client has none to ask, or does not answer.
+    /// When the client does not offer its model, or does not answer.
     pub async fn sample(
         &self,
         params: CreateMessageParams,
@@ -138,14 +138,14 @@ impl Context {
     /// Asks which folders the client works in.
     ///
     /// # Errors
-    /// When the client does not tell.
+    /// When the client does not offer its folders, or does not answer.
     pub async fn roots(&self) -> Result<Vec<Root>, AskError> {
         self.question().roots().await
     }
 
-    /// Does something once per request, however often the handler runs again because it asks.
+    /// Runs a future once per request, however often the handler runs again because it asks.
     ///
-    /// The value travels to the client and back, sealed. `key` must be unique in the handler.
+    /// The value travels to the client and back, sealed. `key` must be unique within the handler.
     pub async fn once<T, F>(&self, key: &str, work: F) -> T
     where
         T: Serialize + DeserializeOwned,
@@ -163,12 +163,13 @@ impl Context {
         value
     }
 
-    /// The request whose handler is running right now on this task, for code that is not handed it.
+    /// The context of the handler that is being polled on this thread, for code that has no other
+    /// access to it.
     pub fn current() -> Option<Self> {
         super::running::current().map(|call| Self { call })
     }
 
-    /// The same as [`Context::log`] for code that cannot wait. Says whether it was sent.
+    /// Like [`Context::log`], but without waiting. Returns whether the message was sent.
     pub fn try_log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) -> bool {
         if !self.call.wants_log(level) {
             return false;

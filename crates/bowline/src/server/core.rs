@@ -36,7 +36,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// What the server can do, as it is now.
+    /// The current capabilities of the server.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let tables = self.registry.tables();
         let list = || ListCapability { list_changed: Some(true) };
@@ -76,7 +76,7 @@ impl Core {
     }
 }
 
-/// One value of each type, for handlers to share.
+/// Values that handlers share, at most one of each type.
 #[derive(Default)]
 pub(crate) struct States(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 

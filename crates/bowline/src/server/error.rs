@@ -1,4 +1,4 @@
-//! What a handler can say when it fails, and what can be wrong with a server before it runs.
+//! Errors of handlers, and mistakes in a server that are found before it runs.
 
 use std::fmt;
 
@@ -6,31 +6,30 @@ use bowline_proto::error::{ErrorCode, ErrorObject};
 
 use super::ask::AskError;
 
-/// Why a handler did not succeed, where the difference matters.
+/// Why a handler failed, for handlers that can also reject the request itself.
 ///
-/// A tool may return any error that can be displayed: it becomes an answer with `isError`, which
-/// the model reads and can act on. This type is for the other case as well: to refuse the request
-/// itself.
+/// A tool may return any error that can be displayed: it becomes a result with `isError`, which the
+/// model reads and can act on. Use this type to return a protocol error instead.
 #[derive(Debug)]
 pub enum HandlerError {
-    /// The work failed. A tool answers with `isError`; a prompt or resource with an internal error.
+    /// The work failed. A tool returns `isError`; a prompt or resource an internal error.
     Failed(String),
-    /// The request is refused with an error of the protocol.
+    /// The request is rejected with a protocol error.
     Refused(ErrorObject),
 }
 
 impl HandlerError {
-    /// The work failed, in a sentence that the model can act on.
+    /// The work failed, with a message that the model can act on.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(message.into())
     }
 
-    /// A resource that does not exist.
+    /// The resource does not exist.
     pub fn resource_not_found(uri: &str) -> Self {
         Self::Refused(resource_not_found(uri))
     }
 
-    /// The error of the protocol, for methods that have no other way to fail.
+    /// The protocol error, for methods that have no other way to fail.
     pub(crate) fn into_error_object(self) -> ErrorObject {
         match self {
             Self::Failed(message) => ErrorObject::internal(message),
@@ -38,7 +37,7 @@ impl HandlerError {
         }
     }
 
-    /// Any error, told apart only if it is one of ours.
+    /// Converts any error; those of this crate keep their meaning.
     pub(crate) fn of<E: fmt::Display + 'static>(error: E) -> Self {
         let mut error = Some(error);
         let any: &mut dyn std::any::Any = &mut error;
@@ -51,15 +50,18 @@ impl HandlerError {
         if let Some(own) = any.downcast_mut::<Option<ErrorObject>>() {
             return Self::Refused(own.take().expect("it was put there above"));
         }
-        // The alternate form prints the whole chain of those error types that have one.
+        // The alternate form prints the whole chain, for error types that have one.
         Self::Failed(error.map_or_else(String::new, |error| format!("{error:#}")))
     }
 }
 
 pub(crate) fn resource_not_found(uri: &str) -> ErrorObject {
     let data = serde_json::json!({ "uri": uri });
-    ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, format!("resources/read: no resource {uri}"))
-        .with_data(data.into())
+    ErrorObject::new(
+        ErrorCode::RESOURCE_NOT_FOUND,
+        format!("resources/read: unknown resource {uri}"),
+    )
+    .with_data(data.into())
 }
 
 impl fmt::Display for HandlerError {
@@ -88,49 +90,49 @@ impl From<ErrorObject> for HandlerError {
     }
 }
 
-/// What is wrong with a tool, prompt or resource, found before anybody could call it.
+/// A mistake in a tool, prompt or resource, found before any client can use it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two things of one kind have the same name.
-    #[error("two {kind}s are called {name:?}")]
+    /// Two parts of one kind have the same name.
+    #[error("two {kind}s have the name {name:?}")]
     Duplicate {
         /// What they are.
         kind: &'static str,
         /// Their name or URI.
         name: String,
     },
-    /// A name cannot be used.
+    /// A name is invalid.
     #[error("{kind} {name:?}: {reason}")]
     Name {
         /// What it is.
         kind: &'static str,
         /// The name.
         name: String,
-        /// Why not.
+        /// What is wrong with it.
         reason: &'static str,
     },
-    /// The schema of a tool's arguments or output cannot be used.
-    #[error("tool {tool:?}: its {which} schema {reason}")]
+    /// The schema of a tool's arguments or output is invalid.
+    #[error("tool {tool:?}: the {which} schema {reason}")]
     Schema {
         /// Whose schema.
         tool: String,
         /// `input` or `output`.
         which: &'static str,
-        /// Why not.
+        /// What is wrong with it.
         reason: String,
     },
-    /// A URI template cannot be used.
+    /// A URI or URI template is invalid.
     #[error("resource {uri:?}: {reason}")]
     Uri {
         /// The template.
         uri: String,
-        /// Why not.
+        /// What is wrong with it.
         reason: String,
     },
-    /// A scope cannot be used.
+    /// A scope is invalid.
     #[error(
-        "{kind} {name:?}: {scope:?} is not a scope: one word of visible ASCII without \" and \\"
+        "{kind} {name:?}: {scope:?} is not a scope: expected one word of visible ASCII without \" and \\"
     )]
     Scope {
         /// What needs it.
@@ -140,8 +142,11 @@ pub enum BuildError {
         /// The scope.
         scope: String,
     },
-    /// Something needs scopes, but over HTTP nobody is asked who they are.
-    #[error("{kind} {name:?} needs scopes: call `require_auth` or `identify` on the HTTP settings")]
+    /// Something needs scopes, but HTTP clients are not authenticated.
+    #[error(
+        "{kind} {name:?} needs scopes, but clients are not authenticated; help: call \
+         `require_auth` or `identify` on the HTTP settings"
+    )]
     Unguarded {
         /// What needs them.
         kind: &'static str,

@@ -1,4 +1,4 @@
-//! Rust types as forms: what elicitation can ask for, from a struct.
+//! Rust types as forms: derives what elicitation asks for from a struct.
 
 use bowline_proto::members::Members;
 use bowline_proto::model::{ElicitSchema, PrimitiveSchema};
@@ -10,7 +10,7 @@ use super::schema;
 /// The form for a struct.
 ///
 /// # Errors
-/// When a field is of a kind that no form can show; says which.
+/// When a field has a type that forms do not support; the error names it.
 pub(crate) fn form_of<T: JsonSchema>() -> Result<ElicitSchema, String> {
     let schema = schema::schema_of::<T>();
     if !schema::is_object(&schema) {
@@ -38,7 +38,7 @@ fn field(schema: &Value) -> Result<PrimitiveSchema, String> {
     serde_json::from_value(schema).map_err(|error| error.to_string())
 }
 
-/// An optional field may simply be left out of a form; it is never null.
+/// An optional field is left out of a form; it is never null.
 fn without_null(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let Value::Object(members) = &mut schema else { return schema };
@@ -71,7 +71,7 @@ fn own((key, value): (&String, &Value)) -> (String, Value) {
     (key.clone(), value.clone())
 }
 
-/// Leaves only what forms know: enumerations in their two spellings, formats of their list.
+/// Keeps only what forms support: enumerations in their two spellings, and known formats.
 fn plain(schema: Value) -> Value {
     let Value::Object(mut members) = schema else { return schema };
     let known = ["email", "uri", "date", "date-time"];
@@ -104,7 +104,7 @@ fn branched(branches: &[Value]) -> Value {
     serde_json::json!({ "oneOf": branches })
 }
 
-/// The words of a list, as forms spell them.
+/// The items of a list, as forms spell them.
 fn items_of(items: &Value) -> Value {
     let branches = items.get("oneOf").and_then(Value::as_array);
     if let Some(titled) =

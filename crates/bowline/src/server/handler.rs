@@ -1,8 +1,8 @@
-//! Functions as handlers: what a closure may look like, and what it is turned into.
+//! Functions as handlers: the signatures that are allowed, and what they become.
 //!
 //! A handler takes its arguments as one type, with or without a [`Context`] before them, and is
-//! `async`. The arguments are read on the spot, straight from the frame, so that the future owns
-//! only what the handler wants.
+//! `async`. The arguments are deserialized at once, straight from the frame, so the future owns
+//! only what the handler needs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::schema;
 
-/// A future in a box.
+/// A boxed future.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A closure that can be a tool, a prompt or a resource: `|arguments| async { … }`,
@@ -24,7 +24,7 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler",
     label = "not an async closure or function of the right shape",
-    note = "allowed are `async fn()`, `async fn(Arguments)`, `async fn(Context, Arguments)`",
+    note = "expected `async fn()`, `async fn(Arguments)` or `async fn(Context, Arguments)`",
     note = "`Arguments` must be `Deserialize + JsonSchema + Send + 'static`, and the future must be `Send`"
 )]
 pub trait Handler<Shape>: Send + Sync + 'static {
@@ -118,7 +118,7 @@ where
     }
 }
 
-/// Runs a function that may block on a thread of its own kind, so that nobody else waits for it.
+/// Runs a function that may block on a thread for blocking work, where it does not hold up others.
 ///
 /// # Panics
 /// When the function does; the panic is carried over to the caller's task.
@@ -127,7 +127,7 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
         Ok(value) => value,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is shutting down; so is whoever waits for this.
+            // The runtime is shutting down, and so is the task that waits for this.
             Err(_) => std::future::pending().await,
         },
     }

@@ -1,8 +1,8 @@
-//! Every bound that a server keeps, with its default.
+//! The limits of a server, with their defaults.
 
 use std::time::Duration;
 
-/// What a peer may send, hold open or make a server remember.
+/// How much a client may send, hold open or make a server remember.
 ///
 /// ```
 /// use std::time::Duration;
@@ -14,24 +14,23 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The longest line on a stream, in bytes: 16 MiB. A longer one is refused and skipped.
+    /// The longest line on a stream, in bytes: 16 MiB. A longer one is rejected and skipped.
     pub line_length: usize,
-    /// Requests of one connection that are worked on at a time: 128. Beyond it, they wait until one
-    /// is done.
+    /// Requests of one connection that run at a time: 128. Further ones are queued.
     pub requests_in_flight: usize,
-    /// Bytes of requests that wait to be worked on: 1 MiB. Beyond it, reading stops.
+    /// Bytes of queued requests: 1 MiB. Beyond it, reading pauses.
     pub requests_waiting: usize,
-    /// Bytes that wait to be written to one connection: 1 MiB. Beyond it, reading stops and
-    /// handlers that log or ask wait.
+    /// Bytes of pending output on one connection: 1 MiB. Beyond it, reading pauses, and handlers
+    /// that log or ask wait.
     pub outbox: usize,
-    /// How long one request may take: 5 minutes. After it, the handler is dropped and the request
-    /// is answered with an error.
+    /// How long one request may take: 5 minutes. After that, the handler is dropped and the request
+    /// fails with an error.
     pub deadline: Duration,
-    /// How long a handler waits for an answer of the client's user or model: 10 minutes.
+    /// How long a handler waits for an answer from the client's user or model: 10 minutes.
     pub ask_timeout: Duration,
-    /// How long requests that were read get to finish when the connection or the server ends: 5
-    /// seconds. Then they are answered with an error. Requests that come in after the server was
-    /// told to stop are refused.
+    /// How long running requests get to finish when the connection or the server ends: 5 seconds.
+    /// After that, they fail with an error. Requests that arrive after the server was told to stop
+    /// are rejected.
     pub grace: Duration,
     /// Items on one page of a list: 1,000.
     pub page: usize,
@@ -41,14 +40,14 @@ pub struct Limits {
     pub request_state: usize,
     /// How long a sealed request state stays valid: 15 minutes.
     pub request_state_age: Duration,
-    /// How many times one request may ask: 16 rounds.
+    /// How often one request may ask the client: 16 rounds.
     pub rounds: u32,
-    /// Progress notifications of one request per second: 20, after a burst of as many. What is left
-    /// out is caught up with before the answer.
+    /// Progress notifications of one request per second: 20, after a burst of as many. If some are
+    /// skipped, the newest one is sent before the answer.
     pub progress_per_second: u32,
     /// Resources that one listener may subscribe to: 1,024.
     pub subscriptions: usize,
-    /// Streams that one connection may listen on at a time: 64.
+    /// Listen requests that one connection may have open at a time: 64.
     pub listens: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Subscriptions in the words of the protocol: filters in, notifications out.
+//! Subscriptions as the protocol spells them: filters in, notifications out.
 
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
@@ -16,7 +16,7 @@ use bowline_proto::wire::{Id, Notification, encode_notification};
 use super::bus::Change;
 use super::core::Core;
 
-/// What the server tells of, following from what it has.
+/// The changes that the server reports, according to what it has.
 pub(crate) fn promised(core: &Core) -> Promised {
     let offered = core.capabilities();
     Promised {
@@ -68,13 +68,13 @@ pub(crate) fn cancelled(notification: &Notification<'_>) -> Option<Id> {
     match decode_params::<CancelledParams>(Cancelled::NAME, notification.params) {
         Ok(params) => params.request_id,
         Err(error) => {
-            tracing::debug!(%error, "a cancellation could not be read");
+            tracing::debug!(%error, "malformed cancellation");
             None
         }
     }
 }
 
-/// A notification that is ready to be written.
+/// A notification to write.
 pub(crate) enum Told {
     Acknowledged(SubscriptionsAcknowledgedParams),
     /// A list changed.
@@ -85,7 +85,7 @@ pub(crate) enum Told {
 
 impl Told {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        // Plain data of our own; there is nothing in it that cannot be written.
+        // Our own plain data can always be written.
         let _ = match self {
             Self::Acknowledged(params) => {
                 encode_notification(out, SubscriptionsAcknowledged::NAME, Some(params))
@@ -96,7 +96,7 @@ impl Told {
     }
 }
 
-/// The first message of a listen request: which of its wishes are granted.
+/// The first message on a listen request: what it is subscribed to.
 pub(crate) fn acknowledgement(subscription: &Subscription, id: &Id) -> Told {
     let mut granted = SubscriptionFilter::default();
     for topic in subscription.honoured() {
@@ -114,7 +114,7 @@ pub(crate) fn acknowledgement(subscription: &Subscription, id: &Id) -> Told {
     Told::Acknowledged(params)
 }
 
-/// A change, as the session or the listen request hears of it.
+/// A change as a notification to the session or the listen request.
 pub(crate) fn change(change: &Change) -> Told {
     let meta = change.listen.as_ref().map(under);
     let list = |method, meta: Option<Meta>| {

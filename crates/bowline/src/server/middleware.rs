@@ -1,4 +1,4 @@
-//! What runs around every request: authorization, rate limits, audit, metrics.
+//! Code that runs around every request: authorization, rate limits, auditing, metrics.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::handler::BoxFuture;
 
 /// Something that runs around every request that has a handler or a list behind it.
 ///
-/// An async closure will do. It may refuse the request, look at what comes of it, or change that:
+/// An async closure will do. It may reject the request, or inspect and change its outcome:
 ///
 /// ```
 /// use bowline::{Incoming, Next, Server};
@@ -16,13 +16,13 @@ use super::handler::BoxFuture;
 /// let watch = |incoming: Incoming, next: Next| async move {
 ///     let what = format!("{} {}", incoming.method, incoming.name.as_deref().unwrap_or(""));
 ///     let outcome = next.run(incoming).await;
-///     eprintln!("{what}: {}", if outcome.is_ok() { "answered" } else { "refused" });
+///     eprintln!("{what}: {}", if outcome.is_ok() { "answered" } else { "failed" });
 ///     outcome
 /// };
 /// let server = Server::new("watched", "1.0.0").middleware(watch);
 /// ```
 pub trait Middleware: Send + Sync + 'static {
-    /// Handles the request, usually by letting [`Next::run`] do it.
+    /// Handles the request, usually by calling [`Next::run`].
     fn handle(&self, incoming: Incoming, next: Next) -> BoxFuture<Outcome>;
 }
 
@@ -41,14 +41,14 @@ where
 pub struct Incoming {
     /// Which method.
     pub method: &'static str,
-    /// The tool, prompt or resource, where the method has one.
+    /// The tool, prompt or resource, if the method has one.
     pub name: Option<String>,
-    /// The request's context: who is calling, and all a handler could do.
+    /// The context of the request: the caller, and everything that a handler can do.
     pub context: Context,
 }
 
-/// The rest of the way.
-#[must_use = "without it the request has no answer"]
+/// The remaining middleware and the handler.
+#[must_use = "the request is not handled until `run` is called"]
 pub struct Next {
     pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
     pub(crate) at: usize,
@@ -56,7 +56,7 @@ pub struct Next {
 }
 
 impl Next {
-    /// Goes on, to the next middleware and in the end to the handler.
+    /// Runs the next middleware or, after the last one, the handler.
     pub async fn run(mut self, incoming: Incoming) -> Outcome {
         match self.middleware.get(self.at).cloned() {
             Some(middleware) => {

@@ -1,14 +1,14 @@
-//! Names of what came from a nested server: prefixed for clients, its own for its handlers.
+//! Names in nested servers: with a prefix for clients, without it for the handlers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The prefixes that stand before a thing's own name, innermost first. Nearly always none.
+/// The prefixes before a name, innermost first. There is rarely one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nest(Option<Arc<[String]>>);
 
 impl Nest {
-    /// The same within one more server.
+    /// The same, nested in one more server.
     pub(crate) fn within(&self, prefix: &str) -> Self {
         let prefixes = self.prefixes().iter().cloned().chain([prefix.to_owned()]);
         Self(Some(prefixes.collect()))
@@ -18,7 +18,7 @@ impl Nest {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The name that clients know, for one that handlers know.
+    /// The name with its prefixes.
     pub(crate) fn name<'a>(&self, own: &'a str) -> Cow<'a, str> {
         let mut name = Cow::Borrowed(own);
         for prefix in self.prefixes() {

@@ -1,4 +1,4 @@
-//! What a tool may return, and what becomes of it.
+//! The values that a tool may return, and how they become results.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::error::HandlerError;
 use super::schema;
 
-/// What a tool comes to.
+/// The result of a tool, or its error.
 pub type ToolOutcome = Result<CallToolResult, HandlerError>;
 
 /// A value that a tool may return.
@@ -26,16 +26,16 @@ pub type ToolOutcome = Result<CallToolResult, HandlerError>;
 /// | `Result<_, E>` | the value, or `E` as text with `isError` |
 /// | [`CallToolResult`] | itself |
 ///
-/// Functions with `#[tool]` may return any serialisable struct with a schema; it is wrapped in
-/// [`Structured`] for them.
+/// Functions with `#[tool]` may return any serializable struct with a schema; it is wrapped in
+/// [`Structured`] automatically.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
-    label = "not something that can be sent to a client",
+    label = "cannot be sent to a client",
     note = "return text, a number, a `ContentBlock`, a `CallToolResult`, or a `Result` of one of these",
     note = "for a struct: derive `Serialize` and `JsonSchema`, and outside of `#[tool]` wrap it in `Structured`"
 )]
 pub trait ToolOutput {
-    /// The answer.
+    /// Converts it into the result.
     fn into_outcome(self) -> ToolOutcome;
 
     /// The schema of its structured content, if it has any.
@@ -44,7 +44,8 @@ pub trait ToolOutput {
     }
 }
 
-/// A value that is sent as data, with its schema, and as JSON text for those who read only that.
+/// A value that is sent as structured content, with its schema, and as JSON text for clients that
+/// only read text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Structured<T>(pub T);
 
@@ -52,7 +53,7 @@ impl<T: Serialize + JsonSchema> ToolOutput for Structured<T> {
     fn into_outcome(self) -> ToolOutcome {
         let json = Json::new(&self.0).map_err(|error| {
             HandlerError::Refused(bowline_proto::error::ErrorObject::internal(format!(
-                "the tool's answer has no JSON form: {error}"
+                "the tool's result cannot be written as JSON: {error}"
             )))
         })?;
         let mut result = CallToolResult::success(vec![ContentBlock::text(json.as_str())]);
@@ -102,7 +103,7 @@ impl<T: ToolOutput, E: Display + 'static> ToolOutput for Result<T, E> {
     }
 }
 
-/// An error as an answer: `isError`, unless it is one of those that refuse the request.
+/// An error as a result with `isError`, unless it rejects the request itself.
 pub(crate) fn failed<E: Display + 'static>(error: E) -> ToolOutcome {
     match HandlerError::of(error) {
         HandlerError::Failed(message) => Ok(CallToolResult::failure(message)),
@@ -110,7 +111,7 @@ pub(crate) fn failed<E: Display + 'static>(error: E) -> ToolOutcome {
     }
 }
 
-/// Values whose display form is the answer.
+/// Values that are sent in their display form.
 macro_rules! as_text {
     ($($name:ty),* $(,)?) => {$(
         impl ToolOutput for $name {

@@ -1,4 +1,4 @@
-//! What a server is put together from.
+//! The parts that a server is built from.
 
 use std::borrow::Cow;
 
@@ -8,19 +8,19 @@ use super::prompt::{self, Prompt};
 use super::resource::{self, Resource};
 use super::tool::{self, Tool};
 
-/// Something that can be added to a server: a tool, a prompt, a resource, or many of them.
+/// Something that can be added to a server: a tool, a prompt, a resource, or several of them.
 ///
 /// The attributes `#[tool]`, `#[prompt]`, `#[resource]` and `#[server]` implement it; so do
-/// [`Tool`], [`Prompt`] and [`Resource`] themselves, and lists and another
+/// [`Tool`], [`Prompt`] and [`Resource`] themselves, lists and tuples of parts, and another
 /// [`Server`](crate::Server).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to a server",
-    label = "neither a tool, a prompt, a resource, nor a group of them",
+    label = "not a tool, a prompt, a resource or a group of them",
     note = "put `#[tool]`, `#[prompt]` or `#[resource]` on the function, or `#[server]` on the `impl` block",
     note = "without macros: `Tool::new(\"name\", |arguments: Arguments| async move {{ … }})`"
 )]
 pub trait Part {
-    /// Puts it into `parts`.
+    /// Adds it to `parts`.
     fn add_to(self, parts: &mut Parts);
 }
 
@@ -31,11 +31,11 @@ pub struct Parts {
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) entries: Entries,
-    /// What was wrong with something that was put together before.
+    /// A mistake in a part that was built earlier.
     pub(crate) problem: Option<BuildError>,
 }
 
-/// What another server had.
+/// The entries of another server.
 #[derive(Default)]
 pub(crate) struct Entries {
     pub(crate) tools: Vec<tool::Entry>,
@@ -44,13 +44,13 @@ pub(crate) struct Entries {
 }
 
 impl Parts {
-    /// Adds something.
+    /// Adds a part.
     pub fn add(&mut self, part: impl Part) {
         part.add_to(self);
     }
 
-    /// Puts a prefix before the names of all tools and prompts, and lets all handlers know. URIs
-    /// stay.
+    /// Puts a prefix before the names of all tools and prompts, and records it for the handlers.
+    /// URIs stay as they are.
     pub(crate) fn prefix(&mut self, prefix: &str) {
         let entries = &mut self.entries;
         let tools = self.tools.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
@@ -121,7 +121,7 @@ impl<P: Part> Part for Option<P> {
     }
 }
 
-/// Lists of different parts: `(add, subtract, help)`.
+/// Tuples of different parts: `(add, subtract, help)`.
 macro_rules! tuple {
     ($($name:ident),+) => {
         impl<$($name: Part),+> Part for ($($name,)+) {

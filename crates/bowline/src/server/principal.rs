@@ -1,4 +1,4 @@
-//! Who a client is, where the transport found out.
+//! The authenticated identity of a client.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-/// An authenticated identity, and what it may do.
+/// An authenticated identity with its scopes.
 ///
-/// Two are equal when they have the same name, whatever each may do: sessions and request states
-/// are bound to the name, and outlive the token that began them.
+/// Two are equal when they have the same name, whatever their scopes: sessions and request states
+/// are bound to the name, and outlive the token that they started with.
 #[derive(Clone)]
 pub struct Principal(Arc<Inner>);
 
@@ -26,7 +26,7 @@ struct Inner {
 }
 
 impl Principal {
-    /// An identity, by a name that is unique among all that the server can meet.
+    /// Creates an identity with a name that is unique on this server.
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arc::new(Inner {
             name: name.into(),
@@ -39,7 +39,7 @@ impl Principal {
         }))
     }
 
-    /// The same, by the names that its issuer has for it and for its program.
+    /// Sets the issuer of the token, and its names for the user and the client program.
     #[must_use]
     pub fn issued_by(
         mut self,
@@ -53,69 +53,68 @@ impl Principal {
         self
     }
 
-    /// The same, allowed these things.
+    /// Sets the scopes.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         Arc::make_mut(&mut self.0).scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The same, known until then, in seconds since 1970. Streams that would go on for ever end
-    /// at that time.
+    /// Sets when the token expires, in seconds since 1970. Listening streams end at that time.
     #[must_use]
     pub fn with_expiry(mut self, expires: impl Into<Option<u64>>) -> Self {
         Arc::make_mut(&mut self.0).expires = expires.into();
         self
     }
 
-    /// The same, of whom this is known as well.
+    /// Sets the other claims of the token.
     #[must_use]
     pub fn with_claims(mut self, claims: Map<String, Value>) -> Self {
         Arc::make_mut(&mut self.0).claims = claims;
         self
     }
 
-    /// The name.
+    /// The unique name.
     pub fn as_str(&self) -> &str {
         &self.0.name
     }
 
-    /// Who says so.
+    /// The issuer of the token.
     pub fn issuer(&self) -> Option<&str> {
         self.0.issuer.as_deref()
     }
 
-    /// Whom the client speaks for: as its issuer calls them, or the name.
+    /// The user that the client acts for: the issuer's name for them, or else the unique name.
     pub fn subject(&self) -> &str {
         self.0.subject.as_deref().unwrap_or(&self.0.name)
     }
 
-    /// The program that the client is, as its issuer calls it.
+    /// The issuer's name for the client program.
     pub fn client_id(&self) -> Option<&str> {
         self.0.client_id.as_deref()
     }
 
-    /// What it may do.
+    /// The scopes.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         self.0.scopes.iter().map(String::as_str)
     }
 
-    /// Whether it may do this.
+    /// Whether it has a scope.
     pub fn has_scope(&self, scope: &str) -> bool {
         self.0.scopes.contains(scope)
     }
 
-    /// Until when that is so, in seconds since 1970.
+    /// When the token expires, in seconds since 1970.
     pub fn expires(&self) -> Option<u64> {
         self.0.expires
     }
 
-    /// What else its issuer says of it.
+    /// The other claims of the token.
     pub fn claims(&self) -> &Map<String, Value> {
         &self.0.claims
     }
 
-    /// Whether they are the same in everything, not in name alone.
+    /// Whether both are the same in every respect, not only in name.
     pub(crate) fn are_alike(one: Option<&Self>, other: Option<&Self>) -> bool {
         match (one, other) {
             (Some(one), Some(other)) => Arc::ptr_eq(&one.0, &other.0) || one.0 == other.0,
@@ -139,7 +138,7 @@ impl Hash for Principal {
     }
 }
 
-/// Of the claims the names only: the rest may be nobody's business.
+/// Shows only the names of the claims: their values may be confidential.
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Principal")

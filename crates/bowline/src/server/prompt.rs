@@ -1,4 +1,4 @@
-//! Prompts: the builder, and how one is filled in.
+//! Prompts: the builder, and what runs one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::scopes::Scopes;
 use super::tool::{Visible, check_name};
 use super::{schema, strings};
 
-/// Messages that are ready for a user to pick, with blanks to fill in.
+/// A template of messages for users to pick, with arguments to fill in.
 ///
 /// ```
 /// use bowline::{Prompt, Server};
@@ -45,7 +45,8 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt with a name and a handler, whose arguments tell what there is to fill in.
+    /// Creates a prompt with a name and a handler. The type of the handler's arguments says what
+    /// there is to fill in.
     pub fn new<Shape, H>(name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Shape>,
@@ -75,31 +76,31 @@ impl Prompt {
         }
     }
 
-    /// The name people see.
+    /// Sets the name that people see.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.definition.title = Some(title.into());
         self
     }
 
-    /// What it is for.
+    /// Describes what it is for.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.definition.description = Some(description.into());
         self
     }
 
-    /// A picture. Several can be added.
+    /// Adds an icon. There can be several.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.definition.icons.get_or_insert_default().push(icon);
         self
     }
 
-    /// A member of the definition's `_meta`.
+    /// Sets a member of the definition's `_meta`.
     pub fn meta(mut self, key: &str, value: impl serde::Serialize) -> Self {
         self.definition.meta.get_or_insert_default().set(key, value);
         self
     }
 
-    /// Suggests values for an argument. Enumerations suggest their own words without it.
+    /// Suggests values for an argument. Enumerations suggest their variants by default.
     pub fn complete<F, R>(mut self, argument: &str, complete: F) -> Self
     where
         F: Fn(Completing) -> R + Send + Sync + 'static,
@@ -109,19 +110,19 @@ impl Prompt {
         self
     }
 
-    /// Whom it is there for. For everybody else it does not exist.
+    /// Restricts it to callers that the rule accepts. For all others it does not exist.
     pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
         self.visible = Some(Arc::new(rule));
         self
     }
 
-    /// What a client must be allowed to get it, where clients are authenticated.
+    /// Requires these scopes of the caller, where clients are authenticated.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes);
         self
     }
 
-    /// Leaves it out until [`Registry::enable_prompt`](crate::Registry::enable_prompt).
+    /// Hides it until [`Registry::enable_prompt`](crate::Registry::enable_prompt) is called.
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
         self
@@ -158,7 +159,7 @@ fn arguments(schema: &Value) -> Vec<PromptArgument> {
     schema::properties(schema).into_iter().map(argument).collect()
 }
 
-/// Enumerations know their words.
+/// Completers for arguments that are enumerations.
 pub(crate) fn word_completers(schema: &Value) -> HashMap<String, Arc<dyn Complete>> {
     let with_words = |property: schema::Property<'_>| {
         let words = schema::words(property.schema);
@@ -172,7 +173,7 @@ pub(crate) fn word_completers(schema: &Value) -> HashMap<String, Arc<dyn Complet
     schema::properties(schema).into_iter().filter_map(with_words).collect()
 }
 
-/// A prompt that is ready to be filled in.
+/// A registered prompt.
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) definition: model::Prompt,
@@ -184,10 +185,10 @@ pub(crate) struct Entry {
     pub(crate) scopes: Scopes,
 }
 
-/// What a prompt comes to.
+/// The result of a prompt, or its error.
 pub type PromptOutcome = Result<GetPromptResult, HandlerError>;
 
-/// Starting a handler from texts, its types hidden.
+/// A type-erased handler that is started with text arguments.
 pub(crate) trait Get: Send + Sync {
     fn start(
         &self,
@@ -211,13 +212,13 @@ where
     }
 }
 
-/// A value that a prompt may return: text (as the user), messages, or the whole result.
+/// A value that a prompt may return: text (as the user), messages, or a whole result.
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot return `{Self}`",
     note = "return text, a `PromptMessage`, a `Vec<PromptMessage>`, a `GetPromptResult`, or a `Result` of one"
 )]
 pub trait PromptOutput {
-    /// The answer.
+    /// Converts it into the result.
     fn into_prompt(self) -> PromptOutcome;
 }
 

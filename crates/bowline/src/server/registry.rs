@@ -1,8 +1,8 @@
-//! The tools, prompts and resources of a server, alive: they can be changed while it runs.
+//! The tools, prompts and resources of a server, which can change while it runs.
 //!
-//! Readers take a snapshot and never wait for a writer's work. Every change makes a new snapshot
-//! and tells whoever listens. Pages of lists are encoded once per revision and snapshot, however
-//! many clients ask for them.
+//! Readers take a snapshot and never wait for a writer. Every change creates a new snapshot and
+//! notifies the listeners. Each page of a list is encoded once per revision and snapshot, however
+//! many clients ask for it.
 
 mod page;
 mod table;
@@ -20,7 +20,7 @@ use super::nest::Nest;
 use super::part::{Entries, Part, Parts};
 use super::tool;
 
-/// The tools, prompts and resources of a server, to be changed while it runs. Cheap to clone.
+/// The tools, prompts and resources of a server, which can change while it runs. Cheap to clone.
 ///
 /// ```
 /// use bowline::{Server, Tool};
@@ -34,7 +34,7 @@ use super::tool;
 #[derive(Clone)]
 pub struct Registry {
     inner: Arc<Inner>,
-    /// What stands before the names that are spoken of.
+    /// The prefixes of the names that callers leave out.
     nest: Nest,
 }
 
@@ -67,30 +67,30 @@ impl Registry {
         &self.inner.bus
     }
 
-    /// What there is now.
+    /// The current snapshot.
     pub(crate) fn tables(&self) -> Arc<Tables> {
         Arc::clone(&self.inner.tables.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The tool of a name, and whether tools are offered at all.
+    /// The tool with this name, and whether tools are offered at all.
     pub(crate) fn tool(&self, name: &str) -> (Option<Arc<tool::Entry>>, bool) {
         let tables = self.inner.tables.read().unwrap_or_else(PoisonError::into_inner);
         (tables.tools.get(name).cloned(), tables.offered.tools)
     }
 
-    /// Everything there is, to be added elsewhere.
+    /// A copy of all entries, for adding them to another server.
     pub(crate) fn entries(&self) -> Entries {
         self.tables().entries()
     }
 
-    /// Adds tools, prompts and resources. Either all or none.
+    /// Adds tools, prompts and resources: all of them or none.
     ///
     /// # Errors
-    /// When one of them cannot be used, or its name is taken.
+    /// When one of them is invalid, or its name is taken.
     pub fn add(&self, part: impl Part) -> Result<(), BuildError> {
         let parts = self.parts(part);
         let mut guard = self.write();
-        // A server that is put together part by part must not copy all that it has each time.
+        // In place, so that a server built part by part does not copy everything each time.
         let Some(tables) = Arc::get_mut(&mut guard) else {
             drop(guard);
             return self.change(|tables| tables.add(parts));
@@ -101,10 +101,10 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds tools, prompts and resources in place of those with the same names.
+    /// Adds tools, prompts and resources, replacing those with the same names.
     ///
     /// # Errors
-    /// When one of them cannot be used.
+    /// When one of them is invalid.
     pub fn replace(&self, part: impl Part) -> Result<(), BuildError> {
         let parts = self.parts(part);
         self.change(|tables| {
@@ -121,7 +121,7 @@ impl Registry {
         })
     }
 
-    /// Changes the limits that hold for additions and pages.
+    /// Sets the number of entries of a kind and the length of a page.
     pub(crate) fn set_limits(&self, registry: usize, page: usize) {
         self.update(|tables| {
             tables.limit = registry;
@@ -129,12 +129,12 @@ impl Registry {
         });
     }
 
-    /// Whether everything there is keeps to the limit.
+    /// Checks the number of entries against the limit.
     pub(crate) fn check_size(&self) -> Result<(), BuildError> {
         self.tables().check_size()
     }
 
-    /// Offers all kinds of things, though there may be none yet.
+    /// Declares all capabilities, although there may be no entries yet.
     pub(crate) fn offer_all(&self) {
         self.update(|tables| {
             tables.offered = Offered { tools: true, prompts: true, resources: true };
@@ -145,68 +145,68 @@ impl Registry {
         self.update(|tables| tables.cache = hints);
     }
 
-    /// Takes a tool away. Says whether it was there.
+    /// Removes a tool. Returns whether it existed.
     pub fn remove_tool(&self, name: &str) -> bool {
         self.update(|tables| tables.tools.remove(&self.nest.name(name)))
     }
 
-    /// Takes a prompt away. Says whether it was there.
+    /// Removes a prompt. Returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         self.update(|tables| tables.prompts.remove(&self.nest.name(name)))
     }
 
-    /// Takes a resource or family away, by its URI. Says whether it was there.
+    /// Removes a resource or template by its URI. Returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         self.update(|tables| tables.remove_resource(uri))
     }
 
-    /// Shows a tool that was disabled. Says whether it is there.
+    /// Enables a tool. Returns whether it exists.
     pub fn enable_tool(&self, name: &str) -> bool {
         let name = self.nest.name(name);
         self.update(|tables| tables.tools.modify(&name, |tool| tool.is_enabled = true))
     }
 
-    /// Hides a tool: it is neither listed nor called. Says whether it is there.
+    /// Disables a tool: it is neither listed nor callable. Returns whether it exists.
     pub fn disable_tool(&self, name: &str) -> bool {
         let name = self.nest.name(name);
         self.update(|tables| tables.tools.modify(&name, |tool| tool.is_enabled = false))
     }
 
-    /// Shows a prompt that was disabled. Says whether it is there.
+    /// Enables a prompt. Returns whether it exists.
     pub fn enable_prompt(&self, name: &str) -> bool {
         let name = self.nest.name(name);
         self.update(|tables| tables.prompts.modify(&name, |prompt| prompt.is_enabled = true))
     }
 
-    /// Hides a prompt. Says whether it is there.
+    /// Disables a prompt. Returns whether it exists.
     pub fn disable_prompt(&self, name: &str) -> bool {
         let name = self.nest.name(name);
         self.update(|tables| tables.prompts.modify(&name, |prompt| prompt.is_enabled = false))
     }
 
-    /// Shows a resource or family that was disabled. Says whether it is there.
+    /// Enables a resource or template. Returns whether it exists.
     pub fn enable_resource(&self, uri: &str) -> bool {
         self.update(|tables| tables.modify_resource(uri, |resource| resource.is_enabled = true))
     }
 
-    /// Hides a resource or family. Says whether it is there.
+    /// Disables a resource or template. Returns whether it exists.
     pub fn disable_resource(&self, uri: &str) -> bool {
         self.update(|tables| tables.modify_resource(uri, |resource| resource.is_enabled = false))
     }
 
-    /// Tells those who subscribed to a resource that it changed.
+    /// Notifies the subscribers of a resource that it changed.
     pub fn resource_updated(&self, uri: &str) {
         self.bus().publish(&Topic::Resource(uri.into()));
     }
 
-    /// The names of the tools that are enabled, in order, as clients know them.
+    /// The names of the enabled tools, in order, with their prefixes.
     pub fn tool_names(&self) -> Vec<String> {
         let tables = self.tables();
         let enabled = tables.tools.iter().filter(|tool| tool.is_enabled);
         enabled.map(|tool| tool.definition.name.clone()).collect()
     }
 
-    /// Changes the tables; all of it or nothing.
+    /// Changes the tables, completely or not at all.
     fn change<E>(&self, change: impl FnOnce(&mut Tables) -> Result<(), E>) -> Result<(), E> {
         let mut guard = self.write();
         let mut next = guard.next();

@@ -1,4 +1,4 @@
-//! Resources and families of them: the builder, and how one is read.
+//! Resources and resource templates: the builder, and what reads one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use super::strings;
 use super::tool::Visible;
 use crate::uri_template::UriTemplate;
 
-/// Data that clients can read by a URI, or a family of it by a URI with `{parts}`.
+/// Data that clients can read by its URI. A URI with `{variables}` makes it a template.
 ///
 /// ```
 /// use bowline::{Resource, Server};
@@ -48,8 +48,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource that a handler reads. A URI with `{parts}` (RFC 6570) is a family; its parts are
-    /// the handler's arguments.
+    /// Creates a resource that a handler reads. A URI with `{variables}` (RFC 6570) makes it a
+    /// template; the variables are the handler's arguments.
     pub fn new<Shape, H>(uri: impl Into<String>, name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Shape>,
@@ -78,7 +78,7 @@ impl Resource {
         }
     }
 
-    /// A resource that is always the same text.
+    /// Creates a resource with a fixed text.
     pub fn text(uri: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
         let text: Arc<str> = Arc::from(text.into());
         let size = text.len();
@@ -90,7 +90,7 @@ impl Resource {
         .size(size)
     }
 
-    /// A resource that is always the same bytes.
+    /// Creates a resource with fixed bytes.
     pub fn bytes(
         uri: impl Into<String>,
         name: impl Into<String>,
@@ -105,49 +105,49 @@ impl Resource {
         .size(size)
     }
 
-    /// The name people see.
+    /// Sets the name that people see.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.definition.title = Some(title.into());
         self
     }
 
-    /// What it holds.
+    /// Describes what it contains.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.definition.description = Some(description.into());
         self
     }
 
-    /// Its type. Contents that do not say their own have it too.
+    /// Sets the MIME type, also for contents that do not have their own.
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.definition.mime_type = Some(mime_type.into());
         self
     }
 
-    /// How many bytes it has.
+    /// Sets its size in bytes.
     pub fn size(mut self, bytes: usize) -> Self {
         self.definition.size = u64::try_from(bytes).ok();
         self
     }
 
-    /// For whom, how important.
+    /// Sets its annotations: audience and priority.
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.definition.annotations = Some(annotations);
         self
     }
 
-    /// A picture. Several can be added.
+    /// Adds an icon. There can be several.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.definition.icons.get_or_insert_default().push(icon);
         self
     }
 
-    /// A member of the definition's `_meta`.
+    /// Sets a member of the definition's `_meta`.
     pub fn meta(mut self, key: &str, value: impl Serialize) -> Self {
         self.definition.meta.get_or_insert_default().set(key, value);
         self
     }
 
-    /// Suggests values for a part of the URI. Enumerations suggest their own words without it.
+    /// Suggests values for a variable of the URI. Enumerations suggest their variants by default.
     pub fn complete<F, R>(mut self, part: &str, complete: F) -> Self
     where
         F: Fn(Completing) -> R + Send + Sync + 'static,
@@ -157,27 +157,27 @@ impl Resource {
         self
     }
 
-    /// Lets parts of the URI hold `..`, slashes and the like. Without it they are refused, so that
-    /// no part can lead a file system astray.
+    /// Allows values such as `..` or slashes in variables of the URI. By default they are rejected,
+    /// to prevent path traversal.
     pub fn allow_unsafe_values(mut self) -> Self {
         self.allows_unsafe_values = true;
         self
     }
 
-    /// Whom it is there for. For everybody else it does not exist.
+    /// Restricts it to callers that the rule accepts. For all others it does not exist.
     pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
         self.visible = Some(Arc::new(rule));
         self
     }
 
-    /// What a client must be allowed to read it or to hear of its changes, where clients are
+    /// Requires these scopes of callers that read it or subscribe to it, where clients are
     /// authenticated.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes);
         self
     }
 
-    /// Leaves it out until [`Registry::enable_resource`](crate::Registry::enable_resource).
+    /// Hides it until [`Registry::enable_resource`](crate::Registry::enable_resource) is called.
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
         self
@@ -221,7 +221,7 @@ fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// A resource or family that is ready to be read.
+/// A registered resource or template.
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) definition: model::Resource,
@@ -235,7 +235,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The definition as a family.
+    /// The definition as a template.
     pub(crate) fn template_definition(&self) -> model::ResourceTemplate {
         let it = self.definition.clone();
         model::ResourceTemplate {
@@ -252,10 +252,10 @@ impl Entry {
     }
 }
 
-/// What a resource comes to.
+/// The result of a resource, or its error.
 pub type ResourceOutcome = Result<ReadResourceResult, HandlerError>;
 
-/// Starting a handler from the parts of a URI, its types hidden.
+/// A type-erased handler that is started with the variables of a URI.
 pub(crate) trait Read: Send + Sync {
     fn start(
         &self,
@@ -281,13 +281,13 @@ where
     }
 }
 
-/// A value that a resource may return: text, bytes, JSON, contents, or the whole result.
+/// A value that a resource may return: text, bytes, JSON, contents, or a whole result.
 #[diagnostic::on_unimplemented(
     message = "a resource cannot return `{Self}`",
     note = "return text, a `Vec<u8>`, `Structured(value)` for JSON, `ResourceContents`, or a `Result` of one"
 )]
 pub trait ResourceOutput {
-    /// The answer for this URI.
+    /// Converts it into the result for this URI.
     fn into_contents(self, uri: &str) -> ResourceOutcome;
 }
 
@@ -329,8 +329,9 @@ impl ResourceOutput for Vec<u8> {
 
 impl<T: Serialize> ResourceOutput for Structured<T> {
     fn into_contents(self, uri: &str) -> ResourceOutcome {
-        let text = serde_json::to_string_pretty(&self.0)
-            .map_err(|error| HandlerError::failed(format!("{uri} has no JSON form: {error}")))?;
+        let text = serde_json::to_string_pretty(&self.0).map_err(|error| {
+            HandlerError::failed(format!("{uri}: the contents cannot be written as JSON: {error}"))
+        })?;
         ResourceContents::text(uri, text).with_mime_type("application/json").into_contents(uri)
     }
 }

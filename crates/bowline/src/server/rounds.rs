@@ -1,14 +1,14 @@
-//! Asking in the modern era, where the server cannot: by replay.
+//! Asking in the modern era, in which servers send no requests: by replay.
 //!
-//! A question that has no answer yet ends the request with `input_required`. The client repeats the
+//! A question without an answer ends the request with `input_required`. The client repeats the
 //! request with answers; the handler runs again from the top, and each question it asks finds its
-//! answer at once. What was answered in earlier rounds travels in `requestState`, sealed, so that
-//! any replica with the same keys can go on and nobody can forge an answer.
+//! answer at once. The answers of earlier rounds travel in `requestState`, sealed, so that any
+//! replica with the same keys can continue and nobody can forge an answer.
 //!
-//! The cut is made when the handler is pending and a question is open: questions that are asked
-//! together (`join!`) go out together. Whatever else the handler was waiting for at that moment is
-//! dropped with it and done again in the next round; [`Context::once`](super::Context::once) keeps
-//! what must not be.
+//! The run is cut when the handler is pending and a question is open: questions that are asked
+//! together (`join!`) are sent together. Whatever else the handler was waiting for is dropped with
+//! it and done again in the next round; [`Context::once`](super::Context::once) keeps what must not
+//! be repeated.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ pub(crate) struct Rounds {
     inner: Mutex<Inner>,
 }
 
-/// What the sealed state is bound to: it continues this request of this caller and no other.
+/// What the sealed state is bound to: this request of this caller.
 pub(crate) struct Subject {
     pub(crate) principal: String,
     pub(crate) method: &'static str,
@@ -46,7 +46,7 @@ pub(crate) struct Subject {
 
 impl Subject {
     fn binding(&self) -> Vec<u8> {
-        // As a sorted tree, so that the order of members and white space do not count.
+        // As a sorted tree, so that the order of members and white space do not matter.
         let mut arguments = self.arguments.as_ref().map(Json::to_value);
         arguments.iter_mut().for_each(serde_json::Value::sort_all_objects);
         let subject = (&self.principal, self.method, &self.name, arguments);
@@ -60,13 +60,13 @@ struct Inner {
     has_state: bool,
     /// Answers that came with this request.
     fresh: BTreeMap<String, Json>,
-    /// Questions of this run that have no answer.
+    /// Questions of this run that have no answer yet.
     open: InputRequests,
-    /// How many questions of each kind were asked in this run, for their keys.
+    /// The number of questions of each kind in this run, for their keys.
     counts: BTreeMap<&'static str, u32>,
     is_cut: bool,
     waiting: Vec<Waker>,
-    /// Wakes whoever can make the cut. A question may be asked by a task that the handler started.
+    /// Wakes the task that polls the handler: a question may be asked by another task.
     driver: Option<Waker>,
 }
 
@@ -91,10 +91,10 @@ struct Recorded {
 const PURPOSE: &str = "requestState";
 
 impl Rounds {
-    /// Takes in what the request brought.
+    /// Reads the answers and the state of a request.
     ///
     /// # Errors
-    /// When the state is not one of ours for this request, or too old.
+    /// When the state was not issued for this request, or has expired.
     pub(crate) fn new(
         core: &Core,
         subject: Subject,
@@ -112,7 +112,7 @@ impl Rounds {
         Ok(Self { subject, inner: Mutex::new(inner) })
     }
 
-    /// A key for the next question of a kind: the same in every run of the same handler.
+    /// The key of the next question of a kind, which is the same in every run of a handler.
     pub(crate) fn next_key(&self, kind: &'static str) -> String {
         let mut inner = self.lock();
         let count = inner.counts.entry(kind).or_default();
@@ -120,7 +120,7 @@ impl Rounds {
         format!("{kind}-{count}")
     }
 
-    /// The answer to a question, if there is one; else opens the question.
+    /// Returns the answer to a question, or opens the question if there is none.
     pub(crate) fn poll_answer(
         &self,
         key: &str,
@@ -146,12 +146,12 @@ impl Rounds {
         Poll::Pending
     }
 
-    /// Remembers whom to wake when a question is opened.
+    /// Sets the waker that is called when a question is opened.
     pub(crate) fn watch(&self, driver: &Waker) {
         self.lock().driver = Some(driver.clone());
     }
 
-    /// A value that an earlier round has kept.
+    /// A value that was kept in an earlier round.
     pub(crate) fn memo(&self, key: &str) -> Option<Json> {
         self.lock().past.memo.get(key).cloned()
     }
@@ -161,7 +161,7 @@ impl Rounds {
         self.lock().past.memo.insert(key.to_owned(), value);
     }
 
-    /// Ends the run if it waits for an answer. Questions that are open elsewhere end with it.
+    /// Ends the run if it waits for an answer, and with it all questions that are open.
     pub(crate) fn cut(&self, call: &Call) -> Option<Result<InputRequiredResult, ErrorObject>> {
         let mut inner = self.lock();
         if inner.open.is_empty() {
@@ -189,7 +189,8 @@ impl Rounds {
     ) -> Result<InputRequiredResult, ErrorObject> {
         let limits = &call.peer.core.limits;
         if state.round > limits.rounds {
-            let message = format!("{}: asked more than {} times", call.method, limits.rounds);
+            let message =
+                format!("{}: more than {} rounds of questions", call.method, limits.rounds);
             return Err(ErrorObject::internal(message));
         }
         let plain = serde_json::to_vec(state)
@@ -217,12 +218,12 @@ impl Rounds {
 impl Inner {
     fn recorded(&self, key: &str, fingerprint: &str) -> Option<Json> {
         let recorded = self.past.answers.get(key)?;
-        // A question that changed since has not been answered.
+        // If the question has changed since, this is not its answer.
         (recorded.question == fingerprint).then(|| recorded.answer.clone())
     }
 
-    /// An answer that came with this request, if it fits the question. What does not fit is asked
-    /// for again. Without a state there was no question to compare with: the answer came unasked.
+    /// An answer that came with this request, if it fits the question; otherwise the question is
+    /// asked again. Without a state there was no question, so the answer is not accepted.
     fn accept_fresh(
         &mut self,
         key: &str,
@@ -256,7 +257,7 @@ fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<State, Erro
     Ok(state)
 }
 
-/// Whether an answer has the shape that the question's kind demands.
+/// Whether an answer has the shape that the kind of question requires.
 fn fits(question: &InputRequest, answer: &Json) -> bool {
     match question {
         InputRequest::Elicit(_) => answer.parse::<ElicitResult>().is_ok(),
@@ -265,7 +266,7 @@ fn fits(question: &InputRequest, answer: &Json) -> bool {
     }
 }
 
-/// A short form of a question, equal only for equal questions.
+/// A digest of a question.
 fn fingerprint(question: &InputRequest) -> String {
     let text = serde_json::to_vec(question).unwrap_or_default();
     let hash = digest(&SHA256, &text);

@@ -1,4 +1,4 @@
-//! A handler that runs: how it is polled, and what keeps it from doing harm.
+//! A running handler: how it is polled, and how its panics are contained.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -17,26 +17,26 @@ use super::handler::BoxFuture;
 use super::output::ToolOutcome;
 use super::tool;
 
-/// A handler that runs. Guards against its panics, and cuts it off when it waits for an answer that
-/// only a repetition of the request can bring.
+/// A running handler. Catches its panics, and cuts it off when it waits for an answer that only a
+/// repeated request can bring.
 pub(crate) struct Running {
     /// `None` once it is over.
     handler: Option<Handling>,
-    /// `None` while the handler is polled: it is the current one then.
+    /// `None` while the handler is polled: the call is in `CURRENT` then.
     call: Option<Arc<Call>>,
     span: tracing::Span,
 }
 
-/// What a request is handled by.
+/// The future of a handler.
 pub(crate) enum Handling {
-    /// A tool, whose answer is checked against its output schema.
+    /// A tool, whose result is checked against its output schema.
     Tool(Arc<tool::Entry>, BoxFuture<ToolOutcome>),
     /// Anything else.
     Other(BoxFuture<Outcome>),
 }
 
 impl Handling {
-    /// As one future.
+    /// Converts it into one future.
     pub(crate) fn into_future(self) -> BoxFuture<Outcome> {
         match self {
             Self::Tool(tool, future) => Box::pin(async move { tool.finish(future.await) }),
@@ -76,13 +76,13 @@ impl Running {
         Self { handler: Some(handler), call: Some(call), span }
     }
 
-    /// The request, for whoever drives the handler.
+    /// The request.
     pub(crate) fn call(&self) -> &Arc<Call> {
         self.call.as_ref().expect("the handler is not being polled")
     }
 
-    /// Polls the handler; fills `outcome` once it is over. For who writes the answer on the spot:
-    /// nothing large is handed from one to the next.
+    /// Polls the handler; fills `outcome` once it is done. For callers that write the answer right
+    /// away, so that no large value is moved.
     pub(crate) fn step(&mut self, cx: &mut TaskContext<'_>, outcome: &mut Option<Outcome>) {
         let _entered = self.span.enter();
         let (handler, call) = (&mut self.handler, &mut self.call);
@@ -96,10 +96,10 @@ impl Running {
     }
 }
 
-/// Whoever still holds the context learns that nobody waits any more.
+/// Cancels the call for anything that still holds the context.
 impl Drop for Running {
     fn drop(&mut self) {
-        // As a rule nobody does.
+        // Usually nothing does.
         if let Some(call) = self.call.as_ref().filter(|call| Arc::strong_count(call) > 1) {
             call.cancel();
         }
@@ -128,7 +128,7 @@ pub(crate) fn until_deadline(running: Running) -> impl Future<Output = Outcome> 
     }
 }
 
-/// Polls a handler, and drops it once it is over: what it drops may panic, too.
+/// Polls a handler, and drops it once it is done: dropping may panic, too.
 fn poll_handler(
     handler: &mut Option<Handling>,
     call: &mut Option<Arc<Call>>,
@@ -160,7 +160,7 @@ pub(crate) fn current() -> Option<Arc<Call>> {
 }
 
 /// Makes a request the current one until it is dropped. Handlers can be polled within others: a
-/// server may be the client of another one in the same process.
+/// server may be a client of another one in the same process.
 struct Current<'a>(&'a mut Option<Arc<Call>>);
 
 impl<'a> Current<'a> {
@@ -177,7 +177,7 @@ impl Drop for Current<'_> {
     }
 }
 
-/// What a handler panicked with stays in our log: it may hold what a client must not see.
+/// Logs the message of a panic, which may contain what a client must not see, and keeps it there.
 pub(crate) fn panicked(method: &str, panic: &(dyn Any + Send)) -> ErrorObject {
     let message = panic
         .downcast_ref::<&str>()

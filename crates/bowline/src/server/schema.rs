@@ -1,19 +1,19 @@
-//! JSON Schemas of Rust types, in the form that clients cope with best.
+//! JSON Schemas of Rust types, in the form that clients handle best.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of a type, for those who build schemas by hand.
+/// The schema of a type, for building schemas by hand.
 pub fn schema_for<T: JsonSchema>() -> Value {
     schema_of::<T>()
 }
 
 /// The schema of a type.
 ///
-/// Subschemas are written in place where they are not recursive, since many clients and models do
-/// not follow `$ref`; without `$schema`, because 2020-12 is the protocol's default; without the
-/// name of the Rust type as a title.
+/// Subschemas are inlined unless they are recursive, since many clients and models do not follow
+/// `$ref`. There is no `$schema`, because 2020-12 is the protocol's default, and no title with the
+/// name of the Rust type.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -26,7 +26,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// The schema of a type as a tool's arguments, which are an object whatever the type says.
+/// The schema of a type as a tool's arguments, which must be an object.
 pub(crate) fn arguments_schema_of<T: JsonSchema>() -> Value {
     let mut schema = schema_of::<T>();
     match &mut schema {
@@ -39,7 +39,7 @@ pub(crate) fn arguments_schema_of<T: JsonSchema>() -> Value {
     }
 }
 
-/// The schema of a tool that takes nothing.
+/// The schema of a tool without arguments.
 pub(crate) fn no_arguments() -> Value {
     json!({ "type": "object", "additionalProperties": false })
 }
@@ -64,13 +64,13 @@ pub(crate) fn properties(schema: &Value) -> Vec<Property<'_>> {
         .collect()
 }
 
-/// The words that a property is restricted to, if it is an enumeration.
+/// The values that a property is restricted to, if it is an enumeration.
 pub(crate) fn words(schema: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return values.iter().filter_map(text).collect();
     }
-    // An enumeration whose words are documented one by one.
+    // An enumeration whose variants are documented one by one.
     let branches = ["oneOf", "anyOf"].iter().find_map(|key| schema.get(key)?.as_array());
     let branch_words = |branch: &Value| match branch.get("const") {
         Some(word) => text(word).into_iter().collect(),

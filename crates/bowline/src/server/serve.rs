@@ -12,11 +12,11 @@ use super::core::Core;
 use super::scopes::Rights;
 use super::{BuildError, Server};
 
-/// Why a server could not start, or stopped.
+/// Why a server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Something is wrong with a tool, prompt or resource.
+    /// A tool, prompt or resource is invalid.
     #[error("the server cannot be built")]
     Build(#[from] BuildError),
     /// The stream failed.
@@ -25,15 +25,15 @@ pub enum ServeError {
 }
 
 impl Server {
-    /// Serves one client on standard input and output, until it closes its side or the process is
-    /// told to stop (SIGTERM, Ctrl-C). Requests that run then get
+    /// Serves one client on standard input and output, until it closes its side or the process
+    /// receives a stop signal (SIGTERM, Ctrl-C). Running requests get
     /// [`Limits::grace`](crate::Limits::grace) to finish.
     ///
-    /// Standard output belongs to the protocol from here on: what a stray `println!` writes goes to
-    /// standard error. Logs belong there anyway.
+    /// Standard output then belongs to the protocol: the output of a stray `println!` goes to
+    /// standard error, where logs belong anyway.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or a stream fails.
+    /// When a part of the server is invalid, or a stream fails.
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let core = self.build()?;
         let (input, output) = crate::stdio::stdio()?;
@@ -44,7 +44,7 @@ impl Server {
     /// [`tokio::io::duplex`].
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or the stream fails.
+    /// When a part of the server is invalid, or the stream fails.
     pub async fn serve<S>(self, stream: S) -> Result<(), ServeError>
     where
         S: AsyncRead + AsyncWrite,
@@ -52,21 +52,21 @@ impl Server {
         Ok(serve_core(self.build()?, stream).await?)
     }
 
-    /// Serves every client that connects to a TCP port, one message a line.
+    /// Serves every client that connects to a TCP port, with one message per line.
     ///
-    /// The protocol on it is neither encrypted nor authenticated: listen on loopback.
+    /// This is neither encrypted nor authenticated, so listen only on loopback.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or nothing can be accepted any more.
+    /// When a part of the server is invalid, or the socket stops accepting connections.
     pub async fn serve_tcp(self, listener: TcpListener) -> Result<(), ServeError> {
         let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
         serve_all(self.build()?, accept).await
     }
 
-    /// Serves every client that connects to a Unix socket, one message a line.
+    /// Serves every client that connects to a Unix socket, with one message per line.
     ///
     /// # Errors
-    /// When something is wrong with a part of the server, or nothing can be accepted any more.
+    /// When a part of the server is invalid, or the socket stops accepting connections.
     #[cfg(unix)]
     pub async fn serve_unix(self, listener: tokio::net::UnixListener) -> Result<(), ServeError> {
         let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
@@ -74,7 +74,7 @@ impl Server {
     }
 }
 
-/// Serves one client on a byte stream until the client ends.
+/// Serves one client on a byte stream until the client closes it.
 pub(crate) async fn serve_core<S>(core: Arc<Core>, stream: S) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite,
@@ -94,10 +94,10 @@ where
     Connection::new(core, None, Rights::Unlimited).run(reader, writer, stop).await
 }
 
-/// How many clients of a listening socket are served at a time. Further ones wait to be accepted.
+/// The maximum number of clients of a listening socket. Further ones wait to be accepted.
 const CLIENTS: usize = 1_024;
 
-/// Accepts until told to stop, then lets every client finish.
+/// Accepts clients until it is told to stop, then lets every client finish.
 async fn serve_all<S, A>(core: Arc<Core>, accept: impl Fn() -> A) -> Result<(), ServeError>
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
@@ -117,7 +117,7 @@ where
                     };
                     clients.spawn(serve_stream(Arc::clone(&core), stream, stop));
                 }
-                Err(error) if is_passing(&error) => tracing::warn!(%error, "a client was not accepted"),
+                Err(error) if is_passing(&error) => tracing::warn!(%error, "failed to accept a client"),
                 Err(error) => break Err(error.into()),
             },
             Some(joined) = clients.join_next() => {
@@ -139,9 +139,8 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-/// Ready when the process is told to stop: SIGTERM, Ctrl-C. Listens from now on, not only once it
-/// is awaited. For those who say when to stop themselves, as in `Http::serve_until`, and must not
-/// miss what comes before that.
+/// Ready when the process receives a stop signal (SIGTERM, Ctrl-C). It listens for signals from the
+/// call on, not only once it is awaited, so that none is missed: for use with `Http::serve_until`.
 #[cfg(unix)]
 pub fn stop_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -150,7 +149,7 @@ pub fn stop_signal() -> impl Future<Output = ()> {
             Ok(mut signal) => {
                 signal.recv().await;
             }
-            // Then it ends the process as it always did.
+            // The signal then ends the process, as it does by default.
             Err(_) => std::future::pending().await,
         }
     }
@@ -164,7 +163,7 @@ pub fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-/// Ready when the process is told to stop: Ctrl-C.
+/// Ready when the process receives a stop signal (Ctrl-C).
 #[cfg(not(unix))]
 pub async fn stop_signal() {
     if tokio::signal::ctrl_c().await.is_err() {

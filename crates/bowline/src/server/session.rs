@@ -1,4 +1,4 @@
-//! A legacy session as handlers use it: asking the client, and how loud to log.
+//! A legacy session as handlers use it: questions to the client, and the log level.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,18 +18,17 @@ use crate::outbox::Outbox;
 
 type Waiter = oneshot::Sender<Result<Json, ErrorObject>>;
 
-/// What a handler needs of the legacy session it runs in.
+/// The part of a legacy session that its handlers use.
 pub(crate) struct Session {
-    /// `None` once the client is gone.
+    /// `None` once the client has disconnected.
     calls: Mutex<Option<Calls<Waiter>>>,
-    /// The index of the level in `LoggingLevel::ALL`, from which on messages are sent.
+    /// The lowest level of messages to send, as an index into `LoggingLevel::ALL`.
     log_level: AtomicU8,
 }
 
 impl Session {
     pub(crate) fn new() -> Self {
-        // All legacy revisions: without `logging/setLevel` the server decides. Everything but
-        // debug.
+        // All legacy revisions: without `logging/setLevel` the server chooses the level.
         let log_level = AtomicU8::new(index(LoggingLevel::Info));
         Self { calls: Mutex::new(Some(Calls::new())), log_level }
     }
@@ -44,7 +43,7 @@ impl Session {
 
     /// Asks the client and waits for its answer. Dropping the future cancels the question.
     ///
-    /// The question goes where everything else of the request goes that asks it.
+    /// The question goes into the outbox of the request that asks it.
     pub(crate) async fn call<M: Method>(
         &self,
         outbox: &Outbox,
@@ -67,7 +66,7 @@ impl Session {
         outcome.map_err(AskError::Refused)
     }
 
-    /// Takes in the client's answer.
+    /// Handles the client's answer.
     pub(crate) fn handle_response(&self, response: &Response<'_>) {
         let Some(answer) = self.lock().as_mut().map(|calls| calls.close(&response.id)) else {
             return;
@@ -77,14 +76,14 @@ impl Session {
                 // A handler that no longer waits has been cancelled.
                 let _ = waiter.send(response.outcome.clone().map(Json::copy_of));
             }
-            Recipient::Late => tracing::debug!(id = %response.id, "an answer came too late"),
+            Recipient::Late => tracing::debug!(id = %response.id, "late answer"),
             Recipient::Unknown => {
-                tracing::warn!(id = %response.id, "an answer to nothing we asked")
+                tracing::warn!(id = %response.id, "answer to an unknown question")
             }
         }
     }
 
-    /// The client is gone: nobody waits any longer, and nobody can ask.
+    /// Closes the session: pending and later questions fail.
     pub(crate) fn close(&self) {
         *self.lock() = None;
     }
@@ -99,12 +98,12 @@ fn index(level: LoggingLevel) -> u8 {
     place.and_then(|place| u8::try_from(place).ok()).unwrap_or(0)
 }
 
-/// Cancels the question if nobody waits for its answer any more.
+/// Cancels a question when its future is dropped.
 struct PendingCall<'a> {
     session: &'a Session,
     outbox: &'a Outbox,
     id: Option<Id>,
-    /// Whether the client has heard of it.
+    /// Whether the question was sent.
     is_sent: bool,
 }
 

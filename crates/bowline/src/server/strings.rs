@@ -1,17 +1,17 @@
-//! Values that arrive as text and are wanted as types: prompt arguments and parts of URIs.
+//! Deserializes values that arrive as text: prompt arguments and variables of URIs.
 //!
-//! The protocol has only strings there. A handler may still ask for a number, a boolean, an
-//! enumeration or an option; the text is read as whichever it asks for.
+//! The protocol only has strings there. A handler may still expect a number, a boolean, an
+//! enumeration or an option; the text is parsed as that type.
 
 use std::fmt;
 
 use serde::de::value::MapDeserializer;
 use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
 
-/// Reads named texts into a struct.
+/// Deserializes named texts into a struct.
 ///
 /// # Errors
-/// When a text is missing, or cannot be read as the type that is wanted; says which.
+/// When a text is missing or does not fit its type; the error names it.
 pub(crate) fn read<T: DeserializeOwned>(texts: Vec<(String, String)>) -> Result<T, String> {
     let texts = texts.into_iter().map(|(name, text)| (name.clone(), Text { name, text }));
     T::deserialize(MapDeserializer::new(texts)).map_err(|error: Problem| error.0)
@@ -58,7 +58,7 @@ impl IntoDeserializer<'_, Problem> for Text {
     }
 }
 
-/// Numbers and booleans, parsed when they are asked for.
+/// Numbers and booleans, parsed on demand.
 macro_rules! parsed {
     ($($method:ident $visit:ident $what:literal)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
@@ -109,7 +109,7 @@ impl<'de> de::Deserializer<'de> for Text {
     ) -> Result<V::Value, Problem> {
         if !words.contains(&self.text.as_str()) {
             let known = words.join(", ");
-            let message = format!("{} is {:?}; allowed are {known}", self.name, self.text);
+            let message = format!("{} is {:?}; expected one of {known}", self.name, self.text);
             return Err(Problem(message));
         }
         visitor.visit_enum(self.text.into_deserializer())
@@ -160,6 +160,6 @@ mod tests {
         let error = check(&[("name", ""), ("count", "many")]).unwrap_err();
         assert_eq!(error, r#"count is "many", not a positive integer that fits"#);
         let error = check(&[("name", ""), ("color", "pink")]).unwrap_err();
-        assert_eq!(error, r#"color is "pink"; allowed are red, blue"#);
+        assert_eq!(error, r#"color is "pink"; expected one of red, blue"#);
     }
 }

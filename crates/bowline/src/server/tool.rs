@@ -1,4 +1,4 @@
-//! Tools: the builder, and what is ready to be called.
+//! Tools: the builder, and what runs one.
 
 mod check;
 mod start;
@@ -48,7 +48,7 @@ use super::scopes::Scopes;
 /// ```
 #[must_use = "a tool does nothing until it is added to a server"]
 pub struct Tool {
-    /// Short of the schemas.
+    /// Without the schemas.
     pub(crate) definition: model::Tool,
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
@@ -60,11 +60,12 @@ pub struct Tool {
     pub(crate) scopes: Scopes,
 }
 
-/// Decides for whom something is there.
+/// Decides which callers can see something.
 pub(crate) type Visible = Arc<dyn Fn(&Caller) -> bool + Send + Sync>;
 
 impl Tool {
-    /// A tool with a name and a handler. Arguments and output tell their schemas themselves.
+    /// Creates a tool with a name and a handler. The schemas follow from the types of its arguments
+    /// and its output.
     pub fn new<Shape, H>(name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Shape>,
@@ -79,7 +80,8 @@ impl Tool {
         Self::assemble(name, input_schema, H::Output::output_schema(), Typed::new(run))
     }
 
-    /// A tool whose arguments are described by a schema instead of a type, and always validated.
+    /// Creates a tool whose arguments are described by a schema instead of a type, and always
+    /// validated.
     pub fn raw<R>(
         name: impl Into<String>,
         input_schema: Value,
@@ -116,40 +118,40 @@ impl Tool {
         }
     }
 
-    /// The name people see.
+    /// Sets the name that people see.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.definition.title = Some(title.into());
         self
     }
 
-    /// What it does, for the model.
+    /// Describes for the model what it does.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.definition.description = Some(description.into());
         self
     }
 
-    /// What calling it may do, all at once.
+    /// Sets all annotations at once.
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.definition.annotations = Some(annotations);
         self
     }
 
-    /// It changes nothing.
+    /// Declares that it changes nothing.
     pub fn read_only(self) -> Self {
         self.annotate(|hints| hints.read_only_hint = Some(true))
     }
 
-    /// Whether what it changes may be lost.
+    /// Declares whether its changes may destroy something.
     pub fn destructive(self, is_destructive: bool) -> Self {
         self.annotate(|hints| hints.destructive_hint = Some(is_destructive))
     }
 
-    /// Calling it twice is the same as once.
+    /// Declares that calling it twice has the same effect as calling it once.
     pub fn idempotent(self) -> Self {
         self.annotate(|hints| hints.idempotent_hint = Some(true))
     }
 
-    /// Whether it reaches out of its own system.
+    /// Declares whether it interacts with external systems.
     pub fn open_world(self, is_open: bool) -> Self {
         self.annotate(|hints| hints.open_world_hint = Some(is_open))
     }
@@ -159,57 +161,57 @@ impl Tool {
         self
     }
 
-    /// A picture. Several can be added.
+    /// Adds an icon. There can be several.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.definition.icons.get_or_insert_default().push(icon);
         self
     }
 
-    /// A member of the definition's `_meta`.
+    /// Sets a member of the definition's `_meta`.
     pub fn meta(mut self, key: &str, value: impl serde::Serialize) -> Self {
         self.definition.meta.get_or_insert_default().set(key, value);
         self
     }
 
-    /// Another schema of the arguments than their type's. They are validated against it, always.
+    /// Replaces the schema of the arguments. They are always validated against it.
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = schema;
         self.start = Arc::new(AlwaysValidated(self.start));
         self
     }
 
-    /// Another schema of the structured content than its type's.
+    /// Replaces the schema of the structured content.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
-    /// For how long one call may run, other than [`Limits::deadline`](crate::Limits::deadline).
+    /// Sets how long one call may run, instead of [`Limits::deadline`](crate::Limits::deadline).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Whom it is there for. For everybody else it does not exist.
+    /// Restricts it to callers that the rule accepts. For all others it does not exist.
     pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
         self.visible = Some(Arc::new(rule));
         self
     }
 
-    /// What a client must be allowed to call it, where clients are authenticated. Those who are
-    /// not are told which scopes to get.
+    /// Requires these scopes of the caller, where clients are authenticated. Callers that lack one
+    /// are told which scopes to get.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes);
         self
     }
 
-    /// Leaves it out until [`Registry::enable_tool`](crate::Registry::enable_tool).
+    /// Hides it until [`Registry::enable_tool`](crate::Registry::enable_tool) is called.
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
         self
     }
 
-    /// Checks what can be checked before anybody calls, and freezes the rest.
+    /// Checks the definition and freezes it.
     pub(crate) fn build(self) -> Result<Entry, BuildError> {
         let name = &self.definition.name;
         check_name("tool", name)?;
@@ -223,7 +225,7 @@ impl Tool {
             .map_err(|error| bad("input", error.to_string()))?;
         let input = Check::build(self.input_schema, self.start.needs_validation())
             .map_err(|reason| bad("input", reason))?;
-        // What a type guarantees is not checked again.
+        // What the type guarantees is not validated again.
         let output = self.output_schema.map(|schema| Check::build(schema, false));
         let output = output.transpose().map_err(|reason| bad("output", reason))?;
         Ok(Entry {
@@ -250,7 +252,7 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// The definition with its schemas, as it is listed.
+/// The definition with its schemas, as in lists.
 fn described(definition: &model::Tool, input: &Value, output: Option<&Value>) -> model::Tool {
     let mut definition = definition.clone();
     definition.input_schema = Json::from(input);
@@ -258,7 +260,7 @@ fn described(definition: &model::Tool, input: &Value, output: Option<&Value>) ->
     definition
 }
 
-/// Names are not restricted further: a peer that minds says so, and others may not.
+/// Names are not restricted further, because only some clients do.
 pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), BuildError> {
     let reason = match name {
         "" => "a name must not be empty",
@@ -269,12 +271,12 @@ pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), BuildErro
     Err(BuildError::Name { kind, name: name.to_owned(), reason })
 }
 
-/// A tool that is ready to be called.
+/// A registered tool.
 #[derive(Clone)]
 pub(crate) struct Entry {
-    /// Short of the schemas, which are written when somebody wants to see them.
+    /// Without the schemas, which are added when the tool is listed.
     pub(crate) definition: model::Tool,
-    /// Which arguments its calls repeat as headers.
+    /// The arguments that calls repeat as headers.
     #[cfg(feature = "http")]
     pub(crate) headers: ParamHeaders,
     start: Arc<dyn Start>,
@@ -288,16 +290,16 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// What is listed.
+    /// The definition as in lists.
     pub(crate) fn described(&self) -> model::Tool {
         let output = self.output.as_ref().map(Check::schema);
         described(&self.definition, self.input.schema(), output)
     }
 
-    /// Reads the arguments and starts the handler.
+    /// Deserializes the arguments and starts the handler.
     ///
     /// # Errors
-    /// When the arguments are wrong; says which and how, for the model.
+    /// When the arguments are invalid; the message is for the model.
     pub(crate) fn start(
         &self,
         context: &Context,
@@ -308,12 +310,12 @@ impl Entry {
             self.input.check("arguments", text)?;
         }
         self.start.start(context, text).map_err(|plain| {
-            // The schema knows what is allowed, and how its author describes it.
+            // The message of the schema is better: it says what is allowed.
             self.input.check("arguments", text).err().unwrap_or(plain)
         })
     }
 
-    /// What a call comes to: the handler's answer, if it keeps to the output schema.
+    /// The outcome of a call: the handler's result, if it matches the output schema.
     #[inline]
     pub(crate) fn finish(&self, outcome: ToolOutcome) -> Outcome {
         match outcome {
@@ -331,9 +333,9 @@ impl Entry {
         }
         self.check_output(result.structured_content.as_ref()).map_err(|reason| {
             let name = &self.definition.name;
-            tracing::error!(tool = %name, %reason, "a tool's answer does not match its output schema");
+            tracing::error!(tool = %name, %reason, "a tool's result does not match its output schema");
             let message =
-                format!("tools/call: the answer of {name:?} does not match its output schema");
+                format!("tools/call: the result of {name:?} does not match its output schema");
             ErrorObject::internal(message)
         })
     }

@@ -1,7 +1,7 @@
-//! Streams that cannot be waited on, each behind a thread that may block.
+//! Streams that cannot be polled, each behind a thread that may block.
 //!
-//! The threads are not joined: one that waits for a key to be pressed would keep the process alive.
-//! They end with their stream, or with the process.
+//! The threads are not joined, because one that waits for a key press would keep the process alive.
+//! They end with their stream or with the process.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::task::{Context, Poll, ready};
@@ -11,22 +11,21 @@ use std::time::Duration;
 use tokio::io::ReadBuf;
 use tokio::sync::mpsc;
 
-/// How much passes from one side to the other at a time.
+/// The size of a chunk.
 const CHUNK: usize = 64 * 1024;
 
 /// How many chunks are read ahead.
 const AHEAD: usize = 2;
 
-/// How long to wait when a stream that should block does not: somebody who shares it has changed
-/// it.
+/// How long to wait when a stream does not block, because another process made it non-blocking.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The near end of a thread that reads.
+/// The async end of a thread that reads.
 #[derive(Debug)]
 pub(super) struct Reader {
     chunks: mpsc::Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
-    /// How much of the chunk has been handed out.
+    /// How much of the chunk has been returned.
     taken: usize,
 }
 
@@ -73,9 +72,9 @@ fn feed(mut stream: impl Read, chunks: &mpsc::Sender<io::Result<Vec<u8>>>) {
     }
 }
 
-/// The near end of a thread that writes.
+/// The async end of a thread that writes.
 ///
-/// One buffer goes back and forth. Whoever has it may act, so nothing else is ever in the queues.
+/// One buffer goes back and forth, so neither queue ever holds more than that.
 #[derive(Debug)]
 pub(super) struct Writer {
     full: mpsc::Sender<Vec<u8>>,
@@ -107,7 +106,7 @@ impl Writer {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Waits until the thread has written what it was given. Tells how it went, once.
+    /// Waits until the thread has written its buffer, and returns the result once.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.buffer.is_some() {
             return Poll::Ready(Ok(()));

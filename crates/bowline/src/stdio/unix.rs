@@ -1,4 +1,4 @@
-//! Taking the standard streams from the process, and finding out how to wait on them.
+//! Takes the standard streams from the process, and finds out how to poll them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -21,22 +21,22 @@ pub(super) fn take() -> io::Result<(Source, Sink)> {
     let source = source(input, &errors)?;
     let sink = sink(output, &errors)?;
     dup2_stdin(&strays)?;
-    // On a terminal somebody looks at both, and nothing is there to be corrupted.
+    // On a terminal a person reads both, and there is no protocol to corrupt.
     if output_is_errors && !errors.file.is_terminal() {
         dup2_stdout(&strays)?;
     } else {
         dup2_stdout(&errors.file)?;
     }
-    // What `print!` has buffered is a stray, too. Whether it can be written is nobody's concern.
+    // Output that `print!` has buffered is stray, too. It does not matter if it cannot be written.
     let _ = io::stdout().flush();
     Ok((source, sink))
 }
 
-/// A private descriptor of a standard stream, and what is known about it.
+/// A private duplicate of a standard stream, and what is known about it.
 struct Stream {
     file: File,
     kind: Kind,
-    /// Device and number, which tell one pipe, socket or file from another.
+    /// Device and inode, which identify a pipe, socket or file.
     identity: (u64, u64),
 }
 
@@ -96,14 +96,14 @@ fn sink(output: Stream, errors: &Stream) -> io::Result<Sink> {
     thread::Writer::start(file).map(Sink::Thread)
 }
 
-/// Node gives its children sockets, inetd those of TCP: read and written, all are alike.
+/// Any socket will do: Node gives Unix sockets to its children, inetd those of TCP.
 fn socket(file: File) -> io::Result<UnixStream> {
     let socket = net::UnixStream::from(OwnedFd::from(file));
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
 }
 
-/// Pipes opened a second time, so that what is set on them is set for nobody else.
+/// Opens pipes again, so that their flags are not shared with other processes.
 #[cfg(target_os = "linux")]
 mod anew {
     use std::fs::File;
@@ -113,11 +113,11 @@ mod anew {
     use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
     use tokio::net::unix::pipe;
 
-    /// What a pipe holds at least. Four times the default, so that most answers take one write. Not
-    /// the megabyte that is allowed: all pipes of a user share 64, and the next ones get a page.
+    /// The least capacity of a pipe: four times the default, so that most answers take one write.
+    /// Not the allowed megabyte: all pipes of a user share 64 MiB, and beyond that get one page.
     const CAPACITY: usize = 256 * 1024;
 
-    /// The file system of anonymous pipes, as `linux/magic.h` has it.
+    /// The file system of anonymous pipes, from `linux/magic.h`.
     const PIPEFS_MAGIC: FsWord = 0x5049_5045;
 
     pub(super) fn receiver(file: &File) -> Option<pipe::Receiver> {
@@ -128,8 +128,8 @@ mod anew {
         pipe::OpenOptions::new().open_sender(path(file)?).ok()
     }
 
-    /// Where an anonymous pipe is opened again. A named one has rules of its own: who opens it
-    /// after the last writer has gone never hears of its end.
+    /// The path by which an anonymous pipe is opened again. Not for named pipes: one that is opened
+    /// after the last writer has closed it never reports its end.
     fn path(file: &File) -> Option<String> {
         let is_anonymous = fstatfs(file).ok()?.f_type == PIPEFS_MAGIC;
         is_anonymous.then(|| {
@@ -140,7 +140,7 @@ mod anew {
 
     fn enlarge(file: &File) {
         if fcntl_getpipe_size(file).is_ok_and(|capacity| capacity < CAPACITY) {
-            // A favour: without it, things work.
+            // An optimization, so an error does not matter.
             let _ = fcntl_setpipe_size(file, CAPACITY);
         }
     }

@@ -87,8 +87,8 @@ fn a_certificate_that_cannot_be_used_is_told_in_words() {
     let other = certificate();
     let (chain, key) = (one.cert.pem(), one.signing_key.serialize_pem());
     for (chain, key, expected) in [
-        ("", key.as_str(), "the certificate chain cannot be read"),
-        (chain.as_str(), "", "the private key cannot be read"),
+        ("", key.as_str(), "invalid certificate chain"),
+        (chain.as_str(), "", "invalid private key"),
         (chain.as_str(), &other.signing_key.serialize_pem(), "the certificate and its key"),
     ] {
         let error = Tls::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err().to_string();

@@ -223,7 +223,7 @@ async fn nobody_is_asked_after_the_end() {
         open.notify_one();
     };
     let (rest, ()) = tokio::join!(raw.close(), opening);
-    assert_eq!(text(&rest[0]), "the client is gone");
+    assert_eq!(text(&rest[0]), "the client disconnected");
     assert!(start.elapsed() < Duration::from_secs(1));
 }
 

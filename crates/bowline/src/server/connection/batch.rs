@@ -1,10 +1,10 @@
-//! Answers to a batch, which go out together. 2025-03-26 only.
+//! Answers to a batch, which are sent together (2025-03-26 only).
 
 use std::collections::HashMap;
 
 use crate::outbox::Outbox;
 
-/// Batches of which some answers are still missing.
+/// Batches that are not completely answered yet.
 #[derive(Default)]
 pub(super) struct Batches {
     next: u64,
@@ -14,12 +14,12 @@ pub(super) struct Batches {
 struct Batch {
     /// How many answers are still missing.
     missing: usize,
-    /// Those that are there, separated by commas.
+    /// The answers so far, separated by commas.
     answers: Vec<u8>,
 }
 
 impl Batches {
-    /// Begins a batch that will have this many answers.
+    /// Opens a batch that will have this many answers.
     pub(super) fn open(&mut self, answers: usize) -> u64 {
         self.next += 1;
         if answers > 0 {
@@ -46,7 +46,7 @@ impl Batches {
         }
         let Some(batch) = self.open.remove(&number) else { return };
         if !batch.answers.is_empty() {
-            // A closed outbox means that nobody is there to read the answers.
+            // A closed outbox means that the client has disconnected.
             let _ = outbox.push(|out| {
                 out.push(b'[');
                 out.extend_from_slice(&batch.answers);

@@ -1,4 +1,4 @@
-//! What comes in: frames to messages, messages to handlers.
+//! Incoming messages: from frames to handlers.
 
 use std::sync::Arc;
 use std::task::Context as TaskContext;
@@ -22,12 +22,12 @@ use crate::server::peer::{Peer, Sender};
 use crate::server::running::{Running, until_deadline};
 
 impl Connection {
-    /// Takes in one frame.
+    /// Handles one frame.
     pub(super) fn handle_frame(&mut self, cx: &mut TaskContext<'_>, frame: &[u8]) {
         if frame.trim_ascii_start().first() == Some(&b'[') {
             return self.handle_batch(cx, frame);
         }
-        // Looked at where it is: it is large.
+        // By reference, because it is large.
         match &Message::parse(frame) {
             Ok(message) => self.handle_message(cx, message, None),
             Err(error) => self.refuse_frame(error),
@@ -38,7 +38,7 @@ impl Connection {
         self.refuse_frame(&ParseError::too_long(error.limit, &error.prefix));
     }
 
-    /// Takes in a request that has waited for a place.
+    /// Handles a request that was queued.
     pub(super) fn handle_parked(&mut self, cx: &mut TaskContext<'_>, parked: &ParkedRequest) {
         if let Ok(Message::Request(request)) = Message::parse(&parked.frame) {
             self.handle_request(cx, &request, parked.batch);
@@ -55,7 +55,7 @@ impl Connection {
             Message::Request(request) => self.admit_request(cx, request, batch),
             Message::Notification(notification) => self.handle_notification(notification),
             Message::Response(response) => self.session.handle_response(response),
-            Message::Fault(error) => tracing::warn!(%error, "the client could not read something"),
+            Message::Fault(error) => tracing::warn!(%error, "the client could not read a message"),
         }
     }
 
@@ -76,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// Serves a request that just came in, or refuses it, or lets it wait for a place.
+    /// Serves a new request, rejects it or queues it.
     fn admit_request(
         &mut self,
         cx: &mut TaskContext<'_>,
@@ -86,7 +86,7 @@ impl Connection {
         let method: &str = &request.method;
         let refusal = if self.inbound.contains(&request.id) || self.parked.contains(&request.id) {
             let id = &request.id;
-            let message = format!("{method}: id {id} is that of a request still being worked on");
+            let message = format!("{method}: id {id} is already in use by a request in progress");
             ErrorObject::invalid_request(message)
         } else if self.intake == Intake::Closed {
             ErrorObject::internal(format!("{method}: the server is shutting down"))
@@ -108,7 +108,7 @@ impl Connection {
         let admission = match self.lifecycle.handle_request(&request.method, &request.params) {
             Ok(admission) => admission,
             Err(error) => {
-                // As it is, whatever the sender seems to speak: it may be finding out what we do.
+                // Not adapted to a revision: the sender may be probing what we speak.
                 let reply = Reply { revision: Revision::LATEST, batch };
                 return self.answer(&request.id, reply, &mut Err(error));
             }
@@ -187,7 +187,7 @@ impl Connection {
             Ok(ticket) => {
                 self.working.insert(task, Working { ticket, reply });
             }
-            // Both are ruled out where requests are let in; if ever, nothing runs unaccounted for.
+            // `admit_request` rules both out. If it ever happens, nothing may run untracked.
             Err(BeginError::Refused(_) | BeginError::Full) => abort.abort(),
         }
     }
@@ -228,7 +228,7 @@ impl Connection {
             return Err(ErrorObject::invalid_request(message));
         }
         let begun = self.inbound.begin(id.clone(), SubscriptionsListen::NAME, InFlight::Listen);
-        // The ticket is not traded in: `end_listens` or a cancellation ends the request.
+        // The ticket is dropped: `end_listens` or a cancellation ends the request.
         drop(begun.map_err(|error| match error {
             BeginError::Refused(error) => error,
             BeginError::Full => {

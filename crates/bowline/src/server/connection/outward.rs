@@ -1,4 +1,4 @@
-//! What goes out: answers, refusals, notifications.
+//! Outgoing messages: answers, errors, notifications.
 
 use std::task::{Context, Poll};
 
@@ -20,25 +20,25 @@ impl Connection {
         let write = |out: &mut Vec<u8>| signature.encode(out, id, revision, outcome);
         match batch {
             Some(batch) => self.batches.add(batch, &self.outbox, write),
-            // A closed outbox means that nobody is there to read the answer.
+            // A closed outbox means that the client has disconnected.
             None => drop(self.outbox.push(write)),
         }
     }
 
-    /// Answers a frame that is no message, under its id if it has a readable one.
+    /// Answers a frame that is not a message, under its id if that is readable.
     pub(super) fn refuse_frame(&self, error: &ParseError) {
         let answer = error.to_error_object();
         match &error.id {
             Some(id) if error.has_method => {
                 let _ = self.outbox.push(|out| encode_error(out, id, &answer));
             }
-            // A broken answer to a question of ours: its handler goes on waiting, within its time.
-            Some(id) => tracing::warn!(%id, %error, "an answer that cannot be read"),
+            // A malformed answer to a question: the handler keeps waiting until its deadline.
+            Some(id) => tracing::warn!(%id, %error, "malformed answer"),
             None => self.fault(&answer),
         }
     }
 
-    /// Answers a batch of which nothing is served, all at once.
+    /// Rejects a batch as a whole, with one answer for each message.
     pub(super) fn refuse_parts(&mut self, errors: &[ParseError]) {
         let batch = self.batches.open(errors.len());
         for error in errors {
@@ -51,13 +51,13 @@ impl Connection {
         }
     }
 
-    /// Tells of something that answers no request in particular. Left out when the client does not
-    /// keep up: a stream of garbage must not become a stream of errors without end.
+    /// Reports an error that belongs to no request. Skipped when the client does not keep up:
+    /// endless garbage must not cause endless errors.
     pub(super) fn fault(&self, error: &ErrorObject) {
         self.outbox.try_push(|out| encode_fault(out, error));
     }
 
-    /// Takes in the end of a handler's task.
+    /// Handles the end of a handler's task.
     pub(super) fn finish_task(&mut self, joined: Result<(task::Id, Outcome), JoinError>) {
         let (task, mut outcome) = match joined {
             Ok((task, outcome)) => (task, outcome),
@@ -65,7 +65,7 @@ impl Connection {
                 let task = error.id();
                 let outcome = match error.try_into_panic() {
                     Ok(panic) => panicked("request", panic.as_ref()),
-                    Err(_) => ErrorObject::internal("the request was stopped"),
+                    Err(_) => ErrorObject::internal("the request was aborted"),
                 };
                 (task, Err(outcome))
             }
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Stops what still runs when the time is up, and says so.
+    /// Aborts the requests that are still running or queued, and answers them with an error.
     pub(super) fn abort_tasks(&mut self) {
         for request in self.inbound.drain() {
             if let InFlight::Task { abort, call } = request {
@@ -97,8 +97,8 @@ impl Connection {
         }
     }
 
-    /// Tells what changed to whoever listens. What finds no room adds up where it is. Says whether
-    /// there was something to tell.
+    /// Reports changes to the client, as far as there is room; the rest stays in the sink. Returns
+    /// whether there was something to report.
     pub(super) fn poll_changes(&mut self, cx: &Context<'_>) -> bool {
         if !self.news.was_rung(cx) {
             return false;
@@ -119,7 +119,7 @@ impl Connection {
         let _ = self.outbox.push(|out| told.encode(out));
     }
 
-    /// Ends all listen requests in good order.
+    /// Ends all listen requests with an answer.
     pub(super) fn end_listens(&mut self) {
         for id in self.sink.drain() {
             self.inbound.cancel(&id);

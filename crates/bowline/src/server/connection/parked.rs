@@ -1,20 +1,20 @@
-//! Requests that were read while every place was taken.
+//! Requests that are queued because the maximum number is already running.
 //!
-//! Reading goes on meanwhile, because what frees a place may come behind them: the answer that a
-//! handler waits for, or a cancellation. They wait as bytes, in order.
+//! Reading goes on, because the message that ends a running request may follow: the answer that a
+//! handler waits for, or a cancellation. Queued requests are kept as bytes, in order.
 
 use std::collections::VecDeque;
 
 use bowline_proto::wire::{Id, Request, encode_request};
 
-/// Requests that wait for a place.
+/// Queued requests.
 pub(super) struct Parked {
     requests: VecDeque<ParkedRequest>,
     bytes: usize,
     limit: usize,
 }
 
-/// One of them.
+/// A queued request.
 pub(super) struct ParkedRequest {
     pub(super) id: Id,
     /// The batch that it came in.
@@ -43,7 +43,7 @@ impl Parked {
     pub(super) fn push(&mut self, request: &Request<'_>, batch: Option<u64>) {
         let id = request.id.clone();
         let mut frame = Vec::new();
-        // A message that was parsed has a JSON form.
+        // A parsed message can always be written.
         let _ = encode_request(&mut frame, &id, &request.method, request.params.raw().as_ref());
         self.bytes += frame.len();
         self.requests.push_back(ParkedRequest { id, batch, frame });
@@ -55,13 +55,13 @@ impl Parked {
         Some(parked)
     }
 
-    /// Forgets them all.
+    /// Removes all requests.
     pub(super) fn clear(&mut self) {
         self.requests.clear();
         self.bytes = 0;
     }
 
-    /// Forgets a request.
+    /// Removes a request.
     pub(super) fn remove(&mut self, id: &Id) -> Option<ParkedRequest> {
         let place = self.requests.iter().position(|parked| parked.id == *id)?;
         let parked = self.requests.remove(place)?;

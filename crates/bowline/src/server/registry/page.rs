@@ -1,4 +1,4 @@
-//! Lists, page by page, encoded once.
+//! Pages of lists, each encoded once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::server::scopes::Scopes;
 use crate::server::tool::Visible;
 use crate::server::{prompt, resource, tool};
 
-/// How long and by whom lists may be cached.
+/// How long lists may be cached, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CacheHints {
     pub(crate) ttl: Duration,
@@ -63,11 +63,11 @@ impl ListKind {
     }
 }
 
-/// Pages that are encoded already.
+/// Pages that have been encoded.
 #[derive(Default)]
 pub(crate) struct Pages(Mutex<HashMap<(ListKind, Revision, usize), Arc<RawValue>>>);
 
-/// Which page, for whom.
+/// Which page, in which revision.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     kind: ListKind,
@@ -76,10 +76,10 @@ struct Wanted<'a> {
 }
 
 impl Tables {
-    /// One page of a list, for this caller.
+    /// A page of a list, for this caller.
     ///
     /// # Errors
-    /// When the cursor is not one of this list.
+    /// When the cursor does not belong to this list.
     pub(crate) fn list(
         &self,
         kind: ListKind,
@@ -103,7 +103,7 @@ impl Tables {
         Ok(Arc::clone(pages.entry(key).or_insert(page)))
     }
 
-    /// Whether the list depends on who asks.
+    /// Whether the list depends on the caller.
     fn has_rules(&self, kind: ListKind) -> bool {
         match kind {
             ListKind::Tools => self.tools.iter().any(|it| it.visible.is_some()),
@@ -120,7 +120,7 @@ impl Tables {
         start: usize,
     ) -> Result<Arc<RawValue>, ErrorObject> {
         let ttl_ms = self.cache.millis();
-        // What differs by caller must not be shared between callers.
+        // A list that differs by caller must not be shared between callers.
         let scope = if self.has_rules(kind) { CacheScope::Private } else { self.cache.scope };
         let cache_scope = Some(scope);
         let to = caller.revision;
@@ -153,7 +153,7 @@ impl Tables {
         }
     }
 
-    /// One page of what is there for a caller, and where the next begins.
+    /// The entries of a page that exist for a caller, and the cursor of the next page.
     fn page<E: IsThere + Clone, T>(
         &self,
         wanted: Wanted<'_>,
@@ -168,7 +168,7 @@ impl Tables {
         (items, next_cursor)
     }
 
-    /// Opaque to clients: which list at which moment, and where.
+    /// Encodes the list, its generation and the position. Opaque to clients.
     fn cursor(&self, kind: ListKind, start: usize) -> String {
         format!("{:x}-{:x}-{start:x}", kind as u8, self.generation)
     }
@@ -180,15 +180,17 @@ impl Tables {
         let mut parts = cursor.splitn(3, '-').map(|part| u64::from_str_radix(part, 16).ok());
         let mut part = || parts.next().flatten();
         let (Some(list), Some(generation), Some(start)) = (part(), part(), part()) else {
-            return Err(refused("is not one that this server gave out"));
+            return Err(refused("was not issued by this server"));
         };
         if list != kind as u64 {
-            return Err(refused("is that of another list"));
+            return Err(refused("belongs to another list"));
         }
         if generation != self.generation {
-            return Err(refused("is outdated: the list has changed, start again without a cursor"));
+            return Err(refused(
+                "is outdated, because the list has changed; help: start again without a cursor",
+            ));
         }
-        usize::try_from(start).map_err(|_| refused("is not one that this server gave out"))
+        usize::try_from(start).map_err(|_| refused("was not issued by this server"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One snapshot of what a server has.
+//! A snapshot of everything that a server has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::server::{prompt, resource, tool};
 /// Entries in the order they were added, found by name.
 pub(crate) struct Table<E> {
     entries: Vec<Arc<E>>,
-    /// The names are the author's, and every call looks one up: a quick hash will do.
+    /// Every call looks up a name. The names come from the author, so a fast hash is safe.
     places: HashMap<String, usize, RandomState>,
 }
 
@@ -57,7 +57,7 @@ impl<E: Clone> Table<E> {
         Ok(())
     }
 
-    /// Takes the last ones away until this many are left.
+    /// Keeps only the first entries.
     fn truncate(&mut self, length: usize) {
         self.entries.truncate(length);
         self.places.retain(|_, place| *place < length);
@@ -78,14 +78,14 @@ impl<E: Clone> Table<E> {
         true
     }
 
-    /// Whether both hold the very same entries in the same order.
+    /// Whether both hold the identical entries in the same order.
     fn is_same(&self, other: &Self) -> bool {
         self.entries.len() == other.entries.len()
             && self.entries.iter().zip(&other.entries).all(|(one, two)| Arc::ptr_eq(one, two))
     }
 }
 
-/// Which kinds of things a server offers.
+/// Which kinds of entries a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Offered {
     pub(crate) tools: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Offered {
     pub(crate) resources: bool,
 }
 
-/// Everything a server has at one moment.
+/// Everything that a server has at one moment.
 #[derive(Default)]
 pub(crate) struct Tables {
     pub(crate) tools: Table<tool::Entry>,
@@ -104,17 +104,17 @@ pub(crate) struct Tables {
     pub(crate) cache: CacheHints,
     pub(crate) limit: usize,
     pub(crate) page: usize,
-    /// What is offered: kinds of which there is one, or once was. A client that was told of a
-    /// capability must not lose it because a list is empty for a while.
+    /// The kinds that have an entry, or once had one. A capability that was declared to a client
+    /// must not disappear because a list is empty for a while.
     pub(crate) offered: Offered,
-    /// Counts changes, so that a cursor of another list is told apart.
+    /// Counts changes, so that outdated cursors are recognized.
     pub(crate) generation: u64,
-    /// Whether anything needs a scope. Where nothing does, no request is asked.
+    /// Whether any entry needs scopes.
     pub(crate) has_scopes: bool,
 }
 
 impl Tables {
-    /// The kind and name of something that needs scopes.
+    /// The kind and name of an entry that needs scopes.
     #[cfg(feature = "http")]
     pub(crate) fn first_with_scopes(&self) -> Option<(&'static str, String)> {
         let tool = self.tools.iter().find(|it| !it.scopes.is_empty());
@@ -126,13 +126,13 @@ impl Tables {
             .or_else(|| resource.map(|it| ("resource", it.definition.uri.clone())))
     }
 
-    /// Whether there is anything to suggest.
+    /// Whether any entry has a completer.
     pub(crate) fn completes(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.completers.is_empty())
             || self.templates.iter().any(|template| !template.completers.is_empty())
     }
 
-    /// A copy to be changed, with no pages encoded yet.
+    /// A copy to change, without encoded pages.
     pub(super) fn next(&self) -> Self {
         Self {
             tools: self.tools.clone(),
@@ -149,7 +149,7 @@ impl Tables {
         }
     }
 
-    /// Adds all or nothing where it is, for who holds the only snapshot. Says which lists changed.
+    /// Adds all parts or none, in the only snapshot there is. Returns which lists changed.
     pub(super) fn add_in_place(&mut self, parts: Parts) -> Result<Vec<Topic>, BuildError> {
         let (lengths, offered, has_scopes) = (self.lengths(), self.offered, self.has_scopes);
         if let Err(problem) = self.add(parts) {
@@ -170,7 +170,7 @@ impl Tables {
         Ok(topics)
     }
 
-    /// How many tools, prompts, resources and templates there are.
+    /// The numbers of tools, prompts, resources and templates.
     fn lengths(&self) -> [usize; 4] {
         let Self { tools, prompts, resources, templates, .. } = self;
         let [tools, prompts] = [tools.entries.len(), prompts.entries.len()];
@@ -227,7 +227,7 @@ impl Tables {
         }
     }
 
-    /// Everything there is, to be added elsewhere.
+    /// A copy of all entries, for adding them to another server.
     pub(super) fn entries(&self) -> Entries {
         let resources = self.resources.iter().chain(self.templates.iter());
         Entries {

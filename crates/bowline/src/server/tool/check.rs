@@ -1,4 +1,4 @@
-//! Checking arguments and output against their schemas.
+//! Validates arguments and results against their schemas.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use bowline_proto::decode::decode;
 use bowline_schema::Schema;
 use serde_json::Value;
 
-/// A schema that is compiled when it is first needed, and at once where every call needs it.
+/// A schema, compiled at once if every call needs it, otherwise on first use.
 #[derive(Clone)]
 pub(super) struct Check {
     schema: Arc<Value>,
@@ -20,7 +20,7 @@ impl Check {
         let compiled = OnceLock::new();
         if is_needed {
             let schema = Schema::compile(&schema).map_err(|error| error.to_string())?;
-            // It is empty: just made.
+            // It was created empty just above.
             let _ = compiled.set(Some(schema));
         }
         Ok(Self { schema: Arc::new(schema), compiled: Arc::new(compiled), is_needed })

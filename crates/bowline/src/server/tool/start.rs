@@ -1,4 +1,4 @@
-//! Handlers whose types are hidden, and how a call of one begins.
+//! Type-erased handlers of tools, and how a call of one starts.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::server::context::Context;
 use crate::server::handler::BoxFuture;
 use crate::server::output::ToolOutcome;
 
-/// Starting a handler from the text of its arguments, its types hidden.
+/// A type-erased handler that is started with the text of its arguments.
 pub(crate) trait Start: Send + Sync {
     fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String>;
 
-    /// Whether nothing but the schema checks the arguments.
+    /// Whether only the schema checks the arguments.
     fn needs_validation(&self) -> bool;
 }
 
-/// A handler that takes its arguments as a type.
+/// A handler with typed arguments.
 pub(super) struct Typed<A, F> {
     run: F,
     is_validated: bool,
@@ -52,7 +52,7 @@ where
     }
 }
 
-/// A tool whose author gave a schema that its type may know nothing of.
+/// A handler whose schema was given by the author, and may say more than its type.
 pub(super) struct AlwaysValidated(pub(super) Arc<dyn Start>);
 
 impl Start for AlwaysValidated {
