@@ -14,8 +14,9 @@ use serde_json::{Map, Value};
 
 pub(crate) use self::typed::typed;
 use crate::failure::Failure;
+use crate::loose::Typed;
 use crate::render::schema::kind;
-use crate::schema::View;
+use crate::schema::{Kinds, View};
 use crate::text::did_you_mean;
 
 /// Arguments as a whole.
@@ -90,7 +91,7 @@ impl ArgumentArgs {
 /// An object in JSON.
 fn object(text: String, what: &str) -> Result<Json, Failure> {
     let wrong = |problem: String| Failure::usage(format!("{what}: {problem}"));
-    let json = Json::from_text(text).map_err(|error| wrong(format!("no JSON: {error}")))?;
+    let json = Json::from_text(text).map_err(|error| wrong(format!("invalid JSON: {error}")))?;
     match json.is_object() {
         true => Ok(json),
         false => Err(wrong("expected an object: {…}".to_owned())),
@@ -114,7 +115,7 @@ fn pair(word: &str) -> Result<Pair, Failure> {
     };
     let json = |text: &[u8]| {
         let value = serde_json::from_slice(text);
-        value.map(Text::Json).map_err(|error| wrong(format!("no JSON: {error}")))
+        value.map(Text::Json).map_err(|error| wrong(format!("invalid JSON: {error}")))
     };
     let value = match (read, is_json) {
         (None, false) => Text::Plain(value.to_owned()),
@@ -138,33 +139,31 @@ fn read_source(file: &Path, what: &str) -> Result<Vec<u8>, Failure> {
 }
 
 impl Given {
-    /// The arguments of a tool with this schema. Unless they are not to be checked, what the tool
-    /// does not know and what does not fit is refused here, with what it expects.
+    /// Builds the arguments of a tool with this schema. With `checks`, unknown names and values
+    /// that do not fit are rejected, with what the tool expects.
     ///
     /// # Errors
     /// When they do not fit.
     pub(crate) fn build(&self, schema: Option<&Value>, checks: bool) -> Result<Json, Failure> {
-        let any = Value::Bool(true);
-        let view = View::new(schema.unwrap_or(&any));
+        let view = View::new(schema.unwrap_or(&Value::Bool(true)));
         let knows = checks && schema.is_some();
         let arguments = match (&self.whole, self.pairs.is_empty()) {
             // To the letter.
             (Some(whole), true) => whole.clone(),
             (whole, _) => {
-                let base = whole.as_ref().map(Json::to_value);
-                let Some(Value::Object(mut object)) = base.or(Some(Value::Object(Map::new())))
-                else {
-                    return Err(Failure::usage("the arguments are no object"));
-                };
-                let mut touched = Vec::new();
-                for pair in &self.pairs {
-                    put(&mut object, view, pair, &mut touched, knows)?;
+                let mut object = Map::new();
+                if let Some(Value::Object(members)) = whole.as_ref().map(Json::to_value) {
+                    object = members;
+                }
+                for (index, pair) in self.pairs.iter().enumerate() {
+                    let is_again = self.pairs[..index].iter().any(|it| it.key == pair.key);
+                    put(&mut object, &view, pair, is_again, knows)?;
                 }
                 Value::Object(object).into()
             }
         };
         if let Some(schema) = schema.filter(|_| checks) {
-            check(schema, view, &arguments)?;
+            check(schema, &view, &arguments)?;
         }
         Ok(arguments)
     }
@@ -173,91 +172,87 @@ impl Given {
 /// Puts a value where its key says.
 fn put(
     object: &mut Map<String, Value>,
-    view: View<'_>,
+    view: &View,
     pair: &Pair,
-    touched: &mut Vec<String>,
+    is_again: bool,
     checks: bool,
 ) -> Result<(), Failure> {
-    let whole = known(view, &pair.key).is_some() || !pair.key.contains('.');
-    let path: Vec<&str> = if whole { vec![&pair.key] } else { pair.key.split('.').collect() };
+    let is_listed = view.properties().iter().any(|property| property.name == pair.key);
+    let path: Vec<&str> = if is_listed { vec![&pair.key] } else { pair.key.split('.').collect() };
     let (last, parents) = path.split_last().unwrap_or((&"", &[]));
-    let (mut place, mut view) = (object, Some(view));
+    let (mut object, mut view) = (object, Some(view.clone()));
     for name in parents {
         view = step(view, name, &pair.key, checks)?;
-        let next = place.entry(*name).or_insert_with(|| Value::Object(Map::new()));
-        place = next.as_object_mut().ok_or_else(|| {
-            Failure::usage(format!("{}: {name} is no object, so it has no {last}", pair.key))
+        let next = object.entry(*name).or_insert_with(|| Value::Object(Map::new()));
+        object = next.as_object_mut().ok_or_else(|| {
+            let what = format!("{}: {name} is not an object, so it has no {last}", pair.key);
+            Failure::usage(what)
         })?;
     }
     let view = step(view, last, &pair.key, checks)?;
-    let is_again = touched.contains(&pair.key);
-    touched.push(pair.key.clone());
-    let value = match value_of(pair, view) {
+    let value = match value_of(pair, view.as_ref()) {
         Err(_) if !checks => value_of(pair, None)?,
         value => value?,
     };
-    let takes_list = view.is_some_and(|view| {
-        let kinds = view.kinds();
-        kinds.array && !kinds.is_any()
-    });
-    match place.get_mut(*last) {
-        Some(Value::Array(items)) if is_again && takes_list => match value {
-            Value::Array(more) => items.extend(more),
-            other => items.push(other),
-        },
-        Some(found) if is_again => {
-            let one = found.take();
-            let what = format!("{} is given twice, and takes one value", pair.key);
-            if checks && view.is_some_and(|view| !view.kinds().array) {
-                return Err(Failure::usage(what));
-            }
-            *found = match one {
-                Value::Array(mut items) => {
-                    items.push(value);
-                    Value::Array(items)
-                }
-                one => Value::Array(vec![one, value]),
-            };
-        }
-        _ => drop(place.insert((*last).to_owned(), value)),
+    let Some(known) = object.get_mut(*last).filter(|_| is_again) else {
+        object.insert((*last).to_owned(), value);
+        return Ok(());
+    };
+    let kinds = view.map_or(Kinds::ANY, |view| view.kinds());
+    if checks && !kinds.has(Kinds::ARRAY) {
+        let what = format!("{} is given twice, but takes one value", pair.key);
+        return Err(Failure::usage(what));
     }
+    // A repeated key fills an array.
+    let mut items = match known.take() {
+        Value::Array(items) => items,
+        one => vec![one],
+    };
+    match value {
+        Value::Array(more) if kinds != Kinds::ANY && kinds.has(Kinds::ARRAY) => items.extend(more),
+        other => items.push(other),
+    }
+    *known = Value::Array(items);
     Ok(())
 }
 
-/// The property of this name, if it is listed.
-fn known<'a>(view: View<'a>, name: &str) -> Option<View<'a>> {
-    view.fields().into_iter().find(|field| field.name == name).map(|field| field.view)
+/// The arguments of a call, each read as its property wants it. What does not fit is sent as it
+/// looks, so that the server rejects it.
+pub(crate) fn from_members(schema: &Value, members: Vec<(String, Typed)>) -> Value {
+    let view = View::new(schema);
+    let read = |(name, value): (String, Typed)| {
+        let value = match (view.property(&name), &value) {
+            (Some(view), Typed::Bare(text)) if view.kinds() != Kinds::ANY => {
+                typed(text, &view).unwrap_or_else(|()| value.into_value())
+            }
+            _ => value.into_value(),
+        };
+        (name, value)
+    };
+    Value::Object(members.into_iter().map(read).collect())
 }
 
-/// Goes down to a property. `None` where nothing is known of it.
-fn step<'a>(
-    view: Option<View<'a>>,
-    name: &str,
-    key: &str,
-    checks: bool,
-) -> Result<Option<View<'a>>, Failure> {
+/// Goes down to a property. `None` where the schema says nothing about it.
+fn step(view: Option<View>, name: &str, key: &str, checks: bool) -> Result<Option<View>, Failure> {
     let Some(view) = view else { return Ok(None) };
     match view.property(name) {
-        Some(found) => Ok(Some(found)),
-        None if !checks || !view.lists_properties() => Ok(None),
-        None => Err(unknown(view, name, key)),
+        None if checks && view.lists_properties() => Err(unknown(&view, name, key)),
+        found => Ok(found),
     }
 }
 
-fn unknown(view: View<'_>, name: &str, key: &str) -> Failure {
-    let fields = view.fields();
-    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-    let expects = match names.is_empty() {
-        true => "takes no arguments".to_owned(),
-        false => format!("takes {}", names.join(", ")),
-    };
-    let near = did_you_mean(name, names.iter().copied());
+fn unknown(view: &View, name: &str, key: &str) -> Failure {
+    let properties = view.properties();
+    let names: Vec<&str> = properties.iter().map(|property| property.name.as_str()).collect();
+    let takes = if names.is_empty() { "no arguments".to_owned() } else { names.join(", ") };
+    let near = did_you_mean(name, names);
     let remedy = near.unwrap_or_else(|| "--unchecked sends it anyway".to_owned());
-    let whole = if key == name { String::new() } else { format!(" in {key}") };
-    Failure::usage(format!("there is no {name:?}{whole}: the tool {expects}")).with_remedy(remedy)
+    let within = if key == name { String::new() } else { format!(" in {key}") };
+    Failure::usage(format!("there is no {name:?}{within}: the tool takes {takes}"))
+        .with_remedy(remedy)
 }
 
-fn value_of(pair: &Pair, view: Option<View<'_>>) -> Result<Value, Failure> {
+fn value_of(pair: &Pair, view: Option<&View>) -> Result<Value, Failure> {
     let as_base64 = view.is_some_and(|view| view.text("contentEncoding") == Some("base64"));
     let text = match &pair.value {
         Text::Json(value) => return Ok(value.clone()),
@@ -272,17 +267,17 @@ fn value_of(pair: &Pair, view: Option<View<'_>>) -> Result<Value, Failure> {
     typed(text, view).map_err(|()| {
         let text = crate::text::cut(text, 60);
         let what = format!("{}: expected {}, got {text:?}", pair.key, kind(view, 0));
-        Failure::usage(what).with_remedy("key:=JSON gives any value; --unchecked sends it")
+        Failure::usage(what).with_remedy("key:=JSON gives any value; --unchecked sends it anyway")
     })
 }
 
 /// Whether the arguments fit the schema.
-fn check(schema: &Value, view: View<'_>, arguments: &Json) -> Result<(), Failure> {
+fn check(schema: &Value, view: &View, arguments: &Json) -> Result<(), Failure> {
     let value = arguments.to_value();
     // A name that is spelt wrong is said before what is missing because of it.
     if let Some(object) = value.as_object().filter(|_| view.lists_properties()) {
         for name in object.keys() {
-            step(Some(view), name, name, true)?;
+            step(Some(view.clone()), name, name, true)?;
         }
     }
     // What cannot be compiled is the server's fault, and its judgement.
@@ -379,7 +374,7 @@ mod tests {
             (&["name=a", "name=b"], &["name is given twice"]),
             (&["name"], &["expected key=value"]),
             (&["=x"], &["expected key=value"]),
-            (&["count:=x"], &["no JSON"]),
+            (&["count:=x"], &["invalid JSON"]),
             (&["{\"nmae\":1}"], &["did you mean name?"]),
         ] {
             let told = built(words).unwrap_err();
@@ -401,5 +396,18 @@ mod tests {
         let args = ArgumentArgs { json: Some("{ \"n\": 1.50 }".to_owned()), file: None };
         let built = args.read(&[]).unwrap().build(None, true).unwrap();
         assert_eq!(built.as_str(), "{ \"n\": 1.50 }");
+    }
+
+    #[test]
+    fn arguments_are_typed_by_their_fields_and_others_by_their_looks() {
+        let schema = json!({ "type": "object", "properties": {
+            "zip": { "type": "string" }, "count": { "type": "integer" } } });
+        let bare = |name: &str, text: &str| (name.to_owned(), Typed::Bare(text.to_owned()));
+        let typed = vec![bare("zip", "01234"), bare("count", "2"), bare("other", "3")];
+        let expected = json!({ "zip": "01234", "count": 2, "other": 3 });
+        assert_eq!(from_members(&schema, typed), expected);
+        // The server should reject this.
+        let wrong = from_members(&schema, vec![bare("count", "two")]);
+        assert_eq!(wrong, json!({ "count": "two" }));
     }
 }

@@ -1,18 +1,15 @@
-//! `bowline debug`: a conversation with a server, typed at a prompt or sent through a pipe.
+//! `bowline debug`: a session with a server, typed at a prompt or piped in.
 
 mod collect;
 mod complete;
 mod dialog;
 mod editor;
 mod event;
-mod field;
 mod form;
 mod history;
 mod interactive;
-mod journal;
-mod keys;
 mod link;
-mod loose;
+mod log;
 mod paint;
 mod pipe;
 mod question;
@@ -27,7 +24,7 @@ use std::io::IsTerminal;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use self::event::{Event, MOST_WAITING, Teller};
+use self::event::MOST_WAITING;
 use self::interactive::Interactive;
 use self::link::Link;
 use self::pipe::Pipe;
@@ -40,17 +37,17 @@ use crate::target::TargetArgs;
 
 /// Talk to a server at a prompt, or through a pipe
 ///
-/// In a terminal: `help` shows what can be typed. Otherwise every line of standard input is a
-/// request, as JSON-RPC or as one would type it; answers go to standard output, one a line, and the
-/// exit code is that of the first failure.
+/// In a terminal, `help` shows what you can type. Otherwise each line of standard input is a
+/// request, as JSON-RPC or as you would type it; responses go to standard output, one per line, and
+/// the exit code is that of the first failure.
 #[derive(Args)]
 pub(crate) struct Debug {
     /// Read standard input line by line, even in a terminal
     #[arg(long)]
     no_interactive: bool,
 
-    /// Without a terminal: how many requests run at a time; with more than one, answers come in
-    /// the order in which they are ready
+    /// Without a terminal: how many requests run at a time; with more than one, responses come as
+    /// soon as they are ready
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
 
@@ -69,9 +66,7 @@ impl Debug {
         let (events, happened) = mpsc::channel(MOST_WAITING);
         let roots = settings.answers.roots().to_vec();
         let asks = is_interactive && answers.answer.is_none();
-        let screen = std::sync::Arc::clone(&settings.screen);
-        let teller = Teller::new(events.clone());
-        let link = Link::new(resolved, settings, asks, (events.clone(), teller.clone()));
+        let link = Link::new(resolved, settings, asks, events.clone());
         let mut talk = Talk::new(link, events, roots);
         if !is_interactive {
             return Pipe::new(talk, happened, self.jobs).run().await;
@@ -81,8 +76,9 @@ impl Debug {
             (_, true) => Policy::Decline,
             _ => Policy::Ask,
         };
-        screen.divert(move |text| teller.tell(Event::Say(text.to_owned())));
-        Interactive::new(talk, happened)?.run().await;
+        talk.link.divert();
+        let output = self.target.options.output.clone().or(root);
+        Interactive::new(talk, happened, output)?.run().await;
         Ok(())
     }
 }

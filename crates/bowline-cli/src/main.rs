@@ -7,6 +7,7 @@ mod commands;
 mod debug;
 mod doctor;
 mod failure;
+mod loose;
 mod record;
 mod redact;
 mod render;

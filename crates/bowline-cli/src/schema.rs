@@ -1,272 +1,262 @@
-//! JSON Schema as a form sees it: fields, their types, what stands behind references and
-//! combinations. It reads, it does not judge; `bowline_schema` judges.
+//! JSON Schema as a form sees it: properties, their types and choices. The only place in the
+//! program that follows `$ref` and merges `allOf`. It describes; `bowline_schema` validates.
 
-use serde_json::Value;
+mod kinds;
 
-/// How often a reference may lead on to another.
-const HOPS: usize = 16;
+use std::sync::Arc;
 
-/// A schema, and the document that its references point into.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct View<'a> {
-    root: &'a Value,
-    pub(crate) schema: &'a Value,
+use bowline_schema::Schema;
+use serde_json::{Map, Value, json};
+
+pub(crate) use self::kinds::Kinds;
+
+/// Schemas merged into one, and unions expanded for one question: 64. What refers to itself ends
+/// there.
+const MOST_PARTS: usize = 64;
+
+/// A schema with its references followed and its `allOf` merged in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct View {
+    /// The document that references point into.
+    root: Arc<Value>,
+    members: Map<String, Value>,
 }
 
 /// A property of an object.
-#[derive(Debug, Clone)]
-pub(crate) struct Field<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) view: View<'a>,
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Property {
+    pub(crate) name: String,
+    pub(crate) view: View,
     pub(crate) is_required: bool,
 }
 
-/// What a value can be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Kinds {
-    pub(crate) string: bool,
-    pub(crate) integer: bool,
-    pub(crate) number: bool,
-    pub(crate) boolean: bool,
-    pub(crate) null: bool,
-    pub(crate) array: bool,
-    pub(crate) object: bool,
+/// A value that a schema lists.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Choice {
+    pub(crate) value: Value,
+    pub(crate) label: Option<String>,
 }
 
-impl Kinds {
-    const ANY: Self = Self {
-        string: true,
-        integer: true,
-        number: true,
-        boolean: true,
-        null: true,
-        array: true,
-        object: true,
-    };
-
-    fn union(self, other: Self) -> Self {
-        self.zip(other, |one, two| one || two)
+impl View {
+    pub(crate) fn new(root: &Value) -> Self {
+        let members = flattened(root, root, &mut MOST_PARTS.clone());
+        Self { root: Arc::new(root.clone()), members }
     }
 
-    fn common(self, other: Self) -> Self {
-        let mut both = self.zip(other, |one, two| one && two);
-        // Every integer is a number.
-        both.integer |= self.integer && other.number || self.number && other.integer;
-        both
+    fn at(&self, schema: &Value) -> Self {
+        let members = flattened(&self.root, schema, &mut MOST_PARTS.clone());
+        Self { root: Arc::clone(&self.root), members }
     }
 
-    fn zip(self, other: Self, with: impl Fn(bool, bool) -> bool) -> Self {
-        Self {
-            string: with(self.string, other.string),
-            integer: with(self.integer, other.integer),
-            number: with(self.number, other.number),
-            boolean: with(self.boolean, other.boolean),
-            null: with(self.null, other.null),
-            array: with(self.array, other.array),
-            object: with(self.object, other.object),
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.members.get(name)
+    }
+
+    /// A member that is a string.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    /// What it is for.
+    pub(crate) fn about(&self) -> Option<&str> {
+        self.text("description").or_else(|| self.text("title"))
+    }
+
+    /// The members of `anyOf` and `oneOf`, each with everything that holds for all of them.
+    pub(crate) fn variants(&self) -> Vec<Self> {
+        let all = ["anyOf", "oneOf"].iter().filter_map(|name| self.get(name)?.as_array());
+        let mut base = self.members.clone();
+        for name in ["anyOf", "oneOf", "title", "description"] {
+            base.remove(name);
         }
+        let variant = |schema| {
+            let mut view = self.at(schema);
+            let own = std::mem::replace(&mut view.members, base.clone());
+            merge(&mut view.members, own);
+            view
+        };
+        all.flatten().map(variant).collect()
     }
 
-    fn named(name: &str) -> Self {
-        let none = Self::default();
-        match name {
-            "string" => Self { string: true, ..none },
-            "integer" => Self { integer: true, ..none },
-            "number" => Self { number: true, integer: true, ..none },
-            "boolean" => Self { boolean: true, ..none },
-            "null" => Self { null: true, ..none },
-            "array" => Self { array: true, ..none },
-            "object" => Self { object: true, ..none },
-            _ => none,
+    /// Itself, or its variants, and theirs in turn.
+    pub(crate) fn leaves(&self) -> Vec<Self> {
+        let mut leaves = Vec::new();
+        let mut waiting = vec![self.clone()];
+        let mut expanded = 0;
+        while let Some(view) = waiting.pop() {
+            if view.get("anyOf").or_else(|| view.get("oneOf")).is_none() {
+                leaves.push(view);
+            } else if expanded < MOST_PARTS {
+                expanded += 1;
+                waiting.extend(view.variants().into_iter().rev());
+            }
         }
+        leaves
     }
 
-    fn of(value: &Value) -> Self {
-        Self::named(match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
+    /// The types that a value can have.
+    pub(crate) fn kinds(&self) -> Kinds {
+        let leaves = self.leaves();
+        if leaves.is_empty() {
+            return Kinds::ANY;
+        }
+        leaves.iter().fold(Kinds::NONE, |all, leaf| {
+            all.union(match (leaf.listed(), leaf.get("type")) {
+                (Some(values), _) => values.iter().map(Kinds::of).fold(Kinds::NONE, Kinds::union),
+                (None, Some(named)) => Kinds::named(named),
+                (None, None) => Kinds::ANY,
+            })
         })
     }
 
-    /// Whether anything goes.
-    pub(crate) fn is_any(self) -> bool {
-        self == Self::ANY
-    }
-}
-
-impl<'a> View<'a> {
-    pub(crate) fn new(root: &'a Value) -> Self {
-        Self { root, schema: root }.resolved()
+    /// The values of `enum` or `const`.
+    fn listed(&self) -> Option<&[Value]> {
+        let values = self.get("enum").and_then(|values| values.as_array().map(Vec::as_slice));
+        values.or_else(|| self.get("const").map(std::slice::from_ref))
     }
 
-    fn at(self, schema: &'a Value) -> Self {
-        Self { root: self.root, schema }.resolved()
-    }
-
-    /// Follows a reference, if this is nothing else. What leads nowhere stays as it is.
-    fn resolved(self) -> Self {
-        let mut schema = self.schema;
-        for _ in 0..HOPS {
-            let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { break };
-            let Some(found) = find(self.root, reference) else { break };
-            schema = found;
-        }
-        Self { root: self.root, schema }
-    }
-
-    /// A member, as text.
-    pub(crate) fn text(self, name: &str) -> Option<&'a str> {
-        self.schema.get(name).and_then(Value::as_str)
-    }
-
-    /// The parts of which one or any must fit.
-    pub(crate) fn choices(self) -> Vec<Self> {
-        let parts = ["anyOf", "oneOf"].iter().filter_map(|name| self.schema.get(name)?.as_array());
-        parts.flatten().map(|part| self.at(part)).collect()
-    }
-
-    /// The parts of which all must fit.
-    fn parts(self) -> impl Iterator<Item = Self> {
-        let parts = self.schema.get("allOf").and_then(Value::as_array);
-        parts.into_iter().flatten().map(move |part| self.at(part))
-    }
-
-    /// What a value can be.
-    pub(crate) fn kinds(self) -> Kinds {
-        self.kinds_within(HOPS)
-    }
-
-    fn kinds_within(self, depth: usize) -> Kinds {
-        if depth == 0 {
-            return Kinds::ANY;
-        }
-        let mut kinds = match self.schema.get("type") {
-            Some(Value::String(name)) => Kinds::named(name),
-            Some(Value::Array(names)) => names
-                .iter()
-                .filter_map(Value::as_str)
-                .fold(Kinds::default(), |all, name| all.union(Kinds::named(name))),
-            _ => Kinds::ANY,
-        };
-        if let Some(values) = self.values() {
-            let of_values =
-                values.iter().fold(Kinds::default(), |all, it| all.union(Kinds::of(it)));
-            kinds = kinds.common(of_values);
-        }
-        let choices = self.choices();
-        if !choices.is_empty() {
-            let any = choices.into_iter().map(|choice| choice.kinds_within(depth - 1));
-            kinds = kinds.common(any.fold(Kinds::default(), Kinds::union));
-        }
-        self.parts().fold(kinds, |all, part| all.common(part.kinds_within(depth - 1)))
-    }
-
-    /// The values that are allowed, where they are listed: an enum, a constant, or a choice of
-    /// constants.
-    pub(crate) fn values(self) -> Option<Vec<&'a Value>> {
-        if let Some(values) = self.schema.get("enum").and_then(Value::as_array) {
-            return Some(values.iter().collect());
-        }
-        if let Some(value) = self.schema.get("const") {
-            return Some(vec![value]);
-        }
-        let choices = self.choices();
-        if choices.is_empty() {
-            return None;
-        }
+    /// The values that are allowed, where all of them are listed.
+    pub(crate) fn choices(&self) -> Option<Vec<Choice>> {
         let mut all = Vec::new();
-        for choice in choices {
-            // `null` beside an enum is a value like the others.
-            match choice.schema.get("const").or_else(|| choice.schema.get("enum")) {
-                Some(Value::Array(values)) if choice.schema.get("enum").is_some() => {
-                    all.extend(values);
+        for leaf in self.leaves() {
+            let Some(values) = leaf.listed() else {
+                if leaf.kinds() != Kinds::NULL {
+                    return None;
                 }
-                Some(value) => all.push(value),
-                None if choice.text("type") == Some("null") => all.push(&Value::Null),
-                None => return None,
-            }
+                all.push(Choice { value: Value::Null, label: None });
+                continue;
+            };
+            // Elicitation before 2025-11-25 has `enumNames`; later revisions title each constant.
+            let names = leaf.get("enumNames").and_then(Value::as_array);
+            let own = leaf.about().filter(|_| leaf != *self && values.len() == 1);
+            all.extend(values.iter().enumerate().map(|(index, value)| {
+                let name = names.and_then(|names| names.get(index)?.as_str());
+                Choice { value: value.clone(), label: name.or(own).map(str::to_owned) }
+            }));
         }
-        (!all.is_empty()).then_some(all)
+        all.iter().any(|choice| !choice.value.is_null()).then_some(all)
     }
 
-    /// What the items of an array must be.
-    pub(crate) fn items(self) -> Option<Self> {
-        let of = |view: Self| view.schema.get("items").map(|items| view.at(items));
-        of(self).or_else(|| self.parts().chain(self.choices()).find_map(of))
+    /// Values that can be completed.
+    pub(crate) fn suggestions(&self) -> Vec<String> {
+        match self.choices() {
+            Some(choices) => choices.iter().map(|choice| unquoted(&choice.value)).collect(),
+            None if self.kinds() == Kinds::BOOLEAN => vec!["true".to_owned(), "false".to_owned()],
+            None => Vec::new(),
+        }
     }
 
-    /// The properties of an object, those of all its parts and choices included.
-    pub(crate) fn fields(self) -> Vec<Field<'a>> {
-        let mut fields = Vec::new();
-        self.add_fields(&mut fields, true, HOPS);
-        fields
+    /// The items of an array.
+    pub(crate) fn items(&self) -> Option<Self> {
+        self.leaves().iter().find_map(|leaf| Some(leaf.at(leaf.get("items")?)))
     }
 
-    fn add_fields(self, fields: &mut Vec<Field<'a>>, is_whole: bool, depth: usize) {
-        let required = self.schema.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| {
-            is_whole && required.is_some_and(|all| all.iter().any(|it| it.as_str() == Some(name)))
+    /// The properties of an object without those of its variants.
+    pub(crate) fn own_properties(&self) -> Vec<Property> {
+        let required = self.get("required").and_then(Value::as_array);
+        let properties = self.get("properties").and_then(Value::as_object);
+        let property = |(name, schema): (&String, &Value)| Property {
+            name: name.clone(),
+            view: self.at(schema),
+            is_required: required.is_some_and(|all| all.iter().any(|it| it == name)),
         };
-        let own = self.schema.get("properties").and_then(Value::as_object);
-        for (name, schema) in own.into_iter().flatten() {
-            match fields.iter_mut().find(|field| field.name == name) {
-                Some(field) => field.is_required |= is_required(name),
-                None => fields.push(Field {
-                    name,
-                    view: self.at(schema),
-                    is_required: is_required(name),
-                }),
-            }
-        }
-        if depth > 0 {
-            for part in self.parts() {
-                part.add_fields(fields, is_whole, depth - 1);
-            }
-            for choice in self.choices() {
-                choice.add_fields(fields, false, depth - 1);
-            }
-        }
-        // A field may be required here and described in another part.
-        for field in fields.iter_mut() {
-            field.is_required |= is_required(field.name);
-        }
+        properties.into_iter().flatten().map(property).collect()
     }
 
-    /// What a property is, whether it is listed or falls under a rule; `None` if it is unknown.
-    pub(crate) fn property(self, name: &str) -> Option<Self> {
-        let listed = self.fields().into_iter().find(|field| field.name == name);
-        if let Some(field) = listed {
-            return Some(field.view);
-        }
-        match self.schema.get("additionalProperties") {
-            Some(Value::Bool(true)) => Some(self.at(&Value::Bool(true))),
-            Some(schema @ Value::Object(_)) => Some(self.at(schema)),
-            _ if self.schema.get("patternProperties").is_some() => {
-                Some(self.at(&Value::Bool(true)))
+    /// The properties of an object, including those of its variants.
+    pub(crate) fn properties(&self) -> Vec<Property> {
+        let mut all = self.own_properties();
+        for property in self.leaves().iter().flat_map(Self::own_properties) {
+            if !all.iter().any(|known| known.name == property.name) {
+                all.push(Property { is_required: false, ..property });
             }
-            _ => self.choices().into_iter().chain(self.parts()).find_map(|it| it.property(name)),
         }
+        all
     }
 
-    /// Whether the schema lists properties at all. One that does not takes any.
-    pub(crate) fn lists_properties(self) -> bool {
-        self.schema.get("properties").is_some()
-            || self.parts().chain(self.choices()).any(Self::lists_properties)
+    /// A property, listed or covered by a rule; `None` if it is unknown.
+    pub(crate) fn property(&self, name: &str) -> Option<Self> {
+        let listed = self.properties().into_iter().find(|property| property.name == name);
+        listed.map(|property| property.view).or_else(|| {
+            self.leaves().iter().find_map(|leaf| match leaf.get("additionalProperties") {
+                Some(rule @ (Value::Bool(true) | Value::Object(_))) => Some(leaf.at(rule)),
+                _ => leaf.get("patternProperties").map(|_| leaf.at(&Value::Bool(true))),
+            })
+        })
+    }
+
+    /// Whether the schema lists properties at all. One that does not accepts any.
+    pub(crate) fn lists_properties(&self) -> bool {
+        self.leaves().iter().any(|leaf| leaf.get("properties").is_some())
+    }
+
+    /// Checks a value. A schema that does not compile accepts everything: the server will judge.
+    ///
+    /// # Errors
+    /// What is wrong with the value.
+    pub(crate) fn check(&self, name: &str, value: &Value) -> Result<(), String> {
+        let mut schema = self.members.clone();
+        for shared in ["$defs", "definitions"] {
+            if let Some(definitions) = self.root.get(shared) {
+                schema.entry(shared).or_insert_with(|| definitions.clone());
+            }
+        }
+        let Ok(compiled) = Schema::compile(&Value::Object(schema)) else { return Ok(()) };
+        compiled.validate(name, value).map_err(|invalid| invalid.to_string())
     }
 }
 
-/// What a reference within a document points to.
-fn find<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
-    let pointer = reference.strip_prefix('#')?;
-    root.pointer(&decoded(pointer))
+/// A value for people: a string without its quotes.
+pub(crate) fn unquoted(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Percent-encoding undone.
+/// The members of a schema, of what its `$ref` points to, and of its `allOf`. A reference that
+/// leads nowhere is ignored.
+fn flattened(root: &Value, schema: &Value, parts: &mut usize) -> Map<String, Value> {
+    let (Some(members), Some(left)) = (schema.as_object(), parts.checked_sub(1)) else {
+        return Map::new();
+    };
+    *parts = left;
+    let mut whole = members.clone();
+    let reference = whole.remove("$ref");
+    let pointer = reference.as_ref().and_then(|reference| reference.as_str()?.strip_prefix('#'));
+    let target = pointer.and_then(|pointer| root.pointer(&decoded(pointer)));
+    let all_of = whole.remove("allOf");
+    let all_of = all_of.as_ref().and_then(Value::as_array).into_iter().flatten();
+    for part in target.into_iter().chain(all_of) {
+        merge(&mut whole, flattened(root, part, parts));
+    }
+    whole
+}
+
+/// Merges two schemas that both hold. Where they cannot be merged, the first one stands.
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+    for (name, value) in from {
+        match (into.get_mut(&name), value) {
+            (None, value) => drop(into.insert(name, value)),
+            (Some(Value::Object(known)), Value::Object(more)) if name == "properties" => {
+                for (name, schema) in more {
+                    let both = match known.remove(&name) {
+                        Some(first) if first == schema => first,
+                        Some(first) => json!({ "allOf": [first, schema] }),
+                        None => schema,
+                    };
+                    known.insert(name, both);
+                }
+            }
+            (Some(Value::Array(known)), Value::Array(more)) if name == "required" => {
+                known.extend(more);
+            }
+            (Some(known), value) if name == "type" => {
+                *known = Kinds::named(known).common(Kinds::named(&value)).names();
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+/// Undoes percent-encoding.
 pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -304,15 +294,16 @@ mod tests {
             let root = json!({ "$defs": defs, "properties": { "x": schema } });
             let kinds = View::new(&root).property("x").unwrap().kinds();
             let all = [
-                (kinds.string, "s"),
-                (kinds.integer, "i"),
-                (kinds.number, "n"),
-                (kinds.boolean, "b"),
-                (kinds.null, "0"),
-                (kinds.array, "a"),
-                (kinds.object, "o"),
+                (Kinds::STRING, "s"),
+                (Kinds::INTEGER, "i"),
+                (Kinds::NUMBER, "n"),
+                (Kinds::BOOLEAN, "b"),
+                (Kinds::NULL, "0"),
+                (Kinds::ARRAY, "a"),
+                (Kinds::OBJECT, "o"),
             ];
-            let found: String = all.iter().filter(|(is, _)| *is).map(|(_, it)| *it).collect();
+            let found: String =
+                all.iter().filter(|(kind, _)| kinds.has(*kind)).map(|(_, it)| *it).collect();
             assert_eq!(found, expected, "{schema}");
         }
     }
@@ -326,10 +317,41 @@ mod tests {
             "oneOf": [{ "properties": { "c": {} }, "required": ["c"] }]
         });
         let view = View::new(&schema);
-        let found: Vec<_> = view.fields().iter().map(|it| (it.name, it.is_required)).collect();
+        let properties = view.properties();
+        let found: Vec<_> =
+            properties.iter().map(|it| (it.name.as_str(), it.is_required)).collect();
         assert_eq!(found, [("a", true), ("b", true), ("c", false)]);
         assert!(view.property("d").is_none());
         let open = json!({ "properties": {}, "additionalProperties": { "type": "string" } });
-        assert!(View::new(&open).property("d").unwrap().kinds().string);
+        assert!(View::new(&open).property("d").unwrap().kinds().has(Kinds::STRING));
+    }
+
+    #[test]
+    fn what_stands_beside_a_reference_and_in_several_parts_is_merged() {
+        let schema = json!({
+            "$defs": { "Size": { "enum": ["s", "l"], "description": "any size" } },
+            "properties": { "size": { "$ref": "#/$defs/Size", "description": "yours" } },
+            "allOf": [
+                { "properties": { "n": { "type": "number" } } },
+                { "properties": { "n": { "type": "integer", "minimum": 1 } } }
+            ]
+        });
+        let view = View::new(&schema);
+        let size = view.property("size").unwrap();
+        assert_eq!(size.about(), Some("yours"));
+        assert_eq!(size.suggestions(), ["s", "l"]);
+        let n = view.property("n").unwrap();
+        assert_eq!((n.kinds(), n.get("minimum")), (Kinds::INTEGER, Some(&json!(1))));
+    }
+
+    #[test]
+    fn a_schema_that_grows_without_end_is_cut() {
+        let many = vec![json!({ "$ref": "#" }); 50];
+        for name in ["allOf", "anyOf", "oneOf"] {
+            let schema = json!({ name: many, "properties": { "a": { "$ref": "#" } } });
+            let view = View::new(&schema);
+            assert_eq!(view.kinds(), Kinds::ANY, "{name}");
+            assert_eq!(view.properties().len(), 1, "{name}");
+        }
     }
 }

@@ -246,16 +246,6 @@ impl Screen {
 /// The width of the terminal; `COLUMNS` overrides it.
 fn columns(is_terminal: bool) -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    set.or_else(|| terminal_width().filter(|_| is_terminal)).filter(|columns| *columns > 0)
-}
-
-#[cfg(unix)]
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_col))
-}
-
-#[cfg(not(unix))]
-fn terminal_width() -> Option<usize> {
-    None
+    let width = || Some(crossterm::terminal::size().ok()?.0.into());
+    set.or_else(|| if is_terminal { width() } else { None }).filter(|columns| *columns > 0)
 }

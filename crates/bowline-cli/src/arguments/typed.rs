@@ -2,72 +2,63 @@
 
 use serde_json::Value;
 
-use crate::schema::View;
+use crate::loose;
+use crate::schema::{Kinds, View, unquoted};
 
-/// The value that text stands for, where a schema says what is wanted. Where it could be several,
-/// the one that is no string wins if the text is exactly how it is written; `key:=` is there for
-/// the rest.
+/// The value that text stands for under a schema. Where it could be a string and something else,
+/// the other type wins if the text is exactly how it is written; `key:=` settles the rest.
 ///
 /// # Errors
-/// When it stands for nothing that is wanted.
-pub(crate) fn typed(text: &str, view: View<'_>) -> Result<Value, ()> {
-    if let Some(values) = view.values() {
-        let same = |value: &&&Value| match value {
-            Value::String(word) => word == text,
-            other => other.to_string() == text,
-        };
-        return values.iter().find(same).map(|value| (*value).clone()).ok_or(());
+/// When the schema accepts no such value.
+pub(crate) fn typed(text: &str, view: &View) -> Result<Value, ()> {
+    if let Some(choices) = view.choices() {
+        let mut values = choices.into_iter().map(|choice| choice.value);
+        return values.find(|value| unquoted(value) == text).ok_or(());
     }
     let kinds = view.kinds();
-    if kinds.is_any() {
+    let can_be_text = kinds.has(Kinds::STRING);
+    if kinds == Kinds::ANY {
         return Ok(Value::String(text.to_owned()));
     }
-    let is_only_choice = !kinds.string;
-    if kinds.boolean {
-        match text {
-            "true" => return Ok(Value::Bool(true)),
-            "false" => return Ok(Value::Bool(false)),
-            "yes" | "on" if is_only_choice => return Ok(Value::Bool(true)),
-            "no" | "off" if is_only_choice => return Ok(Value::Bool(false)),
+    if kinds.has(Kinds::BOOLEAN) {
+        match text.to_ascii_lowercase().as_str() {
+            "true" if !can_be_text || text == "true" => return Ok(Value::Bool(true)),
+            "false" if !can_be_text || text == "false" => return Ok(Value::Bool(false)),
+            "yes" | "y" | "on" if !can_be_text => return Ok(Value::Bool(true)),
+            "no" | "n" | "off" if !can_be_text => return Ok(Value::Bool(false)),
             _ => {}
         }
     }
-    if (kinds.integer || kinds.number)
-        && let Some(number) = number(text, kinds.number)
-        && (is_only_choice || is_written_so(&number, text))
+    if let Some(number) = number(text, kinds)
+        && (!can_be_text || number.to_string() == text)
     {
         return Ok(number);
     }
-    if kinds.null && is_only_choice && text == "null" {
+    if kinds.has(Kinds::NULL) && !can_be_text && text == "null" {
         return Ok(Value::Null);
     }
     let open = text.trim_start().chars().next();
-    if kinds.array && open == Some('[') || kinds.object && open == Some('{') {
-        if let Ok(value) = serde_json::from_str(text) {
-            return Ok(value);
-        }
-        return if kinds.string { Ok(Value::String(text.to_owned())) } else { Err(()) };
+    let is_array = kinds.has(Kinds::ARRAY) && open == Some('[');
+    let is_object = kinds.has(Kinds::OBJECT) && open == Some('{');
+    if can_be_text {
+        let json = if is_array || is_object { serde_json::from_str(text).ok() } else { None };
+        return Ok(json.unwrap_or_else(|| Value::String(text.to_owned())));
     }
-    if kinds.string {
-        return Ok(Value::String(text.to_owned()));
+    if is_array || is_object {
+        return loose::parse_value(text).map_err(drop);
     }
-    if kinds.array {
-        let any = Value::Bool(true);
-        let item = typed(text, view.items().unwrap_or_else(|| View::new(&any)))?;
+    if kinds.has(Kinds::ARRAY) {
+        let any = || View::new(&Value::Bool(true));
+        let item = typed(text, &view.items().unwrap_or_else(any))?;
         return Ok(Value::Array(vec![item]));
     }
     Err(())
 }
 
-/// Whether this is how a number is written. `01234` is none, though it could be read as one.
-fn is_written_so(number: &Value, text: &str) -> bool {
-    number.to_string().as_str() == text
-}
-
-/// A number as JSON writes it.
-fn number(text: &str, takes_fractions: bool) -> Option<Value> {
+fn number(text: &str, kinds: Kinds) -> Option<Value> {
     let value: Value = serde_json::from_str(text.trim()).ok()?;
     let number = value.as_number()?;
     let is_whole = !number.is_f64() || number.as_f64().is_some_and(|it| it.fract() == 0.0);
-    (takes_fractions || is_whole).then_some(value)
+    let fits = kinds.has(Kinds::NUMBER) || kinds.has(Kinds::INTEGER) && is_whole;
+    fits.then_some(value)
 }

@@ -23,9 +23,9 @@ use crate::text::{did_you_mean, line};
 pub(crate) struct List {
     /// What an item is called.
     noun: &'static str,
-    method: &'static str,
+    pub(crate) method: &'static str,
     /// The member of the result that holds the items.
-    member: &'static str,
+    pub(crate) member: &'static str,
     /// The table's columns: a heading, and the members of an item of which the first that is there
     /// fills the cell. The first column identifies the item.
     columns: &'static [(&'static str, &'static [&'static str])],

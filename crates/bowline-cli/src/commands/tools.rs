@@ -72,8 +72,8 @@ pub(crate) fn in_full(tool: &Tool, screen: &Screen) -> String {
         text += &format!("  {}\n", paint.paint(Style::Dim, &hints.join(", ")));
     }
     let heading = |text: &str| format!("\n  {}\n", paint.paint(Style::Dim, text));
-    let input = tool.input_schema.to_value();
-    if View::new(&input).fields().is_empty() {
+    let input = View::new(&tool.input_schema.to_value());
+    if input.properties().is_empty() {
         text += &heading("no arguments");
     } else {
         text += &heading("arguments (* required)");
@@ -81,7 +81,7 @@ pub(crate) fn in_full(tool: &Tool, screen: &Screen) -> String {
     }
     if let Some(output) = &tool.output_schema {
         text += &heading("result");
-        text += &schema::fields(&output.to_value(), screen);
+        text += &schema::fields(&View::new(&output.to_value()), screen);
     }
     text.push('\n');
     text

@@ -1,9 +1,9 @@
-//! When a text that is spread over lines is complete.
+//! Whether a statement that spans several lines is complete.
 
-/// The longest text that is collected, in bytes: 16 MiB.
+/// The longest statement, in bytes: 16 MiB.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// Whether more lines are needed: a bracket or a quote of JSON or of a call is still open.
+/// Whether a bracket or a quote of JSON or of a call is still open.
 pub(crate) fn is_open(text: &str) -> bool {
     let Some(start) = start_of_brackets(text) else { return false };
     let mut depth = 0_usize;
@@ -38,8 +38,8 @@ fn opens(text: &str, rest: &str) -> bool {
     before.trim_end().ends_with(['(', '[', '{', ',', ':', '='])
 }
 
-/// Where brackets begin to count: at a JSON text, at the parenthesis of `tool(`, or at the JSON
-/// after words. Nowhere in `call tool text=(`.
+/// Where brackets begin to count: at JSON, at the parenthesis of `tool(`, or at the JSON after
+/// words. Nowhere in `call tool text=(`.
 fn start_of_brackets(text: &str) -> Option<usize> {
     let trimmed = text.trim_start();
     let start = text.len() - trimmed.len();

@@ -1,116 +1,60 @@
-//! What Tab offers. Words, tools, arguments and URIs are known here; values of prompts and
-//! templates are asked of the server.
+//! What Tab offers. Words, tools, arguments and URIs are known here; the values of prompts and
+//! templates come from the server.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::field::{Field, Kind, fields, plain};
-use super::journal;
+use super::log;
 use super::words::{SETTINGS, WORDS};
+use crate::schema::{Property, View};
 
-/// What a server has, as far as completion needs it.
+/// What a server has, as far as completion and calls need it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Catalog {
-    /// Tools: name and input schema.
+    /// Names and input schemas.
     pub(crate) tools: Vec<(String, Value)>,
-    /// What tools promise to answer: name and output schema.
+    /// Output schemas, by tool.
     pub(crate) promises: BTreeMap<String, Value>,
-    /// Prompts: name and the names of their arguments.
+    /// Names, and the names of their arguments.
     pub(crate) prompts: Vec<(String, Vec<String>)>,
-    /// The URIs of resources.
     pub(crate) resources: Vec<String>,
-    /// The URI templates.
     pub(crate) templates: Vec<String>,
 }
 
-/// What the cursor stands behind, and what could stand there.
+/// What could stand at the cursor, in place of the text from `start` on.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Offer {
-    /// Where the part begins that is replaced, in bytes.
+    /// In bytes.
     pub(crate) start: usize,
-    /// Where the candidates come from.
     pub(crate) source: Source,
 }
 
 /// Where candidates come from.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
-    /// They are known.
     Known(Vec<String>),
-    /// The server is to be asked.
-    Server(Question),
+    Server(Lookup),
 }
 
 /// What to ask the server.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Question {
-    /// Of what.
+pub(crate) struct Lookup {
     pub(crate) of: Of,
-    /// Which argument.
     pub(crate) argument: String,
-    /// What was typed of it.
+    /// What was typed of its value.
     pub(crate) value: String,
-    /// Arguments that are there already.
+    /// The arguments that are given already.
     pub(crate) others: Vec<(String, String)>,
-    /// What comes before each value.
+    /// What stands before each value.
     pub(crate) prefix: String,
 }
 
 /// What has arguments that a server completes.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Of {
-    /// A prompt, by name.
     Prompt(String),
-    /// A template of resources.
     Template(String),
-}
-
-/// What could stand at the end of `line`, which ends at the cursor.
-pub(crate) fn offer(line: &str, catalog: &Catalog) -> Option<Offer> {
-    if let Some(offer) = inside_call(line, catalog) {
-        return Some(offer);
-    }
-    let start = line.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
-    let part = &line[start..];
-    let mut before = line[..start].split_whitespace();
-    let known = |all: Vec<String>| known(start, part, all);
-    let Some(command) = before.next() else { return known(first_words(catalog)) };
-    let others: Vec<&str> = before.collect();
-    match (command, others.as_slice()) {
-        ("call" | "describe" | "tools", []) => known(spaced(catalog.tool_names())),
-        ("call", [tool, given @ ..]) => {
-            let schema = catalog.schema(tool)?;
-            argument(start, part, given, &fields(schema, schema))
-        }
-        ("prompt", []) => known(spaced(catalog.prompts.iter().map(|(name, _)| name.as_str()))),
-        ("prompt", [name, given @ ..]) => catalog.prompt_argument(start, part, name, given),
-        ("read" | "subscribe" | "unsubscribe", []) => catalog.uri(start, part),
-        ("help", []) => known(WORDS.iter().map(|word| word.name.to_owned()).collect()),
-        ("set", []) => known(spaced(SETTINGS.iter().map(|(name, _, _)| *name))),
-        ("set", [name]) => {
-            let setting = SETTINGS.iter().find(|setting| setting.0 == *name)?;
-            known(setting.1.iter().map(|value| (*value).to_owned()).collect())
-        }
-        ("log", _) => known(journal::WORDS.iter().map(|word| (*word).to_owned()).collect()),
-        ("raw", []) => known(spaced(METHODS.iter().copied())),
-        _ => {
-            let schema = catalog.schema(command)?;
-            argument(start, part, &others, &fields(schema, schema))
-        }
-    }
-}
-
-/// What all candidates have in common at their start.
-pub(crate) fn common_start(candidates: &[String]) -> &str {
-    let Some((first, rest)) = candidates.split_first() else { return "" };
-    let mut end = first.len();
-    for other in rest {
-        let same = first.char_indices().zip(other.chars());
-        let differs = same.skip_while(|((_, a), b)| a == b).map(|((place, _), _)| place).next();
-        end = end.min(differs.unwrap_or_else(|| first.len().min(other.len())));
-    }
-    &first[..end]
 }
 
 /// Requests that a person might want to send.
@@ -130,6 +74,48 @@ const METHODS: [&str; 13] = [
     "tasks/get",
 ];
 
+/// What could stand at the end of `line`, which ends at the cursor.
+pub(crate) fn offer(line: &str, catalog: &Catalog) -> Option<Offer> {
+    if let Some(offer) = inside_call(line, catalog) {
+        return Some(offer);
+    }
+    let start = line.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+    let part = &line[start..];
+    let mut before = line[..start].split_whitespace();
+    let known = |all: Vec<String>| known(start, part, all);
+    let Some(command) = before.next() else { return known(first_words(catalog)) };
+    let others: Vec<&str> = before.collect();
+    match (command, others.as_slice()) {
+        ("call" | "describe" | "tools", []) => {
+            known(spaced(catalog.tools.iter().map(|(name, _)| name.as_str())))
+        }
+        ("call", [tool, given @ ..]) => argument(start, part, given, &catalog.arguments(tool)?),
+        ("prompt", []) => known(spaced(catalog.prompts.iter().map(|(name, _)| name.as_str()))),
+        ("prompt", [name, given @ ..]) => catalog.prompt_argument(start, part, name, given),
+        ("read" | "subscribe" | "unsubscribe", []) => catalog.uri(start, part),
+        ("help", []) => known(WORDS.iter().map(|word| word.0.to_owned()).collect()),
+        ("set", []) => known(spaced(SETTINGS.iter().map(|setting| setting.0))),
+        ("set", [name]) => {
+            let setting = SETTINGS.iter().find(|setting| setting.0 == *name)?;
+            known(setting.1.iter().map(|value| (*value).to_owned()).collect())
+        }
+        ("log", _) => known(log::WORDS.iter().map(|word| (*word).to_owned()).collect()),
+        ("raw", []) => known(spaced(METHODS)),
+        (tool, given) => argument(start, part, given, &catalog.arguments(tool)?),
+    }
+}
+
+/// What all candidates begin with.
+pub(crate) fn common_start(candidates: &[String]) -> &str {
+    let Some((first, rest)) = candidates.split_first() else { return "" };
+    let mut end = first.len();
+    for other in rest {
+        let same = first.chars().zip(other.chars()).take_while(|(one, two)| one == two);
+        end = end.min(same.map(|(letter, _)| letter.len_utf8()).sum());
+    }
+    &first[..end]
+}
+
 fn known(start: usize, part: &str, all: Vec<String>) -> Option<Offer> {
     let mut found: Vec<String> = all.into_iter().filter(|it| it.starts_with(part)).collect();
     found.sort();
@@ -142,39 +128,29 @@ fn spaced<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 }
 
 fn first_words(catalog: &Catalog) -> Vec<String> {
-    let words = WORDS.iter().filter(|word| word.name.len() > 1);
-    let mut all: Vec<String> = words
-        .map(|word| match word.usage {
-            "" => word.name.to_owned(),
-            _ => format!("{} ", word.name),
-        })
-        .collect();
-    all.extend(catalog.tools.iter().map(|(name, schema)| {
-        let has_fields = !fields(schema, schema).is_empty();
-        format!("{name}({}", if has_fields { "" } else { ")" })
-    }));
-    all
+    let words = WORDS.iter().filter(|(name, _, _)| name.len() > 1);
+    let words = words.map(|(name, usage, _)| match *usage {
+        "" => (*name).to_owned(),
+        _ => format!("{name} "),
+    });
+    let tools = catalog.tools.iter().map(|(name, schema)| {
+        let is_empty = View::new(schema).properties().is_empty();
+        format!("{name}({}", if is_empty { ")" } else { "" })
+    });
+    words.chain(tools).collect()
 }
 
 /// `key=` or, behind it, a value.
-fn argument(start: usize, part: &str, given: &[&str], fields: &[Field]) -> Option<Offer> {
+fn argument(start: usize, part: &str, given: &[&str], all: &[Property]) -> Option<Offer> {
     if let Some((name, value)) = part.split_once('=') {
-        let field = fields.iter().find(|field| field.name == name)?;
-        return known(start + name.len() + 1, value, values(field));
+        let property = all.iter().find(|property| property.name == name)?;
+        return known(start + name.len() + 1, value, property.view.suggestions());
     }
-    let is_given = |field: &&Field| {
-        given.iter().any(|it| it.split(['=', ':']).next() == Some(field.name.as_str()))
+    let is_given = |property: &&Property| {
+        given.iter().any(|it| it.split(['=', ':']).next() == Some(property.name.as_str()))
     };
-    let free = fields.iter().filter(|field| !is_given(field));
-    known(start, part, free.map(|field| format!("{}=", field.name)).collect())
-}
-
-/// The values that are known of a field.
-fn values(field: &Field) -> Vec<String> {
-    match field.kind {
-        Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
-        _ => field.kind.choices().iter().map(|choice| plain(&choice.value)).collect(),
-    }
+    let free = all.iter().filter(|property| !is_given(property));
+    known(start, part, free.map(|property| format!("{}=", property.name)).collect())
 }
 
 /// Between the parenthesis or the brace of a call and its end.
@@ -182,34 +158,27 @@ fn inside_call(line: &str, catalog: &Catalog) -> Option<Offer> {
     let open = line.find(['(', '{'])?;
     let is_json = line.as_bytes()[open] == b'{' || line[open + 1..].trim_start().starts_with('{');
     let head = line[..open].trim();
-    let tool = head.strip_prefix("call ").unwrap_or(head).trim();
-    let schema = catalog.schema(tool)?;
-    let fields = fields(schema, schema);
+    let all = catalog.arguments(head.strip_prefix("call ").unwrap_or(head).trim())?;
     let inner = line[open + 1..].trim_start().trim_start_matches('{');
     let given: Vec<&str> = inner.split(',').collect();
     let (last, before) = given.split_last()?;
-    let name_of = |text: &str| {
-        text.split([':', '=']).next().unwrap_or_default().trim().trim_matches('"').to_owned()
-    };
+    let name_of =
+        |text: &str| text.split([':', '=']).next().map(|it| it.trim().trim_matches('"').to_owned());
     if let Some((name, value)) = last.split_once(':') {
-        let name = name_of(name);
-        let field = fields.iter().find(|field| field.name == name)?;
+        let name = name_of(name)?;
+        let view = &all.iter().find(|property| property.name == name)?.view;
         let part = value.trim_start();
-        let quoted = |value: String| match is_json && field.kind != Kind::Boolean {
-            true => format!("\"{value}\""),
-            false => value,
-        };
-        let all = values(field).into_iter().map(quoted).collect();
-        return known(line.len() - part.len(), part, all);
+        let needs_quotes = is_json && view.choices().is_some();
+        let quoted = |value| if needs_quotes { format!("\"{value}\"") } else { value };
+        let values = view.suggestions().into_iter().map(quoted).collect();
+        return known(line.len() - part.len(), part, values);
     }
-    let used: Vec<String> = before.iter().map(|text| name_of(text)).collect();
-    let free = fields.iter().filter(|field| !used.contains(&field.name));
+    let used: Vec<String> = before.iter().filter_map(|text| name_of(text)).collect();
+    let free = all.iter().filter(|property| !used.contains(&property.name));
     let part = last.trim_start();
-    let named = |field: &Field| match is_json {
-        true => format!("\"{}\": ", field.name),
-        false => format!("{}: ", field.name),
-    };
-    known(line.len() - part.len(), part, free.map(named).collect())
+    let quote = if is_json { "\"" } else { "" };
+    let named = free.map(|property| format!("{quote}{}{quote}: ", property.name)).collect();
+    known(line.len() - part.len(), part, named)
 }
 
 impl Catalog {
@@ -218,8 +187,8 @@ impl Catalog {
         self.tools.iter().find(|(name, _)| name == tool).map(|(_, schema)| schema)
     }
 
-    fn tool_names(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|(name, _)| name.as_str())
+    fn arguments(&self, tool: &str) -> Option<Vec<Property>> {
+        self.schema(tool).map(|schema| View::new(schema).properties())
     }
 
     fn prompt_argument(
@@ -238,15 +207,14 @@ impl Catalog {
             let free = names.iter().filter(|name| !is_given(name));
             return known(start, part, free.map(|name| format!("{name}=")).collect());
         };
-        let question = Question {
+        let lookup = Lookup {
             of: Of::Prompt(prompt.to_owned()),
             argument: argument.to_owned(),
             value: value.to_owned(),
             others,
             prefix: String::new(),
         };
-        let start = start + argument.len() + 1;
-        Some(Offer { start, source: Source::Server(question) })
+        Some(Offer { start: start + argument.len() + 1, source: Source::Server(lookup) })
     }
 
     /// A resource, the fixed start of a template, or what the server knows of a template's parts.
@@ -255,14 +223,14 @@ impl Catalog {
             let Some((prefix, rest)) = template.split_once('{') else { continue };
             let Some(value) = part.strip_prefix(prefix) else { continue };
             let Some((argument, _)) = rest.split_once('}') else { continue };
-            let question = Question {
+            let lookup = Lookup {
                 of: Of::Template(template.clone()),
                 argument: argument.trim_start_matches(['+', '#', '/', '?', '&']).to_owned(),
                 value: value.to_owned(),
                 others: Vec::new(),
                 prefix: prefix.to_owned(),
             };
-            return Some(Offer { start, source: Source::Server(question) });
+            return Some(Offer { start, source: Source::Server(lookup) });
         }
         let fixed = self.templates.iter().filter_map(|it| it.split('{').next());
         let all = self.resources.iter().map(String::as_str).chain(fixed);

@@ -1,23 +1,26 @@
 //! The line that is being typed, and what keys do to it. Draws nothing.
 
+use crossterm::event::{KeyCode as Code, KeyEvent, KeyModifiers as Modifiers};
 use unicode_width::UnicodeWidthChar;
 
-use super::keys::Key;
+const PLAIN: Modifiers = Modifiers::NONE;
+const CONTROL: Modifiers = Modifiers::CONTROL;
+const ALT: Modifiers = Modifiers::ALT;
+/// How Windows reports AltGr, which types characters.
+const ALT_GR: Modifiers = Modifiers::CONTROL.union(Modifiers::ALT);
 
 /// What a key asks of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// To draw the line again.
     Draw,
-    /// Nothing.
     Nothing,
-    /// The line is finished.
     Submit(String),
-    /// Ctrl-C; whether there was something to throw away.
-    Interrupt { had_text: bool },
+    /// Ctrl-C.
+    Interrupt {
+        had_text: bool,
+    },
     /// Ctrl-D on an empty line.
     End,
-    /// Tab.
     Complete,
     /// Ctrl-Z.
     Suspend,
@@ -32,7 +35,7 @@ pub(crate) struct Editor {
     /// A byte position, always at a character.
     at: usize,
     killed: String,
-    /// Where in the history we look, and the line that was typed before.
+    /// Where in the history we are, and the line that was typed before.
     browsing: Option<(usize, String)>,
     search: Option<Search>,
 }
@@ -41,35 +44,32 @@ pub(crate) struct Editor {
 #[derive(Debug)]
 struct Search {
     wanted: String,
-    /// The entry that was found.
     found: Option<usize>,
     before: String,
 }
 
 impl Editor {
-    /// What was typed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where the cursor is, in bytes.
-    pub(crate) fn at(&self) -> usize {
-        self.at
+    /// The text before the cursor.
+    pub(crate) fn typed(&self) -> &str {
+        &self.text[..self.at]
     }
 
-    /// What is searched for, while it is.
+    /// What is searched for, during a search.
     pub(crate) fn searched(&self) -> Option<&str> {
         self.search.as_ref().map(|search| search.wanted.as_str())
     }
 
-    /// Throws everything away.
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.set(String::new());
         self.browsing = None;
         self.search = None;
     }
 
-    /// Puts text in the place of what is between `start` and the cursor.
+    /// Replaces the text between `start` and the cursor.
     pub(crate) fn replace(&mut self, start: usize, text: &str) {
         if self.text.is_char_boundary(start) && start <= self.at {
             self.text.replace_range(start..self.at, text);
@@ -77,56 +77,63 @@ impl Editor {
         }
     }
 
-    /// Does what a key says.
-    pub(crate) fn handle(&mut self, key: Key, history: &[String]) -> Wish {
-        if let Some(wish) = self.handle_search(key, history) {
+    pub(crate) fn handle(&mut self, key: KeyEvent, history: &[String]) -> Wish {
+        let (held, code) = (key.modifiers - Modifiers::SHIFT, key.code);
+        if let Some(wish) = self.handle_search(held, code, history) {
             return wish;
         }
-        match key {
-            Key::Enter => {
+        match (held, code) {
+            (_, Code::Enter) | (CONTROL, Code::Char('j')) => {
                 let line = std::mem::take(&mut self.text);
                 self.clear();
                 Wish::Submit(line)
             }
-            Key::Control('c') => {
+            (CONTROL, Code::Char('c')) => {
                 let had_text = !self.text.is_empty();
                 self.clear();
                 Wish::Interrupt { had_text }
             }
-            Key::Control('d') if self.text.is_empty() => Wish::End,
-            Key::Tab => Wish::Complete,
-            Key::Control('z') => Wish::Suspend,
-            Key::Control('l') => Wish::Clear,
-            Key::Up | Key::Control('p') => self.browse(history, true),
-            Key::Down | Key::Control('n') => self.browse(history, false),
-            Key::Control('r') => {
+            (CONTROL, Code::Char('d')) if self.text.is_empty() => Wish::End,
+            (PLAIN, Code::Tab) => Wish::Complete,
+            (CONTROL, Code::Char('z')) => Wish::Suspend,
+            (CONTROL, Code::Char('l')) => Wish::Clear,
+            (PLAIN, Code::Up) | (CONTROL, Code::Char('p')) => self.browse(history, true),
+            (PLAIN, Code::Down) | (CONTROL, Code::Char('n')) => self.browse(history, false),
+            (CONTROL, Code::Char('r')) => {
                 let before = self.text.clone();
                 self.search = Some(Search { wanted: String::new(), found: None, before });
                 Wish::Draw
             }
-            _ => self.edit(key),
+            _ => self.edit(held, code),
         }
     }
 
     /// Moves, inserts, deletes.
-    fn edit(&mut self, key: Key) -> Wish {
-        match key {
-            Key::Char(letter) => self.insert(letter),
-            Key::Left | Key::Control('b') => self.at = self.before(),
-            Key::Right | Key::Control('f') => self.at = self.after(),
-            Key::Home | Key::Control('a') => self.at = 0,
-            Key::End | Key::Control('e') => self.at = self.text.len(),
-            Key::WordLeft | Key::Alt('b') => self.at = self.word_before(),
-            Key::WordRight | Key::Alt('f') => self.at = self.word_after(),
-            Key::Backspace => self.cut(self.before(), self.at, false),
-            Key::Delete | Key::Control('d') => self.cut(self.at, self.after(), false),
-            Key::Control('k') => self.cut(self.at, self.text.len(), true),
-            Key::Control('u') => self.cut(0, self.at, true),
-            Key::Control('w') => self.cut(self.blank_before(), self.at, true),
-            Key::Alt('\u{8}') => self.cut(self.word_before(), self.at, true),
-            Key::Alt('d') => self.cut(self.at, self.word_after(), true),
-            Key::Control('t') => self.swap(),
-            Key::Control('y') => {
+    fn edit(&mut self, held: Modifiers, code: Code) -> Wish {
+        match (held, code) {
+            (PLAIN | ALT_GR, Code::Char(letter)) => {
+                self.text.insert(self.at, letter);
+                self.at += letter.len_utf8();
+            }
+            (PLAIN, Code::Left) | (CONTROL, Code::Char('b')) => self.at = self.before(),
+            (PLAIN, Code::Right) | (CONTROL, Code::Char('f')) => self.at = self.after(),
+            (PLAIN, Code::Home) | (CONTROL, Code::Char('a')) => self.at = 0,
+            (PLAIN, Code::End) | (CONTROL, Code::Char('e')) => self.at = self.text.len(),
+            (CONTROL | ALT, Code::Left) | (ALT, Code::Char('b')) => self.at = self.word_before(),
+            (CONTROL | ALT, Code::Right) | (ALT, Code::Char('f')) => self.at = self.word_after(),
+            (PLAIN, Code::Backspace) | (CONTROL, Code::Char('h')) => {
+                self.cut(self.before(), self.at, false);
+            }
+            (PLAIN, Code::Delete) | (CONTROL, Code::Char('d')) => {
+                self.cut(self.at, self.after(), false);
+            }
+            (CONTROL, Code::Char('k')) => self.cut(self.at, self.text.len(), true),
+            (CONTROL, Code::Char('u')) => self.cut(0, self.at, true),
+            (CONTROL, Code::Char('w')) => self.cut(self.blank_before(), self.at, true),
+            (ALT, Code::Backspace) => self.cut(self.word_before(), self.at, true),
+            (ALT, Code::Char('d')) => self.cut(self.at, self.word_after(), true),
+            (CONTROL, Code::Char('t')) => self.swap(),
+            (CONTROL, Code::Char('y')) => {
                 self.text.insert_str(self.at, &self.killed);
                 self.at += self.killed.len();
             }
@@ -138,11 +145,6 @@ impl Editor {
     fn set(&mut self, text: String) {
         self.at = text.len();
         self.text = text;
-    }
-
-    fn insert(&mut self, letter: char) {
-        self.text.insert(self.at, letter);
-        self.at += letter.len_utf8();
     }
 
     fn cut(&mut self, start: usize, end: usize, keeps: bool) {
@@ -162,14 +164,14 @@ impl Editor {
         }
     }
 
-    /// The place before the character on the left, with what belongs to it.
+    /// Before the character on the left and its combining marks.
     fn before(&self) -> usize {
         let mut letters = self.text[..self.at].char_indices().rev();
         let is_base = |letter: char| letter.width() != Some(0);
         letters.find(|(_, letter)| is_base(*letter)).map_or(0, |(place, _)| place)
     }
 
-    /// The place after the character on the right, with what belongs to it.
+    /// After the character on the right and its combining marks.
     fn after(&self) -> usize {
         let mut letters = self.text[self.at..].char_indices().skip(1);
         let next = letters.find(|(_, letter)| letter.width() != Some(0));
@@ -209,21 +211,21 @@ impl Editor {
         Wish::Draw
     }
 
-    /// What a key does while the history is searched. `None`: the search is over, and the key does
-    /// what it does elsewhere.
-    fn handle_search(&mut self, key: Key, history: &[String]) -> Option<Wish> {
+    /// Handles a key during a search. `None`: the search is over, and the key means what it means
+    /// elsewhere.
+    fn handle_search(&mut self, held: Modifiers, code: Code, history: &[String]) -> Option<Wish> {
         let search = self.search.as_mut()?;
-        let from = match key {
-            Key::Char(letter) => {
+        let from = match (held, code) {
+            (PLAIN | ALT_GR, Code::Char(letter)) => {
                 search.wanted.push(letter);
                 search.found.map_or(history.len(), |found| found + 1)
             }
-            Key::Backspace => {
+            (PLAIN, Code::Backspace) | (CONTROL, Code::Char('h')) => {
                 search.wanted.pop();
                 history.len()
             }
-            Key::Control('r') => search.found.unwrap_or(history.len()),
-            Key::Control('g' | 'c') => {
+            (CONTROL, Code::Char('r')) => search.found.unwrap_or(history.len()),
+            (CONTROL, Code::Char('g' | 'c')) => {
                 let before = std::mem::take(&mut search.before);
                 self.search = None;
                 self.set(before);
@@ -249,12 +251,43 @@ impl Editor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::Decoder;
     use super::*;
 
+    /// Keys as a terminal sends them, as far as these tests press them.
+    fn keys(mut text: &str) -> Vec<KeyEvent> {
+        let mut keys = Vec::new();
+        while let Some(letter) = text.chars().next() {
+            let sequences = [
+                ("\x1b[A", PLAIN, Code::Up),
+                ("\x1b[B", PLAIN, Code::Down),
+                ("\x1b[D", PLAIN, Code::Left),
+                ("\x1b[H", PLAIN, Code::Home),
+                ("\x1b[3~", PLAIN, Code::Delete),
+                ("\x1b[1;5C", CONTROL, Code::Right),
+                ("\x1bb", ALT, Code::Char('b')),
+                ("\x1bd", ALT, Code::Char('d')),
+                ("\x1b\x7f", ALT, Code::Backspace),
+                ("\x7f", PLAIN, Code::Backspace),
+                ("\r", PLAIN, Code::Enter),
+                ("\t", PLAIN, Code::Tab),
+            ];
+            let found = sequences.iter().find(|(start, ..)| text.starts_with(start));
+            let (length, held, code) = match found {
+                Some((start, held, code)) => (start.len(), *held, *code),
+                None if letter.is_ascii_control() => {
+                    let letter = char::from(u8::try_from(letter).unwrap() + b'a' - 1);
+                    (1, CONTROL, Code::Char(letter))
+                }
+                None => (letter.len_utf8(), PLAIN, Code::Char(letter)),
+            };
+            keys.push(KeyEvent::new(code, held));
+            text = &text[length..];
+        }
+        keys
+    }
+
     fn type_in(editor: &mut Editor, bytes: &str, history: &[String]) -> Vec<Wish> {
-        let keys = Decoder::default().decode(bytes.as_bytes());
-        let wishes = keys.into_iter().map(|key| editor.handle(key, history));
+        let wishes = keys(bytes).into_iter().map(|key| editor.handle(key, history));
         wishes.filter(|wish| !matches!(wish, Wish::Draw | Wish::Nothing)).collect()
     }
 
@@ -263,7 +296,7 @@ mod tests {
         let mut editor = Editor::default();
         type_in(&mut editor, bytes, &history);
         let mut shown = editor.text().to_owned();
-        shown.insert(editor.at(), '|');
+        shown.insert(editor.at, '|');
         assert_eq!(shown, expected, "{bytes:?}");
     }
 
@@ -317,6 +350,6 @@ mod tests {
         let mut editor = Editor::default();
         type_in(&mut editor, "call ec x\x1b[D\x1b[D", &[]);
         editor.replace(5, "echo");
-        assert_eq!((editor.text(), editor.at()), ("call echo x", 9));
+        assert_eq!((editor.text(), editor.at), ("call echo x", 9));
     }
 }

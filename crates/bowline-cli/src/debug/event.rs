@@ -1,4 +1,4 @@
-//! What happens while a session waits for somebody to type.
+//! What a session is told while it waits for input.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::complete::Catalog;
-use super::journal::From;
+use super::log::Channel;
 use super::question::Question;
 
-/// Events that wait to be looked at: 16,384. What is beyond that is counted, and not shown.
+/// Events that wait to be handled: 16,384. More are counted, and not shown.
 pub(crate) const MOST_WAITING: usize = 16_384;
 
 /// Something that happened.
@@ -21,27 +21,32 @@ pub(crate) const MOST_WAITING: usize = 16_384;
 pub(crate) enum Event {
     /// Text for people, safe already.
     Say(String),
-    /// Something was said on the wire, or on standard error.
-    Said(From, String),
-    /// A notification of the server.
+    /// A message, or a line on standard error.
+    Said(Channel, String),
     Notified(Notification),
-    /// The connection is in another state; of the connection that was opened as this one.
+    /// A new state of the connection with this number.
     State(u64, State),
     /// The server asks.
     Asked(Question),
-    /// How far a call is.
+    /// The progress of a job.
     Progress(u64, String),
-    /// A call is over.
-    Ended { job: u64, outcome: Result<Json, CallError>, took: Duration },
-    /// What the server has.
+    Ended {
+        job: u64,
+        outcome: Result<Json, CallError>,
+        took: Duration,
+    },
     Catalog(Box<Catalog>),
-    /// Changes of a resource are heard of by this task.
+    /// This task reports the changes of a resource.
     Subscribed(String, AbortHandle),
-    /// Candidates for a line; with where they go.
-    Completed { line: String, start: usize, candidates: Result<Vec<String>, String> },
+    /// Candidates for a line, from `start` on.
+    Completed {
+        line: String,
+        start: usize,
+        candidates: Result<Vec<String>, String>,
+    },
 }
 
-/// Tells of what happens without ever waiting, for those who must not.
+/// Sends events without ever waiting, for callbacks that must not block.
 #[derive(Debug, Clone)]
 pub(crate) struct Teller {
     events: mpsc::Sender<Event>,
@@ -49,19 +54,18 @@ pub(crate) struct Teller {
 }
 
 impl Teller {
-    /// Tells whoever reads these events.
     pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
         Self { events, missed: Arc::default() }
     }
 
-    /// Tells, or counts what there is no room for.
+    /// Sends an event, or counts it if there is no room.
     pub(crate) fn tell(&self, event: Event) {
         if self.events.try_send(event).is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many there was no room for since somebody asked.
+    /// How many events there was no room for since the last call.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.swap(0, Ordering::Relaxed)
     }

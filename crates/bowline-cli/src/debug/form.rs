@@ -1,243 +1,217 @@
-//! A form that is filled in field by field, from a schema. What is not touched stays away: nothing
-//! becomes `null`, or a default, because somebody pressed Enter.
+//! A form that is filled in property by property, from a schema. What is not touched is not sent:
+//! Enter turns nothing into `null` or into a default.
 
 use serde_json::{Map, Value};
 
-use super::field::{Field, Kind, fields, plain, resolve};
+use crate::arguments::typed;
+use crate::loose::{self, Typed};
+use crate::render::schema::kind;
+use crate::schema::{Choice, Kinds, Property, View, unquoted};
 
-/// Objects within objects that are asked for field by field: 8. Deeper ones are typed as JSON.
+/// Objects within objects that are asked for property by property: 8. Deeper ones are typed as JSON.
 const DEEPEST: usize = 8;
+
+/// The name of the whole, which nobody sees.
+const WHOLE: &str = "";
 
 /// A form that is being filled in.
 #[derive(Debug)]
 pub(crate) struct Form {
-    root: Value,
-    frames: Vec<Frame>,
+    /// From the outermost object to the one that is being filled in.
+    levels: Vec<Level>,
 }
 
-/// The fields of one object.
-#[derive(Debug)]
-struct Frame {
-    fields: Vec<Field>,
+#[derive(Debug, Default)]
+struct Level {
+    properties: Vec<Property>,
     at: usize,
     filled: Map<String, Value>,
 }
 
-impl Frame {
-    fn new(fields: Vec<Field>) -> Self {
-        Self { fields, at: 0, filled: Map::new() }
-    }
-}
-
-/// What to show before a field is filled in.
+/// What to show before a property is filled in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
-    /// What can be said about it, line by line.
     pub(crate) about: Vec<String>,
-    /// What stands before the cursor.
     pub(crate) prompt: String,
-    /// What can be completed.
+    /// What Tab completes.
     pub(crate) choices: Vec<String>,
 }
 
 /// Where a form stands.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Step {
-    /// There is something to ask.
     Ask(Ask),
-    /// All is filled in.
     Done(Map<String, Value>),
 }
 
-/// The name of the whole, which nobody sees.
-const WHOLE: &str = "";
-
 impl Form {
-    /// A form for an object that a schema describes.
     pub(crate) fn new(schema: &Value) -> Self {
-        let mut whole = Field::new(schema, WHOLE, schema, true);
-        if !matches!(whole.kind, Kind::Variants(_)) {
-            whole.kind = Kind::Object;
-        }
-        let mut form = Self { root: schema.clone(), frames: vec![Frame::new(vec![whole])] };
+        let view = View::new(schema);
+        let whole = Property { name: WHOLE.to_owned(), view, is_required: true };
+        let mut form = Self { levels: vec![Level { properties: vec![whole], ..Level::default() }] };
         form.settle();
         form
     }
 
     /// What to ask next.
     pub(crate) fn step(&mut self) -> Step {
-        match self.field() {
-            Some(field) => Step::Ask(self.ask(field)),
-            None => {
-                let frame = self.frames.first_mut();
-                let whole = frame.and_then(|frame| frame.filled.remove(WHOLE));
-                match whole {
-                    Some(Value::Object(filled)) => Step::Done(filled),
-                    _ => Step::Done(Map::new()),
-                }
-            }
+        if let Some(property) = self.property() {
+            return Step::Ask(self.ask(property));
+        }
+        match self.levels.first_mut().and_then(|level| level.filled.remove(WHOLE)) {
+            Some(Value::Object(filled)) => Step::Done(filled),
+            _ => Step::Done(Map::new()),
         }
     }
 
-    /// Takes an answer.
-    ///
-    /// Nothing leaves a field away; `=` and JSON is that very value; a dot leaves away all that
-    /// can be.
+    /// Takes an answer. An empty one omits the property; a dot omits everything that can be;
+    /// `=` sends the JSON after it, whatever the schema says.
     pub(crate) fn take(&mut self, line: &str) -> Result<(), String> {
-        let Some(field) = self.field().cloned() else { return Ok(()) };
+        let Some(property) = self.property().cloned() else { return Ok(()) };
         let text = line.trim();
         if text == "." {
-            return self.skip_rest();
-        }
-        if text.is_empty() {
-            return self.leave_away(&field);
-        }
-        if let Some(json) = text.strip_prefix('=') {
-            let value = serde_json::from_str(json).map_err(|error| format!("no JSON: {error}"))?;
-            self.put(value);
+            while let Some(property) = self.property().cloned() {
+                self.omit(&property)?;
+            }
             return Ok(());
         }
-        match &field.kind {
-            Kind::Object if text == "+" && self.frames.len() <= DEEPEST => {
-                self.frames.push(Frame::new(fields(&self.root, &field.schema)));
-                self.settle();
-                return Ok(());
-            }
-            Kind::Variants(variants) => {
-                let number = text.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
-                if let Some(variant) = number.and_then(|number| variants.get(number)) {
-                    self.narrow(&field, &variant.schema);
-                    return Ok(());
-                }
-            }
-            _ => {}
+        if text.is_empty() {
+            return self.omit(&property);
         }
-        let value = field.read(text)?;
-        field.check(&self.root, &value)?;
-        self.put(value);
+        if let Some(json) = text.strip_prefix('=') {
+            let value =
+                serde_json::from_str(json).map_err(|error| format!("invalid JSON: {error}"))?;
+            self.put(Some(value));
+            return Ok(());
+        }
+        let view = narrowed(&property.view);
+        if text == "+" && is_object(&view) && self.levels.len() <= DEEPEST {
+            self.open(&view);
+            self.settle();
+            return Ok(());
+        }
+        let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        if let Some(variant) = number.and_then(|number| forms(&view).into_iter().nth(number)) {
+            self.narrow(variant);
+            return Ok(());
+        }
+        let value = read(&property.view, text)
+            .map_err(|problem| format!("{}: {problem}", property.name))?;
+        property.view.check(&property.name, &value)?;
+        self.put(Some(value));
         Ok(())
     }
 
-    /// The field that is asked for.
-    fn field(&self) -> Option<&Field> {
-        let frame = self.frames.last()?;
-        frame.fields.get(frame.at)
+    /// The property that is asked for.
+    fn property(&self) -> Option<&Property> {
+        let level = self.levels.last()?;
+        level.properties.get(level.at)
     }
 
-    fn ask(&self, field: &Field) -> Ask {
+    fn ask(&self, property: &Property) -> Ask {
+        let view = narrowed(&property.view);
         let mut about = Vec::new();
-        about.extend(field.about.clone().filter(|_| field.name != WHOLE));
-        for (index, choice) in field.kind.choices().iter().enumerate() {
-            let label = choice.label.as_ref().map(|label| format!("  {label}")).unwrap_or_default();
-            about.push(format!("  {} {}{label}", index + 1, plain(&choice.value)));
+        about.extend(property.view.about().filter(|_| property.name != WHOLE).map(str::to_owned));
+        let items = view.items().filter(|_| view.kinds().beside_null() == Kinds::ARRAY);
+        let choices = view.choices().or_else(|| items.as_ref()?.choices()).unwrap_or_default();
+        about.extend(choices.iter().enumerate().map(|(index, choice)| {
+            let label = choice.label.as_ref().map(|label| format!("  {label}"));
+            format!("  {} {}{}", index + 1, unquoted(&choice.value), label.unwrap_or_default())
+        }));
+        let forms = forms(&view).into_iter().enumerate();
+        let forms: Vec<String> =
+            forms.map(|(index, form)| format!("  {} {}", index + 1, title(&form, index))).collect();
+        let mut words = vec![match (choices.is_empty(), &items) {
+            (false, None) => "one of".to_owned(),
+            (false, Some(_)) => "some of, with commas".to_owned(),
+            (true, Some(_)) => format!("{}, with commas", kind(&view, 0)),
+            (true, None) if !forms.is_empty() => "one of several forms".to_owned(),
+            (true, None) if view.kinds() == Kinds::ANY => "any, as JSON or text".to_owned(),
+            (true, None) => kind(&property.view, 0),
+        }];
+        words.push(if property.is_required { "required" } else { "optional" }.to_owned());
+        words.extend(property.view.get("default").map(|it| format!("default {}", unquoted(it))));
+        if !forms.is_empty() {
+            words.push("a number, or JSON".to_owned());
+        } else if is_object(&view) {
+            words.push("+ to fill in, or JSON".to_owned());
         }
-        if let Kind::Variants(variants) = &field.kind {
-            let lines = variants.iter().enumerate();
-            about.extend(lines.map(|(index, it)| format!("  {} {}", index + 1, it.title)));
-        }
-        let mut words = vec![field.kind.name()];
-        words.push(if field.is_required { "required" } else { "optional" }.to_owned());
-        if let Some(default) = &field.default {
-            words.push(format!("default {}", plain(default)));
-        }
-        match &field.kind {
-            Kind::Object => words.push("+ to fill in, or JSON".to_owned()),
-            Kind::Variants(_) => words.push("a number, or JSON".to_owned()),
-            _ => {}
-        }
-        let choices = match field.kind {
-            Kind::Boolean => vec!["yes".to_owned(), "no".to_owned()],
-            _ => field.kind.choices().iter().map(|choice| plain(&choice.value)).collect(),
-        };
+        about.extend(forms);
         let prompt = format!("{} ({}): ", self.path(), words.join(", "));
+        let choices = match items {
+            Some(items) => items.suggestions(),
+            None => view.suggestions(),
+        };
         Ask { about, prompt: prompt.trim_start().to_owned(), choices }
     }
 
-    /// The names from the outermost object to the field.
+    /// The names from the outermost object to the property.
     fn path(&self) -> String {
-        let names = self.frames.iter().filter_map(|frame| frame.fields.get(frame.at));
-        let names = names.map(|field| field.name.as_str()).filter(|name| *name != WHOLE);
+        let names = self.levels.iter().filter_map(|level| level.properties.get(level.at));
+        let names = names.map(|property| property.name.as_str()).filter(|name| *name != WHOLE);
         names.collect::<Vec<_>>().join(".")
     }
 
-    fn leave_away(&mut self, field: &Field) -> Result<(), String> {
-        match (&field.default, field.is_required) {
-            (Some(default), true) => {
-                self.put(default.clone());
-                Ok(())
-            }
-            (_, false) => {
-                self.advance();
-                Ok(())
-            }
-            (None, true) => {
-                let empty = match field.kind {
-                    Kind::Text => " (=\"\" for a text without a letter)",
-                    _ => "",
-                };
-                Err(format!("{} is required{empty}", self.path()))
-            }
+    fn omit(&mut self, property: &Property) -> Result<(), String> {
+        if !property.is_required {
+            self.put(None);
+            return Ok(());
         }
-    }
-
-    /// Leaves away everything up to the next field that must be there.
-    fn skip_rest(&mut self) -> Result<(), String> {
-        while let Some(field) = self.field().cloned() {
-            self.leave_away(&field)?;
-        }
+        let Some(default) = property.view.get("default") else {
+            let hint = match property.view.kinds() {
+                Kinds::STRING => " (=\"\" sends an empty string)",
+                _ => "",
+            };
+            return Err(format!("{} is required{hint}", self.path()));
+        };
+        self.put(Some(default.clone()));
         Ok(())
     }
 
-    fn put(&mut self, value: Value) {
-        if let Some(frame) = self.frames.last_mut() {
-            if let Some(field) = frame.fields.get(frame.at) {
-                frame.filled.insert(field.name.clone(), value);
-            }
-            self.advance();
-        }
-    }
-
-    fn advance(&mut self) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.at += 1;
-        }
+    /// Fills in the property, or leaves it out, and goes on to the next.
+    fn put(&mut self, value: Option<Value>) {
+        self.fill(value);
         self.settle();
     }
 
-    /// The field takes one of its forms, and is asked for again.
-    fn narrow(&mut self, field: &Field, schema: &Value) {
-        let mut narrowed = Field::new(&self.root, &field.name, schema, field.is_required);
-        narrowed.default.clone_from(&field.default);
-        let is_object = narrowed.kind == Kind::Object;
-        if let Some(frame) = self.frames.last_mut()
-            && let Some(place) = frame.fields.get_mut(frame.at)
+    fn fill(&mut self, value: Option<Value>) {
+        let Some(level) = self.levels.last_mut() else { return };
+        if let (Some(property), Some(value)) = (level.properties.get(level.at), value) {
+            level.filled.insert(property.name.clone(), value);
+        }
+        level.at += 1;
+    }
+
+    /// The property takes one of its forms, and is asked for again.
+    fn narrow(&mut self, form: View) {
+        let is_object = is_object(&form) && self.levels.len() <= DEEPEST;
+        if let Some(level) = self.levels.last_mut()
+            && let Some(property) = level.properties.get_mut(level.at)
         {
-            *place = narrowed;
+            property.view = form.clone();
         }
-        if is_object && self.frames.len() <= DEEPEST {
-            let inner = fields(&self.root, &resolve(&self.root, schema));
-            self.frames.push(Frame::new(inner));
+        if is_object {
+            self.open(&form);
         }
         self.settle();
     }
 
-    /// Closes objects whose fields are all done, opens those that must be there.
+    fn open(&mut self, view: &View) {
+        self.levels.push(Level { properties: view.own_properties(), ..Level::default() });
+    }
+
+    /// Closes objects that are filled in, and opens those that are required.
     fn settle(&mut self) {
-        loop {
-            let depth = self.frames.len();
-            let Some(frame) = self.frames.last() else { return };
-            match frame.fields.get(frame.at) {
+        while let Some(level) = self.levels.last() {
+            let depth = self.levels.len();
+            match level.properties.get(level.at) {
                 None if depth > 1 => {
-                    let done = self.frames.pop().map(|frame| frame.filled).unwrap_or_default();
-                    let Some(outer) = self.frames.last_mut() else { return };
-                    if let Some(field) = outer.fields.get(outer.at) {
-                        outer.filled.insert(field.name.clone(), Value::Object(done));
-                    }
-                    outer.at += 1;
+                    let done = self.levels.pop().map(|level| level.filled).unwrap_or_default();
+                    self.fill(Some(Value::Object(done)));
                 }
-                Some(field) if opens(field, depth) => {
-                    let inner = fields(&self.root, &field.schema);
-                    self.frames.push(Frame::new(inner));
+                Some(property) if opens(property) && depth <= DEEPEST => {
+                    let view = narrowed(&property.view);
+                    self.open(&view);
                 }
                 _ => return,
             }
@@ -245,10 +219,82 @@ impl Form {
     }
 }
 
-/// Whether an object is asked for field by field without a question.
-fn opens(field: &Field, depth: usize) -> bool {
-    let has_fields = field.schema.get("properties").is_some() || field.name == WHOLE;
-    field.kind == Kind::Object && field.is_required && has_fields && depth <= DEEPEST
+/// Whether an object is asked for property by property at once.
+fn opens(property: &Property) -> bool {
+    let view = narrowed(&property.view);
+    if property.name == WHOLE {
+        return forms(&view).is_empty();
+    }
+    property.is_required && is_object(&view) && view.get("properties").is_some()
+}
+
+fn is_object(view: &View) -> bool {
+    let is_untyped = view.get("type").is_none() && view.get("properties").is_some();
+    forms(view).is_empty() && (view.kinds().beside_null() == Kinds::OBJECT || is_untyped)
+}
+
+/// The forms to choose from, unless all values are listed.
+fn forms(view: &View) -> Vec<View> {
+    let variants = if view.choices().is_some() { Vec::new() } else { view.variants() };
+    variants.into_iter().filter(|variant| variant.kinds() != Kinds::NULL).collect()
+}
+
+/// A form that is the only one beside `null` is not a choice.
+fn narrowed(view: &View) -> View {
+    match forms(view).as_slice() {
+        [only] => only.clone(),
+        _ => view.clone(),
+    }
+}
+
+fn title(view: &View, index: usize) -> String {
+    if let Some(title) = view.text("title").or_else(|| view.text("description")) {
+        return title.to_owned();
+    }
+    if is_object(view) {
+        let names = view.own_properties().into_iter().map(|property| property.name);
+        return format!("object with {}", names.collect::<Vec<_>>().join(", "));
+    }
+    match view.kinds() {
+        Kinds::ANY => format!("form {}", index + 1),
+        _ => kind(view, 0),
+    }
+}
+
+/// Reads what was typed into a property.
+pub(super) fn read(view: &View, text: &str) -> Result<Value, String> {
+    let kinds = view.kinds();
+    if let Some(choices) = view.choices() {
+        return choose(&choices, text);
+    }
+    if kinds.has(Kinds::NULL) && kinds != Kinds::ANY && text == "null" {
+        return Ok(Value::Null);
+    }
+    let is_json = text.starts_with(['{', '[', '"']);
+    if kinds == Kinds::ANY || !forms(&narrowed(view)).is_empty() {
+        return match is_json {
+            true => loose::parse_value(text),
+            false => Ok(Typed::Bare(text.to_owned()).into_value()),
+        };
+    }
+    if kinds.beside_null() == Kinds::ARRAY && !is_json {
+        let items = view.items().unwrap_or_else(|| View::new(&Value::Bool(true)));
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        return parts.map(|part| read(&items, part)).collect::<Result<_, _>>().map(Value::Array);
+    }
+    typed(text, view).map_err(|()| format!("expected {}, got {text:?}", kind(view, 0)))
+}
+
+/// A choice by its value, its label, or its number, counted from 1.
+fn choose(choices: &[Choice], text: &str) -> Result<Value, String> {
+    let by_value = choices.iter().find(|choice| unquoted(&choice.value) == text);
+    let by_label = || choices.iter().find(|choice| choice.label.as_deref() == Some(text));
+    let by_number = || choices.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+    let found = by_value.or_else(by_label).or_else(by_number);
+    found.map(|choice| choice.value.clone()).ok_or_else(|| {
+        let all: Vec<String> = choices.iter().map(|choice| unquoted(&choice.value)).collect();
+        format!("expected one of {}, got {text:?}", all.join(", "))
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Lines that were typed, kept from one session to the next in the user's state folder. Answers to
-//! questions never come here, nor do lines that begin with a blank or look like they hold a secret.
+//! questions are never kept, nor lines that begin with a blank or seem to contain a secret.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ const MOST_LINES: usize = 1_000;
 /// The longest line that is kept, in bytes: 16 KiB.
 const LONGEST: usize = 16 << 10;
 
-/// What secrets are called.
+/// A line with one of these words is not written to the file.
 const SECRETS: [&str; 9] = [
     "password",
     "passwd",
@@ -32,7 +32,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The history of the user, if there is a place for it.
+    /// The history of the user, if there is a folder for it.
     pub(crate) fn open() -> Self {
         place().map_or_else(Self::default, Self::open_at)
     }
@@ -51,32 +51,26 @@ impl History {
         Self { lines, file: Some(file) }
     }
 
-    /// The lines, oldest first.
     pub(crate) fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// Keeps a line, unless it should not be.
+    /// Adds a line.
     pub(crate) fn add(&mut self, line: &str) {
         let line = line.replace(['\n', '\r'], " ");
         let is_last = self.lines.last() == Some(&line);
         if line.trim().is_empty() || line.starts_with(' ') || is_last || line.len() > LONGEST {
             return;
         }
-        if !holds_secret(&line)
+        let lower = line.to_lowercase();
+        if !SECRETS.iter().any(|word| lower.contains(word))
             && let Some(file) = &self.file
         {
-            // A history that cannot be written is no reason to stop.
+            // A history that cannot be written does not end the session.
             let _ = append(file, &line);
         }
         self.lines.push(line);
     }
-}
-
-/// Whether something in it should not be written down.
-fn holds_secret(line: &str) -> bool {
-    let line = line.to_lowercase();
-    SECRETS.iter().any(|word| line.contains(word))
 }
 
 fn append(file: &Path, line: &str) -> std::io::Result<()> {

@@ -1,68 +1,67 @@
-//! A session at a terminal: one loop that looks at keys and at everything else that happens, and
-//! draws. Nothing is printed from elsewhere, so nothing tears the line that is being typed.
+//! A session at a terminal: one loop handles keys and everything else that happens, and draws.
+//! Nothing else prints, so nothing tears the line that is being typed.
 
 mod keys;
 mod questions;
 mod view;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::client::{CloseReason, Notification, Phase, State};
+use bowline::Json;
+use bowline::client::{CallError, CloseReason, Notification, State};
+use crossterm::event::{Event as Input, KeyEvent};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, interval};
 
-use self::view::Resized;
+use self::keys::{keys_of, pressed_ctrl_c};
+use self::questions::{Asking, withdrawn};
 pub(crate) use self::view::notice;
-
-use super::dialog::Dialog;
 use super::editor::Editor;
 use super::event::Event;
-use super::form::Ask;
 use super::history::History;
-use super::keys::{Decoder, Key};
 use super::paint::{Painter, Size};
 use super::question::Question;
 use super::talk::{Done, Show, Talk, seconds};
 use super::terminal::Terminal;
 use super::{show, statement, words};
 use crate::failure::Failure;
-use crate::screen::{Screen, Style};
+use crate::render::json::pretty;
+use crate::screen::{OutputArgs, Screen, Style};
 use crate::session::interrupted;
 use crate::text::line;
 
 /// How long the first prompt waits for the lists of the server.
 const LISTS: Duration = Duration::from_secs(2);
 
-/// How often the time of what is running is drawn.
+/// How often the age of a running call is drawn.
 const TICK: Duration = Duration::from_millis(250);
 
 /// A session at a terminal.
 pub(crate) struct Interactive {
     talk: Talk,
     events: mpsc::Receiver<Event>,
-    terminal: Terminal,
-    screen: Arc<Screen>,
+    /// Ends raw mode when it is dropped.
+    _terminal: Terminal,
+    output: OutputArgs,
+    /// As wide as the terminal is now.
+    screen: Screen,
     painter: Painter,
     size: Size,
     editor: Editor,
-    decoder: Decoder,
     history: History,
     /// The lines of a statement that is not complete yet.
     collected: String,
-    /// What is being asked, how, and the line that was being typed before.
-    dialog: Option<(Dialog, Ask, Editor)>,
+    asking: Option<Asking>,
     questions: VecDeque<Question>,
-    /// What the prompt waits for.
+    /// The calls that the prompt waits for.
     foreground: Vec<u64>,
-    /// Whether it has been waiting long enough to say so, and how far it is.
+    /// How far they are, once they have taken long enough to say so.
     waits: Option<String>,
     tick: Interval,
-    typed_ahead: VecDeque<Key>,
+    typed_ahead: VecDeque<KeyEvent>,
     /// How often Ctrl-C was pressed in a row, on an empty line.
     interrupts: u32,
-    is_pasting: bool,
     next: Turn,
 }
 
@@ -75,66 +74,62 @@ enum Turn {
 }
 
 impl Interactive {
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     ///
     /// # Errors
-    /// When standard input is none.
-    pub(crate) fn new(talk: Talk, events: mpsc::Receiver<Event>) -> Result<Self, Failure> {
+    /// When standard input is not a terminal.
+    pub(crate) fn new(
+        talk: Talk,
+        events: mpsc::Receiver<Event>,
+        output: OutputArgs,
+    ) -> Result<Self, Failure> {
         let terminal = Terminal::open()
             .map_err(|error| Failure::usage(format!("the terminal cannot be used: {error}")))?;
-        let screen = Arc::clone(talk.link.screen());
         Ok(Self {
             talk,
             events,
-            terminal,
-            screen,
+            _terminal: terminal,
+            screen: Screen::new(&output),
+            output,
             painter: Painter::default(),
             size: Terminal::size(),
             editor: Editor::default(),
-            decoder: Decoder::default(),
             history: History::open(),
             collected: String::new(),
-            dialog: None,
+            asking: None,
             questions: VecDeque::new(),
             foreground: Vec::new(),
             waits: None,
             tick: interval(TICK),
             typed_ahead: VecDeque::new(),
             interrupts: 0,
-            is_pasting: false,
             next: Turn::Wait,
         })
     }
 
-    /// Runs until somebody quits.
+    /// Runs until the user quits.
     pub(crate) async fn run(mut self) {
-        let mut keys = Terminal::keys();
-        let mut resized = Resized::new();
+        let mut inputs = Terminal::events();
         let mut stopped = std::pin::pin!(interrupted());
-        self.open(&mut keys).await;
+        self.open(&mut inputs).await;
         while self.next != Turn::Quit {
+            let is_waiting = !self.foreground.is_empty() && self.asking.is_none();
             tokio::select! {
                 Some(event) = self.events.recv() => self.handle_event(event),
-                typed = keys.recv() => match typed {
-                    Some(bytes) => self.handle_bytes(&bytes),
+                input = inputs.recv() => match input {
+                    Some(input) => self.handle_input(&input),
                     None => self.next = Turn::Quit,
                 },
-                () = resized.next() => {
-                    self.size = Terminal::size();
-                    self.redraw();
-                }
-                () = withdrawn(&mut self.dialog) => {
+                () = withdrawn(&mut self.asking) => {
                     self.say("the server no longer asks");
                     self.end_dialog();
                 }
-                _ = self.tick.tick(), if !self.foreground.is_empty() && self.dialog.is_none() => {
-                    self.tick();
-                }
+                _ = self.tick.tick(), if is_waiting => self.tick(),
                 () = &mut stopped => self.next = Turn::Quit,
             }
             if self.next == Turn::Restart {
                 self.next = Turn::Wait;
-                self.open(&mut keys).await;
+                self.open(&mut inputs).await;
             }
         }
         self.hide();
@@ -142,20 +137,21 @@ impl Interactive {
         self.talk.close().await;
     }
 
-    /// Connects, or connects anew. Ctrl-C gives up.
-    async fn open(&mut self, keys: &mut mpsc::Receiver<Vec<u8>>) {
+    /// Connects, or reconnects. Ctrl-C gives up; other keys are kept for later.
+    async fn open(&mut self, inputs: &mut mpsc::Receiver<Input>) {
         self.drop_questions();
         self.foreground.clear();
         self.hide();
-        let (talk, decoder, ahead) = (&mut self.talk, &mut self.decoder, &mut self.typed_ahead);
+        let (talk, ahead) = (&mut self.talk, &mut self.typed_ahead);
         let opened = tokio::select! {
             opened = async {
                 let opened = talk.open().await;
                 talk.learn(LISTS).await;
                 opened
             } => Some(opened),
-            () = given_up(keys, decoder, ahead) => None,
+            () = pressed_ctrl_c(inputs, ahead) => None,
         };
+        self.fit();
         // What was said meanwhile comes first.
         while let Ok(event) = self.events.try_recv() {
             self.handle_event(event);
@@ -172,6 +168,15 @@ impl Interactive {
             }
             None => self.say("not connected; `restart` tries again"),
         }
+        self.replay_keys();
+    }
+
+    fn handle_input(&mut self, input: &Input) {
+        if let Input::Resize(..) = input {
+            self.fit();
+            self.redraw();
+        }
+        self.typed_ahead.extend(keys_of(input));
         self.replay_keys();
     }
 
@@ -195,7 +200,7 @@ impl Interactive {
             Event::Catalog(catalog) => self.talk.catalog = *catalog,
             Event::Subscribed(uri, task) => self.talk.subscribed(uri, task),
             Event::Completed { line, start, candidates } => {
-                if self.dialog.is_none() && self.editor.text()[..self.editor.at()] == line {
+                if self.asking.is_none() && self.editor.typed() == line {
                     match candidates {
                         Ok(candidates) => self.offer(start, &candidates),
                         Err(problem) => self.complain(&problem),
@@ -205,7 +210,6 @@ impl Interactive {
         }
     }
 
-    /// Shows a notification, unless it is shown elsewhere.
     fn notified(&mut self, notification: &Notification) {
         let Some(text) = notice(notification) else { return };
         if notification.method.ends_with("/list_changed") {
@@ -216,33 +220,22 @@ impl Interactive {
     }
 
     fn entered(&mut self, opened: u64, state: &State) {
-        let is_old = opened != self.talk.link.opened();
-        let Some(reason) = state.reason.as_ref().filter(|_| state.phase == Phase::Closed) else {
-            return;
-        };
-        if is_old || *reason == CloseReason::Asked {
-            return;
-        }
+        let Some(reason) = self.talk.link.ended(opened, state) else { return };
         let mut text = match reason {
-            CloseReason::Exited(exit) => format!("the server ended: {}\n", line(&exit.status)),
-            other => format!("the connection ended: {}\n", line(&other.to_string())),
+            CloseReason::Exited(exit) => format!("the server ended: {}", line(&exit.status)),
+            other => format!("the connection ended: {}", line(&other.to_string())),
         };
         if let CloseReason::Exited(exit) = reason {
             for said in &exit.stderr {
-                text.push_str(&format!("  stderr │ {}\n", line(said)));
+                text.push_str(&format!("\n  stderr │ {}", line(said)));
             }
         }
-        text = self.screen.err.paint(Style::Red, text.trim_end());
+        let text = self.screen.err.paint(Style::Red, &text);
         self.drop_questions();
         self.say(&format!("{text}\n  `restart` starts it again"));
     }
 
-    fn ended(
-        &mut self,
-        number: u64,
-        outcome: &Result<bowline::Json, bowline::client::CallError>,
-        took: Duration,
-    ) {
+    fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>, took: Duration) {
         let Some(job) = self.talk.end(number) else { return };
         if self.foreground.contains(&number) {
             self.foreground.retain(|it| *it != number);
@@ -262,19 +255,15 @@ impl Interactive {
                 }
             }
             (Err(error), Show::Message(id)) => {
-                let text =
-                    crate::render::json::pretty(&show::message(id, Err(error)), self.screen.out);
+                let text = pretty(&show::message(id, Err(error)), self.screen.out);
                 self.print(&text);
             }
-            (Err(error), _) => {
-                let failure = Failure::from(error.clone());
-                self.complain(&failure.what);
-            }
+            (Err(error), _) => self.complain(&Failure::from(error.clone()).what),
         }
         self.replay_keys();
     }
 
-    /// A line that is complete.
+    /// Runs a complete statement.
     fn run_line(&mut self, text: &str) {
         self.history.add(text);
         match statement::parse(text, &words::names()) {
@@ -308,30 +297,6 @@ impl Interactive {
             Done::Restart => self.next = Turn::Restart,
             Done::Clear => self.clear(),
             Done::Quit => self.next = Turn::Quit,
-        }
-    }
-}
-
-/// Waits until the server no longer wants the answer that is being typed.
-async fn withdrawn(dialog: &mut Option<(Dialog, Ask, Editor)>) {
-    match dialog.as_mut().and_then(|(dialog, ..)| dialog.question_mut()) {
-        Some(question) => question.reply.closed().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for Ctrl-C; other keys are kept for later.
-async fn given_up(
-    keys: &mut mpsc::Receiver<Vec<u8>>,
-    decoder: &mut Decoder,
-    ahead: &mut VecDeque<Key>,
-) {
-    while let Some(bytes) = keys.recv().await {
-        for key in decoder.decode(&bytes) {
-            match key {
-                Key::Control('c') => return,
-                other => ahead.push_back(other),
-            }
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The connection of a session: opened, watched, ended, opened again.
+//! The connection of a session: opened, watched, closed, opened again.
 
 use std::sync::Arc;
 
 use bowline::Client;
+use bowline::client::{CloseReason, Phase, State, StateWatch};
 use tokio::sync::mpsc;
 
 use super::event::{Event, Teller};
-use super::journal::From;
+use super::log::Channel;
 use super::question;
 use crate::failure::Failure;
 use crate::screen::Screen;
@@ -20,6 +21,7 @@ pub(crate) struct Link {
     /// Whether questions of the server go to the prompt.
     asks: bool,
     session: Option<Session>,
+    /// How often it was opened.
     opened: u64,
     events: mpsc::Sender<Event>,
     teller: Teller,
@@ -31,29 +33,35 @@ impl Link {
         resolved: Resolved,
         mut settings: Settings,
         asks: bool,
-        (events, teller): (mpsc::Sender<Event>, Teller),
+        events: mpsc::Sender<Event>,
     ) -> Self {
-        let heard = teller.clone();
-        settings.tap = Some(Tap(Arc::new(move |what: Tapped<'_>| {
-            let event = match what {
-                Tapped::Sent(text) => Event::Said(From::Us, text.to_owned()),
-                Tapped::Received(text) => Event::Said(From::Server, text.to_owned()),
-                Tapped::Stderr(text) => Event::Said(From::Stderr, text.to_owned()),
+        let teller = Teller::new(events.clone());
+        let tap = teller.clone();
+        settings.tap = Some(Tap(Arc::new(move |tapped: Tapped<'_>| {
+            tap.tell(match tapped {
+                Tapped::Sent(text) => Event::Said(Channel::Sent, text.to_owned()),
+                Tapped::Received(text) => Event::Said(Channel::Received, text.to_owned()),
+                Tapped::Stderr(text) => Event::Said(Channel::Stderr, text.to_owned()),
                 Tapped::Notification(notification) => Event::Notified(notification.clone()),
-            };
-            heard.tell(event);
+            });
         })));
         Self { resolved, settings, asks, session: None, opened: 0, events, teller }
     }
 
-    /// Opens it, after ending what was open.
+    /// Sends what would go to standard error as events instead.
+    pub(crate) fn divert(&self) {
+        let teller = self.teller.clone();
+        self.settings.screen.divert(move |text| teller.tell(Event::Say(text.to_owned())));
+    }
+
+    /// Opens it, and closes what was open.
     ///
     /// # Errors
     /// When there is no connection.
     ///
     /// # Cancel safety
     /// What was started is ended.
-    pub(crate) async fn open(&mut self, roots: &[String]) -> Result<Client, Failure> {
+    pub(crate) async fn open(&mut self, roots: &[String]) -> Result<(), Failure> {
         self.close().await;
         self.settings.is_again = self.opened > 0;
         self.opened += 1;
@@ -62,25 +70,22 @@ impl Link {
             if self.asks { question::listen(builder, &self.events) } else { builder }
         });
         let session = session.await?;
-        let client = session.client().clone();
-        tokio::spawn(watch(client.watch(), self.opened, self.events.clone()));
+        tokio::spawn(watch(session.client().watch(), self.opened, self.events.clone()));
         self.session = Some(session);
-        Ok(client)
+        Ok(())
     }
 
-    /// Ends it, and leaves nothing behind.
     pub(crate) async fn close(&mut self) {
         if let Some(session) = self.session.take() {
             session.close().await;
         }
     }
 
-    /// The client, if it was opened.
     pub(crate) fn client(&self) -> Option<&Client> {
         self.session.as_ref().map(Session::client)
     }
 
-    /// How much happened that there was no room for, in words.
+    /// How many events there was no room for, in words.
     pub(crate) fn missed(&self) -> Option<String> {
         match self.teller.missed() {
             0 => None,
@@ -88,7 +93,12 @@ impl Link {
         }
     }
 
-    /// How often it was opened.
+    /// Why the connection ended, if this state says so and it was not asked to.
+    pub(crate) fn ended<'a>(&self, opened: u64, state: &'a State) -> Option<&'a CloseReason> {
+        let is_over = opened == self.opened && state.phase == Phase::Closed;
+        state.reason.as_ref().filter(|reason| is_over && **reason != CloseReason::Asked)
+    }
+
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
@@ -98,17 +108,15 @@ impl Link {
         &self.resolved.name
     }
 
-    /// How it is led.
     pub(crate) fn settings(&mut self) -> &mut Settings {
         &mut self.settings
     }
 
-    /// Where output goes.
     pub(crate) fn screen(&self) -> &Arc<Screen> {
         &self.settings.screen
     }
 
-    /// Shows every message on the wire, or no longer.
+    /// Shows every message on the wire, or stops.
     pub(crate) fn set_verbose(&mut self, is_verbose: bool) {
         self.settings.is_verbose = is_verbose;
         if let Some(session) = &self.session {
@@ -117,10 +125,10 @@ impl Link {
     }
 }
 
-/// Tells of every state until the last.
-async fn watch(mut states: bowline::client::StateWatch, opened: u64, events: mpsc::Sender<Event>) {
+/// Reports every state until the last.
+async fn watch(mut states: StateWatch, opened: u64, events: mpsc::Sender<Event>) {
     while let Some(state) = states.changed().await {
-        let is_last = state.phase == bowline::client::Phase::Closed;
+        let is_last = state.phase == Phase::Closed;
         if events.send(Event::State(opened, state)).await.is_err() || is_last {
             return;
         }

@@ -1,29 +1,25 @@
-//! The bottom of the screen: a prompt with the line that is typed, drawn and taken away again, so
-//! that what others print comes above it.
+//! The bottom of the screen: a prompt with the line that is typed, drawn and erased again, so that
+//! other output appears above it.
 
 use unicode_width::UnicodeWidthChar;
 
 /// What stands at the bottom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bottom {
-    /// Before the line.
     pub(crate) prompt: String,
-    /// The line.
     pub(crate) text: String,
-    /// Where the cursor is in it, in bytes.
+    /// Where the cursor is in the text, in bytes.
     pub(crate) at: usize,
 }
 
-/// How big the screen is.
+/// The size of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Cells in a row.
     pub(crate) columns: usize,
-    /// Rows.
     pub(crate) rows: usize,
 }
 
-/// Knows what is drawn.
+/// Draws the bottom, and knows where it is.
 #[derive(Debug, Default)]
 pub(crate) struct Painter {
     /// The row of the cursor, from the first row that is drawn. `None`: nothing is drawn.
@@ -31,7 +27,7 @@ pub(crate) struct Painter {
 }
 
 impl Painter {
-    /// Takes away what is drawn.
+    /// Erases what is drawn.
     pub(crate) fn erase(&mut self, out: &mut String) {
         let Some(row) = self.cursor.take() else { return };
         if row > 0 {
@@ -40,7 +36,7 @@ impl Painter {
         out.push_str("\r\x1b[J");
     }
 
-    /// Leaves what is drawn where it is, and goes to the line after it.
+    /// Leaves the bottom on the screen, and goes to the line after it.
     pub(crate) fn leave(&mut self, bottom: &Bottom, size: Size, out: &mut String) {
         self.erase(out);
         let end = Bottom { at: bottom.text.len(), ..bottom.clone() };
@@ -49,16 +45,16 @@ impl Painter {
         out.push('\n');
     }
 
-    /// The screen was cleared, or somebody else wrote on it.
+    /// The screen was cleared, or something else wrote on it.
     pub(crate) fn forget(&mut self) {
         self.cursor = None;
     }
 
-    /// Draws; nothing may be drawn already.
+    /// Draws the bottom. **Invariant:** nothing is drawn yet.
     pub(crate) fn draw(&mut self, bottom: &Bottom, size: Size, out: &mut String) {
         let columns = size.columns.max(4);
         let (text, at) = visible(bottom, columns * size.rows.max(2).saturating_sub(1));
-        let mut place = Place { columns, row: 0, column: 0 };
+        let mut place = Cursor { columns, row: 0, column: 0 };
         for letter in bottom.prompt.chars() {
             place.put(letter, out);
         }
@@ -92,14 +88,14 @@ impl Painter {
     }
 }
 
-/// Where the next character comes.
-struct Place {
+/// Where the next character goes.
+struct Cursor {
     columns: usize,
     row: usize,
     column: usize,
 }
 
-impl Place {
+impl Cursor {
     fn put(&mut self, letter: char, out: &mut String) {
         if letter.is_control() {
             let caret = u8::try_from(u32::from(letter)).unwrap_or(b'?');
@@ -117,7 +113,7 @@ impl Place {
     }
 }
 
-/// What of a line too long for the screen is shown: the part around the cursor.
+/// The part around the cursor of a line that is too long for the screen.
 fn visible(bottom: &Bottom, cells: usize) -> (String, usize) {
     let room = cells.saturating_sub(bottom.prompt.chars().count() + 2) / 2;
     let Bottom { text, at, .. } = bottom;

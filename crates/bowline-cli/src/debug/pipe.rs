@@ -6,19 +6,19 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::client::{CallError, CloseReason, Phase, State};
+use bowline::client::{CallError, State};
 use bowline::{ErrorCode, ErrorObject, Json};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::dialog::Dialog;
 use super::event::Event;
-use super::field::plain;
 use super::interactive::notice;
 use super::statement::{self, Action, Statement};
 use super::talk::{Done, Show, Talk};
 use super::{collect, show, words};
 use crate::failure::{Code, Failure};
+use crate::schema::unquoted;
 use crate::screen::Screen;
 use crate::session::interrupted;
 use crate::text::line;
@@ -221,10 +221,7 @@ impl Pipe {
     }
 
     fn entered(&self, opened: u64, state: &State) {
-        let is_ours = opened == self.talk.link.opened() && state.phase == Phase::Closed;
-        if let Some(reason) = state.reason.as_ref().filter(|it| **it != CloseReason::Asked)
-            && is_ours
-        {
+        if let Some(reason) = self.talk.link.ended(opened, state) {
             self.screen.warn(&format!("the connection ended: {reason}"));
         }
     }
@@ -273,7 +270,7 @@ impl Pipe {
 
 /// An id for people.
 fn shown(id: &Json) -> String {
-    line(&plain(&id.to_value()))
+    line(&unquoted(&id.to_value()))
 }
 
 /// Whether the schemas of the tools matter.

@@ -12,73 +12,55 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::event::Event;
 
-/// A question that waits.
+/// A question that waits for its answer.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// What is asked.
     pub(crate) asked: Asked,
     /// The id of the request, in the legacy era.
     pub(crate) id: Option<Value>,
-    /// Who waits for the answer.
-    pub(crate) reply: oneshot::Sender<Result<Reply, ErrorObject>>,
+    /// `None` once it is answered.
+    reply: Option<oneshot::Sender<Result<Reply, ErrorObject>>>,
 }
 
-/// What is asked.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    /// To fill in a form.
     Form(Box<ElicitFormParams>),
-    /// To visit a page.
     Url(ElicitUrlParams),
-    /// To be the model.
     Sampling(Box<CreateMessageParams>),
 }
 
-/// What is answered.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// To a form.
-    Form(FormAnswer),
-    /// To a page.
-    Url(UrlAnswer),
-    /// As a model.
-    Sampling(Box<CreateMessageResult>),
+    /// To a form, or to a URL, which has no content.
+    Elicited(FormAnswer),
+    Sampled(Box<CreateMessageResult>),
 }
 
-/// What is done with questions.
+/// What happens to questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Policy {
-    /// They are asked.
     #[default]
     Ask,
-    /// Forms are sent with their defaults, pages agreed to. Models are still asked for.
+    /// Sends forms with their defaults and agrees to URLs. Sampling is still asked for.
     Accept,
-    /// They are refused.
     Decline,
-    /// They are dropped.
     Cancel,
 }
 
 impl Policy {
-    /// The policy of a word.
+    const WORDS: [(&str, Self); 4] = [
+        ("ask", Self::Ask),
+        ("accept", Self::Accept),
+        ("decline", Self::Decline),
+        ("cancel", Self::Cancel),
+    ];
+
     pub(crate) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "ask" => Some(Self::Ask),
-            "accept" => Some(Self::Accept),
-            "decline" => Some(Self::Decline),
-            "cancel" => Some(Self::Cancel),
-            _ => None,
-        }
+        Self::WORDS.iter().find(|known| known.0 == word).map(|known| known.1)
     }
 
-    /// Its word.
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::Accept => "accept",
-            Self::Decline => "decline",
-            Self::Cancel => "cancel",
-        }
+        Self::WORDS.iter().find(|known| known.1 == self).map_or("", |known| known.0)
     }
 }
 
@@ -86,54 +68,87 @@ impl Policy {
 pub(crate) fn listen(builder: ClientBuilder, events: &mpsc::Sender<Event>) -> ClientBuilder {
     let (forms, urls, samples) = (events.clone(), events.clone(), events.clone());
     builder
-        .on_form(move |form| {
-            let reply = ask(forms.clone(), Asked::Form(Box::new(form)));
-            async move {
-                match reply.await? {
-                    Reply::Form(answer) => Ok(answer),
-                    _ => Err(mixed_up()),
-                }
-            }
-        })
+        .on_form(move |form| elicit(forms.clone(), Asked::Form(Box::new(form))))
         .on_url(move |url| {
-            let reply = ask(urls.clone(), Asked::Url(url));
+            let answer = elicit(urls.clone(), Asked::Url(url));
             async move {
-                match reply.await? {
-                    Reply::Url(answer) => Ok(answer),
-                    _ => Err(mixed_up()),
-                }
+                Ok(match answer.await? {
+                    FormAnswer::Accept(_) => UrlAnswer::Accept,
+                    FormAnswer::Decline => UrlAnswer::Decline,
+                    FormAnswer::Cancel => UrlAnswer::Cancel,
+                })
             }
         })
         .on_sampling(move |params| {
             let reply = ask(samples.clone(), Asked::Sampling(Box::new(params)));
             async move {
                 match reply.await? {
-                    Reply::Sampling(answer) => Ok(*answer),
-                    _ => Err(mixed_up()),
+                    Reply::Sampled(message) => Ok(*message),
+                    Reply::Elicited(_) => Err(mixed_up()),
                 }
             }
         })
         .samples_with_tools()
 }
 
+async fn elicit(events: mpsc::Sender<Event>, asked: Asked) -> Result<FormAnswer, ErrorObject> {
+    match ask(events, asked).await? {
+        Reply::Elicited(answer) => Ok(answer),
+        Reply::Sampled(_) => Err(mixed_up()),
+    }
+}
+
 async fn ask(events: mpsc::Sender<Event>, asked: Asked) -> Result<Reply, ErrorObject> {
     let (reply, answer) = oneshot::channel();
-    let question = Question { asked, id: None, reply };
-    let _ = events.send(Event::Asked(question)).await;
+    let _ = events.send(Event::Asked(Question { asked, id: None, reply: Some(reply) })).await;
     answer.await.unwrap_or_else(|_| Err(refusal("the session ended")))
 }
 
 fn mixed_up() -> ErrorObject {
-    ErrorObject::internal("an answer to another question")
+    ErrorObject::internal("the answer belongs to another question")
 }
 
-/// What a server reads when a person says no to a sample.
+/// What a server receives when a person refuses to sample.
 fn refusal(why: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode(-1), why)
 }
 
+impl Question {
+    /// Sends an answer; says how it was answered. A server that went away needs none.
+    pub(crate) fn answer(&mut self, answer: Result<Reply, ErrorObject>) -> &'static str {
+        let how = match &answer {
+            Ok(Reply::Elicited(FormAnswer::Decline)) => "declined",
+            Ok(Reply::Elicited(FormAnswer::Cancel)) => "cancelled",
+            _ => "answered",
+        };
+        if let Some(reply) = self.reply.take() {
+            let _ = reply.send(answer);
+        }
+        how
+    }
+
+    /// Answers as if nobody were there.
+    pub(crate) fn cancel(&mut self) -> &'static str {
+        if let Some(answer) = self.asked.by(Policy::Cancel) {
+            self.answer(answer);
+        }
+        "cancelled"
+    }
+
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
+    /// Waits until the server no longer wants the answer.
+    pub(crate) async fn withdrawn(&mut self) {
+        match &mut self.reply {
+            Some(reply) => reply.closed().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 impl Asked {
-    /// The method of the request.
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Form(_) | Self::Url(_) => "elicitation/create",
@@ -143,47 +158,34 @@ impl Asked {
 
     /// What a policy answers, if it does.
     pub(crate) fn by(&self, policy: Policy) -> Option<Result<Reply, ErrorObject>> {
-        let answered = match (self, policy) {
+        let answer = match (self, policy) {
             (_, Policy::Ask) | (Self::Sampling(_), Policy::Accept) => return None,
-            (Self::Form(_), Policy::Accept) => Reply::Form(FormAnswer::defaults()),
-            (Self::Form(_), Policy::Decline) => Reply::Form(FormAnswer::Decline),
-            (Self::Form(_), Policy::Cancel) => Reply::Form(FormAnswer::Cancel),
-            (Self::Url(_), Policy::Accept) => Reply::Url(UrlAnswer::Accept),
-            (Self::Url(_), Policy::Decline) => Reply::Url(UrlAnswer::Decline),
-            (Self::Url(_), Policy::Cancel) => Reply::Url(UrlAnswer::Cancel),
             (Self::Sampling(_), _) => return Some(Err(refusal("the user refused"))),
+            (_, Policy::Accept) => FormAnswer::defaults(),
+            (_, Policy::Decline) => FormAnswer::Decline,
+            (_, Policy::Cancel) => FormAnswer::Cancel,
         };
-        Some(Ok(answered))
+        Some(Ok(Reply::Elicited(answer)))
     }
 
-    /// An answer that was written as JSON.
+    /// Reads an answer that was written as JSON.
     ///
     /// # Errors
-    /// When it is no answer to this question.
+    /// When it does not answer this question.
     pub(crate) fn read(&self, result: &Value) -> Result<Reply, String> {
-        match self {
-            Self::Sampling(_) => Ok(Reply::Sampling(Box::new(parse(result)?))),
-            Self::Form(_) => {
-                let result: ElicitResult = parse(result)?;
-                Ok(Reply::Form(match result.action {
-                    ElicitAction::Accept => FormAnswer::Accept(result.content.unwrap_or_default()),
-                    ElicitAction::Decline => FormAnswer::Decline,
-                    ElicitAction::Cancel => FormAnswer::Cancel,
-                }))
-            }
-            Self::Url(_) => {
-                let result: ElicitResult = parse(result)?;
-                Ok(Reply::Url(match result.action {
-                    ElicitAction::Accept => UrlAnswer::Accept,
-                    ElicitAction::Decline => UrlAnswer::Decline,
-                    ElicitAction::Cancel => UrlAnswer::Cancel,
-                }))
-            }
+        if let Self::Sampling(_) = self {
+            return Ok(Reply::Sampled(Box::new(parse(result)?)));
         }
+        let result: ElicitResult = parse(result)?;
+        Ok(Reply::Elicited(match result.action {
+            ElicitAction::Accept => FormAnswer::Accept(result.content.unwrap_or_default()),
+            ElicitAction::Decline => FormAnswer::Decline,
+            ElicitAction::Cancel => FormAnswer::Cancel,
+        }))
     }
 }
 
-/// A text as the answer of a model.
+/// Text as the answer of a model.
 pub(crate) fn said(text: &str) -> Result<Reply, String> {
     let result = json!({
         "role": "assistant",
@@ -191,11 +193,11 @@ pub(crate) fn said(text: &str) -> Result<Reply, String> {
         "model": "a person",
         "stopReason": "endTurn",
     });
-    Ok(Reply::Sampling(Box::new(parse(&result)?)))
+    Ok(Reply::Sampled(Box::new(parse(&result)?)))
 }
 
 fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
-    T::deserialize(value).map_err(|error| format!("no answer to this question: {error}"))
+    T::deserialize(value).map_err(|error| format!("this does not answer the question: {error}"))
 }
 
 #[cfg(test)]
@@ -219,11 +221,11 @@ mod tests {
     fn answers_can_be_written_as_json() {
         let form = Asked::Form(Box::default());
         let read = form.read(&json!({ "action": "accept", "content": { "a": 1 } })).unwrap();
-        let Reply::Form(FormAnswer::Accept(content)) = read else { panic!("{read:?}") };
+        let Reply::Elicited(FormAnswer::Accept(content)) = read else { panic!("{read:?}") };
         assert_eq!(Value::Object(content), json!({ "a": 1 }));
-        assert!(form.read(&json!({ "roots": [] })).unwrap_err().contains("no answer"));
+        assert!(form.read(&json!({ "roots": [] })).unwrap_err().contains("does not answer"));
         let sample = Asked::Sampling(Box::default());
         assert!(sample.read(&json!({})).is_err());
-        assert!(matches!(said("yes"), Ok(Reply::Sampling(it)) if it.content.text() == "yes"));
+        assert!(matches!(said("yes"), Ok(Reply::Sampled(it)) if it.content.text() == "yes"));
     }
 }

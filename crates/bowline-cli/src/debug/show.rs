@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::complete::Catalog;
 use super::talk::Show;
-use crate::commands::list::{List, PROMPTS, RESOURCES, TEMPLATES, TOOLS};
+use crate::commands::list::{List, TOOLS};
 use crate::commands::{call, tools};
 use crate::failure::{Code, Failure};
 use crate::render::content::ContentRenderer;
@@ -18,39 +18,27 @@ use crate::render::json::pretty;
 use crate::screen::Screen;
 use crate::text::line;
 
-/// A result for people, and whether the tool said that it failed.
+/// A result for people. One that does not have its type is shown as JSON.
 pub(crate) fn render(show: &Show, result: &Json, took: Duration, screen: &Screen) -> String {
-    let read = match show {
+    let mut renderer = ContentRenderer::new(screen, None);
+    let text = match show {
         Show::Tool(_) => tool(result, screen),
-        Show::Tools(text) => table(&TOOLS, result, text, screen),
-        Show::Described(name) => {
-            let list: Option<ListToolsResult> = read(result);
-            list.map(|list| match list.tools.iter().find(|tool| tool.name == *name) {
-                Some(tool) => tools::in_full(tool, screen),
-                None => {
-                    let names = list.tools.iter().map(|tool| tool.name.as_str());
-                    format!("{}\n", line(&TOOLS.unknown(name, names).what))
-                }
-            })
+        Show::List(list, text) => table(list, result, text, screen),
+        Show::Described(name) => read(result).map(|list| described(&list, name, screen)),
+        Show::Prompt => {
+            read(result).and_then(|prompt: GetPromptResult| renderer.prompt(&prompt).ok())
         }
-        Show::Prompts => table(&PROMPTS, result, "", screen),
-        Show::Resources => table(&RESOURCES, result, "", screen),
-        Show::Templates => table(&TEMPLATES, result, "", screen),
-        Show::Prompt => read(result).and_then(|prompt: GetPromptResult| {
-            ContentRenderer::new(screen, None).prompt(&prompt).ok()
-        }),
-        Show::Contents => read(result).and_then(|read: ReadResourceResult| {
-            ContentRenderer::new(screen, None).resources(&read.contents).ok()
-        }),
+        Show::Contents => read(result)
+            .and_then(|read: ReadResourceResult| renderer.resources(&read.contents).ok()),
         Show::Pong => Some(format!("answered in {:.1} ms\n", took.as_secs_f64() * 1000.0)),
         Show::Text(text) => Some(format!("{text}\n")),
         Show::Message(id) => Some(pretty(&message(id, Ok(result)), screen.out)),
         Show::Json => None,
     };
-    read.unwrap_or_else(|| pretty(result, screen.out))
+    text.unwrap_or_else(|| pretty(result, screen.out))
 }
 
-/// The answer to a message, under the id that its author gave it.
+/// A response under the id of the request that the user wrote.
 pub(crate) fn message(id: &Json, answer: Result<&Json, &CallError>) -> Json {
     let (member, body) = match answer {
         Ok(result) => ("result", result.as_str().to_owned()),
@@ -63,21 +51,19 @@ pub(crate) fn message(id: &Json, answer: Result<&Json, &CallError>) -> Json {
 
 /// The server's error to the letter; or, in its place, why there is none.
 fn error_object(error: &CallError) -> Value {
-    match error.as_refusal() {
-        Some(refusal) => serde_json::to_value(refusal).unwrap_or_default(),
-        None => {
-            // The range that the specification leaves to implementations.
-            let failure = Failure::from(error.clone());
-            json!({
-                "code": -32000 - i64::from(failure.code as u8),
-                "message": failure.what,
-                "data": { "by": "bowline" },
-            })
-        }
+    if let Some(refusal) = error.as_refusal() {
+        return serde_json::to_value(refusal).unwrap_or_default();
     }
+    let failure = Failure::from(error.clone());
+    json!({
+        // From the range that the specification leaves to implementations.
+        "code": -32000 - i64::from(failure.code as u8),
+        "message": failure.what,
+        "data": { "by": "bowline" },
+    })
 }
 
-/// The exit code that a result earns, if it is not a good one.
+/// The exit code for a result, unless it is a success.
 pub(crate) fn code(show: &Show, outcome: &Result<Json, CallError>) -> Option<Code> {
     let result = match outcome {
         Ok(result) => result,
@@ -87,7 +73,7 @@ pub(crate) fn code(show: &Show, outcome: &Result<Json, CallError>) -> Option<Cod
     Code::of_result(result).filter(|_| may_fail)
 }
 
-/// What is wrong with the result of a tool, by the tool's own word.
+/// How the result of a tool violates the tool's output schema.
 pub(crate) fn broken_promise(show: &Show, result: &Json, catalog: &Catalog) -> Option<String> {
     let Show::Tool(name) = show else { return None };
     let promise = catalog.promises.get(name)?;
@@ -106,6 +92,14 @@ fn tool(result: &Json, screen: &Screen) -> Option<String> {
         text.push_str("(the tool says that it failed)\n");
     }
     Some(text)
+}
+
+fn described(list: &ListToolsResult, name: &str, screen: &Screen) -> String {
+    if let Some(tool) = list.tools.iter().find(|tool| tool.name == name) {
+        return tools::in_full(tool, screen);
+    }
+    let names = list.tools.iter().map(|tool| tool.name.as_str());
+    format!("{}\n", line(&TOOLS.unknown(name, names).what))
 }
 
 /// The items of a list whose name or description contains a text.

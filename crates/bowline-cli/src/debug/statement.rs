@@ -1,4 +1,4 @@
-//! One line of a session, taken apart: what it asks for, before anybody knows whether it exists.
+//! The syntax of a line. Whether the tools and methods in it exist is decided later.
 
 use std::collections::BTreeMap;
 
@@ -6,59 +6,63 @@ use bowline::Json;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::loose::{self, Typed};
+use crate::loose::{self, Typed};
 
-/// What a line asks for.
+/// A line of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
-    /// What to do.
     pub(crate) action: Action,
-    /// Whether the prompt comes back at once: the line ended in `&`.
+    /// The line ended in `&`: the prompt comes back at once.
     pub(crate) in_background: bool,
 }
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
-    /// Nothing: the line is empty or a comment.
+    /// An empty line, or a comment.
     Nothing,
-    /// Messages of JSON-RPC, to be sent as they are.
+    /// JSON-RPC messages, to be sent as they are.
     Messages(Vec<Message>),
-    /// Call a tool.
-    Tool { name: String, arguments: Given },
-    /// Any method.
-    Method { method: String, params: Json },
-    /// A word of the session, and what follows it.
-    Command { name: String, rest: String },
-    /// One word that may be a tool, with what follows it.
-    Word { name: String, rest: String },
+    Tool {
+        name: String,
+        arguments: Given,
+    },
+    Method {
+        method: String,
+        params: Json,
+    },
+    /// A command of the session, and what follows it.
+    Command {
+        name: String,
+        rest: String,
+    },
+    /// A word that may be a tool, and what follows it.
+    Word {
+        name: String,
+        rest: String,
+    },
 }
 
-/// What the arguments of a tool were given as.
+/// How the arguments of a tool were given.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Given {
     /// Not at all: they are asked for one by one.
     Nothing,
-    /// As JSON.
     Json(Json),
-    /// As words: `key=value`.
+    /// `key=value` words.
     Words(Vec<String>),
-    /// By name.
+    /// `(key: value)`.
     Members(Vec<(String, Typed)>),
 }
 
-/// A message of JSON-RPC as a person wrote it.
+/// A JSON-RPC message as the user wrote it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
-    /// A request, with the id to answer under.
     Request { id: Json, method: String, params: Json },
-    /// A notification.
     Notification { method: String, params: Option<Json> },
-    /// An answer to a question of the server.
     Response { id: Value, answer: Result<Json, Json> },
 }
 
-/// Takes a line apart. `commands` are the words of the session.
+/// Parses a line. `commands` are the words of the session.
 pub(crate) fn parse(line: &str, commands: &[&str]) -> Result<Statement, String> {
     let mut text = line.trim();
     if text.is_empty() || text.starts_with('#') {
@@ -71,10 +75,8 @@ pub(crate) fn parse(line: &str, commands: &[&str]) -> Result<Statement, String> 
         }
         _ => false,
     };
-    let action = match text.starts_with(['{', '[']) {
-        true => messages(text)?,
-        false => words(text, commands)?,
-    };
+    let is_json = text.starts_with(['{', '[']);
+    let action = if is_json { Action::Messages(messages(text)?) } else { words(text, commands)? };
     Ok(Statement { action, in_background })
 }
 
@@ -82,7 +84,10 @@ fn words(text: &str, commands: &[&str]) -> Result<Action, String> {
     let end = text.find(|letter: char| letter.is_whitespace() || matches!(letter, '(' | '{'));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
     if name.is_empty() {
-        return Err(format!("a line begins with a word or with JSON, not with {:?}", &text[..1]));
+        return Err(format!(
+            "expected a word or JSON at the start of the line, got {:?}",
+            &text[..1]
+        ));
     }
     let name = name.to_owned();
     let rest = rest.trim();
@@ -101,7 +106,7 @@ fn words(text: &str, commands: &[&str]) -> Result<Action, String> {
     Ok(Action::Word { name, rest: rest.to_owned() })
 }
 
-/// Commands that may be followed by JSON. What follows others is the arguments of a tool.
+/// Whether a command may be followed by JSON. After any other word, JSON is the arguments of a tool.
 fn takes_json(command: &str) -> bool {
     matches!(command, "call" | "raw" | "notify" | "prompt")
 }
@@ -117,34 +122,32 @@ pub(crate) fn given(rest: &str) -> Result<Given, String> {
     }
     let words = split_words(rest)?;
     match words.iter().find(|word| word.ends_with("=-")) {
-        Some(word) => Err(format!("{word}: standard input is taken by the session")),
+        Some(word) => {
+            Err(format!("{word}: the session reads standard input; it cannot be an argument"))
+        }
         None => Ok(Given::Words(words)),
     }
 }
 
-/// The parameters of any method.
+/// The parameters of a method.
 pub(crate) fn params(method: &str, rest: &str) -> Result<Json, String> {
-    match rest.is_empty() {
-        true => Ok(Json::empty_object()),
-        false => object(rest).map_err(|problem| format!("{method}: params: {problem}")),
+    if rest.is_empty() {
+        return Ok(Json::empty_object());
     }
+    object(rest).map_err(|problem| format!("{method}: params: {problem}"))
 }
 
-/// An object: JSON to the letter, or what is close to it.
+/// An object: strict JSON, to the letter, or what is close to it.
 fn object(text: &str) -> Result<Json, String> {
-    let json = Json::from_text(text.to_owned()).or_else(|_| {
-        loose::parse_value(text).map(|value| Json::from(&value)).map_err(|it| it.to_string())
-    })?;
-    match json.is_object() {
-        true => Ok(json),
-        false => Err("expected an object: {…}".to_owned()),
-    }
+    let json = Json::from_text(text.to_owned())
+        .or_else(|_| loose::parse_value(text).map(|value| Json::from(&value)))?;
+    if json.is_object() { Ok(json) } else { Err("expected an object: {…}".to_owned()) }
 }
 
 fn parenthesised(rest: &str) -> Result<Given, String> {
     let inner = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let Some(inner) = inner else {
-        return Err("the closing parenthesis is missing".to_owned());
+        return Err("missing closing parenthesis".to_owned());
     };
     let inner = inner.trim();
     if inner.starts_with('{') {
@@ -153,7 +156,7 @@ fn parenthesised(rest: &str) -> Result<Given, String> {
     loose::parse_members(inner).map(Given::Members).map_err(|error| format!("arguments: {error}"))
 }
 
-/// Words as in a shell: blanks part them, quotes keep them together.
+/// Words as in a shell: separated by blanks, kept together by quotes.
 pub(crate) fn split_words(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -168,7 +171,7 @@ pub(crate) fn split_words(text: &str) -> Result<Vec<String>, String> {
             (Some(open), _) if letter == open => quote = None,
             (None | Some('"'), '\\') => {
                 let Some(next) = letters.next() else {
-                    return Err("a backslash at the end of the line".to_owned());
+                    return Err("unexpected backslash at the end of the line".to_owned());
                 };
                 // JSON between quotes keeps its own escapes.
                 if quote.is_some() && !matches!(next, '"' | '\\') {
@@ -181,48 +184,47 @@ pub(crate) fn split_words(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err("a quote is not closed".to_owned());
+        return Err("unclosed quote".to_owned());
     }
     words.extend(word);
     Ok(words)
 }
 
-/// An answer of JSON-RPC, if the line is one: its id, and what it says.
+/// A JSON-RPC response, if the line is one: its id, and its result or error.
 pub(crate) fn response(line: &str) -> Option<(Value, Result<Json, Json>)> {
     let text = line.trim();
     if !text.starts_with('{') {
         return None;
     }
-    match messages(text).ok()? {
-        Action::Messages(mut messages) => match messages.pop()? {
-            Message::Response { id, answer } => Some((id, answer)),
-            _ => None,
-        },
+    match messages(text).ok()?.pop()? {
+        Message::Response { id, answer } => Some((id, answer)),
         _ => None,
     }
 }
 
-fn messages(text: &str) -> Result<Action, String> {
-    let read = |error: serde_json::Error| format!("this is no JSON, and so no message: {error}");
-    let messages = match text.starts_with('[') {
-        true => serde_json::from_str::<Vec<&RawValue>>(text).map_err(read)?,
-        false => vec![serde_json::from_str::<&RawValue>(text).map_err(read)?],
+fn messages(text: &str) -> Result<Vec<Message>, String> {
+    let read = |error: serde_json::Error| format!("invalid JSON: {error}");
+    let messages: Vec<&RawValue> = if text.starts_with('[') {
+        serde_json::from_str(text).map_err(read)?
+    } else {
+        vec![serde_json::from_str(text).map_err(read)?]
     };
     if messages.is_empty() {
         return Err("the batch is empty".to_owned());
     }
-    messages.into_iter().map(message).collect::<Result<Vec<_>, _>>().map(Action::Messages)
+    messages.into_iter().map(message).collect()
 }
 
-/// A message; what it carries stays as it was written.
+/// A message; its members stay as they were written.
 fn message(raw: &RawValue) -> Result<Message, String> {
     let members: BTreeMap<String, Json> = serde_json::from_str(raw.get())
-        .map_err(|_| "a message of JSON-RPC is an object".to_owned())?;
+        .map_err(|_| "a JSON-RPC message must be an object".to_owned())?;
     let member = |name: &str| members.get(name).cloned();
     let id = member("id");
     if let Some(method) = members.get("method") {
-        let method: String =
-            method.parse().map_err(|_| format!("the method is no text: {}", method.as_str()))?;
+        let method: String = method
+            .parse()
+            .map_err(|_| format!("the method must be a string, got {}", method.as_str()))?;
         let params = member("params");
         if params.as_ref().is_some_and(|params| !params.is_object()) {
             return Err(format!("{method}: params must be an object"));
@@ -239,14 +241,12 @@ fn message(raw: &RawValue) -> Result<Message, String> {
         (Some(result), None) => Ok(result),
         (None, Some(error)) => Err(error),
         _ => {
-            let problem = "a message needs a method (request, notification) or a result or an \
-                           error (answer)";
-            return Err(problem.to_owned());
+            return Err("a message needs a method, a result or an error".to_owned());
         }
     };
     match id {
         Some(id) => Ok(Message::Response { id: id.to_value(), answer }),
-        None => Err("an answer needs the id of the question".to_owned()),
+        None => Err("a response needs the id of its request".to_owned()),
     }
 }
 
@@ -333,15 +333,15 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, part) in [
-            ("{\"a\":", "no JSON"),
+            ("{\"a\":", "invalid JSON"),
             ("{}", "needs a method"),
             ("[]", "empty"),
-            ("[1]", "is an object"),
+            ("[1]", "must be an object"),
             ("{\"result\":1}", "needs the id"),
             (r#"{"id":1,"method":"x","params":[1]}"#, "params must be an object"),
             ("echo(a: 1", "closing parenthesis"),
             ("echo(text)", "has no value"),
-            ("(x)", "begins with a word"),
+            ("(x)", "expected a word"),
             ("tools/list {a", "tools/list: params"),
         ] {
             let error = match parse(line, COMMANDS) {
@@ -367,7 +367,7 @@ mod tests {
         let found = given(r#"a=1 b="two words" c:=[1,2] d= e='{"x":"\n"}'"#).unwrap();
         let expected = ["a=1", "b=two words", "c:=[1,2]", "d=", r#"e={"x":"\n"}"#];
         assert_eq!(found, words(&expected));
-        assert!(given("a='x").unwrap_err().contains("not closed"));
+        assert!(given("a='x").unwrap_err().contains("unclosed quote"));
         assert!(given("a=-").unwrap_err().contains("standard input"));
         assert!(given("{a").unwrap_err().contains("arguments: "));
     }

@@ -1,11 +1,10 @@
-//! A session, however it is led: the connection, what is running, what was said.
+//! A session, typed or piped: the connection, what is running, what was said.
 
 mod run;
 mod set;
 mod status;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::pin::Pin;
 use std::time::Duration;
 
 use bowline::client::{CallError, Wanted};
@@ -20,9 +19,10 @@ pub(crate) use self::run::Done;
 pub(crate) use self::status::seconds;
 use super::complete::{Catalog, Of, Offer, Source};
 use super::event::Event;
-use super::journal::{From, Journal};
 use super::link::Link;
+use super::log::{Channel, Log};
 use super::question::{Policy, Question};
+use crate::commands::list::List;
 use crate::failure::Failure;
 use crate::text::line;
 
@@ -35,9 +35,9 @@ const COMPLETION: Duration = Duration::from_secs(5);
 /// A session.
 pub(crate) struct Talk {
     pub(crate) link: Link,
-    pub(crate) journal: Journal,
     pub(crate) catalog: Catalog,
     pub(crate) policy: Policy,
+    log: Log,
     events: mpsc::Sender<Event>,
     jobs: BTreeMap<u64, Job>,
     last_job: u64,
@@ -47,67 +47,53 @@ pub(crate) struct Talk {
     /// Requests of the server, method and id, until their questions come up.
     unmatched: VecDeque<(String, Value)>,
     subscriptions: BTreeMap<String, AbortHandle>,
-    /// Hears of changed lists.
+    /// Receives the notifications about changed lists.
     listening: Option<AbortHandle>,
 }
 
 /// Something that is running.
 pub(crate) struct Job {
-    /// What it is, for people.
     pub(crate) title: String,
-    /// How its result is shown.
     pub(crate) show: Show,
     since: Instant,
     task: AbortHandle,
 }
 
 impl Job {
-    /// How long it has been running.
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
     }
 }
 
 /// How a result is shown.
-#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Show {
-    /// The result of a tool, by name.
+    /// The result of this tool.
     Tool(String),
-    /// Tools, as a list, with what their names or descriptions must hold.
-    Tools(String),
-    /// One tool, with everything.
+    /// The items of a list with this text in their names or descriptions.
+    List(&'static List, String),
+    /// Everything about this tool.
     Described(String),
-    /// Prompts, as a list.
-    Prompts,
-    /// Messages of a prompt.
+    /// The messages of a prompt.
     Prompt,
-    /// Resources, as a list.
-    Resources,
-    /// Templates, as a list.
-    Templates,
     /// The contents of a resource.
     Contents,
     /// How long it took.
     Pong,
-    /// Any result.
     Json,
-    /// The answer to a message, under the id that its author gave it.
+    /// A response under the id of the request that the user wrote.
     Message(Json),
     /// That it was done, in words.
     Text(String),
 }
-
-/// Something that ends with a result.
-type Running = Pin<Box<dyn Future<Output = Result<Json, CallError>> + Send>>;
 
 impl Talk {
     /// A session that is not connected yet.
     pub(crate) fn new(link: Link, events: mpsc::Sender<Event>, roots: Vec<String>) -> Self {
         Self {
             link,
-            journal: Journal::default(),
             catalog: Catalog::default(),
             policy: Policy::Ask,
+            log: Log::default(),
             events,
             jobs: BTreeMap::new(),
             last_job: 0,
@@ -120,7 +106,7 @@ impl Talk {
         }
     }
 
-    /// Connects, or connects anew.
+    /// Connects, or reconnects.
     ///
     /// # Errors
     /// When there is no connection.
@@ -130,66 +116,56 @@ impl Talk {
         for (_, task) in std::mem::take(&mut self.subscriptions) {
             task.abort();
         }
-        self.link.open(&self.roots).await?;
-        Ok(())
+        self.link.open(&self.roots).await
     }
 
-    /// Finds out what the server has, and waits for it; but not long.
+    /// Lists what the server has. After `patience` the lists come as an event.
     pub(crate) async fn learn(&mut self, patience: Duration) {
         let Some(client) = self.link.client().cloned() else { return };
         let mut asking = tokio::spawn(async move { catalog(&client).await });
         match tokio::time::timeout(patience, &mut asking).await {
             Ok(catalog) => self.catalog = catalog.unwrap_or_default(),
-            Err(_) => {
-                let events = self.events.clone();
-                tokio::spawn(async move {
-                    let Ok(catalog) = asking.await else { return };
-                    let _ = events.send(Event::Catalog(Box::new(catalog))).await;
-                });
-            }
+            Err(_) => self.send_catalog(async move { asking.await.unwrap_or_default() }),
         }
     }
 
-    /// Ends everything.
+    /// Lists again what the server has.
+    pub(crate) fn refresh(&self) {
+        let Some(client) = self.link.client().cloned() else { return };
+        self.send_catalog(async move { catalog(&client).await });
+    }
+
+    fn send_catalog(&self, catalog: impl Future<Output = Catalog> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            let catalog = Box::new(catalog.await);
+            let _ = events.send(Event::Catalog(catalog)).await;
+        });
+    }
+
     pub(crate) async fn close(&mut self) {
         self.cancel_all();
         self.link.close().await;
     }
 
-    /// Asks to be told when lists change, where the server offers to.
+    /// Subscribes to changes of lists, where the server offers that.
     pub(crate) fn listen(&mut self) {
         let Some(client) = self.link.client().cloned() else { return };
-        if let Some(before) = self.listening.take() {
-            before.abort();
-        }
         let task = tokio::spawn(async move {
-            // What changed is shown as the notification that told of it.
+            // Changes are shown as the notifications that announce them.
             let Ok(mut changes) = client.changes(Wanted::lists()).await else { return };
             while let Some(Ok(_)) = changes.next().await {}
         });
-        self.listening = Some(task.abort_handle());
+        if let Some(before) = self.listening.replace(task.abort_handle()) {
+            before.abort();
+        }
     }
 
-    /// Finds out what the server has, for completion and for schemas.
-    pub(crate) fn refresh(&self) {
-        let Some(client) = self.link.client().cloned() else { return };
-        let events = self.events.clone();
-        tokio::spawn(async move {
-            let catalog = Box::new(catalog(&client).await);
-            let _ = events.send(Event::Catalog(catalog)).await;
-        });
-    }
-
-    /// Writes down what was said.
-    pub(crate) fn note(&mut self, from: From, text: &str) {
-        let entry = self.journal.add(self.began.elapsed(), from, text);
-        if from == From::Server
-            && entry.is_request()
-            && let Ok(mut request) = serde_json::from_str::<Value>(text)
-        {
-            let (method, id) = (request["method"].take(), request["id"].take());
-            let method = method.as_str().unwrap_or_default().to_owned();
-            self.unmatched.push_back((method, id));
+    /// Logs what was said.
+    pub(crate) fn note(&mut self, channel: Channel, text: &str) {
+        let entry = self.log.add(self.began.elapsed(), channel, text);
+        if channel == Channel::Received && entry.is_request() {
+            self.unmatched.push_back((entry.method.clone(), entry.id.clone()));
             if self.unmatched.len() > MOST_UNMATCHED {
                 self.unmatched.pop_front();
             }
@@ -203,8 +179,13 @@ impl Talk {
         question.id = place.and_then(|place| self.unmatched.remove(place)).map(|(_, id)| id);
     }
 
-    /// Starts something.
-    fn start(&mut self, title: impl Into<String>, show: Show, running: Running) -> u64 {
+    /// Starts something that ends with a result.
+    fn start(
+        &mut self,
+        title: impl Into<String>,
+        show: Show,
+        running: impl Future<Output = Result<Json, CallError>> + Send + 'static,
+    ) -> Done {
         self.last_job += 1;
         let job = self.last_job;
         let (events, since) = (self.events.clone(), Instant::now());
@@ -214,33 +195,42 @@ impl Talk {
         });
         let (title, task) = (title.into(), task.abort_handle());
         self.jobs.insert(job, Job { title, show, since, task });
-        job
+        Done::Started(vec![job])
     }
 
     /// Starts a call whose questions are answered, and whose progress is shown.
-    fn call(&mut self, title: String, show: Show, method: &str, params: Json) -> Done {
-        let Some(client) = self.link.client() else { return Done::Failed(NOT_CONNECTED.into()) };
+    fn call(
+        &mut self,
+        title: &str,
+        show: Show,
+        method: &str,
+        params: Json,
+    ) -> Result<Done, String> {
         let (events, job) = (self.events.clone(), self.last_job + 1);
-        let mut call = client.call_json(method, params).on_progress(move |progress| {
-            let _ = events.try_send(Event::Progress(job, told(&progress)));
+        let mut call = self.client()?.call_json(method, params).on_progress(move |progress| {
+            let _ = events.try_send(Event::Progress(job, described(&progress)));
         });
         if let Some(idle) = self.idle {
             call = call.idle_timeout(idle);
         }
-        Done::Started(vec![self.start(title, show, Box::pin(async move { call.await }))])
+        Ok(self.start(title, show, async move { call.await }))
     }
 
-    /// What is over: how it is to be shown. `None` if nobody waits for it any more.
+    fn client(&self) -> Result<Client, String> {
+        let client = self.link.client().cloned();
+        client.ok_or_else(|| "there is no connection; `restart` makes one".to_owned())
+    }
+
+    /// Removes a job that is over. `None` if it was cancelled.
     pub(crate) fn end(&mut self, job: u64) -> Option<Job> {
         self.jobs.remove(&job)
     }
 
-    /// What is running under a number.
     pub(crate) fn job(&self, job: u64) -> Option<&Job> {
         self.jobs.get(&job)
     }
 
-    /// Takes something back; the server is told.
+    /// Cancels a job; the server is told.
     pub(crate) fn cancel(&mut self, job: u64) -> Option<Job> {
         let job = self.jobs.remove(&job)?;
         job.task.abort();
@@ -252,7 +242,6 @@ impl Talk {
         all.into_iter().filter_map(|job| self.cancel(job)).count()
     }
 
-    /// Hears of the changes of a resource.
     pub(crate) fn subscribed(&mut self, uri: String, task: AbortHandle) {
         if let Some(before) = self.subscriptions.insert(uri, task) {
             before.abort();
@@ -261,37 +250,32 @@ impl Talk {
 
     /// Finds candidates for a line; those of the server come as an event.
     pub(crate) fn complete(&self, typed: &str, offer: Offer) -> Option<(usize, Vec<String>)> {
-        let question = match offer.source {
+        let lookup = match offer.source {
             Source::Known(candidates) => return Some((offer.start, candidates)),
-            Source::Server(question) => question,
+            Source::Server(lookup) => lookup,
         };
         let client = self.link.client()?.clone();
-        let (events, typed, start) = (self.events.clone(), typed.to_owned(), offer.start);
+        let (events, line, start) = (self.events.clone(), typed.to_owned(), offer.start);
         tokio::spawn(async move {
-            let argument = (question.argument.as_str(), question.value.as_str());
-            let others =
-                question.others.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let argument = (lookup.argument.as_str(), lookup.value.as_str());
+            let others = lookup.others.iter().map(|(name, value)| (name.as_str(), value.as_str()));
             let others: Vec<_> = others.collect();
-            let call = match question.of {
+            let call = match lookup.of {
                 Of::Prompt(name) => client.complete_prompt(name, argument, &others),
                 Of::Template(uri) => client.complete_template(uri, argument, &others),
             };
             let found = call.timeout(COMPLETION).await.map_err(|error| error.to_string());
             let candidates = found.map(|found| {
                 let values = found.completion.values.into_iter();
-                values.map(|value| format!("{}{value}", question.prefix)).collect()
+                values.map(|value| format!("{}{value}", lookup.prefix)).collect()
             });
-            let event = Event::Completed { line: typed, start, candidates };
-            let _ = events.send(event).await;
+            let _ = events.send(Event::Completed { line, start, candidates }).await;
         });
         None
     }
 }
 
-/// What is said where there is no connection.
-const NOT_CONNECTED: &str = "there is no connection; `restart` makes one";
-
-/// Everything that a server has. What it does not offer, or fails to tell, is empty.
+/// Everything that a server has. A list that it does not offer, or that fails, is empty.
 async fn catalog(client: &Client) -> Catalog {
     let mut catalog = Catalog::default();
     for tool in client.list_tools().await.unwrap_or_default() {
@@ -312,8 +296,7 @@ async fn catalog(client: &Client) -> Catalog {
     catalog
 }
 
-/// How far a call is, for people.
-fn told(progress: &ProgressParams) -> String {
+fn described(progress: &ProgressParams) -> String {
     let done = progress.progress;
     let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
     let message = progress.message.as_deref().unwrap_or_default();

@@ -1,107 +1,88 @@
-//! The words of a session: what each of them does, for `help` and for completion.
+//! The words of a session, for `help` and for completion.
 
-/// A word, how it is used, and what it does.
-#[derive(Debug)]
-pub(crate) struct Word {
-    /// What is typed.
-    pub(crate) name: &'static str,
-    /// What follows it.
-    pub(crate) usage: &'static str,
-    /// What it does.
-    pub(crate) about: &'static str,
-}
-
-const fn word(name: &'static str, usage: &'static str, about: &'static str) -> Word {
-    Word { name, usage, about }
-}
-
-/// All words, in the order in which `help` shows them.
-pub(crate) const WORDS: [Word; 24] = [
-    word("tools", "[TEXT]", "the tools of the server"),
-    word("describe", "TOOL", "everything about a tool"),
-    word("call", "TOOL [key=value … | {json}]", "calls a tool; alone, asks field by field"),
-    word("prompts", "", "the prompts of the server"),
-    word("prompt", "NAME [key=value … | {json}]", "fills in a prompt"),
-    word("resources", "", "the resources of the server"),
-    word("templates", "", "the families of resources"),
-    word("read", "URI", "reads a resource"),
-    word("subscribe", "URI", "hears of changes of a resource"),
-    word("unsubscribe", "URI", "no longer"),
-    word("ping", "", "is the server there, and how fast"),
-    word("raw", "METHOD [{json}]", "any request, as it is"),
-    word("notify", "METHOD [{json}]", "any notification, as it is"),
-    word("status", "", "the connection, the server, and what is running"),
-    word("cancel", "[N]", "cancels request N, or all"),
-    word("log", "[#N | COUNT | WORD | TEXT …]", "what was said; #N shows a message whole"),
-    word("replay", "N", "sends message N of the log once more"),
-    word("set", "[NAME VALUE …]", "settings; alone, shows them"),
-    word("restart", "", "ends the server and starts it, or connects, anew"),
-    word("clear", "", "clears the screen"),
-    word("help", "[WORD]", "this"),
-    word("quit", "", "ends the session; so does Ctrl-D"),
-    word("exit", "", "the same"),
-    word("q", "", "the same"),
+/// A word, what follows it, and what it does; in the order in which `help` shows them.
+pub(crate) const WORDS: [(&str, &str, &str); 24] = [
+    ("tools", "[TEXT]", "list the tools, or those that mention TEXT"),
+    ("describe", "TOOL", "show everything about a tool"),
+    ("call", "TOOL [key=value … | {json}]", "call a tool; asks for arguments if none are given"),
+    ("prompts", "", "list the prompts"),
+    ("prompt", "NAME [key=value … | {json}]", "fill in a prompt"),
+    ("resources", "", "list the resources"),
+    ("templates", "", "list the resource templates"),
+    ("read", "URI", "read a resource"),
+    ("subscribe", "[URI]", "report changes of a resource; alone, list subscriptions"),
+    ("unsubscribe", "URI", "stop reporting them"),
+    ("ping", "", "measure how fast the server responds"),
+    ("raw", "METHOD [{json}]", "send any request"),
+    ("notify", "METHOD [{json}]", "send any notification"),
+    ("status", "", "show the connection, the server, and what is running"),
+    ("cancel", "[N]", "cancel request N, or all"),
+    ("log", "[#N | COUNT | WORD | TEXT …]", "show what was said; #N shows a whole message"),
+    ("replay", "N", "send message N of the log again"),
+    ("set", "[NAME VALUE …]", "change a setting; alone, show all"),
+    ("restart", "", "restart the server, or reconnect"),
+    ("clear", "", "clear the screen"),
+    ("help", "[WORD]", "show this help, or that of a word"),
+    ("quit", "", "end the session; so does Ctrl-D"),
+    ("exit", "", "the same"),
+    ("q", "", "the same"),
 ];
 
-/// The names of all words.
 pub(crate) fn names() -> Vec<&'static str> {
-    WORDS.iter().map(|word| word.name).collect()
+    WORDS.iter().map(|word| word.0).collect()
 }
 
-/// The names of the settings, with the values that can be completed.
+/// A setting, its values if they are few, and what it does.
 pub(crate) const SETTINGS: [(&str, &[&str], &str); 5] = [
-    ("log-level", &LEVELS, "from which level on the server logs"),
-    ("timeout", &[], "seconds without answer or progress after which a call ends"),
-    ("roots", &[], "the folders that the server is told of, as URIs"),
-    ("verbose", &["on", "off"], "shows every message on the wire"),
-    ("answers", &["ask", "accept", "decline", "cancel"], "what is done when the server asks"),
+    ("log-level", &LEVELS, "the lowest level that the server logs"),
+    ("timeout", &[], "seconds without a response or progress after which a call fails"),
+    ("roots", &[], "the folders that the server is told about, as URIs"),
+    ("verbose", &["on", "off"], "show every message on the wire"),
+    ("answers", &["ask", "accept", "decline", "cancel"], "what to do when the server asks"),
 ];
 
 const LEVELS: [&str; 9] =
     ["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// The page that `help` shows.
-pub(crate) fn help() -> String {
-    let mut text = String::from(SYNTAX);
-    for word in WORDS.iter().filter(|word| !matches!(word.name, "exit" | "q")) {
-        let usage = format!("{} {}", word.name, word.usage);
-        text.push_str(&format!("  {usage:<38} {}\n", word.about));
+/// The page that `help` shows, or the help of a word.
+///
+/// # Errors
+/// When there is no such word.
+pub(crate) fn help(name: &str) -> Result<String, String> {
+    if name.is_empty() {
+        let words = WORDS.iter().filter(|word| !matches!(word.0, "exit" | "q"));
+        let words = words.map(|(name, usage, about)| {
+            let usage = format!("{name} {usage}");
+            format!("  {usage:<38} {about}\n")
+        });
+        return Ok(format!("{SYNTAX}{}{KEYS}", words.collect::<String>()));
     }
-    text.push_str(KEYS);
-    text
-}
-
-/// What `help` shows of one word.
-pub(crate) fn help_of(name: &str) -> Option<String> {
-    let word = WORDS.iter().find(|word| word.name == name)?;
-    let mut text = format!("{} {}\n  {}\n", word.name, word.usage, word.about);
-    match name {
-        "set" => {
-            for (name, values, about) in SETTINGS {
-                text.push_str(&format!("  {name:<10} {about}"));
-                if !values.is_empty() {
-                    text.push_str(&format!(" ({})", values.join(", ")));
-                }
-                text.push('\n');
-            }
+    let word = WORDS.iter().find(|word| word.0 == name);
+    let (_, usage, about) =
+        word.ok_or_else(|| format!("there is no word {name:?}; `help` lists them"))?;
+    let mut text = format!("{name} {usage}\n  {about}\n");
+    if name == "set" {
+        for (name, values, about) in SETTINGS {
+            let values = values.join(", ");
+            let values = if values.is_empty() { values } else { format!(" ({values})") };
+            text.push_str(&format!("  {name:<10} {about}{values}\n"));
         }
-        "log" => {
-            let words = super::journal::WORDS.join(", ");
-            text.push_str(&format!("  words: {words}, all; several must all hold\n"));
-        }
-        _ => {}
     }
-    Some(text)
+    if name == "log" {
+        let words = super::log::WORDS.join(", ");
+        text.push_str(&format!("  words: {words}, all; an entry must match all that are given\n"));
+    }
+    Ok(text)
 }
 
 const SYNTAX: &str = "\
 Calling tools
   tool(key: value, …)                    arguments by name, typed by the schema
   tool {\"key\": value}                    arguments as JSON
-  tool                                   arguments asked for one by one
-  … &                                    in the background
+  tool                                   asks for the arguments one by one
+  … &                                    runs in the background
 Messages
-  {\"jsonrpc\":\"2.0\",\"id\":1,…}             sent as it is; may go over several lines
+  {\"jsonrpc\":\"2.0\",\"id\":1,…}             sent as it is; may span several lines
   method/name {json}                     any request
 Commands
 ";
@@ -118,12 +99,13 @@ mod tests {
 
     #[test]
     fn every_word_has_help() {
-        for word in &WORDS {
-            let help = help_of(word.name).unwrap();
-            assert!(help.contains(word.about), "{help}");
+        for (name, _, about) in WORDS {
+            let help = help(name).unwrap();
+            assert!(help.contains(about), "{help}");
         }
-        assert!(help_of("dance").is_none());
-        assert!(help().lines().all(|line| line.chars().count() <= 100), "{}", help());
-        assert!(help_of("set").unwrap().contains("log-level"));
+        assert!(help("dance").is_err());
+        let page = help("").unwrap();
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+        assert!(help("set").unwrap().contains("log-level"));
     }
 }

@@ -1,12 +1,12 @@
-//! A schema for people: one line to a field, with its type, default and bounds.
+//! A schema for people: a line per property, with its type, default and bounds.
 
 use serde_json::Value;
 
-use crate::schema::View;
+use crate::schema::{Kinds, View};
 use crate::screen::{Screen, Style};
 use crate::text::{line, width, wrap};
 
-/// How deep fields within fields are shown.
+/// How deep nested properties are shown.
 const DEPTH: usize = 4;
 /// How many values of an enum are shown.
 const VALUES: usize = 12;
@@ -19,12 +19,12 @@ struct Row {
     about: String,
 }
 
-/// The fields of an object, indented by two.
-pub(crate) fn fields(schema: &Value, screen: &Screen) -> String {
+/// The properties of an object, indented by two.
+pub(crate) fn fields(view: &View, screen: &Screen) -> String {
     let mut rows = Vec::new();
-    add_rows(View::new(schema), 0, &mut rows);
+    add_rows(view, 0, &mut rows);
     if rows.is_empty() {
-        return format!("  {}\n", screen.out.paint(Style::Cyan, &kind(View::new(schema), 0)));
+        return format!("  {}\n", screen.out.paint(Style::Cyan, &kind(view, 0)));
     }
     let label = |row: &Row| 2 * row.depth + width(&row.name) + usize::from(row.is_required);
     let names = rows.iter().map(label).max().unwrap_or(0).min(32);
@@ -57,80 +57,73 @@ pub(crate) fn fields(schema: &Value, screen: &Screen) -> String {
     text
 }
 
-fn add_rows(view: View<'_>, depth: usize, rows: &mut Vec<Row>) {
-    for field in view.fields() {
+fn add_rows(view: &View, depth: usize, rows: &mut Vec<Row>) {
+    for property in view.properties() {
         rows.push(Row {
             depth,
-            name: line(field.name),
-            is_required: field.is_required,
-            kind: kind(field.view, 0),
-            about: about(field.view),
+            name: line(&property.name),
+            is_required: property.is_required,
+            kind: kind(&property.view, 0),
+            about: about(&property.view),
         });
         if depth + 1 < DEPTH {
-            let inner = field.view.items().unwrap_or(field.view);
-            add_rows(inner, depth + 1, rows);
+            add_rows(&property.view.items().unwrap_or(property.view), depth + 1, rows);
         }
     }
 }
 
-/// What a value can be, in a few words.
-pub(crate) fn kind(view: View<'_>, depth: usize) -> String {
-    if let Some(values) = view.values() {
-        let mut words: Vec<String> =
-            values.iter().take(VALUES).map(|value| line(&value.to_string())).collect();
-        if values.len() > VALUES {
-            words.push(format!("… {} more", values.len() - VALUES));
+/// The types of a value, in a few words.
+pub(crate) fn kind(view: &View, depth: usize) -> String {
+    if let Some(choices) = view.choices() {
+        let shown = choices.iter().take(VALUES).map(|choice| line(&choice.value.to_string()));
+        let mut words: Vec<String> = shown.collect();
+        if choices.len() > VALUES {
+            words.push(format!("… {} more", choices.len() - VALUES));
         }
         return words.join(" | ");
     }
-    let choices = view.choices();
-    if !choices.is_empty() && depth < DEPTH {
-        let mut words: Vec<String> =
-            choices.into_iter().map(|choice| kind(choice, depth + 1)).collect();
+    let leaves = view.leaves();
+    if leaves.len() > 1 && depth < DEPTH {
+        let shown = leaves.iter().take(VALUES).map(|leaf| kind(leaf, depth + 1));
+        let mut words: Vec<String> = shown.collect();
         words.dedup();
         return words.join(" | ");
     }
     let kinds = view.kinds();
-    if kinds.is_any() {
+    if kinds == Kinds::ANY {
         return "any".to_owned();
     }
-    let mut words = Vec::new();
-    if kinds.string {
-        words.push(match view.text("format") {
-            Some(format) => format!("string ({})", line(format)),
-            None => "string".to_owned(),
-        });
-    }
-    if kinds.number {
-        words.push("number".to_owned());
-    } else if kinds.integer {
-        words.push("integer".to_owned());
-    }
-    if kinds.boolean {
-        words.push("boolean".to_owned());
-    }
-    if kinds.array {
-        let items = view.items().filter(|_| depth < DEPTH).map(|items| kind(items, depth + 1));
-        let items = items.unwrap_or_else(|| "any".to_owned());
-        words.push(if items.contains(' ') { format!("({items})[]") } else { format!("{items}[]") });
-    }
-    if kinds.object {
-        words.push("object".to_owned());
-    }
-    if kinds.null {
-        words.push("null".to_owned());
-    }
+    let string = match view.text("format") {
+        Some(format) => format!("string ({})", line(format)),
+        None => "string".to_owned(),
+    };
+    let items = view.items().filter(|_| depth < DEPTH).map(|items| kind(&items, depth + 1));
+    let array = match items.as_deref() {
+        Some(items) if items.contains(' ') => format!("({items})[]"),
+        items => format!("{}[]", items.unwrap_or("any")),
+    };
+    let number = if kinds.has(Kinds::NUMBER) { "number" } else { "integer" };
+    let words = [
+        (Kinds::STRING, string.as_str()),
+        (Kinds::INTEGER, number),
+        (Kinds::BOOLEAN, "boolean"),
+        (Kinds::ARRAY, &array),
+        (Kinds::OBJECT, "object"),
+        (Kinds::NULL, "null"),
+    ];
+    let words: Vec<&str> =
+        words.iter().filter(|(kind, _)| kinds.has(*kind)).map(|(_, word)| *word).collect();
     words.join(" | ")
 }
 
-/// What there is to say of a field: its description, default and bounds.
-fn about(view: View<'_>) -> String {
-    let description = view.text("description").or_else(|| view.text("title")).unwrap_or_default();
+/// The description of a property, its default and its bounds.
+fn about(view: &View) -> String {
+    let description = view.about().unwrap_or_default();
     let mut facts = Vec::new();
-    if let Some(default) = view.schema.get("default") {
+    if let Some(default) = view.get("default") {
         facts.push(format!("default {default}"));
     }
-    let bound = |name: &str| view.schema.get(name).map(Value::to_string);
+    let bound = |name: &str| view.get(name).map(Value::to_string);
     for (low, high, what) in [
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " long"),

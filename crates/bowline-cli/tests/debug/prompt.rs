@@ -178,14 +178,14 @@ fn a_server_that_asks_is_answered_at_the_prompt() {
         let terminal = everything(era, &home);
         terminal.enter("elicit()");
         terminal.expect("What would you like?");
-        terminal.check("yes", "name (text, required): ");
-        terminal.check("Ada", "count (whole number, required): ");
+        terminal.check("yes", "name (string, required): ");
+        terminal.check("Ada", "count (integer, required): ");
         terminal.check("300", "count");
         terminal.check("2", "  1 small");
         terminal.expect("size (one of, required): ");
         terminal.press(&format!("la{TAB}"));
         terminal.expect_last_row("size (one of, required): large");
-        terminal.check("", "express (yes or no, optional): ");
+        terminal.check("", "express (boolean, optional): ");
         terminal.check("", "answered");
         terminal.expect("\nAda: 2 Large false\n");
         terminal.enter("elicit()");
@@ -238,13 +238,13 @@ fn arguments_are_asked_for_and_what_is_left_out_is_not_sent() {
     let terminal = Terminal::start(&arguments, &home);
     terminal.expect_last_row("everything>");
     terminal.enter("slow");
-    terminal.expect("steps (whole number, required): ");
+    terminal.expect("steps (integer, required): ");
     terminal.check("", "steps is required");
-    terminal.check("many", "no whole number");
-    terminal.check("1", "ms (whole number, optional, default 0): ");
+    terminal.check("many", "expected integer");
+    terminal.check("1", "ms (integer, optional, default 0): ");
     terminal.check("", "\n1 steps\n");
     terminal.enter("structured");
-    terminal.expect("a (whole number, required): ");
+    terminal.expect("a (integer, required): ");
     terminal.press(CTRL_C);
     terminal.expect("not called");
     terminal.enter("change_tools");
@@ -266,7 +266,7 @@ fn messages_are_sent_as_they_are_shown_in_the_log_and_sent_again() {
     terminal.expect_last_row("…");
     terminal.check("\"method\": \"ping\"}", "\"id\": \"mine\"");
     terminal.check("{\"method\":\"notifications/nothing\"}", "sent notifications/nothing");
-    terminal.check("{\"id\":99,\"result\":{}}", "no request of the server with id 99 waits");
+    terminal.check("{\"id\":99,\"result\":{}}", "no request of the server with id 99 is waiting");
     // What was handed over is written at the latest before the next request.
     terminal.check("ping", "answered in");
     terminal.check("log sent notifications", "notifications/nothing");

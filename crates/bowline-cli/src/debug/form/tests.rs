@@ -1,4 +1,4 @@
-//! Forms as they are filled in: a line a field.
+//! Forms as they are filled in, and what people type into them.
 
 use serde_json::json;
 
@@ -47,11 +47,11 @@ fn what_is_not_touched_stays_away() {
     let filled = fill(
         &order(),
         &[
-            ("name (text, required)", "Ada"),
-            ("count (whole number, required, default 2)", ""),
+            ("name (string, required)", "Ada"),
+            ("count (integer, required, default 2)", ""),
             ("size (one of, optional)", ""),
-            ("note (text, optional)", ""),
-            ("express (yes or no, optional)", ""),
+            ("note (string | null, optional)", ""),
+            ("express (boolean, optional)", ""),
         ],
     );
     assert_eq!(filled, json!({ "name": "Ada", "count": 2 }));
@@ -75,10 +75,10 @@ fn each_field_takes_its_kind_or_json() {
 fn a_wrong_answer_is_asked_again() {
     refuse(&order(), "", "name is required");
     refuse(&order(), ".", "name is required");
-    refuse(&order(), "={", "no JSON");
+    refuse(&order(), "={", "invalid JSON");
     let count = json!({ "properties": { "count": { "type": "integer", "minimum": 1 } } });
     refuse(&count, "0", "count");
-    refuse(&count, "x", "no whole number");
+    refuse(&count, "x", "expected integer");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn forms_of_a_union_are_chosen_by_number_or_given_as_json() {
     let place = "place (one of several forms, required";
     let filled = fill(&schema, &[(place, "1"), ("place.city", "Rome")]);
     assert_eq!(filled, json!({ "place": { "city": "Rome" } }));
-    assert_eq!(fill(&schema, &[(place, "2"), ("place (text", "7")]), json!({ "place": "7" }));
+    assert_eq!(fill(&schema, &[(place, "2"), ("place (string", "7")]), json!({ "place": "7" }));
     let answers = [(place, "{city: Oslo}")];
     assert_eq!(fill(&schema, &answers), json!({ "place": { "city": "Oslo" } }));
 }
@@ -155,4 +155,105 @@ fn a_schema_without_end_is_no_trouble() {
         "$ref": "#/$defs/Node" });
     let Step::Ask(ask) = Form::new(&schema).step() else { panic!("nothing to ask") };
     assert!(ask.prompt.starts_with("next.next.next"), "{ask:?}");
+}
+
+fn check(schema: &Value, text: &str, expected: Result<Value, &str>) {
+    match (read(&View::new(schema), text), expected) {
+        (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{schema} {text}"),
+        (Err(found), Err(part)) => assert!(found.contains(part), "{schema} {text}: {found}"),
+        (found, expected) => panic!("{schema} {text}: {found:?}, expected {expected:?}"),
+    }
+}
+
+#[test]
+fn text_is_read_as_the_schema_wants_it() {
+    check(&json!({ "type": "string" }), "5", Ok(json!("5")));
+    check(&json!({ "type": "string" }), "null", Ok(json!("null")));
+    check(&json!({ "type": ["string", "null"] }), "null", Ok(json!(null)));
+    check(&json!({ "type": "integer" }), "5", Ok(json!(5)));
+    check(&json!({ "type": "integer" }), "123456789012345678", Ok(json!(123456789012345678_u64)));
+    check(&json!({ "type": "integer" }), "5.5", Err("expected integer"));
+    check(&json!({ "type": "number" }), "5.5", Ok(json!(5.5)));
+    check(&json!({ "type": "number" }), "five", Err("expected number"));
+    check(&json!({ "type": "boolean" }), "yes", Ok(json!(true)));
+    check(&json!({ "type": "boolean" }), "N", Ok(json!(false)));
+    check(&json!({ "type": "boolean" }), "5", Err("expected boolean"));
+    check(&json!({ "type": "object" }), "{a: 1}", Ok(json!({ "a": 1 })));
+    check(&json!({ "type": "object" }), "[1]", Err("expected object"));
+    check(&json!({}), "5", Ok(json!(5)));
+    check(&json!({}), "{a: [b]}", Ok(json!({ "a": ["b"] })));
+    check(&json!({}), "plain words", Ok(json!("plain words")));
+}
+
+#[test]
+fn lists_are_parts_between_commas_or_json() {
+    let numbers = json!({ "type": "array", "items": { "type": "integer" } });
+    check(&numbers, "1, 2,3", Ok(json!([1, 2, 3])));
+    check(&numbers, "[1, 2]", Ok(json!([1, 2])));
+    check(&numbers, "1, x", Err("expected integer"));
+    let pets = json!({ "type": "array", "items": { "enum": ["cat", "dog"] } });
+    check(&pets, "2, cat", Ok(json!(["dog", "cat"])));
+    check(&pets, "bird", Err("one of cat, dog"));
+    check(&json!({ "type": "array" }), "[{a: 1}]", Ok(json!([{ "a": 1 }])));
+}
+
+#[test]
+fn choices_go_by_value_label_and_number() {
+    let sizes = json!({ "enum": ["small", "large"], "enumNames": ["Small one", "Large one"] });
+    check(&sizes, "large", Ok(json!("large")));
+    check(&sizes, "Large one", Ok(json!("large")));
+    check(&sizes, "1", Ok(json!("small")));
+    check(&sizes, "0", Err("one of small, large"));
+    check(&sizes, "3", Err("expected one of"));
+    // A number that is a value is the value.
+    check(&json!({ "enum": [3, 1, 2] }), "1", Ok(json!(1)));
+    let titled = json!({ "oneOf": [{ "const": "r", "title": "Red" }, { "const": "b" }] });
+    check(&titled, "Red", Ok(json!("r")));
+}
+
+#[test]
+fn composition_is_taken_apart() {
+    let nullable = json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }] });
+    check(&nullable, "5", Ok(json!(5)));
+    check(&nullable, "null", Ok(json!(null)));
+    check(&nullable, "five", Err("expected integer | null"));
+    let root = json!({
+        "$defs": {
+            "Size": { "enum": ["s", "l"], "description": "How big" },
+            "Loop": { "$ref": "#/$defs/Loop" }
+        },
+        "type": "object",
+        "allOf": [
+            { "properties": { "a": { "type": "string" } }, "required": ["a"] },
+            { "properties": { "b": { "$ref": "#/$defs/Size" } } }
+        ],
+        "properties": { "loop": { "$ref": "#/$defs/Loop" }, "gone": { "$ref": "#/$defs/No" } },
+        "required": ["b"]
+    });
+    let found = View::new(&root).own_properties();
+    let told: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.is_required)).collect();
+    assert_eq!(told, [("loop", false), ("gone", false), ("a", true), ("b", true)]);
+    assert_eq!(found[3].view.about(), Some("How big"));
+    assert_eq!(found[3].view.choices().map(|choices| choices.len()), Some(2));
+    assert_eq!(found[0].view.kinds(), Kinds::ANY);
+    assert_eq!(found[1].view.kinds(), Kinds::ANY);
+    let several = json!({ "oneOf": [
+        { "type": "object", "properties": { "city": {} } },
+        { "type": "object", "properties": { "lat": {}, "lon": {} }, "title": "A point" },
+        { "type": "string" }
+    ] });
+    let several = forms(&View::new(&several));
+    let titles: Vec<_> = several.iter().enumerate().map(|(at, form)| title(form, at)).collect();
+    assert_eq!(titles, ["object with city", "A point", "string"]);
+}
+
+#[test]
+fn values_are_checked_with_the_definitions_of_the_whole() {
+    let root = json!({
+        "$defs": { "Short": { "type": "string", "maxLength": 3 } },
+        "properties": { "names": { "type": "array", "items": { "$ref": "#/$defs/Short" } } }
+    });
+    let names = View::new(&root).property("names").unwrap();
+    assert_eq!(names.check("names", &json!(["abc"])), Ok(()));
+    assert!(names.check("names", &json!(["abcd"])).unwrap_err().contains("names"));
 }

@@ -1,76 +1,90 @@
 //! What keys do in a session.
 
+use std::collections::VecDeque;
+
+use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tokio::sync::mpsc;
+
 use super::super::collect;
 use super::super::complete::{common_start, offer};
 use super::super::editor::Wish;
-use super::super::keys::Key;
+use super::super::terminal::Terminal;
 use super::{Interactive, Turn};
 use crate::text::line;
 
 /// Candidates that are shown: 100.
 const MOST_SHOWN: usize = 100;
 
-impl Interactive {
-    /// Takes in what was typed.
-    pub(super) fn handle_bytes(&mut self, bytes: &[u8]) {
-        for key in self.decoder.decode(bytes) {
-            self.typed_ahead.push_back(key);
+/// The keys of an input. Pasted text counts as typed, but a tab in it completes nothing.
+pub(super) fn keys_of(input: &Input) -> Vec<KeyEvent> {
+    match input {
+        Input::Key(key) if key.kind != KeyEventKind::Release => vec![*key],
+        Input::Paste(text) => {
+            let text = text.replace("\r\n", "\n");
+            let keys = text.chars().map(|letter| match letter {
+                '\n' | '\r' => KeyCode::Enter,
+                '\t' => KeyCode::Char(' '),
+                other => KeyCode::Char(other),
+            });
+            keys.map(KeyEvent::from).collect()
         }
-        self.replay_keys();
+        _ => Vec::new(),
     }
+}
 
-    /// Does what waiting keys say, as long as there is a prompt for them.
+fn is_control(key: &KeyEvent, letters: &[char]) -> bool {
+    let is_wanted = |code| matches!(code, KeyCode::Char(letter) if letters.contains(&letter));
+    key.modifiers == KeyModifiers::CONTROL && is_wanted(key.code)
+}
+
+/// Waits for Ctrl-C; other keys are kept.
+pub(super) async fn pressed_ctrl_c(
+    inputs: &mut mpsc::Receiver<Input>,
+    ahead: &mut VecDeque<KeyEvent>,
+) {
+    while let Some(input) = inputs.recv().await {
+        for key in keys_of(&input) {
+            if is_control(&key, &['c']) {
+                return;
+            }
+            ahead.push_back(key);
+        }
+    }
+}
+
+impl Interactive {
+    /// Handles waiting keys, as long as there is a prompt for them.
     pub(super) fn replay_keys(&mut self) {
         while self.next == Turn::Wait {
-            let holds = !self.foreground.is_empty() && self.dialog.is_none();
-            let place = match holds {
-                false => 0,
-                // Two keys need no prompt, and do not wait for those before them.
-                true => {
-                    let wanted = |key: &Key| matches!(key, Key::Control('c' | 'z'));
-                    let Some(place) = self.typed_ahead.iter().position(wanted) else { return };
-                    place
-                }
-            };
-            let Some(key) = self.typed_ahead.remove(place) else { return };
-            match holds {
-                true => self.handle_held(key),
-                false => self.handle_key(key),
+            if self.foreground.is_empty() || self.asking.is_some() {
+                let Some(key) = self.typed_ahead.pop_front() else { return };
+                self.handle_key(key);
+                continue;
             }
+            // Two keys need no prompt, and do not wait for those before them.
+            let held = self.typed_ahead.iter().position(|key| is_control(key, &['c', 'z']));
+            let Some(key) = held.and_then(|held| self.typed_ahead.remove(held)) else { return };
+            self.handle_held(key);
         }
     }
 
     /// Ctrl-C and Ctrl-Z while the prompt waits for a call.
-    fn handle_held(&mut self, key: Key) {
-        let jobs = std::mem::take(&mut self.foreground);
+    fn handle_held(&mut self, key: KeyEvent) {
         self.waits = None;
-        for number in jobs {
-            let text = match key {
-                Key::Control('c') => match self.talk.cancel(number) {
-                    Some(job) => format!("cancelled {}", line(&job.title)),
-                    None => continue,
-                },
-                _ => format!("[{number}] goes on in the background"),
+        for number in std::mem::take(&mut self.foreground) {
+            let text = if is_control(&key, &['z']) {
+                format!("[{number}] goes on in the background")
+            } else if let Some(job) = self.talk.cancel(number) {
+                format!("cancelled {}", line(&job.title))
+            } else {
+                continue;
             };
             self.say(&text);
         }
     }
 
-    fn handle_key(&mut self, key: Key) {
-        let key = match key {
-            Key::PasteBegins => {
-                self.is_pasting = true;
-                return;
-            }
-            Key::PasteEnds => {
-                self.is_pasting = false;
-                return;
-            }
-            // What is pasted is text.
-            Key::Tab if self.is_pasting => Key::Char(' '),
-            other => other,
-        };
-        let history = if self.dialog.is_some() { &[][..] } else { self.history.lines() };
+    fn handle_key(&mut self, key: KeyEvent) {
+        let history = if self.asking.is_some() { &[][..] } else { self.history.lines() };
         let wish = self.editor.handle(key, history);
         if !matches!(wish, Wish::Interrupt { had_text: false }) {
             self.interrupts = 0;
@@ -84,8 +98,10 @@ impl Interactive {
             Wish::Complete => self.complete(),
             Wish::Suspend => {
                 self.hide();
-                self.terminal.suspend();
-                self.refit();
+                Terminal::suspend();
+                self.painter.forget();
+                self.fit();
+                self.redraw();
             }
             Wish::Clear => self.clear(),
         }
@@ -93,7 +109,7 @@ impl Interactive {
 
     fn submit(&mut self, text: &str) {
         self.leave(text);
-        if self.dialog.is_some() {
+        if self.asking.is_some() {
             return self.answer(text);
         }
         let is_first = self.collected.is_empty();
@@ -104,26 +120,24 @@ impl Interactive {
         let is_open = collect::is_open(&self.collected);
         if is_open && self.collected.len() > collect::LONGEST {
             self.collected.clear();
-            return self.complain("more than 16 MiB without an end; dropped");
+            return self.complain("dropped: more than 16 MiB without an end");
         }
-        if is_open && (is_first || !text.trim().is_empty()) {
-            return self.redraw();
+        if !is_open || !is_first && text.trim().is_empty() {
+            let text = std::mem::take(&mut self.collected);
+            self.run_line(&text);
         }
-        let text = std::mem::take(&mut self.collected);
-        self.run_line(&text);
         self.redraw();
     }
 
     fn interrupt(&mut self, had_text: bool) {
         self.leave("^C");
-        if self.dialog.is_some() {
+        if self.asking.is_some() {
             return self.end_dialog();
         }
-        let had_text = had_text || !self.collected.is_empty();
-        self.collected.clear();
-        if !had_text {
+        if !had_text && self.collected.is_empty() {
             self.interrupts += 1;
         }
+        self.collected.clear();
         match self.interrupts {
             0 | 1 => self.redraw(),
             _ => self.say("Ctrl-C cancels requests; `quit` or Ctrl-D ends the session"),
@@ -132,10 +146,9 @@ impl Interactive {
 
     /// Ctrl-D on an empty line.
     fn end(&mut self) {
-        if self.dialog.is_some() {
-            return self.end_dialog();
-        }
-        if self.collected.is_empty() {
+        if self.asking.is_some() {
+            self.end_dialog();
+        } else if self.collected.is_empty() {
             self.leave("");
             self.next = Turn::Quit;
         } else {
@@ -145,11 +158,11 @@ impl Interactive {
     }
 
     fn complete(&mut self) {
-        let typed = self.editor.text()[..self.editor.at()].to_owned();
-        if let Some((_, ask, _)) = &self.dialog {
-            let known = ask.choices.iter().filter(|choice| choice.starts_with(&typed));
-            let known: Vec<String> = known.cloned().collect();
-            return self.offer(0, &known);
+        let typed = self.editor.typed().to_owned();
+        if let Some(asking) = &self.asking {
+            let choices = asking.ask.choices.iter().filter(|choice| choice.starts_with(&typed));
+            let choices: Vec<String> = choices.cloned().collect();
+            return self.offer(0, &choices);
         }
         let Some(found) = offer(&typed, &self.talk.catalog) else { return };
         if let Some((start, candidates)) = self.talk.complete(&typed, found) {
@@ -157,9 +170,9 @@ impl Interactive {
         }
     }
 
-    /// Puts in what all candidates have in common, or shows them.
+    /// Inserts what all candidates begin with, or shows them.
     pub(super) fn offer(&mut self, start: usize, candidates: &[String]) {
-        let typed = self.editor.at().saturating_sub(start);
+        let typed = self.editor.typed().len().saturating_sub(start);
         let common = common_start(candidates);
         if common.len() > typed && !common.contains(char::is_control) {
             self.editor.replace(start, common);

@@ -3,12 +3,37 @@
 use bowline::{ErrorObject, Json};
 use serde_json::Value;
 
-use super::super::dialog::{self, Dialog, Next};
+use super::super::dialog::{Dialog, Next};
 use super::super::editor::Editor;
+use super::super::form::Ask;
 use super::super::question::Question;
 use super::super::statement;
 use super::Interactive;
 use crate::screen::Style;
+
+/// What is being asked, and the line that was being typed before.
+pub(super) struct Asking {
+    dialog: Dialog,
+    pub(super) ask: Ask,
+    draft: Editor,
+}
+
+impl Asking {
+    fn question(&self) -> Option<&Question> {
+        match &self.dialog {
+            Dialog::Server { question, .. } => Some(question),
+            Dialog::Call { .. } => None,
+        }
+    }
+}
+
+/// Waits until the server no longer wants the answer that is being typed.
+pub(super) async fn withdrawn(asking: &mut Option<Asking>) {
+    match asking {
+        Some(Asking { dialog: Dialog::Server { question, .. }, .. }) => question.withdrawn().await,
+        _ => std::future::pending().await,
+    }
+}
 
 impl Interactive {
     /// A question of the server came in.
@@ -17,7 +42,7 @@ impl Interactive {
         match question.asked.by(self.talk.policy) {
             Some(answer) => {
                 let (method, word) = (question.asked.method(), self.talk.policy.word());
-                let _ = question.reply.send(answer);
+                question.answer(answer);
                 self.say(&format!("the server asked ({method}); answered by `{word}`"));
             }
             None => self.questions.push_back(question),
@@ -25,111 +50,109 @@ impl Interactive {
         self.next_question();
     }
 
-    /// Takes up the next question, if nothing is asked already.
+    /// Asks the next question, if nothing is being asked.
     fn next_question(&mut self) {
-        while self.dialog.is_none() {
+        while self.asking.is_none() {
             let Some(question) = self.questions.pop_front() else { return };
-            if question.reply.is_closed() {
-                continue;
+            if !question.is_withdrawn() {
+                let (text, dialog) = Dialog::open(question);
+                let text = self.screen.err.paint(Style::Yellow, &text);
+                self.say(&text);
+                self.ask(dialog);
             }
-            let (text, dialog) = Dialog::open(question);
-            let text = self.screen.err.paint(Style::Yellow, &text);
-            self.say(&text);
-            self.ask(dialog);
         }
     }
 
     /// Asks something; the line that was being typed comes back afterwards.
-    pub(super) fn ask(&mut self, dialog: Dialog) {
-        let draft = std::mem::take(&mut self.editor);
-        self.pose(dialog, draft);
-    }
-
-    fn pose(&mut self, mut dialog: Dialog, draft: Editor) {
+    pub(super) fn ask(&mut self, mut dialog: Dialog) {
         let ask = dialog.ask();
         let about = ask.about.join("\n");
-        self.dialog = Some((dialog, ask, draft));
-        match about.is_empty() {
-            true => self.redraw(),
-            false => self.say(&about),
-        }
+        let draft = std::mem::take(&mut self.editor);
+        self.asking = Some(Asking { dialog, ask, draft });
+        self.say(&about);
+    }
+
+    fn end_asking(&mut self) -> Option<Dialog> {
+        let asking = self.asking.take()?;
+        self.editor = asking.draft;
+        Some(asking.dialog)
     }
 
     pub(super) fn answer(&mut self, text: &str) {
         if let Some((id, answer)) = statement::response(text) {
             return self.respond(&id, answer);
         }
-        let Some((dialog, ask, draft)) = self.dialog.take() else { return };
-        match dialog.take(text) {
-            Ok(Next::Ask(dialog)) => self.pose(*dialog, draft),
-            Ok(Next::Call { tool, arguments, in_background }) => {
-                self.editor = draft;
-                let arguments = Json::from(&Value::Object(arguments));
-                let done = self.talk.call_tool(&tool, &arguments);
-                self.done(done, in_background);
+        let Some(asking) = &mut self.asking else { return };
+        match asking.dialog.take(text) {
+            Ok(Next::Ask) => {
+                if let Some(dialog) = self.end_asking() {
+                    self.ask(dialog);
+                }
+            }
+            Ok(Next::Call(arguments)) => {
+                if let Some(Dialog::Call { tool, in_background, .. }) = self.end_asking() {
+                    let done = self.talk.call_tool(&tool, &Json::from(&Value::Object(arguments)));
+                    self.done(done, in_background);
+                }
                 self.next_question();
             }
             Ok(Next::Answered(how)) => {
-                self.editor = draft;
+                self.end_asking();
                 self.say(how);
                 self.next_question();
             }
-            Err((dialog, problem)) => {
-                self.dialog = Some((*dialog, ask, draft));
-                self.complain(&problem);
-            }
+            Err(problem) => self.complain(&problem),
         }
     }
 
-    /// A question is over; the next one is taken up.
+    /// Gives up the question, and asks the next one.
     pub(super) fn end_dialog(&mut self) {
-        if let Some((dialog, _, draft)) = self.dialog.take() {
-            self.editor = draft;
-            let how = dialog.cancel();
-            self.say(how);
+        if let Some(dialog) = self.end_asking() {
+            self.say(dialog.cancel());
         }
         self.next_question();
     }
 
     /// Answers a question by the id of its request.
     pub(super) fn respond(&mut self, id: &Value, answer: Result<Json, Json>) {
-        let Some(question) = self.take_question(id) else {
-            return self.complain(&format!("no request of the server with id {id} waits"));
+        let Some(mut question) = self.take_question(id) else {
+            return self.complain(&format!("no request of the server with id {id} is waiting"));
         };
-        let told = match answer {
-            Ok(result) => question.asked.read(&result.to_value()).map(|reply| {
-                dialog::answer(question, reply);
-            }),
-            Err(error) => error
-                .parse::<ErrorObject>()
-                .map_err(|error| error.to_string())
-                .map(|error| dialog::refuse(question, error)),
+        let answer = match answer {
+            Ok(result) => question.asked.read(&result.to_value()).map(Ok),
+            Err(error) => {
+                error.parse::<ErrorObject>().map(Err).map_err(|problem| problem.to_string())
+            }
         };
-        match told {
-            Ok(()) => self.say("answered"),
+        match answer {
+            Ok(answer) => {
+                question.answer(answer);
+                self.say("answered");
+            }
             Err(problem) => self.complain(&format!("{problem}; the question was dropped")),
         }
         self.next_question();
     }
 
-    /// The question that came in a request.
     fn take_question(&mut self, id: &Value) -> Option<Question> {
         let is_wanted = |question: &Question| question.id.as_ref() == Some(id);
-        if self.dialog.as_ref().and_then(|(dialog, ..)| dialog.question()).is_some_and(is_wanted) {
-            let (dialog, _, draft) = self.dialog.take()?;
-            self.editor = draft;
-            return dialog.into_question();
+        if self.asking.as_ref().and_then(Asking::question).is_some_and(is_wanted) {
+            return match self.end_asking()? {
+                Dialog::Server { question, .. } => Some(question),
+                Dialog::Call { .. } => None,
+            };
         }
         let place = self.questions.iter().position(is_wanted)?;
         self.questions.remove(place)
     }
 
-    /// Nobody will answer these any more.
+    /// Cancels everything that is asked.
     pub(super) fn drop_questions(&mut self) {
-        if let Some((dialog, _, draft)) = self.dialog.take() {
-            self.editor = draft;
+        if let Some(dialog) = self.end_asking() {
             dialog.cancel();
         }
-        self.questions.drain(..).for_each(dialog::cancel);
+        for mut question in self.questions.drain(..) {
+            question.cancel();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What a session looks like: the bottom of the screen, and what is printed above it.
 
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use bowline::client::Notification;
@@ -8,7 +9,7 @@ use super::super::paint::Bottom;
 use super::super::talk::seconds;
 use super::super::terminal::{Terminal, write};
 use super::Interactive;
-use crate::screen::Style;
+use crate::screen::{Screen, Style};
 use crate::text::{cut, line};
 
 /// The longest name of a server in the prompt, in columns.
@@ -17,9 +18,9 @@ const LONGEST_NAME: usize = 24;
 impl Interactive {
     /// What stands at the bottom now. `None` while a call has just begun.
     fn bottom(&self) -> Option<Bottom> {
-        let (text, at) = (self.editor.text().to_owned(), self.editor.at());
-        if let Some((_, ask, _)) = &self.dialog {
-            return Some(Bottom { prompt: ask.prompt.clone(), text, at });
+        let (text, at) = (self.editor.text().to_owned(), self.editor.typed().len());
+        if let Some(asking) = &self.asking {
+            return Some(Bottom { prompt: asking.ask.prompt.clone(), text, at });
         }
         if let Some(number) = self.foreground.first() {
             let how = self.waits.as_ref()?;
@@ -64,28 +65,12 @@ impl Interactive {
         )
     }
 
-    /// Draws the bottom anew.
+    /// Draws the bottom again.
     pub(super) fn redraw(&mut self) {
-        let mut out = String::new();
-        self.painter.erase(&mut out);
-        self.draw(&mut out);
-        write(&out);
+        self.say("");
     }
 
-    fn draw(&mut self, out: &mut String) {
-        if let Some(bottom) = self.bottom() {
-            self.painter.draw(&bottom, self.size, out);
-        }
-    }
-
-    /// Takes the bottom away.
-    pub(super) fn hide(&mut self) {
-        let mut out = String::new();
-        self.painter.erase(&mut out);
-        write(&out);
-    }
-
-    /// Prints something beside the results, above the bottom. It must be safe already.
+    /// Prints text above the bottom. It must be safe already.
     pub(super) fn say(&mut self, text: &str) {
         let mut out = String::new();
         self.painter.erase(&mut out);
@@ -93,7 +78,16 @@ impl Interactive {
         if !text.ends_with('\n') && !text.is_empty() {
             out.push('\n');
         }
-        self.draw(&mut out);
+        if let Some(bottom) = self.bottom() {
+            self.painter.draw(&bottom, self.size, &mut out);
+        }
+        write(&out);
+    }
+
+    /// Erases the bottom.
+    pub(super) fn hide(&mut self) {
+        let mut out = String::new();
+        self.painter.erase(&mut out);
         write(&out);
     }
 
@@ -103,10 +97,14 @@ impl Interactive {
         self.say(&problem);
     }
 
-    /// Prints a result, above the bottom. It must be safe already.
+    /// Prints a result above the bottom. It must be safe already.
     pub(super) fn print(&mut self, text: &str) {
         self.hide();
-        self.screen.print(text);
+        // In raw mode a line feed does not return to the first column.
+        match io::stdout().is_terminal() {
+            true => self.screen.print(&text.replace('\n', "\r\n")),
+            false => self.screen.print(text),
+        }
         self.redraw();
     }
 
@@ -114,22 +112,21 @@ impl Interactive {
     pub(super) fn leave(&mut self, text: &str) {
         let Some(bottom) = self.bottom() else { return };
         let mut out = String::new();
-        let bottom = Bottom { text: text.to_owned(), at: 0, ..bottom };
+        let bottom = Bottom { text: text.to_owned(), at: text.len(), ..bottom };
         self.painter.leave(&bottom, self.size, &mut out);
         write(&out);
     }
 
-    /// Clears the screen.
     pub(super) fn clear(&mut self) {
         write("\x1b[H\x1b[2J");
-        self.refit();
+        self.painter.forget();
+        self.redraw();
     }
 
-    /// Draws on a screen that may have changed.
-    pub(super) fn refit(&mut self) {
-        self.painter.forget();
+    /// Takes the size of the terminal, for the prompt and for results.
+    pub(super) fn fit(&mut self) {
         self.size = Terminal::size();
-        self.redraw();
+        self.screen = Screen::new(&self.output);
     }
 
     /// Shows that a call takes its time.
@@ -158,29 +155,4 @@ pub(crate) fn notice(notification: &Notification) -> Option<String> {
     let is_empty = params.as_object().is_some_and(serde_json::Map::is_empty);
     let params = if is_empty { String::new() } else { params.to_string() };
     Some(cut(&line(&format!("{method} {params}")), 200).into_owned())
-}
-
-/// Tells when the terminal has another size.
-pub(super) struct Resized {
-    #[cfg(unix)]
-    signal: Option<tokio::signal::unix::Signal>,
-}
-
-impl Resized {
-    pub(super) fn new() -> Self {
-        Self {
-            #[cfg(unix)]
-            signal: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::window_change())
-                .ok(),
-        }
-    }
-
-    pub(super) async fn next(&mut self) {
-        #[cfg(unix)]
-        if let Some(signal) = &mut self.signal {
-            signal.recv().await;
-            return;
-        }
-        std::future::pending::<()>().await;
-    }
 }

@@ -1,347 +1,304 @@
 //! What a line does.
 
-use bowline::Json;
 use bowline::client::{CallError, Change, Changes, Wanted};
+use bowline::{Client, Json};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::super::dialog::Dialog;
 use super::super::event::Event;
-use super::super::journal::{Entry, Filter};
+use super::super::log::{Entry, Filter};
 use super::super::statement::{self, Action, Given, Message, Statement, split_words};
-use super::super::{field, words};
-use super::{NOT_CONNECTED, Show, Talk};
-use crate::arguments::ArgumentArgs;
-use crate::commands::list::all_pages;
+use super::super::words;
+use super::{Show, Talk};
+use crate::arguments::{self, ArgumentArgs};
+use crate::commands::list::{self, List};
+use crate::render::json::indented;
 use crate::text::{did_you_mean, line};
 
-/// What came of a line.
+/// What became of a line.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// Nothing.
     Nothing,
-    /// Text for people.
     Said(String),
     /// It could not be done; why.
     Failed(String),
-    /// Calls were started.
+    /// These jobs were started.
     Started(Vec<u64>),
     /// Something has to be asked first.
     Ask(Box<Dialog>),
-    /// A question of the server is answered, by id.
-    Respond { id: Value, answer: Result<Json, Json> },
-    /// The connection is to be made anew.
+    /// A question of the server is to be answered, by id.
+    Respond {
+        id: Value,
+        answer: Result<Json, Json>,
+    },
     Restart,
-    /// The screen is to be cleared.
     Clear,
-    /// The session is over.
     Quit,
 }
 
-fn failed(why: impl Into<String>) -> Done {
-    Done::Failed(why.into())
-}
-
 impl Talk {
-    /// Does what a line says.
+    /// Runs a line.
     pub(crate) fn run(&mut self, statement: Statement) -> Done {
-        let Statement { action, in_background } = statement;
-        match action {
-            Action::Nothing => Done::Nothing,
+        let in_background = statement.in_background;
+        let done = match statement.action {
+            Action::Nothing => Ok(Done::Nothing),
             Action::Messages(messages) => self.send(messages),
             Action::Tool { name, arguments } => self.tool(&name, arguments, in_background),
-            Action::Method { method, params } => {
-                self.call(method.clone(), Show::Json, &method, params)
-            }
+            Action::Method { method, params } => self.call(&method, Show::Json, &method, params),
             Action::Command { name, rest } => self.command(&name, rest.trim(), in_background),
             Action::Word { name, rest } => self.word(&name, &rest, in_background),
-        }
+        };
+        done.unwrap_or_else(Done::Failed)
     }
 
     /// Calls a tool whose arguments are complete.
     pub(crate) fn call_tool(&mut self, name: &str, arguments: &Json) -> Done {
         let name_text = Value::from(name).to_string();
         let params = format!(r#"{{"name":{name_text},"arguments":{}}}"#, arguments.as_str());
-        match Json::from_text(params) {
-            Ok(params) => {
-                self.call(name.to_owned(), Show::Tool(name.to_owned()), "tools/call", params)
-            }
-            Err(error) => failed(error.to_string()),
-        }
+        let params = Json::from_text(params).map_err(|error| error.to_string());
+        let show = Show::Tool(name.to_owned());
+        let done = params.and_then(|params| self.call(name, show, "tools/call", params));
+        done.unwrap_or_else(Done::Failed)
     }
 
-    fn tool(&mut self, name: &str, arguments: Given, in_background: bool) -> Done {
+    fn tool(&mut self, name: &str, given: Given, in_background: bool) -> Result<Done, String> {
         let none = json!({ "type": "object" });
         let schema = self.catalog.schema(name).unwrap_or(&none);
-        let arguments = match arguments {
-            Given::Json(json) => Ok(json),
-            Given::Members(members) => Ok(Json::from(&field::arguments(schema, members))),
-            Given::Words(words) => ArgumentArgs::default()
-                .read(&words)
-                .and_then(|given| given.build(Some(schema), false))
-                .map_err(|failure| failure.what),
+        let arguments = match given {
+            Given::Json(json) => json,
+            Given::Members(members) => Json::from(&arguments::from_members(schema, members)),
+            Given::Words(words) => {
+                built(&words, schema).map_err(|problem| format!("{name}: {problem}"))?
+            }
             Given::Nothing => match Dialog::call(name, schema, in_background) {
-                Some(dialog) => return Done::Ask(Box::new(dialog)),
-                None => Ok(Json::empty_object()),
+                Some(dialog) => return Ok(Done::Ask(Box::new(dialog))),
+                None => Json::empty_object(),
             },
         };
-        match arguments {
-            Ok(arguments) => self.call_tool(name, &arguments),
-            Err(problem) => failed(format!("{name}: {problem}")),
-        }
+        Ok(self.call_tool(name, &arguments))
     }
 
-    /// A word that is no command: a tool, or a mistake.
-    fn word(&mut self, name: &str, rest: &str, in_background: bool) -> Done {
+    /// A word that is not a command: a tool, or a mistake.
+    fn word(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
         if self.catalog.schema(name).is_some() {
-            return match statement::given(rest) {
-                Ok(arguments) => self.tool(name, arguments, in_background),
-                Err(problem) => failed(format!("{name}: {problem}")),
-            };
+            let given = statement::given(rest).map_err(|problem| format!("{name}: {problem}"))?;
+            return self.tool(name, given, in_background);
         }
         let tools = self.catalog.tools.iter().map(|(name, _)| name.as_str());
         let near = did_you_mean(name, words::names().into_iter().chain(tools));
         let near = near.unwrap_or_else(|| "`help` shows what there is".to_owned());
-        failed(format!("{name:?} is neither a command nor a tool; {near}"))
+        Err(format!("{name:?} is neither a command nor a tool; {near}"))
     }
 
-    fn command(&mut self, name: &str, rest: &str, in_background: bool) -> Done {
-        match name {
-            "help" if rest.is_empty() => Done::Said(words::help()),
-            "help" => match words::help_of(rest) {
-                Some(help) => Done::Said(help),
-                None => failed(format!("there is no word {rest:?}; `help` shows all")),
-            },
+    fn command(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
+        // Most commands are followed by a word, and that by something else.
+        let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        Ok(match name {
+            "help" => Done::Said(words::help(rest)?),
             "status" => Done::Said(self.status()),
-            "log" => self.log(rest),
-            "replay" => self.replay(rest),
-            "set" => self.set(rest),
-            "cancel" => self.cancel_by_number(rest),
+            "log" => Done::Said(self.log(rest)?),
+            "replay" => self.replay(rest)?,
+            "set" => self.set(rest)?,
+            "cancel" => Done::Said(self.cancel_by_number(rest)?),
             "restart" => Done::Restart,
             "clear" => Done::Clear,
             "quit" | "exit" | "q" => Done::Quit,
-            "call" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
-                ("", _) => failed("call which tool? `tools` shows them"),
-                (tool, rest) => match statement::given(rest) {
-                    Ok(arguments) => self.tool(tool, arguments, in_background),
-                    Err(problem) => failed(format!("{tool}: {problem}")),
-                },
-            },
-            "raw" | "notify" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
-                (method, _) if method.is_empty() || method.starts_with('{') => {
-                    failed(format!("{name} which method?"))
-                }
-                (method, rest) => match statement::params(method, rest.trim()) {
-                    Ok(params) if name == "raw" => {
-                        self.call(method.to_owned(), Show::Json, method, params)
-                    }
-                    Ok(params) => self.notify(method.to_owned(), Some(params)),
-                    Err(problem) => failed(problem),
-                },
-            },
-            _ => self.ask_server(name, rest),
-        }
-    }
-
-    /// Commands that ask the server something.
-    fn ask_server(&mut self, name: &str, rest: &str) -> Done {
-        let Some(client) = self.link.client().cloned() else { return failed(NOT_CONNECTED) };
-        let show = match name {
-            "tools" => Show::Tools(rest.to_owned()),
-            "describe" if rest.is_empty() => return failed("describe which tool?"),
-            "describe" => Show::Described(rest.to_owned()),
-            "prompts" => Show::Prompts,
-            "resources" => Show::Resources,
-            "templates" => Show::Templates,
-            "ping" => Show::Pong,
-            "prompt" => return self.prompt(rest),
-            "read" if rest.is_empty() => return failed("read which URI?"),
-            "read" => {
-                let params = Json::from(&json!({ "uri": rest }));
-                return self.call(rest.to_owned(), Show::Contents, "resources/read", params);
+            "subscribe" => self.subscribe(rest)?,
+            "unsubscribe" => {
+                let task = self.subscriptions.remove(rest);
+                task.ok_or_else(|| format!("not subscribed to {rest:?}"))?.abort();
+                Done::Said(format!("no longer subscribed to {}", line(rest)))
             }
-            "subscribe" => return self.subscribe(rest),
-            _ => return self.unsubscribe(rest),
-        };
-        let wanted = show.clone();
-        let running = async move {
-            let (method, member) = match wanted {
-                Show::Pong => return client.ping().await.map(|()| Json::empty_object()),
-                Show::Prompts => ("prompts/list", "prompts"),
-                Show::Resources => ("resources/list", "resources"),
-                Show::Templates => ("resources/templates/list", "resourceTemplates"),
-                _ => ("tools/list", "tools"),
-            };
-            all_pages(&client, method, member).await.map(|(all, _)| all)
-        };
-        Done::Started(vec![self.start(name, show, Box::pin(running))])
+            "tools" => self.list(name, &list::TOOLS, rest)?,
+            "prompts" => self.list(name, &list::PROMPTS, rest)?,
+            "resources" => self.list(name, &list::RESOURCES, rest)?,
+            "templates" => self.list(name, &list::TEMPLATES, rest)?,
+            "ping" => {
+                let client = self.client()?;
+                let ping = async move { client.ping().await.map(|()| Json::empty_object()) };
+                self.start(name, Show::Pong, ping)
+            }
+            "raw" | "notify" if first.starts_with('{') => return Err(missing(name)),
+            _ if first.is_empty() => return Err(missing(name)),
+            "describe" => {
+                let client = self.client()?;
+                self.start(name, Show::Described(rest.to_owned()), fetched(client, &list::TOOLS))
+            }
+            "call" => {
+                let given = statement::given(more);
+                let given = given.map_err(|problem| format!("{first}: {problem}"))?;
+                self.tool(first, given, in_background)?
+            }
+            "raw" => {
+                let params = statement::params(first, more.trim())?;
+                self.call(first, Show::Json, first, params)?
+            }
+            "notify" => {
+                let params = statement::params(first, more.trim())?;
+                self.notify(first.to_owned(), Some(params))?
+            }
+            "prompt" => self.prompt(first, more)?,
+            _ => {
+                let params = Json::from(&json!({ "uri": rest }));
+                self.call(rest, Show::Contents, "resources/read", params)?
+            }
+        })
     }
 
-    fn prompt(&mut self, rest: &str) -> Done {
-        let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        if name.is_empty() {
-            return failed("fill in which prompt? `prompts` shows them");
-        }
-        let text = |words: Vec<String>| {
-            // The arguments of prompts are always text.
-            let texts = json!({ "additionalProperties": { "type": "string" } });
-            ArgumentArgs::default().read(&words)?.build(Some(&texts), false)
-        };
+    fn list(&mut self, title: &str, of: &'static List, text: &str) -> Result<Done, String> {
+        let client = self.client()?;
+        Ok(self.start(title, Show::List(of, text.to_owned()), fetched(client, of)))
+    }
+
+    fn prompt(&mut self, name: &str, rest: &str) -> Result<Done, String> {
         let arguments = match statement::given(rest) {
             Ok(Given::Json(json)) => Ok(json),
-            Ok(Given::Words(words)) => text(words).map_err(|failure| failure.what),
+            Ok(Given::Words(words)) => {
+                // The arguments of prompts are always text.
+                built(&words, &json!({ "additionalProperties": { "type": "string" } }))
+            }
             Ok(_) => Ok(Json::empty_object()),
             Err(problem) => Err(problem),
         };
-        match arguments {
-            Ok(arguments) => {
-                let params = json!({ "name": name, "arguments": arguments });
-                self.call(name.to_owned(), Show::Prompt, "prompts/get", Json::from(&params))
-            }
-            Err(problem) => failed(format!("{name}: {problem}")),
-        }
+        let arguments = arguments.map_err(|problem| format!("{name}: {problem}"))?;
+        let params = json!({ "name": name, "arguments": arguments });
+        self.call(name, Show::Prompt, "prompts/get", Json::from(&params))
     }
 
-    fn subscribe(&mut self, uri: &str) -> Done {
+    fn subscribe(&mut self, uri: &str) -> Result<Done, String> {
         if uri.is_empty() {
             let all: Vec<&str> = self.subscriptions.keys().map(String::as_str).collect();
-            return Done::Said(match all.is_empty() {
-                true => "subscribed to nothing".to_owned(),
-                false => format!("subscribed to {}", line(&all.join(", "))),
-            });
+            let all = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
+            return Ok(Done::Said(format!("subscribed to {}", line(&all))));
         }
-        let Some(client) = self.link.client().cloned() else { return failed(NOT_CONNECTED) };
+        let client = self.client()?;
         let (events, uri) = (self.events.clone(), uri.to_owned());
         let show = Show::Text(format!("subscribed to {}", line(&uri)));
-        let running = async move {
+        Ok(self.start("subscribe", show, async move {
             let changes = client.changes(Wanted::new().resource(&uri)).await?;
-            let task = tokio::spawn(tell_changes(changes, events.clone()));
+            let task = tokio::spawn(send_changes(changes, events.clone()));
             let _ = events.send(Event::Subscribed(uri, task.abort_handle())).await;
             Ok(Json::empty_object())
-        };
-        Done::Started(vec![self.start("subscribe", show, Box::pin(running))])
+        }))
     }
 
-    fn unsubscribe(&mut self, uri: &str) -> Done {
-        match self.subscriptions.remove(uri) {
-            Some(task) => {
-                task.abort();
-                Done::Said(format!("no longer subscribed to {}", line(uri)))
-            }
-            None => failed(format!("{uri:?} is not subscribed to")),
-        }
-    }
-
-    /// Sends messages as they are. Questions of the server in an answer are shown, not answered.
-    fn send(&mut self, messages: Vec<Message>) -> Done {
+    /// Sends messages as they are. Questions in the response are shown, not answered.
+    fn send(&mut self, messages: Vec<Message>) -> Result<Done, String> {
         let mut started = Vec::new();
         for message in messages {
             let done = match message {
-                Message::Request { id, method, params } => self.request(id, method, params),
-                Message::Notification { method, params } => self.notify(method, params),
+                Message::Request { id, method, params } => self.request(id, method, params)?,
+                Message::Notification { method, params } => self.notify(method, params)?,
                 Message::Response { id, answer } => Done::Respond { id, answer },
             };
             match done {
                 Done::Started(jobs) => started.extend(jobs),
-                other => return other,
+                other => return Ok(other),
             }
         }
-        Done::Started(started)
+        Ok(Done::Started(started))
     }
 
-    fn request(&mut self, id: Json, method: String, params: Json) -> Done {
-        let Some(client) = self.link.client().cloned() else { return failed(NOT_CONNECTED) };
-        let (title, idle) = (method.clone(), self.idle);
-        let running = async move {
+    fn request(&mut self, id: Json, method: String, params: Json) -> Result<Done, String> {
+        let (client, idle) = (self.client()?, self.idle);
+        Ok(self.start(method.clone(), Show::Message(id), async move {
             let call = client.call_raw(&method, params);
             let Some(idle) = idle else { return call.await };
             let late = |_| CallError::TimedOut { method: method.clone(), after: idle };
             tokio::time::timeout(idle, call).await.map_err(late)?
-        };
-        Done::Started(vec![self.start(title, Show::Message(id), Box::pin(running))])
+        }))
     }
 
-    fn notify(&mut self, method: String, params: Option<Json>) -> Done {
-        let Some(client) = self.link.client().cloned() else { return failed(NOT_CONNECTED) };
+    fn notify(&mut self, method: String, params: Option<Json>) -> Result<Done, String> {
+        let client = self.client()?;
         let show = Show::Text(format!("sent {}", line(&method)));
-        let running = async move {
+        Ok(self.start("notify", show, async move {
             client.notify(&method, params.as_ref()).await?;
             Ok(Json::empty_object())
-        };
-        Done::Started(vec![self.start("notify", show, Box::pin(running))])
+        }))
     }
 
-    fn log(&self, rest: &str) -> Done {
+    fn log(&self, rest: &str) -> Result<String, String> {
         if let Some(number) = rest.strip_prefix('#') {
-            let entry = number.trim().parse().ok().and_then(|number| self.journal.find(number));
-            return match entry {
-                Some(entry) => {
-                    let text = crate::render::json::indented(&entry.text, self.paint(), 0);
-                    let is_json = Json::from_text(entry.text.clone()).is_ok();
-                    let text = if is_json { text } else { line(&entry.text) };
-                    Done::Said(format!("{}\n{text}", entry.summary()))
-                }
-                None => failed(format!("the log has no message {rest}")),
+            let entry = number.trim().parse().ok().and_then(|number| self.log.find(number));
+            let entry = entry.ok_or_else(|| format!("the log has no message {rest}"))?;
+            let text = match Json::from_text(entry.text.clone()) {
+                Ok(_) => indented(&entry.text, self.link.screen().out, 0),
+                Err(_) => line(&entry.text),
             };
+            return Ok(format!("{}\n{text}", entry.summary()));
         }
-        let words = match split_words(rest) {
-            Ok(words) => words,
-            Err(problem) => return failed(problem),
-        };
-        let found = self.journal.filtered(&Filter::parse(&words));
+        let found = self.log.filtered(&Filter::parse(&split_words(rest)?));
         let lines: Vec<String> = found.into_iter().map(Entry::summary).collect();
-        Done::Said(match lines.is_empty() {
-            true => "nothing".to_owned(),
-            false => lines.join("\n"),
-        })
+        Ok(if lines.is_empty() { "nothing".to_owned() } else { lines.join("\n") })
     }
 
-    fn replay(&mut self, rest: &str) -> Done {
-        let number = rest.trim().trim_start_matches('#').parse().ok();
-        let Some(entry) = number.and_then(|number| self.journal.find(number)) else {
-            return failed("replay which message? `log sent` shows their numbers");
+    fn replay(&mut self, rest: &str) -> Result<Done, String> {
+        let number = rest.trim_start_matches('#').parse().ok();
+        let Some(entry) = number.and_then(|number| self.log.find(number)) else {
+            return Err(missing("replay"));
         };
-        let Some((method, params)) = entry.question() else {
-            return failed(format!("#{} is no request and no notification", entry.number));
-        };
-        let params = params.as_ref().map(|params| {
-            let mut params = params.clone();
-            // Who asks and how is told anew; the token of the old call is not used twice.
+        let method = entry.method.clone();
+        let params = entry.params().map(|mut params| {
+            // The new request has metadata of its own, such as its progress token.
             if let Some(members) = params.as_object_mut() {
                 members.remove("_meta");
             }
             Json::from(&params)
         });
-        match entry.is_request() {
-            true => {
-                let params = params.unwrap_or_else(Json::empty_object);
-                let show = match method.as_str() {
-                    "tools/call" => Show::Tool(String::new()),
-                    _ => Show::Json,
-                };
-                self.call(method.clone(), show, &method, params)
-            }
-            false => self.notify(method, params),
+        if entry.is_notification() {
+            return self.notify(method, params);
         }
+        if !entry.is_request() {
+            return Err(format!("#{} is neither a request nor a notification", entry.number));
+        }
+        let show = match method.as_str() {
+            "tools/call" => Show::Tool(String::new()),
+            _ => Show::Json,
+        };
+        self.call(&method, show, &method, params.unwrap_or_else(Json::empty_object))
     }
 
-    fn cancel_by_number(&mut self, rest: &str) -> Done {
+    fn cancel_by_number(&mut self, rest: &str) -> Result<String, String> {
         if rest.is_empty() {
-            return Done::Said(match self.cancel_all() {
+            return Ok(match self.cancel_all() {
                 0 => "nothing is running".to_owned(),
                 count => format!("cancelled {count}"),
             });
         }
         let number = rest.trim_start_matches('#').parse().ok();
         match number.and_then(|number| self.cancel(number)) {
-            Some(job) => Done::Said(format!("cancelled {}", line(&job.title))),
-            None => failed(format!("{rest:?} is not running; `status` shows what is")),
+            Some(job) => Ok(format!("cancelled {}", line(&job.title))),
+            None => Err(format!("{rest:?} is not running; `status` shows what is")),
         }
     }
 }
 
-/// Tells of every change of a resource, until nobody listens.
-async fn tell_changes(mut changes: Changes, events: mpsc::Sender<Event>) {
+/// What a command lacks.
+fn missing(command: &str) -> String {
+    let help = match command {
+        "call" | "describe" => "which tool? `tools` lists them",
+        "prompt" => "which prompt? `prompts` lists them",
+        "read" => "which URI? `resources` lists them",
+        "replay" => "which message? `log sent` shows their numbers",
+        _ => "which method?",
+    };
+    format!("{command}: {help}")
+}
+
+/// Arguments from `key=value` words, typed by a schema and not checked.
+fn built(words: &[String], schema: &Value) -> Result<Json, String> {
+    let given = ArgumentArgs::default().read(words);
+    given.and_then(|given| given.build(Some(schema), false)).map_err(|failure| failure.what)
+}
+
+async fn fetched(client: Client, of: &'static List) -> Result<Json, CallError> {
+    list::all_pages(&client, of.method, of.member).await.map(|(all, _)| all)
+}
+
+/// Reports every change of a resource.
+async fn send_changes(mut changes: Changes, events: mpsc::Sender<Event>) {
     while let Some(Ok(change)) = changes.next().await {
         let Change::Resource(uri) = change else { continue };
         let text = format!("changed: {}\n", line(&uri));

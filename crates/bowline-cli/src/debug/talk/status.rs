@@ -1,15 +1,14 @@
-//! Where a session stands, for people.
+//! The state of a session, for people.
 
 use std::time::Duration;
 
 use bowline::client::{CloseReason, Peer, Phase, State};
 
 use super::Talk;
-use crate::screen::Paint;
 use crate::text::line;
 
 impl Talk {
-    /// Everything about the connection and what is running.
+    /// Describes the connection, the server, and what is running.
     pub(super) fn status(&self) -> String {
         let mut rows: Vec<(&str, String)> = vec![("target", line(self.link.target()))];
         let client = self.link.client();
@@ -38,11 +37,6 @@ impl Talk {
         let rows: Vec<String> =
             rows.iter().map(|(name, value)| format!("{name:<10}  {value}")).collect();
         rows.join("\n")
-    }
-
-    /// Whether results are coloured.
-    pub(super) fn paint(&self) -> Paint {
-        self.link.screen().out
     }
 }
 

@@ -1,16 +1,19 @@
-//! Journals that are written, filtered and forgotten.
+//! Logs that are written, filtered and forgotten.
 
 use super::*;
 
-fn journal() -> Journal {
-    let mut journal = Journal::default();
+fn journal() -> Log {
+    let mut journal = Log::default();
     let said = [
-        (From::Us, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#),
-        (From::Server, r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#),
-        (From::Stderr, "watch out\u{1b}[2J"),
-        (From::Server, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#),
-        (From::Us, r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#),
-        (From::Server, r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#),
+        (
+            Channel::Sent,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#,
+        ),
+        (Channel::Received, r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#),
+        (Channel::Stderr, "watch out\u{1b}[2J"),
+        (Channel::Received, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#),
+        (Channel::Sent, r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#),
+        (Channel::Received, r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#),
     ];
     for (number, (from, text)) in (1_u64..).zip(said) {
         journal.add(Duration::from_millis(number * 1500), from, text);
@@ -57,13 +60,13 @@ fn summaries_tell_which_question_was_answered() {
 
 #[test]
 fn old_entries_are_forgotten() {
-    let mut journal = Journal::default();
+    let mut journal = Log::default();
     for _ in 0..MOST_ENTRIES + 5 {
-        journal.add(Duration::ZERO, From::Stderr, "x");
+        journal.add(Duration::ZERO, Channel::Stderr, "x");
     }
     assert!(journal.find(5).is_none());
     assert_eq!(journal.find(6).map(|entry| entry.number), Some(6));
     let long = "x".repeat(MOST_BYTES);
-    journal.add(Duration::ZERO, From::Stderr, &long);
+    journal.add(Duration::ZERO, Channel::Stderr, &long);
     assert_eq!((journal.entries.len(), journal.bytes), (1, MOST_BYTES));
 }

@@ -1,0 +1,205 @@
+//! The log of a session: every message and every line on standard error, numbered.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::text::{cut, line};
+
+/// Entries that are kept: 10,000. Older ones are dropped.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Bytes that are kept: 64 MiB. Older entries are dropped.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Where something was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Sent,
+    Received,
+    Stderr,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    /// Since the session began.
+    at: Duration,
+    channel: Channel,
+    /// To the letter.
+    pub(crate) text: String,
+    kind: Kind,
+    /// Its method; of a response, that of the request.
+    pub(crate) method: String,
+    pub(crate) id: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Notification,
+    Result,
+    Error,
+    /// A line on standard error, or noise.
+    Other,
+}
+
+/// The log of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    entries: VecDeque<Entry>,
+    last: u64,
+    bytes: usize,
+}
+
+impl Log {
+    pub(crate) fn add(&mut self, at: Duration, channel: Channel, text: &str) -> &Entry {
+        self.last += 1;
+        self.bytes += text.len();
+        let mut entry = Entry::new(self.last, at, channel, text);
+        if matches!(entry.kind, Kind::Result | Kind::Error) {
+            entry.method = self.request_of(&entry).unwrap_or_default();
+        }
+        while self.entries.len() >= MOST_ENTRIES
+            || (self.bytes > MOST_BYTES && !self.entries.is_empty())
+        {
+            let gone = self.entries.pop_front();
+            self.bytes -= gone.map_or(0, |gone| gone.text.len());
+        }
+        self.entries.push_back(entry);
+        &self.entries[self.entries.len() - 1]
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Option<&Entry> {
+        let first = self.entries.front()?.number;
+        self.entries.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// The entries that pass a filter, oldest first.
+    pub(crate) fn filtered(&self, filter: &Filter) -> Vec<&Entry> {
+        let found = self.entries.iter().rev().filter(|entry| filter.passes(entry));
+        let mut found: Vec<&Entry> = found.take(filter.most).collect();
+        found.reverse();
+        found
+    }
+
+    /// The method of the request that a response belongs to.
+    fn request_of(&self, response: &Entry) -> Option<String> {
+        let is_request = |entry: &&Entry| {
+            entry.is_request() && entry.channel != response.channel && entry.id == response.id
+        };
+        self.entries.iter().rev().find(is_request).map(|entry| entry.method.clone())
+    }
+}
+
+impl Entry {
+    fn new(number: u64, at: Duration, channel: Channel, text: &str) -> Self {
+        let message: Value = match channel {
+            Channel::Stderr => Value::Null,
+            _ => serde_json::from_str(text).unwrap_or_default(),
+        };
+        let method = message.get("method").and_then(Value::as_str);
+        let id = message.get("id");
+        let kind = match (method, id) {
+            (Some(_), Some(_)) => Kind::Request,
+            (Some(_), None) => Kind::Notification,
+            (None, Some(_)) if message.get("error").is_some() => Kind::Error,
+            (None, Some(_)) => Kind::Result,
+            (None, None) => Kind::Other,
+        };
+        let (method, id) = (method.unwrap_or_default().to_owned(), id.cloned().unwrap_or_default());
+        Self { number, at, channel, text: text.to_owned(), kind, method, id }
+    }
+
+    pub(crate) fn params(&self) -> Option<Value> {
+        let mut message: Value = serde_json::from_str(&self.text).ok()?;
+        message.get_mut("params").map(Value::take)
+    }
+
+    pub(crate) fn is_notification(&self) -> bool {
+        self.kind == Kind::Notification
+    }
+
+    pub(crate) fn is_request(&self) -> bool {
+        self.kind == Kind::Request
+    }
+
+    /// One line for people.
+    pub(crate) fn summary(&self) -> String {
+        let arrow = match self.channel {
+            Channel::Sent => "→",
+            Channel::Received => "←",
+            Channel::Stderr => "!",
+        };
+        let (method, id, length) = (&self.method, &self.id, self.text.len());
+        let of = if method.is_empty() { String::new() } else { format!(" of {method}") };
+        let what = match self.kind {
+            Kind::Request => {
+                let params = self.params().unwrap_or_default();
+                let name = ["name", "uri"].iter().find_map(|name| params.get(name)?.as_str());
+                let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+                format!("{method}{name} (id {id})")
+            }
+            Kind::Notification => method.clone(),
+            Kind::Result => format!("result{of} (id {id})"),
+            Kind::Error => format!("error{of} (id {id})"),
+            Kind::Other => String::new(),
+        };
+        let shown = match self.kind {
+            Kind::Other => cut(&line(&self.text), 200).into_owned(),
+            _ => format!("{}, {length} bytes", line(&what)),
+        };
+        format!("#{} +{:.3}s {arrow} {shown}", self.number, self.at.as_secs_f64())
+    }
+}
+
+/// Which entries are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Filter {
+    most: usize,
+    channel: Option<Channel>,
+    kinds: Option<&'static [Kind]>,
+    texts: Vec<String>,
+}
+
+/// The words of a filter, beside numbers, `all` and texts.
+pub(crate) const WORDS: [&str; 7] =
+    ["sent", "received", "stderr", "requests", "notifications", "answers", "errors"];
+
+impl Filter {
+    /// Reads a filter: how many of the last, on which channel, of which kind, and texts that must
+    /// be in it.
+    pub(crate) fn parse(words: &[String]) -> Self {
+        let mut filter = Self { most: 20, channel: None, kinds: None, texts: Vec::new() };
+        for word in words {
+            match word.as_str() {
+                "sent" => filter.channel = Some(Channel::Sent),
+                "received" => filter.channel = Some(Channel::Received),
+                "stderr" => filter.channel = Some(Channel::Stderr),
+                "all" => filter.most = usize::MAX,
+                "requests" => filter.kinds = Some(&[Kind::Request]),
+                "notifications" => filter.kinds = Some(&[Kind::Notification]),
+                "answers" => filter.kinds = Some(&[Kind::Result, Kind::Error]),
+                "errors" => filter.kinds = Some(&[Kind::Error]),
+                other => match other.parse() {
+                    Ok(most) => filter.most = most,
+                    Err(_) => filter.texts.push(other.to_owned()),
+                },
+            }
+        }
+        filter
+    }
+
+    fn passes(&self, entry: &Entry) -> bool {
+        let has = |text: &String| entry.text.contains(text) || entry.method.contains(text);
+        self.channel.is_none_or(|channel| entry.channel == channel)
+            && self.kinds.is_none_or(|kinds| kinds.contains(&entry.kind))
+            && self.texts.iter().all(has)
+    }
+}
+
+#[cfg(test)]
+#[path = "log/tests.rs"]
+mod tests;
