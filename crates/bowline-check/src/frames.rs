@@ -30,9 +30,11 @@ use bowline::with_causes;
 use bowline_web::WebError;
 
 pub use self::events::{Event, Events};
+#[cfg(test)]
+pub(crate) use self::http::Fault;
 pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest, read_body};
 pub use self::process::{Exit, Process, Reader, Recipe, Writer};
-pub use self::sse::{HttpSse, NoStream, endpoint};
+pub use self::sse::{HttpSse, NoStream, endpoint, resolve};
 
 /// Largest body, event or line that is read: 16 MiB.
 pub const LIMIT: usize = 16 << 20;

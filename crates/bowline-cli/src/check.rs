@@ -1,56 +1,38 @@
-//! `bowline check`: tests any server for what the specification demands and for what clients choke
-//! on.
+//! `bowline check`: tests any server against the specification and the habits of well-known clients.
 
-mod calls;
-mod evidence;
-mod group;
+mod human;
 mod list;
-mod opening;
-mod plan;
-mod probe;
-mod reply;
-mod report;
-mod run;
-mod seen;
-mod survey;
-mod table;
-#[cfg(test)]
-mod tests;
-mod wire;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use bowline::Revision;
-use bowline::client::Preference;
-use bowline_web::Web;
+use bowline_check::frames::{Direction, Http, Recipe, Tap};
+use bowline_check::{Check as Run, CheckError, Conclusion, Finding, Report, Target, Verdict};
+use bowline_web::{Authorize, Web};
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde_json::Value;
 
-use self::probe::Settings;
-use self::report::{Conclusion, Finding, Look, Report, Verdict};
-use self::run::{Choice, TIMEOUT};
-use self::survey::Survey;
-use self::table::Transport;
-use self::wire::{Door, Post, Program};
+use self::human::Look;
 use crate::failure::{Code, Failure};
+use crate::record::Way;
 use crate::screen::{Format, OutputArgs, Screen, Style};
-use crate::session::{self, Journal};
+use crate::session::{self, Journal, note};
 use crate::target::{Location, Resolved, TargetArgs};
 
-/// Test a server for what the specification demands and for what clients choke on
+/// Test a server for what the specification demands and for what clients fail on
 #[derive(Args)]
 pub(crate) struct Check {
-    /// Say what can be checked, and end
+    /// List all checks and exit
     #[arg(long)]
     list: bool,
 
-    /// Only these checks: ids or groups, with commas between them
+    /// Run only these checks: ids or groups, separated by commas
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// All checks but these: ids or groups, with commas between them
+    /// Run all checks but these: ids or groups, separated by commas
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     skip: Vec<String>,
 
@@ -58,29 +40,29 @@ pub(crate) struct Check {
     #[arg(long, conflicts_with = "revision")]
     all_revisions: bool,
 
-    /// Let recommendations and portability decide the exit status too
+    /// Let recommendations and portability affect the exit status, too
     #[arg(long)]
     strict: bool,
 
     /// Call this tool with these arguments as well; may be repeated. Without it, only tools that
-    /// say they only read and need no arguments are called
+    /// are marked read-only and need no arguments are called
     #[arg(long, num_args = 2, value_names = ["TOOL", "JSON"])]
     call: Vec<String>,
 
-    /// How many resources and prompts are read, and safe tools called, at most
+    /// Maximum number of resources and prompts to read, and of safe tools to call
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     samples: usize,
 
-    /// How many programs are tested at once, if the server is one; 1 is for those that cannot run
-    /// twice at a time [default: one for each processor, from 2 to 4]
+    /// How many instances of a program to test at once; use 1 for programs that cannot run twice at
+    /// a time [default: one for each processor, from 2 to 4]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: Option<u8>,
 
-    /// How the report is written to standard output [default: as --output says]
+    /// Format of the report on standard output [default: as set by --output]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Form>,
 
-    /// Write the report as JUnit's XML to a file, too
+    /// Also write the report to a file as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
@@ -88,14 +70,14 @@ pub(crate) struct Check {
     target: TargetArgs,
 }
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// For people
     Human,
     /// One line of JSON
     Json,
-    /// JUnit's XML
+    /// JUnit XML
     Junit,
 }
 
@@ -114,13 +96,16 @@ impl Check {
             }
             return screen.finish();
         }
-        let choice = self.choice()?;
+        let mut words = self.only.iter().chain(&self.skip);
+        if let Some(word) = words.find(|word| !bowline_check::is_known(word)) {
+            let what = format!("{word:?} is neither a check nor a group of checks");
+            return Err(Failure::usage(what).with_remedy("`bowline check --list` lists them all"));
+        }
         let resolved = self.target.resolve()?;
-        let mut settings = self.settings(&resolved).await?;
         let mut kept = session::Settings::new(&self.target.options, root)?;
-        // With evidence in the report, messages as they come would be there twice.
+        // The report has the evidence: messages as they come would be there twice.
         kept.is_verbose = false;
-        let checked = self.report(&resolved, &mut settings, &choice, &screen);
+        let checked = self.check(&resolved, &screen);
         let report = Journal::keep(&resolved, &kept, checked).await?;
         match form {
             Form::Json => screen.print_json(&report.to_json(output.verbose).into()),
@@ -128,7 +113,7 @@ impl Check {
             Form::Human => {
                 let paint = |verdict, word: &str| screen.out.paint(style(verdict), word);
                 let look = Look { paint: &paint, columns: screen.columns, all: output.verbose };
-                screen.print(&report.for_people(&look));
+                screen.print(&human::render(&report, &look));
             }
         }
         if let Some(file) = &self.junit {
@@ -143,122 +128,65 @@ impl Check {
         }
     }
 
-    fn choice(&self) -> Result<Choice, Failure> {
-        let (only, skip) = (self.only.clone(), self.skip.clone());
-        let choice = Choice { only, skip, ..Choice::default() };
-        match choice.unknown() {
-            None => Ok(choice),
-            Some(word) => {
-                let what = format!("{word:?} is neither a check nor a group of checks");
-                Err(Failure::usage(what).with_remedy("`bowline check --list` names them all"))
+    async fn check(&self, resolved: &Resolved, screen: &Screen) -> Result<Report, Failure> {
+        let mut done = 0.0;
+        // A bar helps in a terminal; hundreds of lines in a log do not.
+        let is_watched = std::io::stderr().is_terminal();
+        let on_finding = |finding: &Finding| {
+            done += 1.0;
+            if is_watched {
+                let Finding { rule, revision, .. } = finding;
+                screen.progress(done, None, &format!("{revision} {}", rule.id));
             }
-        }
+        };
+        let run = self.settings(target(resolved)?)?.name(describe(resolved));
+        let failed = |code, why| Failure::new(code, format!("{}: {why}", resolved.name));
+        run.run_with(on_finding).await.map_err(|error| match error {
+            CheckError::Unreachable(why) => failed(Code::Unreachable, why)
+                .with_remedy("`bowline doctor` shows where the connection fails"),
+            CheckError::NotMcp(why) => failed(Code::Broken, why)
+                .with_remedy("no client can talk to it; `bowline doctor` looks closer"),
+            CheckError::Barred(why) => barred(resolved, Some(&why)),
+            error => Failure::usage(error.to_string()),
+        })
     }
 
-    async fn settings(&self, resolved: &Resolved) -> Result<Settings, Failure> {
-        let mut calls = Vec::new();
+    fn settings(&self, target: Target) -> Result<Run, Failure> {
+        let options = &self.target.options;
+        let mut run = Run::new(target)
+            .only(&self.only)
+            .skip(&self.skip)
+            .revisions(options.revision.unwrap_or_default())
+            .samples(self.samples)
+            .jobs(self.jobs.map_or_else(processors, usize::from))
+            .strict(self.strict)
+            .tap(tap());
+        if let Some(timeout) = options.timeout {
+            run = run.timeout(timeout);
+        }
         for pair in self.call.chunks(2) {
             let [tool, text] = pair else { continue };
             let wrong = |error| Failure::usage(format!("--call {tool}: not JSON: {error}"));
             let arguments: Value = serde_json::from_str(text).map_err(wrong)?;
             if !arguments.is_object() {
-                let what = format!("--call {tool}: arguments are a JSON object, not {arguments}");
+                let what = format!("--call {tool}: arguments must be an object, not {arguments}");
                 return Err(Failure::usage(what));
             }
-            calls.push((tool.clone(), arguments));
+            run = run.call(tool, arguments);
         }
-        let (door, is_local) = open(resolved)?;
-        let has_credentials = match door.post() {
-            Some(post) => post.has_credentials().await,
-            None => false,
-        };
-        let timeout = self.target.options.timeout.unwrap_or(TIMEOUT);
-        let (samples, jobs) = (self.samples, self.jobs.map_or_else(processors, usize::from));
-        let settings = Settings::new(door, timeout);
-        Ok(Settings { calls, samples, jobs, is_local, has_credentials, ..settings })
+        Ok(run)
     }
+}
 
-    /// Finds out what there is, and checks it.
-    async fn report(
-        &self,
-        resolved: &Resolved,
-        settings: &mut Settings,
-        choice: &Choice,
-        screen: &Screen,
-    ) -> Result<Report, Failure> {
-        let surveyed = survey::survey(settings).await;
-        let mut barred_by = None;
-        let (spoken, server) = match surveyed {
-            Survey::Speaks { revisions, server } => (revisions, server),
-            Survey::Barred(why) => {
-                settings.is_barred = true;
-                barred_by = Some(match settings.has_credentials {
-                    true => format!("{why}: the token is not good"),
-                    false => why,
-                });
-                // The newest rules are what clients follow.
-                (vec![Revision::LATEST], None)
-            }
-            Survey::Broken(why) => {
-                return Err(Failure::new(Code::Broken, format!("{}: {why}", resolved.name))
-                    .with_remedy("no client can talk to it; `bowline doctor` looks closer"));
-            }
-            Survey::Unreachable(why) => {
-                return Err(Failure::new(Code::Unreachable, format!("{}: {why}", resolved.name))
-                    .with_remedy("`bowline doctor` tells where it fails"));
-            }
+/// Passes every frame to the recording, if there is one.
+fn tap() -> Tap {
+    Tap::new(|direction, bytes, connection| {
+        let way = match direction {
+            Direction::Sent => Way::Sent,
+            Direction::Received => Way::Received,
         };
-        let revisions = self.chosen(&spoken, settings)?;
-        let settings = &*settings;
-        let mut done = 0.0;
-        // Hundreds of lines in a log help nobody; a bar in a terminal does.
-        let is_watched = std::io::stderr().is_terminal();
-        let told = |finding: &Finding| {
-            done += 1.0;
-            let Finding { check, revision, .. } = finding;
-            if is_watched {
-                screen.progress(done, None, &format!("{revision} {}", check.id));
-            }
-        };
-        let findings = run::run(settings, choice, (&revisions, &spoken), told).await;
-        if findings.is_empty() && settings.is_barred {
-            return Err(barred(resolved, barred_by.as_deref()));
-        }
-        Ok(Report {
-            target: describe(resolved),
-            server,
-            transport: settings.transport(),
-            revisions,
-            findings,
-            is_strict: self.strict,
-            barred: barred_by,
-        })
-    }
-
-    /// The revisions to check.
-    fn chosen(&self, spoken: &[Revision], settings: &Settings) -> Result<Vec<Revision>, Failure> {
-        let chosen: Vec<Revision> = match self.target.options.revision.unwrap_or_default() {
-            Preference::Auto => spoken.to_vec(),
-            Preference::Pin(revision)
-                if revision.is_modern() && settings.transport() == Transport::Sse =>
-            {
-                let what = format!("the server speaks HTTP+SSE, which {revision} does not have");
-                return Err(Failure::usage(what));
-            }
-            // One that the server does not speak is checked all the same: the report tells.
-            Preference::Pin(revision) => vec![revision],
-            _ if settings.is_barred => spoken.to_vec(),
-            Preference::LegacyOnly => spoken.iter().copied().filter(|it| !it.is_modern()).collect(),
-            Preference::ModernOnly => spoken.iter().copied().filter(|it| it.is_modern()).collect(),
-        };
-        match chosen.is_empty() {
-            false => Ok(chosen),
-            true => {
-                let spoken = spoken.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
-                Err(Failure::usage(format!("the server speaks {spoken} and nothing of that era")))
-            }
-        }
-    }
+        note(way, bytes, connection);
+    })
 }
 
 /// How many programs this machine can start at once without any of them starting late.
@@ -266,46 +194,45 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(2, |it| it.get().clamp(2, 4))
 }
 
-/// The server wants to know who asks, and the rest could not be checked.
+/// The server requires a token, and the rest could not be checked.
 fn barred(resolved: &Resolved, why: Option<&str>) -> Failure {
-    let why = why.unwrap_or("a token is wanted");
-    let what = format!("{}: {why}; nothing but that can be checked", resolved.name);
+    let why = why.unwrap_or("a token is required");
+    let what = format!("{}: {why}; nothing else can be checked", resolved.name);
     Failure::new(Code::Unauthorized, what)
-        .with_remedy("`bowline login` logs in; --token and --header send what you have")
+        .with_remedy("log in with `bowline login`, or pass a token with --token or --header")
 }
 
-/// Where the server is, and whether that is this machine.
-fn open(resolved: &Resolved) -> Result<(Door, bool), Failure> {
-    match &resolved.location {
+/// Where the server is.
+fn target(resolved: &Resolved) -> Result<Target, Failure> {
+    let (url, headers) = match &resolved.location {
         Location::Command { program, args, env, cwd } => {
-            let (program, args) = (program.clone(), args.clone());
-            let program = Program::Command { program, args, env: env.clone(), cwd: cwd.clone() };
-            Ok((Door::Program(program), true))
+            let (program, args, env) = (program.clone(), args.clone(), env.clone());
+            return Ok(Target::Program(Recipe { program, args, env, directory: cwd.clone() }));
         }
-        Location::Url { url, headers } => {
-            let wrong = |why: String| Failure::usage(format!("{url}: {why}"));
-            let parsed: Uri = url.parse().map_err(|error| wrong(format!("no URL: {error}")))?;
-            let mut web = Web::builder();
-            if let Some(pem) = resolved.ca_pem()? {
-                web = web.ca_pem(&pem);
-            }
-            let web = web.build().map_err(|error| wrong(error.to_string()))?;
-            let mut given = HeaderMap::new();
-            for (name, value) in headers {
-                let bad = |_| wrong(format!("{name}: no header that can be sent"));
-                let value = HeaderValue::from_str(value).map_err(|_| bad(()))?;
-                given.append(HeaderName::try_from(name.as_str()).map_err(|_| bad(()))?, value);
-            }
-            let host = parsed.host().unwrap_or_default().trim_matches(['[', ']']);
-            let is_local = host.eq_ignore_ascii_case("localhost")
-                || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
-            let post = Post::new(web, parsed, given).with_login(resolved.login());
-            Ok((Door::Address(Box::new(post)), is_local))
-        }
+        Location::Url { url, headers } => (url, headers),
+    };
+    let wrong = |why: String| Failure::usage(format!("{url}: {why}"));
+    let parsed: Uri = url.parse().map_err(|error| wrong(format!("not a URL: {error}")))?;
+    let mut web = Web::builder();
+    if let Some(pem) = resolved.ca_pem()? {
+        web = web.ca_pem(&pem);
     }
+    let web = web.build().map_err(|error| wrong(error.to_string()))?;
+    let mut given = HeaderMap::new();
+    for (name, value) in headers {
+        let header = HeaderName::try_from(name.as_str()).ok();
+        let header = header.zip(HeaderValue::from_str(value).ok());
+        let Some((header, value)) = header else {
+            return Err(wrong(format!("{name}: not a valid header")));
+        };
+        given.append(header, value);
+    }
+    let login = resolved.login().map(|login| Arc::new(login) as Arc<dyn Authorize>);
+    let http = Http::new(web, parsed, given).with_login(login).with_tap(tap());
+    Ok(Target::Http(Box::new(http)))
 }
 
-/// The server as the user named it. Without passwords in a URL.
+/// The server as the user names it, without passwords in a URL.
 fn describe(resolved: &Resolved) -> String {
     match &resolved.location {
         Location::Command { program, args, .. } if resolved.from.is_none() => {

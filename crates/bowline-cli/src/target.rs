@@ -15,7 +15,7 @@ use bowline::model::LoggingLevel;
 use clap::Args;
 
 pub(crate) use self::config::Scan;
-pub(crate) use self::kept::{Kept, credentials};
+pub(crate) use self::kept::credentials;
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;
 use crate::screen::OutputArgs;

@@ -34,7 +34,7 @@ pub struct Events {
     opened: Instant,
     /// Time from the response's head to the first byte of its body.
     pub first: Option<Duration>,
-    tap: Tap,
+    pub(super) tap: Tap,
 }
 
 impl Events {

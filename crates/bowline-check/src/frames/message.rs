@@ -47,6 +47,11 @@ impl Speaker {
     }
 }
 
+/// A method without parameters that every server of the era knows.
+pub fn plain_method(revision: Revision) -> &'static str {
+    if revision.is_modern() { "server/discover" } else { "ping" }
+}
+
 /// A notification without parameters.
 pub fn notification(method: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": method})

@@ -1,16 +1,16 @@
-//! HTTP+SSE, the transport of 2024-11-05: one event stream comes down, and its first event names the
-//! URL to post messages to.
+//! HTTP+SSE, the transport of 2024-11-05: one event stream comes down, and its first event names
+//! the URL to post messages to.
 
 use std::time::Duration;
 
 use bowline::proto::http::Media;
-use bowline_web::Body;
+use bowline_web::{Body, Url};
 use http::{Method, Response, StatusCode, Uri};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Event, Events, Http, HttpRequest, Lost};
+use super::{Direction, Event, Events, Http, HttpRequest, Lost, Tap};
 
 /// Events that may wait to be looked at; beyond that the server has to wait.
 const EVENTS: usize = 256;
@@ -20,6 +20,7 @@ pub struct HttpSse {
     /// Where messages go.
     pub endpoint: Http,
     events: mpsc::Receiver<Event>,
+    tap: Tap,
     reading: JoinHandle<()>,
 }
 
@@ -69,16 +70,18 @@ impl HttpSse {
     /// # Errors
     /// When there is no stream, or it does not begin with the URL to post to.
     pub async fn open(http: &Http, patience: Duration) -> Result<Self, NoStream> {
-        let (first, stream) = Self::begin(http, patience).await?;
+        let (first, mut stream) = Self::begin(http, patience).await?;
         let url = endpoint(&http.url, &first).map_err(NoStream::Endpoint)?;
         let (sender, events) = mpsc::channel(EVENTS);
+        // Heard when they are taken: a tap may depend on the task of its owner.
+        let tap = std::mem::take(&mut stream.tap);
         let reading = tokio::spawn(read(
             stream,
             sender,
             #[cfg(test)]
             http.clone(),
         ));
-        Ok(Self { endpoint: http.at(url), events, reading })
+        Ok(Self { endpoint: http.at(url), events, tap, reading })
     }
 
     /// Opens the stream; returns its first event and the rest.
@@ -108,7 +111,11 @@ impl HttpSse {
     /// # Cancel safety
     /// No event is lost.
     pub async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
+        let event = self.events.recv().await?;
+        if event.is_message() {
+            self.tap.hear(Direction::Received, &event.data);
+        }
+        Some(event)
     }
 }
 
@@ -133,29 +140,11 @@ pub fn endpoint(url: &Uri, first: &Event) -> Result<Uri, String> {
         .ok_or_else(|| format!("the endpoint is not a URL of this server: {reference:?}"))
 }
 
-/// A reference that stays on the same origin.
-fn resolve(url: &Uri, reference: &str) -> Option<Uri> {
-    let origin = |uri: &Uri| {
-        let port = uri.port_u16().or(match uri.scheme_str()? {
-            "https" => Some(443),
-            _ => Some(80),
-        });
-        Some((uri.scheme_str()?.to_owned(), uri.host()?.to_ascii_lowercase(), port))
-    };
-    if reference.contains("://") {
-        let other: Uri = reference.parse().ok()?;
-        return (origin(&other) == origin(url)).then_some(other);
-    }
-    let path = url.path();
-    let path = match reference.chars().next() {
-        _ if reference.starts_with("//") => return None,
-        Some('/') => reference.to_owned(),
-        Some('?') => format!("{path}{reference}"),
-        _ => format!("{}{reference}", &path[..=path.rfind('/')?]),
-    };
-    let mut parts = url.clone().into_parts();
-    parts.path_and_query = Some(path.parse().ok()?);
-    Uri::from_parts(parts).ok()
+/// Resolves a reference that stays on the same origin.
+pub fn resolve(url: &Uri, reference: &str) -> Option<Uri> {
+    let url = Url::try_from(url.clone()).ok()?;
+    let other = url.join(reference).ok().filter(|other| other.is_same_origin(&url))?;
+    Some(other.uri().clone())
 }
 
 async fn read(mut stream: Events, sender: mpsc::Sender<Event>, #[cfg(test)] http: Http) {

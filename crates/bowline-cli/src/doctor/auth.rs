@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use bowline_check::discovery::{Discovery, Problem, SERVER};
 use bowline_web::Web;
 use tokio::time::Instant;
 
-use super::discovery::{Discovery, Problem, SERVER};
 use super::report::{Code, Diagnosis, Report, Step};
 use super::status::HttpReply;
 

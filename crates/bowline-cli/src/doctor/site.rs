@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline::proto::revision::{Era, Revision};
+use bowline_check::discovery::leads_to_login;
 use bowline_web::{Authorize, Web};
 use http::{HeaderMap, header};
 use serde_json::json;
@@ -214,12 +215,6 @@ async fn look_again(
         format!("the MCP server is not at {here} (HTTP {}), but at {there}", reply.status),
         format!("Use {uri}"),
     ))
-}
-
-/// Whether a redirect leads to a page where people log in.
-pub(crate) fn leads_to_login(location: &str) -> bool {
-    let location = location.to_lowercase();
-    ["login", "signin", "sso", "auth"].iter().any(|word| location.contains(word))
 }
 
 fn redirected(reply: &HttpReply) -> Diagnosis {

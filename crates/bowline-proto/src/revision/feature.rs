@@ -31,6 +31,12 @@ impl Revision {
         self >= V2025_11_25
     }
 
+    /// Whether requests from a foreign origin must be rejected with 403, and not just with any
+    /// status (2025-11-25, basic/transports).
+    pub fn has_origin_status(self) -> bool {
+        self >= V2025_11_25
+    }
+
     /// Whether wrong arguments are reported in a tool's result, where the model reads them and can
     /// correct itself, and not as an error of the protocol (2025-11-25, server/tools).
     pub fn reports_bad_arguments_in_result(self) -> bool {
@@ -57,6 +63,7 @@ mod tests {
         check(Revision::has_batches, &[V2025_03_26]);
         check(Revision::has_version_header, &[V2025_06_18, V2025_11_25, V2026_07_28]);
         check(Revision::has_stream_priming, &[V2025_11_25, V2026_07_28]);
+        check(Revision::has_origin_status, &[V2025_11_25, V2026_07_28]);
         check(Revision::reports_bad_arguments_in_result, &[V2025_11_25, V2026_07_28]);
         check(Revision::has_elicitation_ids, &[V2025_11_25]);
     }

@@ -1,0 +1,84 @@
+//! The rules, by what they are about. The order is that of the report: what keeps everything else
+//! from working comes first, what only watches comes last.
+
+pub(crate) mod auth;
+mod completion;
+mod http;
+mod http_modern;
+mod jsonrpc;
+mod lifecycle;
+mod lint;
+mod modern;
+mod prompts;
+mod resources;
+mod schema;
+pub(crate) mod scopes;
+mod sse;
+mod stdio;
+mod tasks;
+mod tools;
+mod utilities;
+pub(crate) mod watch;
+
+use bowline::proto::decode::decode;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::probe::{List, Outcome, Probe, all_good};
+use crate::rule::Rule;
+
+/// Rules whose checks send something.
+pub(crate) const ACTING: &[&[Rule]] = &[
+    auth::RULES,
+    scopes::RULES,
+    sse::RULES,
+    lifecycle::RULES,
+    jsonrpc::RULES,
+    modern::RULES,
+    tools::RULES,
+    schema::RULES,
+    resources::RULES,
+    prompts::RULES,
+    completion::RULES,
+    tasks::RULES,
+    utilities::RULES,
+    http::RULES,
+    http_modern::RULES,
+    stdio::RULES,
+];
+
+/// The name of a thing, for messages.
+fn name(thing: &Value) -> &str {
+    thing.get("name").and_then(Value::as_str).unwrap_or("(no name)")
+}
+
+/// A member that is a string.
+fn text<'a>(thing: &'a Value, member: &str) -> &'a str {
+    thing.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A made-up cursor is rejected.
+async fn bad_cursor(probe: &mut Probe, list: &List) -> Outcome {
+    let request = (list.method, json!({"cursor": "bowline-no-such-cursor"}));
+    probe.rejects(list.capability, request, &format!("{} with a made-up cursor", list.method)).await
+}
+
+/// No two entries of a list have the same value in a member.
+async fn unique(probe: &mut Probe, list: &'static List, member: &str) -> Outcome {
+    let entries = probe.list(list).await?;
+    let mut seen = std::collections::BTreeSet::new();
+    let twice = entries.iter().map(|it| text(it, member)).filter(|it| !seen.insert(*it));
+    all_good(twice.map(|value| format!("{value:?} is listed twice")))
+}
+
+/// What is wrong with an entry of a list that cannot be read.
+fn unreadable<T: DeserializeOwned>(list: &List, label: &str, entry: &Value) -> Option<String> {
+    let one = json!({list.member: [entry]}).to_string();
+    decode::<T>(label, "result", &one).err().map(|error| error.to_string())
+}
+
+/// All entries of a list can be read.
+async fn readable<T: DeserializeOwned>(probe: &mut Probe, list: &'static List) -> Outcome {
+    let entries = probe.list(list).await?;
+    all_good(entries.iter().filter_map(|entry| unreadable::<T>(list, list.method, entry)))
+}

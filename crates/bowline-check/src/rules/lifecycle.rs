@@ -1,0 +1,225 @@
+//! The handshake, versions, capabilities, `ping`.
+
+use bowline::Revision;
+use bowline::model::InitializeResult;
+use bowline::proto::decode::decode;
+use serde_json::{Value, json};
+
+use crate::connection::Until;
+use crate::frames::Lost;
+use crate::probe::{
+    NotPassed, Outcome, PASS, PROMPTS, Probe, RESOURCES, TEMPLATES, TOOLS, all_good, broken,
+    ensure, skip,
+};
+use crate::rule::{Rule, Transport, table};
+
+const PAGE: &str = "basic/lifecycle";
+/// A connection that is opened, and closed, as the revision wants it.
+pub(super) const OPENING: &str = "opening";
+const STREAMS: &[Transport] = &[Transport::Stdio, Transport::Sse];
+
+table! { |probe| Rule::eras(PAGE, "server/discover");
+    Must "lifecycle.initialize" [.legacy().apart(OPENING)] => initialize(probe),
+        "the answer to initialize is complete",
+        "Answer initialize with protocolVersion (the one requested), capabilities (an object) and serverInfo (name, version).";
+    Must "lifecycle.unknown-version" [.legacy().once()] => unknown_version(probe),
+        "the server does not agree to an unknown version",
+        "Answer with a version that the server speaks; never repeat whatever the client sent.";
+    Should "lifecycle.modern-version" [.legacy().once()] => modern_version(probe),
+        "the server does not agree to the modern revision in a handshake",
+        "Answer initialize for 2026-07-28 with the newest legacy revision: the modern one has no handshake.";
+    Should "lifecycle.early-ping" [.legacy().once().on(STREAMS)] => early_ping(probe),
+        "ping is answered before the handshake",
+        "Answer ping at any time: clients may send it before initialize.";
+    Should "lifecycle.early-request" [.legacy().once().on(STREAMS)] => early_request(probe),
+        "a request before the handshake is answered, if only with an error",
+        "Answer with an error; do not stay silent or exit: clients that probe would hang.";
+    Portability "lifecycle.discover-first" [.legacy().apart("discover")] => discover_first(probe),
+        "a handshake works after server/discover",
+        "Answer server/discover with error -32601 if it is unknown, and accept initialize afterwards: clients of 2026-07-28 send it first.";
+    Portability "lifecycle.identity" => identity(probe),
+        "the server has a name and a version",
+        "Give the server a name and a version; clients show them.";
+    Must "lifecycle.ping" [.legacy().page("basic/utilities/ping")] => ping(probe),
+        "ping is answered with an empty result",
+        "Answer ping with {} at once.";
+    Must "capabilities.declared" => declared(probe),
+        "declared capabilities work",
+        "Declare only what is implemented: a declared capability needs its list method.";
+    Must "capabilities.undeclared" => undeclared(probe),
+        "capabilities that the server has are declared",
+        "Declare tools, resources and prompts when there are any: otherwise clients do not request them.";
+    Should "capabilities.templates" [.page("server/resources")] => templates(probe),
+        "resources/templates/list works if there are resources",
+        "Answer resources/templates/list with an empty list rather than with an error.";
+}
+
+async fn initialize(probe: &mut Probe) -> Outcome {
+    let revision = probe.revision;
+    let answer = probe.opening().await?.answer;
+    let Some(result) = answer.get("result") else {
+        return broken(format!("initialize got {}", answer["error"]));
+    };
+    let mut problems = Vec::new();
+    let read = decode::<InitializeResult>("initialize", "result", &result.to_string());
+    problems.extend(read.err().map(|error| error.to_string()));
+    let version = &result["protocolVersion"];
+    if version.as_str() != Some(revision.as_str()) {
+        problems.push(format!("protocolVersion is {version}, but {revision} was requested"));
+    }
+    if !result["capabilities"].is_object() {
+        problems.push("capabilities is not an object".to_owned());
+    }
+    for member in ["name", "version"] {
+        if !result["serverInfo"][member].is_string() {
+            problems.push(format!("serverInfo.{member} is not a string"));
+        }
+    }
+    all_good(problems)
+}
+
+/// The version that a handshake on a fresh connection settles on, if any.
+async fn agreed(probe: &mut Probe, version: &str) -> Result<Option<String>, NotPassed> {
+    let mut connection = probe.fresh().await?;
+    let answer = connection.shake_hands(version).await;
+    probe.finish(connection).await;
+    let answer = answer?;
+    let result = answer.get("result");
+    Ok(result.map(|it| it["protocolVersion"].as_str().unwrap_or_default().to_owned()))
+}
+
+async fn unknown_version(probe: &mut Probe) -> Outcome {
+    let mut problems = Vec::new();
+    for version in ["1999-12-31", "2999-12-31"] {
+        // An error is what the page shows as an example.
+        let Some(agreed) = agreed(probe, version).await? else { continue };
+        if agreed.parse::<Revision>().is_err() {
+            problems.push(format!("asked for {version}, the server agreed to {agreed:?}"));
+        }
+    }
+    all_good(problems)
+}
+
+async fn modern_version(probe: &mut Probe) -> Outcome {
+    let modern = Revision::LATEST.as_str();
+    let agreed = agreed(probe, modern).await?;
+    ensure(agreed.as_deref() != Some(modern), || {
+        format!("the server agreed to {modern} in a handshake")
+    })
+}
+
+async fn early_ping(probe: &mut Probe) -> Outcome {
+    let answer = early(probe, "ping").await?;
+    ensure(answer.get("result").is_some(), || format!("ping got {}", answer["error"]))
+}
+
+async fn early_request(probe: &mut Probe) -> Outcome {
+    early(probe, "tools/list").await?;
+    PASS
+}
+
+/// The answer to a request before the handshake.
+async fn early(probe: &mut Probe, method: &str) -> Result<Value, NotPassed> {
+    let mut connection = probe.fresh().await?;
+    let id = connection.next_id();
+    let frame = json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string();
+    let received = match connection.exchange(&frame, Until::Answer(&id), &[]).await {
+        Ok(received) => received,
+        // A silent server is not waited for.
+        Err(lost) => {
+            probe.absorb(&mut connection);
+            return Err(lost.into());
+        }
+    };
+    probe.finish(connection).await;
+    let answer = received.answer(&id).cloned();
+    answer.map_or_else(|| broken(format!("{method} got no response")), Ok)
+}
+
+async fn discover_first(probe: &mut Probe) -> Outcome {
+    let mut connection = probe.fresh().await?;
+    let asked = connection.ask(Revision::LATEST, "server/discover", json!({})).await;
+    match asked {
+        Ok((received, _)) if received.has_result() => {
+            probe.finish(connection).await;
+            return Ok(Some("server/discover works".to_owned()));
+        }
+        Ok(_) => {}
+        Err(lost) => {
+            probe.absorb(&mut connection);
+            return broken(format!("server/discover: {lost}"));
+        }
+    }
+    let shaken = connection.shake_hands(probe.revision.as_str()).await;
+    probe.absorb(&mut connection);
+    let answer = match shaken {
+        Ok(answer) => answer,
+        Err(lost) => return broken(format!("initialize after server/discover: {lost}")),
+    };
+    probe.finish(connection).await;
+    ensure(answer.get("result").is_some(), || {
+        format!("initialize after server/discover got {}", answer["error"])
+    })
+}
+
+async fn identity(probe: &mut Probe) -> Outcome {
+    probe.capabilities().await?;
+    let modern = "/_meta/io.modelcontextprotocol~1serverInfo";
+    let info = probe.greeting.get("serverInfo").or_else(|| probe.greeting.pointer(modern));
+    let Some(info) = info else { return broken("there is no serverInfo") };
+    let is_blank = |member: &&str| super::text(info, member).trim().is_empty();
+    let blank = ["name", "version"].into_iter().filter(is_blank);
+    all_good(blank.map(|member| format!("serverInfo.{member} is empty")))
+}
+
+async fn ping(probe: &mut Probe) -> Outcome {
+    let result = probe.result("ping", json!({})).await?;
+    let is_empty = result.as_object().is_some_and(|it| it.keys().all(|key| key == "_meta"));
+    ensure(is_empty, || format!("the result of ping is not empty: {result}"))
+}
+
+async fn declared(probe: &mut Probe) -> Outcome {
+    let mut problems = Vec::new();
+    for list in probe.declared(&[TOOLS, RESOURCES, PROMPTS]).await? {
+        let reply = probe.ask(list.method, json!({})).await?;
+        if reply.result().is_none() {
+            let (capability, method, got) = (list.capability, list.method, reply.describe());
+            problems.push(format!("{capability} is declared, but {method} got {got}"));
+        }
+    }
+    all_good(problems)
+}
+
+async fn undeclared(probe: &mut Probe) -> Outcome {
+    let capabilities = probe.capabilities().await?;
+    let mut problems = Vec::new();
+    for list in [TOOLS, RESOURCES, PROMPTS] {
+        if capabilities.get(list.capability).is_some() {
+            continue;
+        }
+        let reply = match probe.ask(list.method, json!({})).await {
+            // How unknown methods are answered is a check of its own.
+            Err(NotPassed::Lost(lost @ (Lost::Silent(_) | Lost::Closed(_)))) => {
+                probe.drop_connection();
+                return skip(format!("{}, which is not declared: {lost}", list.method));
+            }
+            reply => reply?,
+        };
+        let Ok(result) = reply.into_result() else { continue };
+        let count = result[list.member].as_array().map_or(0, Vec::len);
+        if count > 0 {
+            let (method, capability) = (list.method, list.capability);
+            problems.push(format!("{method} has {count} entries, but {capability} is undeclared"));
+        }
+    }
+    all_good(problems)
+}
+
+async fn templates(probe: &mut Probe) -> Outcome {
+    probe.needs("resources").await?;
+    let reply = probe.ask(TEMPLATES.method, json!({})).await?;
+    if reply.message.is_none() {
+        return skip("there was no response to judge");
+    }
+    reply.expect_result(TEMPLATES.method)
+}

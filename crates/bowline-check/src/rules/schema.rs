@@ -1,0 +1,98 @@
+//! The schemas of tools: valid, and accepted by well-known clients and model providers.
+
+use bowline::Revision::V2025_06_18;
+use bowline_schema::{Schema, SchemaError};
+use serde_json::Value;
+
+use super::{lint, name};
+use crate::probe::{Outcome, Probe, TOOLS, all_good, skip};
+use crate::rule::{Rule, table};
+
+table! { |probe| Rule::group("server/tools");
+    Must "schema.input-object" => objects(probe, "inputSchema"),
+        "inputSchema has type object",
+        "Set \"type\": \"object\" in inputSchema; for no arguments add \"additionalProperties\": false.";
+    Must "schema.valid" => compiled(probe, is_invalid),
+        "schemas are valid JSON Schema",
+        "Fix the schema; the dialect is 2020-12 unless $schema names another.";
+    Must "schema.output-object" [.since(V2025_06_18).legacy()] => objects(probe, "outputSchema"),
+        "outputSchema has type object",
+        "Set \"type\": \"object\" in outputSchema; other types need 2026-07-28.";
+    Portability "schema.dialect" => compiled(probe, |error| matches!(error, SchemaError::Dialect(_))),
+        "schemas use a dialect that clients know",
+        "Use JSON Schema 2020-12 (no $schema needed) or draft-07.";
+    Portability "schema.patterns" => compiled(probe, |error| matches!(error, SchemaError::Pattern { .. })),
+        "patterns are plain regular expressions",
+        "Avoid look-around and back-references: linear-time validators reject them.";
+    Portability "schema.remote-ref" => lint::run(probe, lint::remote_ref),
+        "no $ref points outside the schema",
+        "Put what is referenced into $defs; clients must not fetch it.";
+    Portability "schema.ref" => lint::run(probe, lint::local_ref),
+        "schemas do not use $ref",
+        "Inline the referenced parts: some clients and providers do not follow $ref and show no fields.";
+    Portability "schema.root-union" => lint::run(probe, lint::root_union),
+        "the root has no anyOf, oneOf, allOf, not, enum or if",
+        "Move choices into a property: providers reject them at the root, and forms show no fields.";
+    Portability "schema.properties" => lint::run(probe, lint::no_properties),
+        "objects at the root have properties",
+        "Add \"properties\": {} even if there are no arguments: some clients reject a schema without it.";
+    Portability "schema.property-names" => lint::run(probe, lint::property_names),
+        "property names have up to 64 letters, digits, _, -, .",
+        "Rename the properties: providers reject requests with other characters in them.";
+    Portability "schema.array-items" => lint::run(probe, lint::array_items),
+        "arrays have items",
+        "Add items to each array: some clients and providers reject an array without it.";
+    Portability "schema.keywords" => lint::run(probe, lint::keywords),
+        "schemas use keywords that providers know",
+        "Say it in the description as well, or avoid these keywords: providers ignore or reject them.";
+    Portability "schema.type-list" => lint::run(probe, lint::type_list),
+        "type is one word, not a list",
+        "Leave optional properties out of required instead of adding null to their type.";
+    Portability "schema.enums" => lint::run(probe, lint::enums),
+        "enums contain strings, without null",
+        "List strings only, with \"type\": \"string\"; leave optional properties out of required.";
+    Info "schema.formats" => lint::run(probe, lint::formats),
+        "formats are well known",
+        "Explain the format in the description: providers ignore or reject unknown ones.";
+    Portability "schema.depth" => lint::run(probe, lint::depth),
+        "schemas are at most 5 levels deep, with at most 100 properties",
+        "Flatten the arguments: strict modes of providers reject more.";
+    Portability "schema.undescribed" => lint::run(probe, lint::undescribed),
+        "arguments have descriptions",
+        "Describe each argument: the description is all that a model knows about it.";
+}
+
+async fn objects(probe: &mut Probe, member: &str) -> Outcome {
+    let tools = probe.list(TOOLS).await?;
+    if member == "outputSchema" && tools.iter().all(|tool| tool.get(member).is_none()) {
+        return skip("no tool has an outputSchema");
+    }
+    let problem = |tool: &Value| {
+        let kind = &tool.get(member)?["type"];
+        (kind != "object").then(|| format!("{}: {member}.type is {kind}", name(tool)))
+    };
+    all_good(tools.iter().filter_map(problem))
+}
+
+/// Schemas that do not compile for such a reason.
+async fn compiled(probe: &mut Probe, is_it: fn(&SchemaError) -> bool) -> Outcome {
+    let tools = probe.list(TOOLS).await?;
+    let mut problems = Vec::new();
+    for tool in &tools {
+        for member in ["inputSchema", "outputSchema"] {
+            let Some(schema) = tool.get(member) else { continue };
+            if let Some(error) = Schema::compile(schema).err().filter(is_it) {
+                problems.push(format!("{}: {member}: {error}", name(tool)));
+            }
+        }
+    }
+    all_good(problems)
+}
+
+fn is_invalid(error: &SchemaError) -> bool {
+    match error {
+        SchemaError::Malformed { .. } | SchemaError::Endless { .. } => true,
+        SchemaError::Reference { reference, .. } => reference.starts_with('#'),
+        _ => false,
+    }
+}

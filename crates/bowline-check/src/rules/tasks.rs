@@ -1,0 +1,92 @@
+//! Tasks of 2025-11-25: the declaration, the list, and tasks that do not exist. No task is started,
+//! since that would call a tool.
+
+use bowline::Revision::V2025_11_25;
+use bowline::model::ListTasksResult;
+use serde_json::{Value, json};
+
+use super::{bad_cursor, unreadable};
+use crate::probe::{NotPassed, Outcome, PASS, Probe, TASKS, all_good, broken, skip};
+use crate::rule::{Rule, table};
+
+table! { |probe| Rule::group("basic/utilities/tasks").only(V2025_11_25);
+    Must "tasks.declaration" => declaration(probe),
+        "the capability tasks consists of objects",
+        "Declare {\"list\": {}, \"cancel\": {}, \"requests\": {\"tools\": {\"call\": {}}}}, and of that only what is implemented.";
+    Must "tasks.list" => list(probe),
+        "tasks/list returns complete tasks, and ends",
+        "Give each task taskId, status, createdAt, lastUpdatedAt and ttl (a number, or null); omit nextCursor on the last page.";
+    Should "tasks.bad-cursor" => unlisted_cursor(probe),
+        "a made-up cursor is rejected with -32602",
+        "Reject cursors that the server did not create with error -32602.";
+    Must "tasks.unknown" => unknown(probe),
+        "requests for a task that does not exist return an error",
+        "Answer tasks/get and tasks/cancel for an unknown or expired id with error -32602.";
+    Should "tasks.unknown-code" => unknown_code(probe),
+        "a task that does not exist is rejected with -32602",
+        "Use error -32602 for ids that are unknown or have expired.";
+}
+
+async fn declared(probe: &mut Probe) -> Result<Value, NotPassed> {
+    probe.needs("tasks").await?;
+    Ok(probe.capabilities().await?["tasks"].clone())
+}
+
+async fn declaration(probe: &mut Probe) -> Outcome {
+    let tasks = declared(probe).await?;
+    let parts = ["", "/list", "/cancel", "/requests", "/requests/tools", "/requests/tools/call"];
+    let problem = |part: &str| {
+        let found = tasks.pointer(part).filter(|it| !it.is_object())?;
+        Some(format!("tasks{} is {found}, not an object", part.replace('/', ".")))
+    };
+    all_good(parts.into_iter().filter_map(problem))
+}
+
+async fn needs_list(probe: &mut Probe) -> Result<(), NotPassed> {
+    match declared(probe).await?.get("list") {
+        Some(_) => Ok(()),
+        None => skip("the server does not declare tasks.list"),
+    }
+}
+
+async fn list(probe: &mut Probe) -> Outcome {
+    needs_list(probe).await?;
+    let (tasks, _) = probe.pages(TASKS).await?;
+    let problem = |task: &Value| {
+        // Null means for ever, and must be there.
+        let missing = || task.get("ttl").is_none().then(|| format!("{task} has no ttl"));
+        unreadable::<ListTasksResult>(TASKS, TASKS.method, task).or_else(missing)
+    };
+    all_good(tasks.iter().filter_map(problem))?;
+    Ok(Some(format!("{} tasks", tasks.len())))
+}
+
+async fn unlisted_cursor(probe: &mut Probe) -> Outcome {
+    needs_list(probe).await?;
+    bad_cursor(probe, TASKS).await
+}
+
+const UNKNOWN: &str = "bowline-no-such-task";
+
+/// The methods that take the id of a task.
+async fn methods(probe: &mut Probe) -> Result<Vec<&'static str>, NotPassed> {
+    let can_cancel = declared(probe).await?.get("cancel").is_some();
+    Ok(if can_cancel { vec!["tasks/get", "tasks/cancel"] } else { vec!["tasks/get"] })
+}
+
+async fn unknown(probe: &mut Probe) -> Outcome {
+    for method in methods(probe).await? {
+        if probe.ask(method, json!({"taskId": UNKNOWN})).await?.result().is_some() {
+            return broken(format!("{method} of {UNKNOWN} got a result"));
+        }
+    }
+    PASS
+}
+
+async fn unknown_code(probe: &mut Probe) -> Outcome {
+    for method in methods(probe).await? {
+        let reply = probe.ask(method, json!({"taskId": UNKNOWN})).await?;
+        reply.expect_code(&format!("{method} of {UNKNOWN}"), &[-32602])?;
+    }
+    PASS
+}
