@@ -1,4 +1,4 @@
-//! The program as a person or a client meets it.
+//! The program as people and clients use it.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -51,7 +51,7 @@ fn help_and_version_are_answers() {
 }
 
 #[test]
-fn wrong_use_says_what_is_wrong() {
+fn misuse_is_explained() {
     for (arguments, problem) in [
         (&["dance"][..], "unrecognized subcommand 'dance'"),
         (&["serve", "tea"], "unrecognized subcommand 'tea'"),

@@ -1,4 +1,4 @@
-//! A small authorization server, and a server that wants a token of it.
+//! A small authorization server, and a server that requires its tokens.
 
 use std::thread;
 
@@ -11,14 +11,14 @@ use tokio::net::TcpListener;
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const CODE: &str = "the-code";
 
-/// What the person who logs in does there.
+/// What the user does there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Person {
     Agrees,
     Denies,
 }
 
-/// An authorization server without questions: it knows what the person does.
+/// An authorization server that asks nothing: it knows what the user does.
 pub(crate) fn authorization_server(person: Person) -> Service {
     Service::start(move |asked| {
         let issuer = asked.base();
@@ -74,7 +74,7 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// A server that wants a token of it.
+/// A server that requires its tokens.
 pub(crate) fn protected(issuer: &str) -> String {
     let issuer = issuer.to_owned();
     let (told, url) = std::sync::mpsc::channel();

@@ -1,5 +1,5 @@
-//! Logging in through a browser: a program that is told an address, and a person who goes where it
-//! leads.
+//! Logging in through a browser: a stand-in program that receives an address, and a user that
+//! follows it.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,10 +15,10 @@ use bowline_serve::testing::{Said, Service};
 use crate::authority::{Person, TOKEN, authorization_server, parameter, protected};
 use crate::fixture::{Folder, program, said, signal, wait_for};
 
-/// A browser that has not been opened by then never will be: 2 minutes.
+/// How long to wait for the browser to open: 2 minutes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A home, a server that wants a login, and where that login is.
+/// A home, a server that requires a login, and its authorization server.
 struct World {
     home: Folder,
     issuer: Service,
@@ -36,14 +36,14 @@ impl World {
         said(program(&self.home).args(words).arg(&self.url))
     }
 
-    /// `bowline login`, where `path` has all programs that there are.
+    /// `bowline login` with only the programs in `path`.
     fn login(&self, path: &str, more: &[&str]) -> Command {
         let mut login = program(&self.home);
         login.args(["login", &self.url]).args(more).env("PATH", path);
         login
     }
 
-    /// Installs a program that opens pages; gives the folder of it, and the page that it opens.
+    /// Installs a program that opens pages; returns its folder, and the pages that it opens.
     fn install_browser(&self, name: &str) -> (String, Receiver<String>) {
         let pipe = self.home.path().join("pages");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -51,7 +51,7 @@ impl World {
         let source = self.home.write("browser.sh", &script);
         let folder = self.home.path().join("programs");
         std::fs::create_dir_all(&folder).unwrap();
-        // By another process: a file that this one has open for writing cannot be run.
+        // Written by another process: a file that this one has open for writing cannot be run.
         let mut install = Command::new("install");
         install.args(["-m", "755"]).arg(source).arg(folder.join(name));
         assert!(install.status().unwrap().success());
@@ -60,7 +60,7 @@ impl World {
         (folder.display().to_string(), pages)
     }
 
-    /// The files that hold what is kept, and what they say.
+    /// The stored files and their contents.
     fn kept(&self) -> Vec<(PathBuf, String)> {
         let Ok(files) = std::fs::read_dir(self.home.path().join("data/credentials")) else {
             return Vec::new();
@@ -73,7 +73,7 @@ impl World {
         self.kept().iter().any(|(_, text)| text.contains(TOKEN))
     }
 
-    /// How often somebody came to the page where one logs in.
+    /// How often the login page was visited.
     fn visits(&self) -> usize {
         self.issuer.asked().iter().filter(|asked| asked.what.contains("/authorize?")).count()
     }
@@ -86,7 +86,7 @@ impl World {
     }
 }
 
-/// Follows an address to where it ends; gives the last answer.
+/// Follows an address through its redirects, and returns the last answer.
 fn visit(page: &str) -> String {
     let mut page = page.to_owned();
     for _ in 0..5 {
@@ -108,7 +108,7 @@ fn ended(child: Child) -> Said {
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Waits for the address that is shown to people.
+/// Waits for the address that is shown to the user.
 fn shown(child: &mut Child) -> (String, BufReader<impl Read + use<>>) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let page = wait_for(&mut errors, "/authorize?").trim().to_owned();
@@ -120,7 +120,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Logs in through a browser that was installed.
+/// Logs in through the installed browser.
 fn check_login(world: &World, login: &mut Command, pages: &Receiver<String>) {
     world.check_logged_out();
     assert_eq!(world.visits(), 0);
@@ -137,7 +137,7 @@ fn check_login(world: &World, login: &mut Command, pages: &Receiver<String>) {
 }
 
 #[test]
-fn a_login_through_a_browser_is_kept_used_and_forgotten() {
+fn a_login_through_a_browser_is_stored_used_and_deleted() {
     let world = World::new(Person::Agrees);
     let (path, pages) = world.install_browser("stand-in");
     let mut login = world.login(&path, &[]);
@@ -161,14 +161,14 @@ fn a_login_through_a_browser_is_kept_used_and_forgotten() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn without_a_name_the_browser_is_the_systems() {
+fn the_default_browser_is_the_systems() {
     let world = World::new(Person::Agrees);
     let (path, pages) = world.install_browser("xdg-open");
     check_login(&world, &mut world.login(&path, &[]), &pages);
 }
 
 #[test]
-fn a_person_may_say_no() {
+fn a_user_may_refuse() {
     let world = World::new(Person::Denies);
     let (path, pages) = world.install_browser("stand-in");
     let child = world.login(&path, &[]).env("BROWSER", "stand-in").spawn().unwrap();
@@ -179,14 +179,14 @@ fn a_person_may_say_no() {
     for part in ["access_denied", "not today", "not logged in"] {
         assert!(told.err.contains(part), "{part}: {}", told.err);
     }
-    // A no is a no: nobody is asked twice.
+    // The user is not asked twice.
     assert_eq!(world.visits(), 1);
     assert!(!world.is_token_kept());
     world.check_logged_out();
 }
 
 #[test]
-fn where_no_browser_opens_the_address_is_enough() {
+fn the_address_is_enough_if_no_browser_opens() {
     let world = World::new(Person::Agrees);
     let nothing = world.home.path().join("nothing").display().to_string();
     let mut child = world.login(&nothing, &[]).spawn().unwrap();
@@ -200,7 +200,7 @@ fn where_no_browser_opens_the_address_is_enough() {
 }
 
 #[test]
-fn who_does_not_come_back_is_not_waited_for_forever() {
+fn the_wait_for_the_user_ends() {
     let world = World::new(Person::Agrees);
     let nothing = world.home.path().join("nothing").display().to_string();
     let told = said(&mut world.login(&nothing, &["--wait", "300ms"]));
@@ -225,7 +225,7 @@ fn an_interrupt_ends_the_wait_for_a_browser() {
         assert_eq!(child.wait().unwrap().code(), Some(8), "{name}");
         let redirect = parameter(page.split_once('?').unwrap().1, "redirect_uri").unwrap();
         let address = redirect.strip_prefix("http://").unwrap().split('/').next().unwrap();
-        assert!(TcpStream::connect(address).is_err(), "nobody listens on {address} any more");
+        assert!(TcpStream::connect(address).is_err(), "{address} still listens");
         assert!(!world.is_token_kept());
         world.check_logged_out();
     }

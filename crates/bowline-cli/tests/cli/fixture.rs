@@ -1,4 +1,4 @@
-//! Servers in this process, a home that is empty, and the program with its own words.
+//! Servers in this process, an empty home, and the program.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -40,7 +40,7 @@ fn start(name: &str) -> String {
     format!("http://{}/mcp", address.recv().unwrap())
 }
 
-/// A folder of a test's own, taken away with it.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -57,7 +57,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file, and the folders above it.
+    /// Writes a file, and creates the folders above it.
     pub(crate) fn write(&self, file: &str, text: &str) -> PathBuf {
         let file = self.0.join(file);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -72,11 +72,11 @@ impl Drop for Folder {
     }
 }
 
-/// What would tell the program of another home, or have it do more than it is told.
+/// Variables that would give the program another home or other settings.
 const UNSET: [&str; 6] =
     ["BROWSER", "RUST_LOG", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
 
-/// The program, at home in a folder and nowhere else.
+/// The program, with this folder as its home.
 pub(crate) fn program(home: &Folder) -> Command {
     let mut command = Command::new(PROGRAM);
     for name in UNSET {
@@ -108,7 +108,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(kill.unwrap().success());
 }
 
-/// Waits for a line that holds this.
+/// Waits for a line that contains this.
 pub(crate) fn wait_for(reader: &mut impl BufRead, part: &str) -> String {
     let mut line = String::new();
     while !line.contains(part) {

@@ -1,4 +1,4 @@
-//! Logging in: once, and from then on every command is let in.
+//! Logging in once admits every later command.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use crate::authority::{Person, TOKEN, authorization_server, protected};
 use crate::fixture::{Folder, program, said};
 
 #[test]
-fn a_login_is_kept_used_and_forgotten() {
+fn a_login_is_stored_used_and_deleted() {
     let home = Folder::new();
     let issuer = authorization_server(Person::Agrees);
     let url = protected(&issuer.url());

@@ -1,4 +1,4 @@
-//! How the program behaves where things are not as usual: interrupted, cut off, recorded.
+//! How the program behaves when it is interrupted, cut off or recorded.
 
 use std::io::{BufReader, Read};
 use std::process::{Command, Stdio};
@@ -56,13 +56,13 @@ fn an_interrupt_while_connecting_leaves_nothing_behind() {
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(8));
     let id = line.split_whitespace().last().unwrap();
-    // A dead process may wait for whoever reaps it.
+    // A dead process may still wait to be reaped.
     let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(") Z "), "the server's child lives on: {state}");
 }
 
 #[test]
-fn what_makes_no_sense_in_a_list_is_told_and_left_out() {
+fn malformed_items_are_left_out_with_a_warning() {
     let home = Folder::new();
     let script = shell_server("true").pop().unwrap();
     let broken = script.replace(r#""tools":["#, r#""tools":[{"name":7},"#);
@@ -74,7 +74,7 @@ fn what_makes_no_sense_in_a_list_is_told_and_left_out() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupt_is_how_listening_ends() {
+fn an_interrupt_ends_listening_successfully() {
     let home = Folder::new();
     for command in ["watch", "listen"] {
         for signal_name in ["INT", "TERM"] {
@@ -88,7 +88,7 @@ fn an_interrupt_is_how_listening_ends() {
 }
 
 #[test]
-fn changes_are_told_as_they_happen() {
+fn changes_are_reported_as_they_happen() {
     let home = Folder::new();
     for revision in ["modern", "legacy"] {
         let url = url("changes");
@@ -117,7 +117,7 @@ fn changes_are_told_as_they_happen() {
 }
 
 #[test]
-fn whoever_stops_reading_gets_no_complaint() {
+fn a_closed_pipe_is_not_an_error() {
     let home = Folder::new();
     let rest = r#"i=0; printf '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"';
         head -c 3000000 /dev/zero | tr '\0' x; echo '"}]}}'"#;
@@ -145,7 +145,7 @@ fn a_huge_result_arrives_whole() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let home = Folder::new();
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
     let mut command = program(&home);
@@ -155,7 +155,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn a_server_that_dies_is_told_with_its_last_words() {
+fn a_crash_of_the_server_is_reported_with_its_last_words() {
     let home = Folder::new();
     let rest = "echo 'out of memory' >&2; exit 9";
     let told = said(program(&home).args(["call", "t"]).args(shell_server(rest)));
@@ -166,7 +166,7 @@ fn a_server_that_dies_is_told_with_its_last_words() {
 }
 
 #[test]
-fn nothing_of_a_server_commands_the_terminal() {
+fn servers_cannot_control_the_terminal() {
     let home = Folder::new();
     let rest = r#"printf '\033[2Jnoise\n' >&2; printf '\033]0;title\007\n';
         echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"a\u001b[31mb\u009b"}]}}'"#;
@@ -183,7 +183,7 @@ fn nothing_of_a_server_commands_the_terminal() {
 
 #[test]
 #[cfg(unix)]
-fn arguments_need_not_be_text() {
+fn arguments_need_not_be_unicode() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let home = Folder::new();
@@ -199,7 +199,7 @@ fn arguments_need_not_be_text() {
 }
 
 #[test]
-fn recordings_hold_everything_but_secrets() {
+fn recordings_contain_everything_but_secrets() {
     let home = Folder::new();
     let file = home.path().join("session.ndjson");
     let recorded = |command: &mut Command| {
@@ -255,7 +255,7 @@ fn recordings_hold_everything_but_secrets() {
 }
 
 #[test]
-fn commands_that_speak_below_the_client_are_recorded_too() {
+fn commands_without_a_client_are_recorded() {
     let home = Folder::new();
     let file = home.path().join("session.ndjson");
     let only = ["--only", "jsonrpc", "--revision", "2025-11-25"];
@@ -283,7 +283,7 @@ fn commands_that_speak_below_the_client_are_recorded_too() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_how_to_log_in() {
+fn an_unauthorized_user_learns_how_to_log_in() {
     let home = Folder::new();
     let service = Service::start(|_| HttpReply::error(401, "no"));
     let told = said(program(&home).args(["tools", &service.url()]));
@@ -296,7 +296,7 @@ fn who_is_not_let_in_is_told_how_to_log_in() {
 }
 
 #[test]
-fn a_server_without_a_login_says_so() {
+fn a_server_without_a_login_is_reported() {
     let home = Folder::new();
     let told = said(program(&home).args(["login", "--no-browser", &url("features")]));
     assert_eq!(told.code, Some(0), "{}", told.err);
@@ -345,7 +345,7 @@ fn values_come_from_files_and_from_standard_input() {
 }
 
 #[test]
-fn a_narrow_terminal_is_respected_and_colour_is_asked_for() {
+fn output_fits_the_terminal_and_has_colour_on_request() {
     let home = Folder::new();
     let told = said(program(&home).env("COLUMNS", "40").args(["tools", &url("features")]));
     assert!(told.out.lines().all(|line| line.chars().count() <= 40), "{}", told.out);
@@ -356,7 +356,7 @@ fn a_narrow_terminal_is_respected_and_colour_is_asked_for() {
 }
 
 #[test]
-fn shells_and_manuals_are_served() {
+fn completions_and_manual_pages_are_generated() {
     let home = Folder::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let told = said(program(&home).args(["completions", shell]));

@@ -1,4 +1,4 @@
-//! What the README tells a newcomer to type, typed.
+//! Runs the commands that the README shows.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,10 +11,10 @@ use bowline_serve::testing::{Said, free_port};
 
 use crate::fixture::{Folder, PROGRAM};
 
-/// A script that has not ended by then never will: 3 minutes.
+/// How long a script may take: 3 minutes.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The script that starts a server, in a section of the README, and what is said to end it.
+/// The script in a section of the README that starts a server, and the command that ends it.
 struct Script {
     block: String,
     end: String,
@@ -34,9 +34,8 @@ impl Script {
         Self { block: block.to_owned(), end: end.to_owned() }
     }
 
-    /// The script as it stands, but for a port that is free here. Whoever types it looks at the
-    /// screen before they go on; here, `sleep` looks for what they would see. In the end everything
-    /// that was left running must have ended well too.
+    /// The script with a free port. A reader looks at the screen before typing on; here, `sleep`
+    /// waits for what the reader would see. Background jobs must end successfully, too.
     fn prepared(&self) -> String {
         assert!(self.block.contains(":8080"), "{}", self.block);
         let block = self.block.replace(":8080", &format!(":{}", free_port()));
@@ -54,7 +53,7 @@ impl Script {
     }
 }
 
-/// Runs a script in an empty folder, with the programs that were just built.
+/// Runs a script in an empty folder, with the programs built here.
 fn run(script: &str) -> Said {
     let (home, kept) = (Folder::new(), Folder::new());
     let file = |name: &str| kept.path().join(name);
@@ -83,11 +82,11 @@ fn run(script: &str) -> Said {
 }
 
 #[test]
-fn the_way_a_session_begins_can_be_typed_along() {
+fn the_script_in_the_readme_runs() {
     let script = Script::find("The program");
     let told = run(&script.prepared());
     assert_eq!(told.code, Some(0), "{}\n{}", told.out, told.err);
-    // What the remarks beside the commands promise, in their order.
+    // What the comments beside the commands promise, in order.
     let mut rest = told.out.as_str();
     for part in [
         "answered in",

@@ -1,9 +1,9 @@
-//! What the commands say, to the letter: `testdata/transcripts/*.txt`.
+//! The exact output of the commands: `testdata/transcripts/*.txt`.
 //!
 //! A line that begins with `$` is run; what follows is standard output, then standard error with
 //! `! ` before each line, then `= code` if it is not 0. `@name` stands for the URL of a server of
 //! `examples/features`, `%` for the ready-made counter after `--`. Times, ports and paths are
-//! replaced. `UPDATE=1` rewrites the files, but for the lines with `$` and `#`.
+//! replaced. `UPDATE=1` rewrites everything but the lines with `$` and `#`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const SERVERS: [&str; 8] =
     ["features", "asks", "works", "pages", "tools", "resources", "prompts", "empty"];
 
 #[test]
-fn commands_say_what_they_said() {
+fn output_has_not_changed() {
     let mut count = 0;
     for file in std::fs::read_dir("testdata/transcripts").unwrap() {
         let file = file.unwrap().path();
@@ -87,12 +87,12 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What is different every time: times, ports, paths.
+/// Replaces what differs between runs: times, ports, paths.
 fn replaced(text: &str, home: &Folder) -> String {
     let mut text =
         text.replace(&*home.path().to_string_lossy(), "HOME").replace(PROGRAM, "bowline");
     for name in SERVERS {
-        // Only those that have been started have a port to replace.
+        // Only servers that were started have a port to replace.
         if text.contains("http://127.0.0.1:") && text.contains(&url(name)) {
             text = text.replace(&url(name), &format!("@{name}"));
             // Columns are as wide as the port is long.
@@ -115,7 +115,7 @@ fn replaced(text: &str, home: &Folder) -> String {
     seconds(&clean)
 }
 
-/// A line whose columns are two blanks apart.
+/// A line whose columns are two spaces apart.
 fn closer(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let columns = line[indent..].split("  ").map(str::trim).filter(|column| !column.is_empty());
