@@ -68,10 +68,11 @@ impl Connection {
         let length = header(&head, "content-length").and_then(|length| length.parse().ok());
         let end = start + length.unwrap_or(0_usize);
         loop {
-            let is_whole = match is_chunked {
-                // JSON contains no raw line break here, so this can only be the end of the last chunk.
-                true => self.read.ends_with(b"\r\n0\r\n\r\n"),
-                false => self.read.len() >= end,
+            let is_whole = if is_chunked {
+                // The JSON has no raw line breaks, so this can only be the end of the last chunk.
+                self.read.ends_with(b"\r\n0\r\n\r\n")
+            } else {
+                self.read.len() >= end
             };
             if is_whole {
                 return Ok((head, &self.read[start..]));

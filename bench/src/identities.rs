@@ -1,4 +1,4 @@
-//! Different clients over HTTP at once: what it costs that each describes itself in other words.
+//! Many clients over HTTP at once: the cost of each having its own identity.
 
 use crate::document::Section;
 use crate::frames::Revision;
@@ -7,7 +7,7 @@ use crate::servers::{Load, measure};
 use crate::table::{Table, number, times};
 use crate::{Bench, block_on};
 
-/// How many clients call at a time.
+/// The number of concurrent clients.
 const CLIENTS: [usize; 3] = [2, 8, 64];
 
 pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
@@ -46,10 +46,9 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         ]);
     }
     let text = format!(
-        "Tool `echo` with 64 bytes, 2026-07-28, each client on a connection of its own. In the \
-         modern era every request carries `clientInfo`: all clients send the same one, or each \
-         its own. CPU is the server's. Medians of {} rounds; the ratios are taken within a \
-         round.\n\n{}",
+        "Tool `echo` with 64 bytes, 2026-07-28, each client on its own connection. In the modern \
+         era every request carries `clientInfo`: all clients send the same one, or each its own. \
+         CPU is the server's. Medians of {} rounds. Ratios are computed within a round.\n\n{}",
         bench.rounds(),
         table.finish()
     );

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use bowline::Revision;
 use bowline::client::{CallError, Change, FormAnswer, Wanted};
 use bowline::model::{LoggingLevel, Root};
-use bowline::{ErrorCode, Revision};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::check::{Named, Outcome, is_so, same, until};
 use crate::guest::{Guest, ROOTS};
+use crate::interop::ask;
 
 /// In the order in which they run.
 pub(crate) const CHECKS: &[Named] = &[
@@ -57,12 +58,12 @@ pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
         "call-text" => call_text(guest).await,
         "call-structured" => call_structured(guest).await,
         "call-content" => call_content(guest).await,
-        "call-unknown" => call_unknown(guest).await,
+        "call-unknown" => ask::call_unknown(guest).await,
         "read-template" => read_template(guest).await,
-        "read-missing" => read_missing(guest).await,
+        "read-missing" => ask::read_missing(guest).await,
         "prompt-arguments" => prompt_arguments(guest).await,
         "complete-prompt" => complete_prompt(guest).await,
-        "method-unknown" => method_unknown(guest).await,
+        "method-unknown" => ask::method_unknown(guest).await,
         "progress" => progress(guest).await,
         "elicit" => elicit(guest).await,
         "sample" => sample(guest).await,
@@ -123,25 +124,10 @@ async fn call_content(guest: &Guest) -> Outcome {
     is_so("no image", content.as_array().into_iter().flatten().any(|it| it["type"] == "image"))
 }
 
-async fn call_unknown(guest: &Guest) -> Outcome {
-    match guest.client.call_tool("nothing", json!({})).await {
-        Ok(result) => same("is_error", &result.is_error, &Some(true)),
-        Err(error) => refused(&error, ErrorCode::INVALID_PARAMS),
-    }
-}
-
 async fn read_template(guest: &Guest) -> Outcome {
     let read = guest.client.read_resource("demo://resource/dynamic/text/1").await?;
     let first = read.contents.first().ok_or("nothing was read")?;
     is_so("no text", first.as_text().is_some_and(|text| text.contains("Resource 1")))
-}
-
-async fn read_missing(guest: &Guest) -> Outcome {
-    match guest.client.read_resource("test://nothing").await {
-        Ok(read) => Err(format!("read {read:?}").into()),
-        Err(error) => refused(&error, ErrorCode::INVALID_PARAMS)
-            .or_else(|_| refused(&error, ErrorCode::RESOURCE_NOT_FOUND)),
-    }
 }
 
 async fn prompt_arguments(guest: &Guest) -> Outcome {
@@ -164,13 +150,6 @@ async fn complete_prompt(guest: &Guest) -> Outcome {
         return Ok(());
     }
     same("values", &found?.completion.values[..], &["Eve".to_owned()])
-}
-
-async fn method_unknown(guest: &Guest) -> Outcome {
-    match guest.client.call_raw("walk/nothing", json!({})).await {
-        Ok(answer) => Err(format!("got {answer:?}").into()),
-        Err(error) => refused(&error, ErrorCode::METHOD_NOT_FOUND),
-    }
 }
 
 async fn progress(guest: &Guest) -> Outcome {
@@ -256,12 +235,5 @@ async fn timeout(guest: &Guest) -> Outcome {
     match long.timeout(Duration::from_millis(300)).await {
         Err(CallError::TimedOut { .. }) => call_text(guest).await,
         other => Err(format!("{other:?}").into()),
-    }
-}
-
-fn refused(error: &CallError, code: ErrorCode) -> Outcome {
-    match error.as_refusal() {
-        Some(refusal) if refusal.code == code => Ok(()),
-        _ => Err(error.to_string().into()),
     }
 }

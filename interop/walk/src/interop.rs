@@ -1,7 +1,7 @@
 //! The checks for the servers of `interop/servers`, which all offer the same things under the same
 //! names.
 
-mod ask;
+pub(crate) mod ask;
 mod lists;
 mod live;
 

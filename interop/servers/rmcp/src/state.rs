@@ -82,9 +82,6 @@ impl Interop {
 
     pub fn want(&self, uri: String, is_wanted: bool) {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        match is_wanted {
-            true => wanted.insert(uri),
-            false => wanted.remove(&uri),
-        };
+        if is_wanted { wanted.insert(uri) } else { wanted.remove(&uri) };
     }
 }

@@ -122,10 +122,8 @@ async fn wait(server: &Interop, context: &RequestContext<RoleServer>) -> String 
 }
 
 async fn log(server: &Interop, context: &RequestContext<RoleServer>) -> String {
-    let least = match is_modern(context) {
-        true => context.meta.log_level(),
-        false => Some(server.log_level()),
-    };
+    let least =
+        if is_modern(context) { context.meta.log_level() } else { Some(server.log_level()) };
     for level in [LoggingLevel::Info, LoggingLevel::Warning, LoggingLevel::Error] {
         if least.is_some_and(|least| level as u8 >= least as u8) {
             let name = format!("{level:?}").to_lowercase();

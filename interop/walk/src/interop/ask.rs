@@ -33,10 +33,10 @@ pub(super) async fn call_failing(guest: &Guest) -> Outcome {
 }
 
 /// Servers differ in whether the call or the tool fails.
-pub(super) async fn call_unknown(guest: &Guest) -> Outcome {
+pub(crate) async fn call_unknown(guest: &Guest) -> Outcome {
     match guest.client.call_tool("nothing", json!({})).await {
         Ok(result) => same("is_error", &result.is_error, &Some(true)),
-        Err(error) => refused(&error, &[ErrorCode::INVALID_PARAMS]),
+        Err(error) => rejected(&error, &[ErrorCode::INVALID_PARAMS]),
     }
 }
 
@@ -66,10 +66,10 @@ pub(super) async fn read(guest: &Guest, uri: &str, text: &str) -> Outcome {
     same("text", &first.as_text(), &Some(text))
 }
 
-pub(super) async fn read_missing(guest: &Guest) -> Outcome {
+pub(crate) async fn read_missing(guest: &Guest) -> Outcome {
     match guest.client.read_resource("test://nothing").await {
         Ok(read) => Err(format!("read {read:?}").into()),
-        Err(error) => refused(&error, &[ErrorCode::RESOURCE_NOT_FOUND, ErrorCode::INVALID_PARAMS]),
+        Err(error) => rejected(&error, &[ErrorCode::RESOURCE_NOT_FOUND, ErrorCode::INVALID_PARAMS]),
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn prompt_arguments(guest: &Guest) -> Outcome {
 pub(super) async fn prompt_unknown(guest: &Guest) -> Outcome {
     match guest.client.get_prompt("nothing", &[("name", "Ada")]).await {
         Ok(prompt) => Err(format!("got {prompt:?}").into()),
-        Err(error) => refused(&error, &[ErrorCode::INVALID_PARAMS]),
+        Err(error) => rejected(&error, &[ErrorCode::INVALID_PARAMS]),
     }
 }
 
@@ -97,14 +97,14 @@ pub(super) async fn complete_template(guest: &Guest) -> Outcome {
     same("values", &found.completion.values[..], &["grace".to_owned()])
 }
 
-pub(super) async fn method_unknown(guest: &Guest) -> Outcome {
+pub(crate) async fn method_unknown(guest: &Guest) -> Outcome {
     match guest.client.call_raw("walk/nothing", json!({})).await {
         Ok(answer) => Err(format!("got {answer:?}").into()),
-        Err(error) => refused(&error, &[ErrorCode::METHOD_NOT_FOUND]),
+        Err(error) => rejected(&error, &[ErrorCode::METHOD_NOT_FOUND]),
     }
 }
 
-fn refused(error: &CallError, codes: &[ErrorCode]) -> Outcome {
+fn rejected(error: &CallError, codes: &[ErrorCode]) -> Outcome {
     match error.as_refusal() {
         Some(refusal) if codes.contains(&refusal.code) => Ok(()),
         _ => Err(error.to_string().into()),
