@@ -1,6 +1,5 @@
-//! Arguments from the command line: `key=value`, `key:=json`, files; an object typed by a schema.
-//!
-//! What is not given is not sent: no optional argument becomes `null` by itself.
+//! Arguments of a call: `key=value`, `key:=json` and files become an object, typed by a schema. What
+//! is not given is not sent.
 
 mod typed;
 
@@ -19,7 +18,7 @@ use crate::render::schema::kind;
 use crate::schema::{Kinds, View};
 use crate::text::did_you_mean;
 
-/// Arguments as a whole.
+/// Arguments as one object.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ArgumentArgs {
     /// The arguments as a JSON object; KEY=VALUE adds to them
@@ -31,7 +30,7 @@ pub(crate) struct ArgumentArgs {
     file: Option<PathBuf>,
 }
 
-/// Arguments as they were given, before anything is known of the tool.
+/// Arguments as they were given, before the schema of the tool is known.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     whole: Option<Json>,
@@ -44,14 +43,14 @@ struct Pair {
     value: Text,
 }
 
-/// What stands after the sign.
+/// The value of a pair.
 #[derive(Debug)]
 enum Text {
-    /// After `=`: what it is depends on the schema.
+    /// After `=`: its type depends on the schema.
     Plain(String),
     /// After `:=`.
     Json(Value),
-    /// After `=@` and `=-`: what was read.
+    /// After `=@` and `=-`: the contents.
     File(Vec<u8>),
 }
 
@@ -59,7 +58,7 @@ impl ArgumentArgs {
     /// Reads the arguments, and the files that they name.
     ///
     /// # Errors
-    /// When they make no sense, whatever the tool is.
+    /// When no tool could take them, or a file cannot be read.
     pub(crate) fn read(&self, words: &[String]) -> Result<Given, Failure> {
         let mut given = Given::default();
         if let Some(text) = &self.json {
@@ -69,7 +68,7 @@ impl ArgumentArgs {
             let bytes = read_source(file, "--file")?;
             let what = format!("--file {}", file.display());
             let text = String::from_utf8(bytes)
-                .map_err(|_| Failure::usage(format!("{what}: it is no text")))?;
+                .map_err(|_| Failure::usage(format!("{what}: expected text in UTF-8")))?;
             given.whole = Some(object(text, &what)?);
         }
         let mut reads_input = self.file.as_deref() == Some(Path::new("-"));
@@ -92,10 +91,7 @@ impl ArgumentArgs {
 fn object(text: String, what: &str) -> Result<Json, Failure> {
     let wrong = |problem: String| Failure::usage(format!("{what}: {problem}"));
     let json = Json::from_text(text).map_err(|error| wrong(format!("invalid JSON: {error}")))?;
-    match json.is_object() {
-        true => Ok(json),
-        false => Err(wrong("expected an object: {…}".to_owned())),
-    }
+    if json.is_object() { Ok(json) } else { Err(wrong("expected an object: {…}".to_owned())) }
 }
 
 /// `key=value`, `key:=json`, `key=@file`, `key=-`.
@@ -259,7 +255,7 @@ fn value_of(pair: &Pair, view: Option<&View>) -> Result<Value, Failure> {
         Text::Plain(text) => text,
         Text::File(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) if !as_base64 => text,
-            // Bytes travel as base64, since JSON has no other way.
+            // JSON carries bytes as base64.
             _ => return Ok(Value::String(base64::STANDARD.encode(bytes))),
         },
     };
@@ -271,16 +267,16 @@ fn value_of(pair: &Pair, view: Option<&View>) -> Result<Value, Failure> {
     })
 }
 
-/// Whether the arguments fit the schema.
+/// Checks the arguments against the schema.
 fn check(schema: &Value, view: &View, arguments: &Json) -> Result<(), Failure> {
     let value = arguments.to_value();
-    // A name that is spelt wrong is said before what is missing because of it.
+    // A misspelt name is reported before what is missing because of it.
     if let Some(object) = value.as_object().filter(|_| view.lists_properties()) {
         for name in object.keys() {
             step(Some(view.clone()), name, name, true)?;
         }
     }
-    // What cannot be compiled is the server's fault, and its judgement.
+    // A schema that does not compile checks nothing; the server will judge.
     let Ok(compiled) = Schema::compile(schema) else { return Ok(()) };
     compiled.validate("arguments", &value).map_err(|invalid| {
         Failure::usage(invalid.to_string())

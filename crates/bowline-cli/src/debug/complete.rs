@@ -89,7 +89,9 @@ pub(crate) fn offer(line: &str, catalog: &Catalog) -> Option<Offer> {
         ("call" | "describe" | "tools", []) => {
             known(spaced(catalog.tools.iter().map(|(name, _)| name.as_str())))
         }
-        ("call", [tool, given @ ..]) => argument(start, part, given, &catalog.arguments(tool)?),
+        ("call", [tool, given @ ..]) => {
+            argument(start, part, given, &catalog.arguments(tool)?, ("", "="))
+        }
         ("prompt", []) => known(spaced(catalog.prompts.iter().map(|(name, _)| name.as_str()))),
         ("prompt", [name, given @ ..]) => catalog.prompt_argument(start, part, name, given),
         ("read" | "subscribe" | "unsubscribe", []) => catalog.uri(start, part),
@@ -101,7 +103,7 @@ pub(crate) fn offer(line: &str, catalog: &Catalog) -> Option<Offer> {
         }
         ("log", _) => known(log::WORDS.iter().map(|word| (*word).to_owned()).collect()),
         ("raw", []) => known(spaced(METHODS)),
-        (tool, given) => argument(start, part, given, &catalog.arguments(tool)?),
+        (tool, given) => argument(start, part, given, &catalog.arguments(tool)?, ("", "=")),
     }
 }
 
@@ -140,17 +142,27 @@ fn first_words(catalog: &Catalog) -> Vec<String> {
     words.chain(tools).collect()
 }
 
-/// `key=` or, behind it, a value.
-fn argument(start: usize, part: &str, given: &[&str], all: &[Property]) -> Option<Offer> {
-    if let Some((name, value)) = part.split_once('=') {
-        let property = all.iter().find(|property| property.name == name)?;
-        return known(start + name.len() + 1, value, property.view.suggestions());
+/// The name of an argument or, behind its sign, a value.
+fn argument(
+    start: usize,
+    part: &str,
+    given: &[&str],
+    all: &[Property],
+    (quote, sign): (&str, &str),
+) -> Option<Offer> {
+    let name_of =
+        |text: &str| text.split([':', '=']).next().map(|it| it.trim().trim_matches('"').to_owned());
+    if let Some((name, value)) = part.split_once(sign.trim_end()) {
+        let name = name.trim().trim_matches('"');
+        let view = &all.iter().find(|property| property.name == name)?.view;
+        let value = value.trim_start();
+        let quote = if view.choices().is_some() { quote } else { "" };
+        let values = view.suggestions().iter().map(|it| format!("{quote}{it}{quote}")).collect();
+        return known(start + part.len() - value.len(), value, values);
     }
-    let is_given = |property: &&Property| {
-        given.iter().any(|it| it.split(['=', ':']).next() == Some(property.name.as_str()))
-    };
-    let free = all.iter().filter(|property| !is_given(property));
-    known(start, part, free.map(|property| format!("{}=", property.name)).collect())
+    let given: Vec<String> = given.iter().filter_map(|text| name_of(text)).collect();
+    let free = all.iter().map(|property| &property.name).filter(|name| !given.contains(name));
+    known(start, part, free.map(|name| format!("{quote}{name}{quote}{sign}")).collect())
 }
 
 /// Between the parenthesis or the brace of a call and its end.
@@ -162,23 +174,9 @@ fn inside_call(line: &str, catalog: &Catalog) -> Option<Offer> {
     let inner = line[open + 1..].trim_start().trim_start_matches('{');
     let given: Vec<&str> = inner.split(',').collect();
     let (last, before) = given.split_last()?;
-    let name_of =
-        |text: &str| text.split([':', '=']).next().map(|it| it.trim().trim_matches('"').to_owned());
-    if let Some((name, value)) = last.split_once(':') {
-        let name = name_of(name)?;
-        let view = &all.iter().find(|property| property.name == name)?.view;
-        let part = value.trim_start();
-        let needs_quotes = is_json && view.choices().is_some();
-        let quoted = |value| if needs_quotes { format!("\"{value}\"") } else { value };
-        let values = view.suggestions().into_iter().map(quoted).collect();
-        return known(line.len() - part.len(), part, values);
-    }
-    let used: Vec<String> = before.iter().filter_map(|text| name_of(text)).collect();
-    let free = all.iter().filter(|property| !used.contains(&property.name));
     let part = last.trim_start();
     let quote = if is_json { "\"" } else { "" };
-    let named = free.map(|property| format!("{quote}{}{quote}: ", property.name)).collect();
-    known(line.len() - part.len(), part, named)
+    argument(line.len() - part.len(), part, before, &all, (quote, ": "))
 }
 
 impl Catalog {

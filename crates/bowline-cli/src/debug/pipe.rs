@@ -1,12 +1,12 @@
-//! A session through a pipe: lines from standard input, answers to standard output, one a line.
-//! Everything else goes to standard error, and the exit code tells whether anything failed.
+//! A session through a pipe: lines from standard input, responses to standard output, one per line.
+//! Everything else goes to standard error, and the exit code is that of the first failure.
 
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::client::{CallError, State};
+use bowline::client::CallError;
 use bowline::{ErrorCode, ErrorObject, Json};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ use crate::screen::Screen;
 use crate::session::interrupted;
 use crate::text::line;
 
-/// Lines that wait to be looked at: 64.
+/// Lines that wait to be handled: 64.
 const MOST_LINES: usize = 64;
 
 /// How long the first call of a tool waits for the list of tools.
@@ -36,22 +36,20 @@ pub(crate) struct Pipe {
     screen: Arc<Screen>,
     /// How many requests may run at a time.
     jobs: usize,
-    /// What the answers of running calls are called, and whether lines wait for them.
+    /// The ids for the responses of running calls, and whether lines wait for them.
     running: HashMap<u64, (Json, bool)>,
     failed: Option<Code>,
     knows_tools: bool,
 }
 
 impl Pipe {
-    /// A session that takes so many requests at a time.
     pub(crate) fn new(talk: Talk, events: mpsc::Receiver<Event>, jobs: usize) -> Self {
         let screen = Arc::clone(talk.link.screen());
-        let jobs = jobs.max(1);
-        let running = HashMap::new();
+        let (jobs, running) = (jobs.max(1), HashMap::new());
         Self { talk, events, screen, jobs, running, failed: None, knows_tools: false }
     }
 
-    /// Runs until the input ends and everything is answered.
+    /// Runs until the input ends and every request has its response.
     ///
     /// # Errors
     /// When there is no connection, or anything failed.
@@ -85,9 +83,10 @@ impl Pipe {
             let is_last = line.is_none();
             number += 1;
             let line = line.unwrap_or_default();
-            match text.is_empty() {
-                true => first = number,
-                false => text.push('\n'),
+            if text.is_empty() {
+                first = number;
+            } else {
+                text.push('\n');
             }
             text.push_str(&line);
             let is_whole = !collect::is_open(&text) || line.trim().is_empty();
@@ -101,20 +100,26 @@ impl Pipe {
                 break;
             }
         }
-        while !self.running.is_empty() {
-            let Some(event) = self.events.recv().await else { break };
-            self.handle_event(event);
-        }
+        self.wait(|pipe| pipe.running.is_empty()).await;
         Ok(())
     }
 
-    /// Does what a line says; false when it is the last.
-    async fn take(&mut self, number: u64, text: &str) -> bool {
-        let id = Json::from(&Value::from(format!("line {number}")));
-        while self.holding() >= self.jobs {
-            let Some(event) = self.events.recv().await else { return false };
+    /// Handles events until something is true.
+    async fn wait(&mut self, is_true: impl Fn(&Self) -> bool) {
+        while !is_true(self) {
+            let Some(event) = self.events.recv().await else { return };
             self.handle_event(event);
         }
+    }
+
+    /// Runs a line; false if it is the last.
+    async fn take(&mut self, number: u64, text: &str) -> bool {
+        let id = Json::from(&Value::from(format!("line {number}")));
+        self.wait(|pipe| {
+            let holding = pipe.running.values().filter(|(_, waits)| *waits).count();
+            holding < pipe.jobs
+        })
+        .await;
         let statement = match statement::parse(text, &words::names()) {
             Ok(statement) => statement,
             Err(problem) => {
@@ -126,13 +131,13 @@ impl Pipe {
             self.talk.learn(LISTS).await;
             self.knows_tools = true;
         }
-        // What was said so far is in the log before anybody looks there.
+        // What was said so far must be in the log before a line looks there.
         while let Ok(event) = self.events.try_recv() {
             self.handle_event(event);
         }
         let waits = !statement.in_background;
         let mut done = self.talk.run(statement);
-        // Nobody is there to ask: the server says what is missing.
+        // Nobody is there to ask: the server will say what is missing.
         if let Done::Ask(dialog) = done {
             done = match *dialog {
                 Dialog::Call { tool, .. } => self.talk.call_tool(&tool, &Json::empty_object()),
@@ -145,8 +150,7 @@ impl Pipe {
             Done::Failed(problem) => self.refuse(&id, ErrorCode::INVALID_REQUEST, &problem),
             Done::Started(jobs) => self.started(&jobs, &id, waits),
             Done::Ask(_) | Done::Respond { .. } => {
-                let problem =
-                    "questions of the server are answered by --answer, --accept, --decline";
+                let problem = "use --answer, --accept or --decline to answer the server";
                 self.refuse(&id, ErrorCode::INVALID_REQUEST, problem);
             }
             Done::Restart => self.restart(&id).await,
@@ -156,7 +160,7 @@ impl Pipe {
         true
     }
 
-    /// Answers what was cancelled: whoever asked waits for something.
+    /// Responds to what was cancelled: every request gets a response.
     fn settle(&mut self) {
         let is_gone = |job: &u64| self.talk.job(*job).is_none();
         let gone: Vec<u64> = self.running.keys().copied().filter(is_gone).collect();
@@ -164,11 +168,6 @@ impl Pipe {
             let Some((id, _)) = self.running.remove(&job) else { continue };
             self.refuse_with(&id, ErrorCode(-32000 - Code::TimedOut as i64), "cancelled");
         }
-    }
-
-    /// How many of the running calls lines wait for.
-    fn holding(&self) -> usize {
-        self.running.values().filter(|(_, waits)| *waits).count()
     }
 
     fn started(&mut self, jobs: &[u64], id: &Json, waits: bool) {
@@ -182,11 +181,7 @@ impl Pipe {
     }
 
     async fn restart(&mut self, id: &Json) {
-        // What is running has an answer first.
-        while !self.running.is_empty() {
-            let Some(event) = self.events.recv().await else { return };
-            self.handle_event(event);
-        }
+        self.wait(|pipe| pipe.running.is_empty()).await;
         self.knows_tools = false;
         if let Err(failure) = self.talk.open().await {
             self.fail(failure.code);
@@ -206,7 +201,11 @@ impl Pipe {
                     self.screen.say(&format!("notice │ {text}\n"));
                 }
             }
-            Event::State(opened, state) => self.entered(opened, &state),
+            Event::State(opened, state) => {
+                if let Some(reason) = self.talk.link.ended(opened, &state) {
+                    self.screen.warn(&format!("the connection ended: {reason}"));
+                }
+            }
             Event::Progress(job, text) => {
                 if let Some(job) = self.talk.job(job) {
                     self.screen.say(&format!("progress │ {} {text}\n", line(&job.title)));
@@ -215,14 +214,8 @@ impl Pipe {
             Event::Ended { job, outcome, .. } => self.ended(job, &outcome),
             Event::Catalog(catalog) => self.talk.catalog = *catalog,
             Event::Subscribed(uri, task) => self.talk.subscribed(uri, task),
-            // Questions go to the answers that were prepared; nobody presses Tab.
+            // Questions go to the prepared answers, and nobody presses Tab.
             Event::Asked(_) | Event::Completed { .. } => {}
-        }
-    }
-
-    fn entered(&self, opened: u64, state: &State) {
-        if let Some(reason) = self.talk.link.ended(opened, state) {
-            self.screen.warn(&format!("the connection ended: {reason}"));
         }
     }
 
@@ -240,13 +233,13 @@ impl Pipe {
         if let Err(error) = outcome {
             self.screen.say(&format!("bowline: {}: {}\n", shown(&id), line(&error.to_string())));
         }
-        // A notification has no answer.
+        // A notification has no response.
         if outcome.is_err() || !matches!(job.show, Show::Text(_)) {
             self.screen.print_json(&show::message(&id, outcome.as_ref()));
         }
     }
 
-    /// Answers in the place of the server.
+    /// Responds in place of the server.
     fn refuse(&mut self, id: &Json, code: ErrorCode, problem: &str) {
         self.fail(Code::Usage);
         self.refuse_with(id, code, problem);
@@ -262,7 +255,7 @@ impl Pipe {
         }
     }
 
-    /// The first failure is the one that the exit code tells.
+    /// The exit code is that of the first failure.
     fn fail(&mut self, code: Code) {
         self.failed.get_or_insert(code);
     }
@@ -273,7 +266,7 @@ fn shown(id: &Json) -> String {
     line(&unquoted(&id.to_value()))
 }
 
-/// Whether the schemas of the tools matter.
+/// Whether the input schemas of tools matter.
 fn needs_tools(statement: &Statement) -> bool {
     match &statement.action {
         Action::Tool { .. } | Action::Word { .. } => true,
@@ -282,20 +275,15 @@ fn needs_tools(statement: &Statement) -> bool {
     }
 }
 
-/// The lines of standard input. What is no text is shown as such. The thread that reads ends with
-/// the process.
+/// The lines of standard input. Bytes that are not UTF-8 are replaced. The thread ends with the
+/// process.
 fn lines() -> mpsc::Receiver<String> {
     let (sink, lines) = mpsc::channel(MOST_LINES);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         let mut bytes = Vec::new();
-        loop {
-            bytes.clear();
-            match input.read_until(b'\n', &mut bytes) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            let text = String::from_utf8_lossy(&bytes);
+        while input.read_until(b'\n', &mut bytes).is_ok_and(|length| length > 0) {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut bytes)).into_owned();
             let text = text.trim_end_matches(['\n', '\r']).to_owned();
             if sink.blocking_send(text).is_err() {
                 return;

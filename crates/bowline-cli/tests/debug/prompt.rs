@@ -34,6 +34,9 @@ fn lines_are_typed_edited_and_answered() {
     terminal.press("\x7fh");
     terminal.expect_last_row("everything> echo(message: 'h i')");
     terminal.check("", "\nh i\n");
+    // Pasted text is typed, and a tab in it completes nothing.
+    terminal.press("\x1b[200~echo(message: 'pasted\ttext')\r\x1b[201~");
+    terminal.expect("\npasted text\n");
     // In every way there is to call.
     terminal.check("echo {\"message\": \"as JSON\"}", "\nas JSON\n");
     terminal.check("call echo message='by words'", "\nby words\n");
@@ -312,6 +315,24 @@ fn a_ready_made_server_is_talked_to() {
     let terminal = Terminal::start(&["--", PROGRAM, "serve", "counter"], &home);
     terminal.expect_last_row("counter>");
     terminal.check("increment()", "\n1\n");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn results_are_as_wide_as_the_terminal_is_now() {
+    let home = Home::new();
+    let terminal = everything("modern", &home);
+    let widest = || {
+        terminal.enter("clear");
+        terminal.check("tools", "DESCRIPTION");
+        terminal.expect_last_row("everything>");
+        terminal.screen().lines().map(|row| row.chars().count()).max().unwrap()
+    };
+    assert!(widest() > 50);
+    terminal.resize(50);
+    // The signal may come after the keys.
+    assert!((0..100).any(|_| widest() <= 50), "{}", terminal.screen());
     terminal.press(CTRL_D);
     assert_eq!(terminal.end(), Some(0));
 }

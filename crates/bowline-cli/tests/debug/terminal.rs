@@ -78,6 +78,11 @@ impl Terminal {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Makes the terminal as wide as this. The screen that is looked at keeps its width.
+    pub(crate) fn resize(&self, columns: u16) {
+        self.pty.resize(Size::new(ROWS, columns)).unwrap();
+    }
+
     /// Types a line.
     pub(crate) fn enter(&self, line: &str) {
         self.press(&format!("{line}\r"));

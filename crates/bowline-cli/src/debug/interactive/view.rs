@@ -1,12 +1,10 @@
-//! What a session looks like: the bottom of the screen, and what is printed above it.
+//! The look of a session: the bottom of the screen, and what is printed above it.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
 
 use bowline::client::Notification;
 
 use super::super::paint::Bottom;
-use super::super::talk::seconds;
 use super::super::terminal::{Terminal, write};
 use super::Interactive;
 use crate::screen::{Screen, Style};
@@ -16,7 +14,7 @@ use crate::text::{cut, line};
 const LONGEST_NAME: usize = 24;
 
 impl Interactive {
-    /// What stands at the bottom now. `None` while a call has just begun.
+    /// What stands at the bottom now. `None` when a call has just begun.
     fn bottom(&self) -> Option<Bottom> {
         let (text, at) = (self.editor.text().to_owned(), self.editor.typed().len());
         if let Some(asking) = &self.asking {
@@ -25,9 +23,7 @@ impl Interactive {
         if let Some(number) = self.foreground.first() {
             let how = self.waits.as_ref()?;
             let job = self.talk.job(*number)?;
-            let age = seconds(Duration::from_secs(job.age().as_secs()));
-            let age = age.replace(".0 s", " s");
-            let prompt = format!("{} {age} {how}", line(&job.title));
+            let prompt = format!("{} {} s {how}", line(&job.title), job.age().as_secs());
             let room = self.size.columns.saturating_sub(2);
             let prompt = format!("{} ", cut(prompt.trim_end(), room));
             return Some(Bottom { prompt, ..Bottom::default() });
@@ -40,7 +36,7 @@ impl Interactive {
         Some(Bottom { prompt, text, at })
     }
 
-    /// What the server is called.
+    /// The name of the server, for the prompt.
     fn name(&self) -> String {
         let client = self.talk.link.client();
         let Some(peer) = client.and_then(bowline::Client::peer) else {
@@ -50,7 +46,6 @@ impl Interactive {
         cut(&line(name), LONGEST_NAME).into_owned()
     }
 
-    /// What there is to know at the start.
     pub(super) fn greeting(&self) -> String {
         let client = self.talk.link.client();
         let Some(peer) = client.and_then(bowline::Client::peer) else { return String::new() };
@@ -91,7 +86,7 @@ impl Interactive {
         write(&out);
     }
 
-    /// Says what is wrong.
+    /// Prints a problem above the bottom.
     pub(super) fn complain(&mut self, problem: &str) {
         let problem = self.screen.err.paint(Style::Red, &line(problem));
         self.say(&problem);
@@ -129,14 +124,15 @@ impl Interactive {
         self.screen = Screen::new(&self.output);
     }
 
-    /// Shows that a call takes its time.
+    /// Shows how long a call has been running.
     pub(super) fn tick(&mut self) {
-        self.waits.get_or_insert_with(|| "… Ctrl-C cancels, Ctrl-Z lets it run".to_owned());
+        self.waits
+            .get_or_insert_with(|| "… Ctrl-C cancels, Ctrl-Z runs it in the background".to_owned());
         self.redraw();
     }
 }
 
-/// A notification on one line; `None` for those that are shown elsewhere.
+/// A notification on one line; `None` if it is shown elsewhere.
 pub(crate) fn notice(notification: &Notification) -> Option<String> {
     let method = &*notification.method;
     let is_shown_elsewhere = matches!(

@@ -66,7 +66,6 @@ fn server(peer: &Peer) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// How a connection ended.
 fn end(reason: &CloseReason) -> Vec<(&'static str, String)> {
     match reason {
         CloseReason::Exited(exit) => {
@@ -78,7 +77,6 @@ fn end(reason: &CloseReason) -> Vec<(&'static str, String)> {
     }
 }
 
-/// A time for people.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
