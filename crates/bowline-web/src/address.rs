@@ -1,11 +1,12 @@
-//! Which addresses lie on the public internet.
+//! Which addresses are on the public internet.
 //!
-//! After the special-purpose registries of IANA. An IPv6 address that carries an IPv4 address is
-//! judged by what it carries, because that is where its packets end up.
+//! Follows IANA's special-purpose registries. An IPv6 address that embeds an IPv4 address is judged
+//! by the embedded one, because that is where its packets end up.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is not on the public internet; `None` when it is.
+/// Why an address is not on the public internet, as in "10.0.0.1 is in a private network"; `None`
+/// if it is.
 pub(crate) fn why_not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => why_not_public_v4(address),
@@ -15,43 +16,43 @@ pub(crate) fn why_not_public(address: IpAddr) -> Option<&'static str> {
 
 fn why_not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
     let why = match address.octets() {
-        [0, ..] => "it stands for this host",
-        [127, ..] => "it is a loopback address",
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "it is in a private network",
-        [100, 64..=127, ..] => "it is in a carrier's private network",
-        [169, 254, ..] => "it is a link-local address",
-        [192, 0, 0, _] | [192, 88, 99, _] => "it is reserved for protocols",
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "it is for documentation only",
-        [198, 18..=19, ..] => "it is for benchmarks only",
-        [224..=239, ..] => "it is a multicast address",
-        [240..=255, ..] => "it is reserved",
+        [0, ..] => "is this host",
+        [127, ..] => "is a loopback address",
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "is in a private network",
+        [100, 64..=127, ..] => "is in a carrier's private network",
+        [169, 254, ..] => "is a link-local address",
+        [192, 0, 0, _] | [192, 88, 99, _] => "is reserved for protocols",
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "is for documentation only",
+        [198, 18..=19, ..] => "is for benchmarks only",
+        [224..=239, ..] => "is a multicast address",
+        [240..=255, ..] => "is reserved",
         _ => return None,
     };
     Some(why)
 }
 
 fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
-    if let Some(carried) = carried_v4(address) {
-        return why_not_public_v4(carried);
+    if let Some(embedded) = embedded_v4(address) {
+        return why_not_public_v4(embedded);
     }
     let why = match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0] => "it stands for this host",
-        [0, 0, 0, 0, 0, 0, 0, 1] => "it is a loopback address",
-        [0xfc00..=0xfdff, ..] => "it is in a private network",
-        [0xfe80..=0xfebf, ..] => "it is a link-local address",
-        [0xfec0..=0xfeff, ..] => "it is a site-local address",
-        [0xff00..=0xffff, ..] => "it is a multicast address",
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => "it is for documentation only",
-        [0x2001, 0..=0x1ff, ..] => "it is reserved for protocols",
-        [0x3ffe, ..] => "it is reserved",
+        [0, 0, 0, 0, 0, 0, 0, 0] => "is this host",
+        [0, 0, 0, 0, 0, 0, 0, 1] => "is a loopback address",
+        [0xfc00..=0xfdff, ..] => "is in a private network",
+        [0xfe80..=0xfebf, ..] => "is a link-local address",
+        [0xfec0..=0xfeff, ..] => "is a site-local address",
+        [0xff00..=0xffff, ..] => "is a multicast address",
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => "is for documentation only",
+        [0x2001, 0..=0x1ff, ..] => "is reserved for protocols",
+        [0x3ffe, ..] => "is reserved",
         [0x2000..=0x3fff, ..] => return None,
-        _ => "it is not a global address",
+        _ => "is not a global address",
     };
     Some(why)
 }
 
-/// The IPv4 address inside: mapped, compatible, translated, NAT64 or 6to4.
-fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The embedded IPv4 address: mapped, compatible, translated, NAT64 or 6to4.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [high, low] = match address.segments() {
         // `::` and `::1` are not IPv4-compatible addresses.
         [0, 0, 0, 0, 0, 0, 0, 0..=1] => return None,

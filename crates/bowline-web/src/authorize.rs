@@ -1,4 +1,4 @@
-//! What a client does so that a server lets it in.
+//! How a client gets access to a server.
 
 use std::error::Error;
 use std::future::Future;
@@ -6,17 +6,17 @@ use std::pin::Pin;
 
 use http::{HeaderMap, StatusCode, request::Parts};
 
-/// Proves to one server that a client may come in, and reacts when it is turned away.
+/// Authorizes a client's requests to one server, and reacts to rejections.
 ///
-/// An HTTP client asks for [`headers`](Self::headers) before each request, and shows each answer
-/// to [`handle_answer`](Self::handle_answer) before it looks at it. The implementation bounds
-/// how often it says [`Next::SendAgain`].
+/// An HTTP client asks for [`headers`](Self::headers) before each request, and passes each response
+/// to [`handle_answer`](Self::handle_answer) before it uses it. The implementation bounds how often
+/// it returns [`Next::SendAgain`].
 pub trait Authorize: Send + Sync {
     /// The headers that this request needs: `Authorization`, `DPoP`, or none.
     fn headers<'a>(&'a self, request: &'a Parts) -> AuthorizeFuture<'a, HeaderMap>;
 
-    /// Takes in the answer to a request. `sent` is the request as it was sent, with the headers
-    /// that [`headers`](Self::headers) gave. May log in, refresh, or remember a nonce.
+    /// Handles the response to a request. `sent` is the request as it was sent, with the headers
+    /// from [`headers`](Self::headers). May log in, refresh, or remember a nonce.
     fn handle_answer<'a>(
         &'a self,
         sent: &'a Parts,
@@ -25,17 +25,17 @@ pub trait Authorize: Send + Sync {
     ) -> AuthorizeFuture<'a, Next>;
 }
 
-/// What the methods of [`Authorize`] give.
+/// What the methods of [`Authorize`] return.
 pub type AuthorizeFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, AuthorizeError>> + Send + 'a>>;
 
-/// Why a client cannot be let in. The cause tells which step failed.
+/// Why a client has no access. The error says which step failed.
 pub type AuthorizeError = Box<dyn Error + Send + Sync>;
 
-/// What to do after an answer.
+/// What to do with a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Use the answer as it is.
+    /// Use the response as it is.
     Use,
     /// Ask for new headers and send the request once more.
     SendAgain,

@@ -1,4 +1,4 @@
-//! Bodies: what is sent, in one piece, and what comes, as a stream.
+//! Bodies: a request's in one piece, a response's as a stream.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 
 use crate::WebError;
 
-/// The body of an answer, as it comes. Dropping it gives up the rest.
+/// The body of a response, as it arrives. Dropping it cancels the rest.
 pub struct Body {
     incoming: Incoming,
     host: Arc<str>,
@@ -23,13 +23,13 @@ impl Body {
         Self { incoming, host }
     }
 
-    /// The next bytes; `None` is the end. Trailers are left out.
+    /// The next bytes; `None` at the end. Trailers are skipped.
     ///
     /// # Errors
     /// When the connection ends before the body does.
     ///
     /// # Cancel safety
-    /// Nothing is lost: what has not been given out comes with the next call.
+    /// Nothing is lost: what was not returned comes with the next call.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, WebError>> {
         loop {
             let next = |cx: &mut Context<'_>| http_body::Body::poll_frame(Pin::new(&mut *self), cx);
@@ -44,7 +44,7 @@ impl Body {
         }
     }
 
-    /// Collects what is left of the body. A body that comes in one piece is not copied.
+    /// Collects the rest of the body. A body that arrives in one piece is not copied.
     ///
     /// # Errors
     /// [`WebError::TooLarge`] when it has, or announces, more than `limit` bytes; otherwise as

@@ -1,4 +1,4 @@
-//! From a URL to a connection: guard, proxy, TCP, TLS, within one deadline.
+//! From a URL to a connection: reach, proxy, TCP and TLS, within one deadline.
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, ready};
@@ -82,7 +82,7 @@ impl Connector {
         self.finish(origin, io).await
     }
 
-    /// TLS, where the URL wants it.
+    /// Performs the TLS handshake if the URL is `https`.
     async fn finish(&self, origin: &Origin, io: Box<dyn Io>) -> Result<Stream, WebError> {
         if !origin.is_https {
             return Ok(Stream { io: TokioIo::new(io), is_to_proxy: false, is_http2: false });
@@ -98,7 +98,7 @@ impl Connector {
 
     /// A connection to the host through the proxy.
     async fn tunnel(&self, proxy: &Intercept, origin: &Origin) -> Result<Box<dyn Io>, Cause> {
-        // The host as it was checked, whatever its spelling in the URL was.
+        // The host as it was checked, however the URL spells it.
         let destination: Uri = format!("https://{}/", origin.authority()).parse().map_err(cause)?;
         let way = ToProxy { connector: self.clone(), proxy: proxy.clone() };
         let io = match proxy.uri().scheme_str() {
@@ -117,12 +117,16 @@ impl Connector {
                 }
                 tunnel.call(destination).await.map_err(cause)?
             }
-            _ => return Err(cause(std::io::Error::other("the scheme of the proxy is not known"))),
+            _ => {
+                return Err(cause(std::io::Error::other(
+                    "unsupported scheme; expected http, https, socks5 or socks5h",
+                )));
+            }
         };
         Ok(io.into_inner())
     }
 
-    /// A connection to the proxy itself. It was configured, not given by a peer, so that it may be
+    /// A connection to the proxy itself. The proxy was configured, not named by a peer, so it may be
     /// anywhere.
     async fn reach_proxy(&self, proxy: &Intercept) -> Result<Box<dyn Io>, Cause> {
         let uri = proxy.uri();
@@ -165,25 +169,25 @@ impl Service<Uri> for ToProxy {
     }
 }
 
-/// Connects to the first address that answers, IPv6 and IPv4 at nearly the same time.
+/// Connects to the first address that accepts, trying IPv6 and IPv4 at nearly the same time.
 async fn dial(addresses: Vec<SocketAddr>, timeout: Duration) -> Result<Box<dyn Io>, Cause> {
-    let mut tcp = HttpConnector::new_with_resolver(Known(addresses));
+    let mut tcp = HttpConnector::new_with_resolver(Resolved(addresses));
     tcp.set_connect_timeout(Some(timeout));
     tcp.set_keepalive(Some(KEEP_ALIVE));
     tcp.set_nodelay(true);
-    // Not the URL: it is these addresses that were checked.
+    // Not the URL: these addresses are the ones that were checked.
     let stream = tcp.call(Uri::from_static("http://checked.invalid/")).await.map_err(cause)?;
     Ok(Box::new(stream.into_inner()))
 }
 
-/// Silence after which the system asks whether the other side is still there.
+/// Silence after which the system probes whether the peer is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// The addresses that are known already.
+/// A resolver that returns addresses that are known already.
 #[derive(Clone)]
-struct Known(Vec<SocketAddr>);
+struct Resolved(Vec<SocketAddr>);
 
-impl Service<Name> for Known {
+impl Service<Name> for Resolved {
     type Response = std::vec::IntoIter<SocketAddr>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;

@@ -1,4 +1,4 @@
-//! What can go wrong between a request and its answer.
+//! What can go wrong between a request and its response.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -9,61 +9,61 @@ use http::Uri;
 
 use crate::UrlError;
 
-/// What lies under a [`WebError`].
+/// The cause of a [`WebError`].
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
-/// Why a request has no answer.
+/// Why a request has no response.
 ///
-/// Names the host, and never the path, the query or a user of a URL: those may hold secrets.
+/// Names the host, and never the path, the query or the user of a URL: those may contain secrets.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebError {
-    /// The URL is not one that can be sent to.
+    /// The URL cannot be requested.
     #[error("{host}: the URL cannot be used: expected {why}")]
     Url {
-        /// The host, as far as it could be read.
+        /// The host, as far as it could be parsed.
         host: String,
-        /// What is wrong with it.
+        /// What was expected.
         why: UrlError,
     },
-    /// The settings of the client are of no use.
+    /// A setting of the client is not valid.
     #[error("{what}")]
     Settings {
         /// Which setting, and what is wrong with it.
         what: &'static str,
-        /// What was wrong with it.
+        /// The cause.
         #[source]
         source: Option<Cause>,
     },
-    /// The name of the host has no address.
-    #[error("{host}: the name cannot be resolved")]
+    /// The host name has no address.
+    #[error("{host}: cannot resolve the host name")]
     Dns {
         /// The host.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         #[source]
         source: Cause,
     },
-    /// Nobody listens there, or the way there is blocked.
+    /// Nothing listens there, or the network blocks the connection.
     #[error("{host}: cannot connect")]
     Connect {
         /// The host.
         host: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: Cause,
     },
-    /// The host cannot be shown to be the one it should be.
-    #[error("{host}: no TLS connection")]
+    /// The TLS handshake failed.
+    #[error("{host}: the TLS handshake failed")]
     Tls {
         /// The host.
         host: String,
-        /// What was wrong with the certificate or the handshake.
+        /// What is wrong with the certificate or the handshake.
         #[source]
         source: Cause,
     },
-    /// The proxy cannot be reached, or does not let the request through.
-    #[error("{host}: the proxy {proxy} gives no connection")]
+    /// The proxy cannot be reached, or rejects the request.
+    #[error("{host}: cannot connect through the proxy {proxy}")]
     Proxy {
         /// The host behind the proxy.
         host: String,
@@ -73,56 +73,56 @@ pub enum WebError {
         #[source]
         source: Cause,
     },
-    /// It took too long.
+    /// A deadline passed.
     #[error("{host}: {what} took longer than {after:?}")]
     TimedOut {
         /// The host.
         host: String,
         /// What took too long.
         what: &'static str,
-        /// How long was waited.
+        /// The deadline.
         after: Duration,
     },
-    /// The host may not be reached. See [`Reach`](crate::Reach).
-    #[error("{host}: may not be reached: {}{why}", Address(address.as_ref()))]
+    /// The host is not allowed. See [`Reach`](crate::Reach).
+    #[error("{host}: not allowed: {}{why}", Address(address.as_ref()))]
     Forbidden {
         /// The host.
         host: String,
-        /// The address that the name stands for; `None` when the name itself is not for the public.
+        /// The address that the name resolves to; `None` if the name itself is not public.
         address: Option<IpAddr>,
-        /// What is wrong with it.
+        /// Why it is not allowed.
         why: &'static str,
     },
-    /// The answer is larger than was asked for.
-    #[error("{host}: the answer has more than {limit} bytes")]
+    /// The response is larger than the limit.
+    #[error("{host}: the response is larger than {limit} bytes")]
     TooLarge {
         /// The host.
         host: String,
         /// The limit.
         limit: usize,
     },
-    /// The connection was closed before the whole answer had come.
-    #[error("{host}: closed the connection before the answer was complete")]
+    /// The connection was closed before the response was complete.
+    #[error("{host}: closed the connection before the response was complete")]
     Closed {
         /// The host.
         host: String,
-        /// How the end was noticed.
+        /// How that was noticed.
         #[source]
         source: Cause,
     },
-    /// What the host sent is not HTTP.
-    #[error("{host}: does not speak HTTP as it should")]
+    /// The host violates HTTP.
+    #[error("{host}: the response is not valid HTTP")]
     Protocol {
         /// The host.
         host: String,
-        /// What was wrong.
+        /// The cause.
         #[source]
         source: Cause,
     },
 }
 
 impl WebError {
-    /// Whether it is likely that the request never reached the host.
+    /// Whether the request most likely never reached the host.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         match self {
@@ -138,13 +138,13 @@ impl WebError {
         }
     }
 
-    /// Reports a URL that cannot be sent to, of which nothing but the host is named.
+    /// Reports a URL that cannot be requested. Only its host is named.
     pub(crate) fn unusable(uri: &Uri) -> impl FnOnce(UrlError) -> Self {
         let host = uri.host().unwrap_or("the URL").to_owned();
         |why| Self::Url { host, why }
     }
 
-    /// What the HTTP library says, in our words.
+    /// Converts an error of the HTTP library.
     pub(crate) fn from_http(host: &str, error: impl Error + Send + Sync + 'static) -> Self {
         let mut level: Option<&(dyn Error + 'static)> = Some(&error);
         let mut closed = false;
@@ -160,20 +160,17 @@ impl WebError {
         }
         let host = host.to_owned();
         let source: Cause = Arc::new(error);
-        match closed {
-            true => Self::Closed { host, source },
-            false => Self::Protocol { host, source },
-        }
+        if closed { Self::Closed { host, source } } else { Self::Protocol { host, source } }
     }
 }
 
 pub(crate) const CONNECTING: &str = "connecting";
 
-/// An address in front of the reason, when there is one.
+/// An address in front of the reason, if there is one.
 struct Address<'a>(Option<&'a IpAddr>);
 
 impl std::fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |address| write!(f, "{address}: "))
+        self.0.map_or(Ok(()), |address| write!(f, "{address} "))
     }
 }

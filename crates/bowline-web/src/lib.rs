@@ -1,8 +1,9 @@
-//! The HTTP client under Bowline: for talking to servers that are not trusted.
+//! The HTTP client under Bowline, made for servers that are not trusted.
 //!
-//! It follows no redirect, decompresses nothing and keeps no cookies. What it does: pooled
-//! connections (HTTP/1.1 and HTTP/2), TLS with the system's roots or given ones, proxies of the
-//! environment, deadlines, and a guard on the addresses it may reach.
+//! It pools connections (HTTP/1.1 and HTTP/2), speaks TLS with the system's root certificates or
+//! given ones, honours the environment's proxies and deadlines, and restricts which addresses may
+//! be reached. It does not follow redirects, decompress bodies or keep cookies. [`Url`] and
+//! [`Host`] are the workspace's one URL type and its one definition of loopback.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), bowline_web::WebError> {
@@ -10,8 +11,8 @@
 //!
 //! let web = Web::builder().reach(Reach::public()).build()?;
 //! let request = http::Request::get("https://example.com/").body(Default::default()).unwrap();
-//! let answer = web.fetch(request).await?;
-//! println!("{}: {} bytes", answer.status(), answer.body().len());
+//! let response = web.fetch(request).await?;
+//! println!("{}: {} bytes", response.status(), response.body().len());
 //! # Ok(())
 //! # }
 //! ```

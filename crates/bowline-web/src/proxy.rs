@@ -1,4 +1,4 @@
-//! Which way a request goes: straight, or through a proxy.
+//! Whether a request goes directly or through a proxy.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use crate::{Origin, WebError};
 
-/// Where the proxy is.
+/// The proxy.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Proxy {
-    /// As `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in capitals or small
-    /// letters. Loopback hosts are never asked of a proxy.
+    /// As the environment variables `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in
+    /// upper or lower case. Requests to loopback hosts never use it.
     #[default]
     Environment,
     /// No proxy.
     None,
     /// This one, for every host: `http://`, `https://` or `socks5://` (`socks5h://` lets the proxy
-    /// resolve names), with a user and password where it wants them.
+    /// resolve names), with a user and password if it needs them.
     Url(Uri),
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// The rules that say which way a request goes.
+/// The rules that decide between direct connections and the proxy.
 #[derive(Debug)]
 pub(crate) struct Route {
     matcher: Option<Matcher>,
@@ -49,7 +49,7 @@ impl Route {
                 let matcher = Matcher::builder().all(uri.to_string()).build();
                 let example = Uri::from_static("https://example.com/");
                 matcher.intercept(&example).ok_or(WebError::Settings {
-                    what: "the URL of the proxy cannot be used: it must be like http://host:port",
+                    what: "the proxy's URL cannot be used: expected a URL such as http://host:port",
                     source: None,
                 })?;
                 (Some(matcher), false)
@@ -58,7 +58,7 @@ impl Route {
         Ok(Self { matcher, spares_loopback })
     }
 
-    /// The proxy for a request, if it takes one.
+    /// The proxy for a request, if it uses one.
     pub(crate) fn proxy_for(&self, uri: &Uri, origin: &Origin) -> Option<Intercept> {
         if self.spares_loopback && origin.host.is_loopback() {
             return None;
@@ -66,8 +66,8 @@ impl Route {
         self.matcher.as_ref()?.intercept(uri)
     }
 
-    /// What a request in the clear must tell its proxy. Within TLS there is nothing to tell: the
-    /// tunnel has been opened by then.
+    /// The credentials that an unencrypted request must show its proxy. With TLS, they were shown
+    /// when the tunnel was opened.
     pub(crate) fn credentials(&self, uri: &Uri, origin: &Origin) -> Option<HeaderValue> {
         if origin.is_https {
             return None;

@@ -1,7 +1,7 @@
-//! The guard: which hosts a client may reach.
+//! Which hosts a client may reach.
 //!
-//! Names are resolved here and nowhere else, and the connection goes to an address that was
-//! checked: a name that stands for another address a moment later (DNS rebinding) gains nothing.
+//! Names are resolved here and nowhere else, and a connection goes to an address that was checked:
+//! a name that resolves to another address a moment later (DNS rebinding) gains nothing.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use crate::{Host, Origin, WebError};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reach {
-    /// All of them.
+    /// All hosts.
     #[default]
     Anywhere,
-    /// Addresses of the public internet: no loopback, private, link-local or otherwise special
-    /// address, however it is spelled and whatever name stands for it.
+    /// Addresses on the public internet: no loopback, private, link-local or otherwise special
+    /// address, however it is spelled and whatever name resolves to it.
     Public {
-        /// Hosts that may be reached as well, as they stand in the URL. Without a port: the one
-        /// that the URL's scheme stands for.
+        /// Hosts that are allowed as well, as URLs spell them. Without a port, the default port of
+        /// the URL's scheme is meant.
         also: Vec<Authority>,
     },
 }
 
 impl Reach {
-    /// The public internet and nothing else.
+    /// The public internet only.
     #[must_use]
     pub fn public() -> Self {
         Self::Public { also: Vec::new() }
     }
 
-    /// The addresses of a host that may be connected to.
+    /// The allowed addresses of a host.
     pub(crate) async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, WebError> {
         self.resolve_by(origin, look_up).await
     }
 
-    /// The same, by a resolver that is asked once: what it says later changes nothing.
+    /// The same with a given resolver, which is asked once.
     async fn resolve_by(
         &self,
         origin: &Origin,
@@ -50,19 +50,19 @@ impl Reach {
         self.pick(origin, found)
     }
 
-    /// Those of a host's addresses that may be connected to.
+    /// Keeps the allowed addresses of a host.
     fn pick(
         &self,
         origin: &Origin,
         mut found: Vec<SocketAddr>,
     ) -> Result<Vec<SocketAddr>, WebError> {
         if origin.host.is_loopback() {
-            // Whatever a name server says (RFC 6761): plain HTTP is allowed because nobody else
-            // can listen.
+            // Whatever a name server says (RFC 6761): plain HTTP to such names is allowed because
+            // it never leaves the machine.
             let elsewhere = found.iter().map(SocketAddr::ip).find(|&address| !is_ours(address));
             found.retain(|address| is_ours(address.ip()));
             if let (true, Some(address)) = (found.is_empty(), elsewhere) {
-                let why = "a name under localhost must stand for this machine";
+                let why = "is not a loopback address, as those of localhost must be";
                 let host = origin.authority();
                 return Err(WebError::Forbidden { host, address: Some(address), why });
             }
@@ -70,7 +70,7 @@ impl Reach {
         if self.is_open_to(origin) {
             return Ok(found);
         }
-        let refused = found.iter().find_map(|address| refusal(origin, address.ip()));
+        let refused = found.iter().find_map(|address| forbidden(origin, address.ip()));
         let allowed: Vec<_> =
             found.into_iter().filter(|address| why_not_public(address.ip()).is_none()).collect();
         match refused {
@@ -79,15 +79,15 @@ impl Reach {
         }
     }
 
-    /// Whether a proxy may be asked for this host. The proxy resolves the name itself, so that one
-    /// bad address is enough to refuse; what only the proxy can resolve is left to it.
+    /// Whether this host may be reached through a proxy. The proxy resolves the name itself, so one
+    /// bad address is enough to reject it; a name that only the proxy can resolve is left to it.
     pub(crate) async fn check_behind_proxy(&self, origin: &Origin) -> Result<(), WebError> {
         self.check_name(origin)?;
         if self.is_open_to(origin) {
             return Ok(());
         }
         let found = look_up(origin).await.unwrap_or_default();
-        match found.into_iter().find_map(|address| refusal(origin, address.ip())) {
+        match found.into_iter().find_map(|address| forbidden(origin, address.ip())) {
             Some(refused) => Err(refused),
             None => Ok(()),
         }
@@ -103,14 +103,11 @@ impl Reach {
             || matches!(last, "local" | "internal" | "localdomain")
             || name.ends_with(".home.arpa")
             || name == "home.arpa";
-        match is_local {
-            true => Err(WebError::Forbidden {
-                host: origin.authority(),
-                address: None,
-                why: "the name is for a local network",
-            }),
-            false => Ok(()),
+        if is_local {
+            let why = "the name belongs to a local network";
+            return Err(WebError::Forbidden { host: origin.authority(), address: None, why });
         }
+        Ok(())
     }
 
     fn is_open_to(&self, origin: &Origin) -> bool {
@@ -125,7 +122,7 @@ fn is_ours(address: IpAddr) -> bool {
     Host::Address(address).is_loopback()
 }
 
-fn refusal(origin: &Origin, address: IpAddr) -> Option<WebError> {
+fn forbidden(origin: &Origin, address: IpAddr) -> Option<WebError> {
     let why = why_not_public(address)?;
     Some(WebError::Forbidden { host: origin.authority(), address: Some(address), why })
 }
@@ -139,10 +136,10 @@ async fn look_up(origin: &Origin) -> Result<Vec<SocketAddr>, WebError> {
     };
     let found: Vec<_> =
         tokio::net::lookup_host((name.as_str(), origin.port)).await.map_err(failed)?.collect();
-    match found.is_empty() {
-        true => Err(failed(std::io::Error::other("the name has no address"))),
-        false => Ok(found),
+    if found.is_empty() {
+        return Err(failed(std::io::Error::other("the name has no address")));
     }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_stands_for_is_checked_one_by_one() {
+    fn every_address_of_a_name_is_checked() {
         let origin = origin("https://rebound.example/");
         let mixed = addresses(&["127.0.0.1", "8.8.8.8", "::1", "2606:4700::1111"]);
         let kept = Reach::public().pick(&origin, mixed.clone()).unwrap();
@@ -168,15 +165,12 @@ mod tests {
         assert_eq!(also.pick(&origin, mixed.clone()).unwrap(), mixed);
 
         let error = Reach::public().pick(&origin, addresses(&["10.0.0.1", "::1"])).unwrap_err();
-        let told = error.to_string();
-        assert_eq!(
-            told,
-            "rebound.example:443: may not be reached: 10.0.0.1: it is in a private network"
-        );
+        let text = error.to_string();
+        assert_eq!(text, "rebound.example:443: not allowed: 10.0.0.1 is in a private network");
     }
 
     #[test]
-    fn names_under_localhost_stand_for_this_machine_only() {
+    fn names_under_localhost_resolve_to_this_machine_only() {
         for url in ["http://x.localhost/", "https://localhost./"] {
             let origin = origin(url);
             let mixed = addresses(&["8.8.8.8", "127.0.0.1", "::1"]);
@@ -188,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_changes_its_mind_is_asked_once_and_checked_each_time() {
+    async fn a_rebinding_name_is_resolved_once_and_checked_each_time() {
         let origin = origin("https://rebound.example/");
         let inward = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "10.0.0.1"];
         let mut asked = 0;

@@ -1,4 +1,4 @@
-//! One connection, whatever it is made of.
+//! One connection, with or without TLS and a proxy.
 
 use std::io;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// A connection as the HTTP library wants it.
+/// A connection for the HTTP library.
 pub(crate) struct Stream {
     pub(crate) io: TokioIo<Box<dyn Io>>,
-    /// A proxy reads the requests, which then name their host in the first line.
+    /// A proxy reads the requests, whose first line then names the host.
     pub(crate) is_to_proxy: bool,
     pub(crate) is_http2: bool,
 }

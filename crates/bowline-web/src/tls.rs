@@ -1,4 +1,4 @@
-//! TLS: whom to believe.
+//! TLS: which certificates to trust.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -11,12 +11,12 @@ use crate::WebError;
 use crate::error::Cause;
 use crate::stream::Io;
 
-/// Makes connections secret, to hosts that show a certificate. Who never asks for that does not
-/// wait for the system's certificates to be read.
+/// Performs TLS handshakes. The system's certificates are read at the first one, so that clients
+/// without TLS do not wait for them.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<Trust>);
 
-/// Whom to believe, and what was made of it when it was first needed.
+/// The trusted certificates, and the connectors built from them at first use.
 struct Trust {
     given: RootCertStore,
     with_system_roots: bool,
@@ -26,12 +26,12 @@ struct Trust {
 struct Connectors {
     /// Offers HTTP/2 and HTTP/1.1.
     any: TlsConnector,
-    /// Offers HTTP/1.1 alone: what is said to a proxy.
+    /// Offers only HTTP/1.1, for proxies.
     plain: TlsConnector,
 }
 
-/// What a host chose to speak.
-pub(crate) struct Secret {
+/// An encrypted connection, and the protocol that the host chose.
+pub(crate) struct Encrypted {
     pub(crate) io: Box<dyn Io>,
     pub(crate) is_http2: bool,
 }
@@ -45,13 +45,13 @@ impl Tls {
         Ok(Self(Arc::new(Trust { given, with_system_roots, connectors: OnceLock::new() })))
     }
 
-    /// The handshake with the host that answers the request.
-    pub(crate) async fn with_host(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+    /// The handshake with the request's host.
+    pub(crate) async fn with_host(&self, host: &str, io: Box<dyn Io>) -> Result<Encrypted, Cause> {
         handshake(&self.0.connectors()?.any, host, io).await
     }
 
     /// The handshake with a proxy.
-    pub(crate) async fn with_proxy(&self, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+    pub(crate) async fn with_proxy(&self, host: &str, io: Box<dyn Io>) -> Result<Encrypted, Cause> {
         handshake(&self.0.connectors()?.plain, host, io).await
     }
 }
@@ -61,10 +61,8 @@ impl Trust {
         if let Some(made) = self.connectors.get() {
             return Ok(made);
         }
-        let mut roots = match self.with_system_roots {
-            true => system_roots(),
-            false => Arc::new(RootCertStore::empty()),
-        };
+        let mut roots =
+            if self.with_system_roots { system_roots() } else { Arc::new(RootCertStore::empty()) };
         if !self.given.is_empty() {
             Arc::make_mut(&mut roots).extend(self.given.roots.iter().cloned());
         }
@@ -83,7 +81,7 @@ impl Trust {
     }
 }
 
-/// Whom the system believes: read once, because that takes a while and clients may be many.
+/// The system's certificates, read once per process because that takes a while.
 fn system_roots() -> Arc<RootCertStore> {
     static ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
         let found = rustls_native_certs::load_native_certs();
@@ -91,18 +89,18 @@ fn system_roots() -> Arc<RootCertStore> {
             tracing::warn!(%error, "some of the system's certificates cannot be read");
         }
         let mut roots = RootCertStore::empty();
-        // Systems carry old certificates that cannot be used; the others still can.
+        // Systems carry old certificates that rustls rejects; the others still work.
         roots.add_parsable_certificates(found.certs);
         Arc::new(roots)
     });
     Arc::clone(&ROOTS)
 }
 
-async fn handshake(tls: &TlsConnector, host: &str, io: Box<dyn Io>) -> Result<Secret, Cause> {
+async fn handshake(tls: &TlsConnector, host: &str, io: Box<dyn Io>) -> Result<Encrypted, Cause> {
     let name = ServerName::try_from(host.to_owned()).map_err(|error| Arc::new(error) as Cause)?;
     let stream = tls.connect(name, io).await.map_err(|error| Arc::new(error) as Cause)?;
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    Ok(Secret { io: Box::new(stream), is_http2 })
+    Ok(Encrypted { io: Box::new(stream), is_http2 })
 }
 
 fn add_pem(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), WebError> {
@@ -116,7 +114,7 @@ fn add_pem(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), WebError> {
         count += 1;
     }
     match count {
-        0 => Err(bad("the given CA certificates hold none: no BEGIN CERTIFICATE", None)),
+        0 => Err(bad("the given CA certificates are empty: expected BEGIN CERTIFICATE", None)),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The client: settings, and sending.
+//! The client: its settings, and sending.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,12 +38,12 @@ pub struct WebBuilder {
     reach: Reach,
 }
 
-/// How much [`Web::fetch`] takes, and how long it waits for it.
+/// The limits of [`Web::fetch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// Most bytes in a body: 1 MiB.
+    /// The most bytes in a body: 1 MiB.
     pub bytes: usize,
-    /// Most time for everything, from the name of the host to the last byte: 10 s.
+    /// The deadline for everything, from resolving the name to the last byte: 10 s.
     pub total: Duration,
 }
 
@@ -54,7 +54,7 @@ impl Default for FetchLimits {
 }
 
 impl Web {
-    /// The settings, to begin with.
+    /// The default settings.
     pub fn builder() -> WebBuilder {
         WebBuilder {
             ca_pems: Vec::new(),
@@ -67,39 +67,39 @@ impl Web {
         }
     }
 
-    /// Sends a request; the answer's body comes as a stream, for which there is no deadline.
+    /// Sends a request. The response's body is a stream, which has no deadline.
     ///
     /// # Errors
-    /// When there is no answer: see [`WebError`]. An answer that says no is an answer.
+    /// When there is no response: see [`WebError`]. An error status is a response.
     ///
     /// # Cancel safety
-    /// Dropping the future, or the body, ends the request: the connection is closed, or with HTTP/2
-    /// the stream is reset. The host may have seen it.
+    /// Dropping the future or the body ends the request: the connection is closed, or with HTTP/2
+    /// the stream is reset. The host may have seen the request.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>, WebError> {
         let origin = Origin::of(request.uri()).map_err(WebError::unusable(request.uri()))?;
         let host: Arc<str> = origin.authority().into();
         let mut request = request.map(Whole::new);
-        // Only a proxy may see what is meant for proxies.
+        // Only a proxy may see a proxy's credentials.
         request.headers_mut().remove(PROXY_AUTHORIZATION);
         if let Some(credentials) = self.connector.route.credentials(request.uri(), &origin) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, credentials);
         }
-        let answer = self.client.request(request);
-        let answer = match self.header_timeout {
-            None => answer.await,
-            Some(after) => tokio::time::timeout(after, answer).await.map_err(|_| {
-                WebError::TimedOut { host: host.to_string(), what: "the answer", after }
+        let response = self.client.request(request);
+        let response = match self.header_timeout {
+            None => response.await,
+            Some(after) => tokio::time::timeout(after, response).await.map_err(|_| {
+                WebError::TimedOut { host: host.to_string(), what: "the response", after }
             })?,
         };
-        let answer = answer.map_err(|error| WebError::from_http(&host, error))?;
-        Ok(answer.map(|incoming| Body::new(incoming, host)))
+        let response = response.map_err(|error| WebError::from_http(&host, error))?;
+        Ok(response.map(|incoming| Body::new(incoming, host)))
     }
 
-    /// Sends a request and collects the answer, within the limits of
+    /// Sends a request and collects the response, within the limits of
     /// [`fetch_limits`](WebBuilder::fetch_limits).
     ///
     /// # Errors
-    /// As [`send`](Self::send), and when the answer is too large or takes too long.
+    /// As [`send`](Self::send), and when the response is too large or takes too long.
     pub async fn fetch(&self, request: Request<Bytes>) -> Result<Response<Bytes>, WebError> {
         let origin = Origin::of(request.uri()).map_err(WebError::unusable(request.uri()))?;
         let FetchLimits { bytes, total } = self.limits;
@@ -107,13 +107,15 @@ impl Web {
             let (head, body) = self.send(request).await?.into_parts();
             Ok(Response::from_parts(head, body.collect(bytes).await?))
         };
-        let late =
-            WebError::TimedOut { host: origin.authority(), what: "the whole answer", after: total };
+        let late = WebError::TimedOut {
+            host: origin.authority(),
+            what: "the whole response",
+            after: total,
+        };
         tokio::time::timeout(total, collected).await.unwrap_or(Err(late))
     }
 
-    /// The proxy that a request to this URL goes through, without its user; `None` when it goes
-    /// straight.
+    /// The proxy for requests to this URL, without its user; `None` if they go directly.
     #[must_use]
     pub fn proxy_for(&self, uri: &Uri) -> Option<String> {
         let origin = Origin::of(uri).ok()?;
@@ -122,7 +124,7 @@ impl Web {
         Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
     }
 
-    /// The same TLS, proxy and limits, another reach, and connections of its own.
+    /// A client with the same TLS, proxy and limits, another reach, and its own connections.
     #[must_use]
     pub fn with_reach(&self, reach: Reach) -> Self {
         let connector = Connector { reach: Arc::new(reach), ..self.connector.clone() };
@@ -131,52 +133,53 @@ impl Web {
 }
 
 impl WebBuilder {
-    /// Believes these certificates too, as PEM.
+    /// Also trusts these certificates, as PEM.
     pub fn ca_pem(mut self, pem: &[u8]) -> Self {
         self.ca_pems.push(pem.to_vec());
         self
     }
 
-    /// Does not believe what the system believes.
+    /// Does not trust the system's certificates.
     pub fn only_given_roots(mut self) -> Self {
         self.with_system_roots = false;
         self
     }
 
-    /// Where the proxy is. As the environment says, unless told.
+    /// The proxy. By default the environment decides.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.proxy = proxy;
         self
     }
 
-    /// Most time to open a connection, from the name to the end of the TLS handshake: 10 s.
+    /// The deadline for opening a connection, from resolving the name to the end of the TLS handshake:
+    /// 10 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Most time from sending until the head of the answer has come, connecting included: 60 s.
+    /// The deadline for the head of the response, connecting included: 60 s.
     pub fn header_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.header_timeout = timeout;
         self
     }
 
-    /// What [`Web::fetch`] takes.
+    /// The limits of [`Web::fetch`].
     pub fn fetch_limits(mut self, limits: FetchLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Which hosts may be reached. All, unless told.
+    /// Which hosts may be reached: all by default.
     pub fn reach(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// The client. The system's certificates are read when they are first needed.
+    /// Builds the client. The system's certificates are read when they are first needed.
     ///
     /// # Errors
-    /// [`WebError::Settings`] when certificates or the proxy's URL cannot be used.
+    /// [`WebError::Settings`] when the certificates or the proxy's URL are not valid.
     pub fn build(self) -> Result<Web, WebError> {
         let connector = Connector {
             reach: Arc::new(self.reach),
@@ -206,8 +209,8 @@ fn client(connector: &Connector) -> Client<Connector, Whole> {
         .build(connector.clone())
 }
 
-/// Silence after which a connection that nobody uses is closed, and one in use is asked for a sign.
+/// How long an unused connection stays open, and how often an idle HTTP/2 connection is pinged.
 const IDLE: Duration = Duration::from_secs(30);
 const IDLE_PER_HOST: usize = 8;
-/// Most bytes in the head of an answer.
+/// The most bytes in the head of a response.
 const MAX_HEAD: usize = 128 << 10;

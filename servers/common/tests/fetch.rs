@@ -38,7 +38,7 @@ async fn every_error_names_the_url() {
     assert_eq!(check("/tea").await, format!("{base}/tea returned status 418: I am a teapot"));
     let error = check("/long").await;
     assert!(error.starts_with(&format!("cannot fetch {base}/long: ")), "{error}");
-    assert!(error.ends_with("the answer has more than 1000 bytes"), "{error}");
+    assert!(error.ends_with("the response is larger than 1000 bytes"), "{error}");
     let error = check("/text").await;
     assert!(
         error.starts_with(&format!("{base}/text returned an unexpected response: ")),

@@ -19,7 +19,7 @@ async fn a_head_that_does_not_come() {
     .await;
     let web = direct().header_timeout(Some(SOON)).build().unwrap();
     let error = web.send(get(&silent.url("/"))).await.unwrap_err();
-    assert!(matches!(&error, WebError::TimedOut { what: "the answer", .. }), "{error:?}");
+    assert!(matches!(&error, WebError::TimedOut { what: "the response", .. }), "{error:?}");
     assert!(!error.is_before_sending());
 }
 
@@ -80,7 +80,7 @@ async fn a_body_that_drips() {
     let limits = FetchLimits { total: SOON, ..FetchLimits::default() };
     let web = direct().fetch_limits(limits).build().unwrap();
     let error = web.fetch(get(&dripping.url("/"))).await.unwrap_err();
-    assert!(matches!(&error, WebError::TimedOut { what: "the whole answer", .. }), "{error:?}");
+    assert!(matches!(&error, WebError::TimedOut { what: "the whole response", .. }), "{error:?}");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ pub(crate) fn get(url: &str) -> Request<Bytes> {
 }
 
 /// Everything an error says, its causes included.
-pub(crate) fn told(error: &WebError) -> String {
+pub(crate) fn all_texts(error: &WebError) -> String {
     let mut text = format!("{error} | {error:?}");
     let mut cause = std::error::Error::source(error);
     while let Some(level) = cause {
