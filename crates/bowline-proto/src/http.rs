@@ -1,18 +1,18 @@
-//! What the headers of an HTTP exchange must say.
+//! The rules for the headers of an HTTP exchange.
 //!
 //! Pure functions over [`HeaderMap`](::http::HeaderMap): they read and write headers and never see
-//! a socket or a body. A server looks through them once ([`Fields::read`]), then asks in this
-//! order; the first refusal is the answer:
+//! a socket or a body. A server collects the headers once ([`Fields::read`]), then checks them in
+//! this order; the first refusal is the answer:
 //!
-//! | question | asked of | refusal |
+//! | question | function | refusal |
 //! |---|---|---|
-//! | may this page or name reach us at all? | [`Access::check`] | 403 |
+//! | may this page or name reach the server? | [`Access::check`] | 403 |
 //! | is the body JSON, may the answer be JSON or a stream? | [`check_content_type`], [`check_accept`] | 415, 406 |
 //! | modern: do the headers repeat the body? | [`Outline::check`], [`ParamHeaders::check`] | 400, -32020 |
 //! | legacy: which revision, which session? | [`legacy_revision`], [`Fields::session_id`] | 400 |
 //! | which status does an error get? | [`error_status`] | |
 //!
-//! A client writes what these check with [`Outline::write`] (and [`ParamHeaders::encode`]) or
+//! A client writes these headers with [`Outline::write`] (and [`ParamHeaders::encode`]) or
 //! [`write_legacy`].
 
 mod access;
@@ -38,17 +38,17 @@ pub use self::param::{AnnotationError, ArgumentsError, ParamHeaders};
 pub use self::sentinel::{DecodeError, decode_value, encode_value};
 pub use self::status::{RaisedBy, Refusal, error_status};
 
-/// `MCP-Protocol-Version`: the revision. Every modern request; legacy from 2025-06-18 on.
+/// `MCP-Protocol-Version`: the revision, in modern requests and in legacy ones since 2025-06-18.
 pub const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// `Mcp-Method`: the method of a modern request.
 pub const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 /// `Mcp-Name`: the tool, prompt, resource or task of a modern request.
 pub const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// What the names of headers start with that repeat a tool's argument.
+/// The prefix of headers that repeat a tool's argument.
 pub const MCP_PARAM_PREFIX: &str = "Mcp-Param-";
 /// `Mcp-Session-Id`: the session that a legacy handshake opened.
 pub const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// `Last-Event-ID`: after which event a legacy stream goes on.
+/// `Last-Event-ID`: the event after which a legacy stream is resumed.
 pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// `Sec-Fetch-Site`: how a browser's page relates to the server.
 pub const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -60,7 +60,7 @@ pub const JSON: &str = "application/json";
 /// The media type of a stream of messages.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
-/// A peer's text for an error message: quoted, escaped, and cut where it gets long.
+/// A peer's text for an error message: quoted, escaped, and truncated if it is long.
 fn quote(text: &str) -> String {
     const MOST: usize = 80;
     match text.char_indices().nth(MOST) {

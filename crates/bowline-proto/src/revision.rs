@@ -1,12 +1,13 @@
 //! The revisions of the protocol, and every difference between them.
 //!
-//! The [`model`](crate::model) is neutral. A value meets a revision twice: [`Adapt`] makes it fit
-//! for a peer just before it is encoded (members dropped, wrapped, renamed or added), and
+//! The [`model`](crate::model) is neutral. A value meets a revision twice: [`Adapt`] adapts it to a
+//! peer just before it is encoded (members are dropped, wrapped, renamed or added), and
 //! [`decode_outcome`] and [`neutral_error`] read a peer's answer back into the neutral form. Which
-//! methods a revision has at all stands in the table of [`method`](crate::method).
+//! methods a revision has is in the table of [`method`](crate::method), and which other features it
+//! has is answered by the predicates of [`Revision`].
 //!
-//! **Invariant:** what `Adapt` lets through, the schema of that revision names. What cannot be
-//! expressed in it is [`Unsupported`], never sent and hoped for.
+//! **Invariant:** the schema of a revision names everything that `Adapt` leaves in a value. What
+//! the revision cannot express is [`Unsupported`] and never sent.
 
 mod adapt;
 mod answer;
@@ -24,7 +25,7 @@ pub use self::answer::{Outcome, decode_outcome};
 pub use self::error::{adapt_error, neutral_error};
 pub use self::negotiate::{NoCommonRevision, Offer, Revisions};
 
-/// A revision of the specification, named by its date. Later ones are greater.
+/// A revision of the specification, named by its date. Later revisions are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Revision {
     /// Handshake; HTTP+SSE.
@@ -44,12 +45,12 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// The two ways to hold a conversation.
+/// The two kinds of conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// A handshake opens a session; both sides may ask.
     Legacy,
-    /// Each request stands for itself; only the client asks.
+    /// Each request stands alone; only the client asks.
     Modern,
 }
 
@@ -78,7 +79,7 @@ impl Revision {
         }
     }
 
-    /// Which way to hold a conversation it belongs to.
+    /// The era it belongs to.
     pub const fn era(self) -> Era {
         match self {
             Self::V2026_07_28 => Era::Modern,
@@ -86,7 +87,7 @@ impl Revision {
         }
     }
 
-    /// Whether it is of the modern era.
+    /// Whether it belongs to the modern era.
     pub const fn is_modern(self) -> bool {
         matches!(self.era(), Era::Modern)
     }
@@ -98,14 +99,14 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The text names no revision we know.
+/// The text is not a known revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownRevision(pub String);
 
 impl fmt::Display for UnknownRevision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = Revision::ALL.map(Revision::as_str).join(", ");
-        write!(f, "{:?} is no protocol revision; known are {known}", self.0)
+        write!(f, "unknown protocol revision {:?}; expected one of {known}", self.0)
     }
 }
 

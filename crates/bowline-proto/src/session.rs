@@ -1,26 +1,26 @@
-//! What two peers must remember of each other, as state machines.
+//! The state that peers keep about each other, as state machines.
 //!
-//! Nothing here reads, writes, waits or knows the time. Whoever owns a connection feeds these parts
-//! with what came in and when, and does what they say. Handles that they keep for their owner (a
-//! oneshot sender, something to abort a task with) are opaque to them. Their verbs:
+//! Nothing here reads, writes, waits or knows the time. The owner of a connection passes in what
+//! happened and when, and does what the result says. Handles that are kept for the owner (a oneshot
+//! sender, something that aborts a task) are opaque. The verbs:
 //!
-//! - `handle_*` takes in something that happened, and says what follows from it;
-//! - `poll_*` gives out what there is to do or send, one at a time, until there is nothing;
-//! - `open` begins something that is waited on, and gives it a name;
-//! - `close`, and `drain` for all at once, ends it and gives back what was kept for it.
+//! - `handle_*` takes an event and returns what follows from it;
+//! - `poll_*` returns what there is to do or send, one at a time, until there is nothing left;
+//! - `open` starts something to wait for, and returns its id;
+//! - `close`, or `drain` for all at once, ends it and returns what was kept for it.
 //!
 //! | part | of | remembers |
 //! |---|---|---|
 //! | [`Calls`] | both sides | which answers are awaited, and until when |
-//! | [`Inbound`] | both sides | which requests are being worked on, and how to stop them |
-//! | [`classify`] | server | nothing: which era a message belongs to |
-//! | [`Lifecycle`] | server | where a stream or session stands in its handshake |
-//! | [`Connect`] | client | what has been tried to find a common revision |
-//! | [`Subscription`] | server | what a listener wants to hear and has not heard yet |
+//! | [`Inbound`] | both sides | which requests are in progress, and how to stop them |
+//! | [`classify`] | server | nothing; it finds the era of a message |
+//! | [`Lifecycle`] | server | how far the handshake of a stream or session is |
+//! | [`Connect`] | client | what was tried to find a common revision |
+//! | [`Subscription`] | server | what a listener subscribed to, and which changes are pending |
 //! | [`Replay`] | server | what a legacy HTTP session has sent |
 //!
-//! Each belongs to one owner, which takes `&mut`; none is shared, and none needs to be. Where time
-//! matters, it is an argument, and `next_deadline` says when to come back.
+//! Each belongs to one owner and takes `&mut self`; none needs to be shared. Where time matters, it
+//! is a parameter, and `next_deadline` says when to call again.
 
 mod calls;
 mod claim;

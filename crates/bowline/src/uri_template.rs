@@ -1,15 +1,15 @@
 //! URI templates (RFC 6570): many resources under one name, as in `memo://{user}/notes{/id}`.
 //!
-//! A server needs them backwards: a URI comes in, and the values of the variables come out. The RFC
-//! leaves that open, so these are the rules:
+//! A server needs them in reverse: from a URI to the values of the variables. The RFC leaves that
+//! open, so these are the rules:
 //!
-//! - Text outside braces must be there, to the letter. Text that a URI must encode, such as `é`,
-//!   may come encoded or as it is.
-//! - `{x}` takes one character or more, but no `/`, `?` or `#`; behind a `?` no `&` either. `{+x}`
+//! - Text outside braces must match exactly. Text that a URI must encode, such as `é`, may be
+//!   encoded or not.
+//! - `{x}` takes one character or more, but no `/`, `?` or `#`; after a `?` no `&` either. `{+x}`
 //!   takes anything. `{/x}`, `{.x}` and `{#x}` take their sign and what follows it up to the next
 //!   sign of the same kind, or are absent.
 //! - `{?x,y}`, `{&x,y}` and `{;x,y}` take named parameters in any order. Each may be absent. One
-//!   that the template does not name, or that comes twice, is no match.
+//!   that the template does not name, or that is repeated, does not match.
 //! - `{/x*}` takes as many as there are, and each is a value of its own: `x` appears once for each.
 //! - `{x:3}` takes at most three characters.
 //! - Where several readings are possible, each variable takes as little as it can, from left to
@@ -18,10 +18,10 @@
 //! Matching costs at most the length of the URI times the length of the template. There is no
 //! backtracking and no regular expression, so no URI is expensive.
 //!
-//! # Values that lie
+//! # Unsafe values
 //!
-//! A value often becomes a path or a key. [`UriTemplate::matches`] therefore hands out no value
-//! that has `..` as a segment, a NUL, a backslash, or a slash that came encoded (`%2F`): see
+//! A value often becomes a path or a key. [`UriTemplate::matches`] therefore returns no value
+//! that has `..` as a segment, a NUL, a backslash, or an encoded slash (`%2F`): see
 //! [`Match::Unsafe`]. A value of `{+x}` may still begin with `/`, and `Path::join` drops the folder
 //! it joins such a value to.
 
@@ -54,22 +54,22 @@ pub struct UriTemplate {
     unsafe_values: Screening,
 }
 
-/// What a URI is to a template.
+/// The result of matching a URI against a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match<'t> {
-    /// One of its URIs. Variables come in the order of the template, decoded; absent ones are
-    /// missing, and one with `*` is there once for each of its values.
+    /// It matches. The variables are decoded, in the order of the template; absent ones are left
+    /// out, and one with `*` occurs once for each of its values.
     Values(Vec<(&'t str, String)>),
-    /// One of its URIs, but with a value that may be an attack.
+    /// It matches, but a value may be an attack.
     Unsafe {
         /// Which variable has the value.
         variable: &'t str,
     },
-    /// Not one of its URIs.
+    /// It does not match.
     Different,
 }
 
-/// Why a text is no template, or none that can be matched.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
     at: usize,
@@ -77,18 +77,18 @@ pub struct TemplateError {
 }
 
 impl UriTemplate {
-    /// The longest template, in bytes. Templates may come from a peer, and matching costs their
-    /// length.
+    /// The maximum length of a template, in bytes. Templates may come from a peer, and the cost of
+    /// matching grows with their length.
     pub const MAX_LENGTH: usize = 4096;
 
-    /// The most variables in one template.
+    /// The maximum number of variables in a template.
     pub const MAX_VARIABLES: usize = 64;
 
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// When it is not well formed, too long, or when no rule says which variable takes what: two
-    /// variables with nothing between them, or one variable twice.
+    /// When it is malformed, too long or ambiguous: two variables with nothing between them, or a
+    /// repeated variable.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let parts = parse::parse(text)?;
         Ok(Self { text: text.to_owned(), parts, unsafe_values: Screening::Refuse })
@@ -103,12 +103,12 @@ impl UriTemplate {
         self
     }
 
-    /// The values with which the template becomes `uri`.
+    /// Matches a URI and extracts the values of the variables.
     pub fn matches(&self, uri: &str) -> Match<'_> {
         matching::matches(&self.parts, uri, self.unsafe_values)
     }
 
-    /// The URI with these values. A name that comes several times is a list; a variable without a
+    /// Expands the template with these values. A repeated name is a list; a variable without a
     /// value is left out, and a value without a variable is ignored.
     pub fn expand<N: AsRef<str>, V: AsRef<str>>(&self, values: &[(N, V)]) -> String {
         let values: Vec<_> = values.iter().map(|(n, v)| (n.as_ref(), v.as_ref())).collect();
@@ -147,7 +147,7 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
-/// What happens to values that may be an attack.
+/// Whether values that may be an attack are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Screening {
     Refuse,
@@ -156,7 +156,7 @@ enum Screening {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// Text as it stands in a URI: encoded where a URI must be.
+    /// Literal text, encoded as in a URI.
     Literal(String),
     Expression(Expression),
 }
@@ -174,20 +174,20 @@ impl Part {
 struct Expression {
     operator: Operator,
     variables: Vec<Variable>,
-    /// Whether a `?` stands before it in the template's text.
+    /// Whether there is a `?` before it in the text of the template.
     behind_question: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
     name: String,
-    /// The most characters it may have.
+    /// The maximum number of characters.
     prefix: Option<usize>,
-    /// Whether it is a list with a sign before each value.
+    /// Whether it is a list with an operator before each value.
     exploded: bool,
 }
 
-/// The sign behind the brace, and with it the rules of RFC 6570, appendix A.
+/// The operator after the brace, with its rules from RFC 6570, appendix A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Simple,
@@ -201,7 +201,7 @@ enum Operator {
 }
 
 impl Operator {
-    /// What stands before the first value.
+    /// The text before the first value.
     fn first(self) -> Option<u8> {
         match self {
             Self::Simple | Self::Reserved => None,
@@ -214,7 +214,7 @@ impl Operator {
         }
     }
 
-    /// What stands before each further value.
+    /// The text before each further value.
     fn separator(self) -> u8 {
         match self {
             Self::Simple | Self::Reserved | Self::Fragment => b',',
@@ -225,12 +225,12 @@ impl Operator {
         }
     }
 
-    /// Whether values come as `name=value`.
+    /// Whether values are written as `name=value`.
     fn is_named(self) -> bool {
         matches!(self, Self::PathParameter | Self::Query | Self::QueryMore)
     }
 
-    /// Whether signs with a meaning in URIs stay as they are.
+    /// Whether reserved characters are not encoded.
     fn keeps_reserved(self) -> bool {
         matches!(self, Self::Reserved | Self::Fragment)
     }

@@ -1,17 +1,17 @@
-//! The headers of a request that the protocol knows, found in one pass.
+//! The headers of a request that the protocol uses, collected in one pass.
 //!
-//! Looking one up hashes its name. A request is asked for ten of them, and most are there: walking
-//! over all headers once costs a fraction of that.
+//! A lookup hashes the name. A request needs ten of them, and most are present, so walking over all
+//! headers once costs a fraction of that.
 
 use ::http::{HeaderMap, HeaderValue};
 
 use super::legacy::SessionId;
 use super::status::Refusal;
 
-/// What a line has besides a name and a value: a colon, a space and its end.
+/// The bytes of a header line besides name and value: a colon, a space and the line break.
 const LINE: usize = 4;
 
-/// The headers of a request, with those that the protocol knows at hand.
+/// The headers of a request, with those that the protocol uses at hand.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'h> {
     pub(super) all: &'h HeaderMap,
@@ -23,14 +23,14 @@ pub struct Fields<'h> {
     pub(super) origin: Field<'h>,
     pub(super) revision: Field<'h>,
     pub(super) session_id: Field<'h>,
-    /// What a browser says of a page on another site. Unknown values say nothing, as the W3C has
-    /// it.
+    /// Whether a browser reports a page on another site. Unknown values are ignored, as the W3C
+    /// specifies.
     pub(super) is_cross_site: bool,
     length: usize,
 }
 
 impl<'h> Fields<'h> {
-    /// Looks through the headers of a request.
+    /// Collects the headers of a request.
     pub fn read(headers: &'h HeaderMap) -> Self {
         let mut fields = Self {
             all: headers,
@@ -68,7 +68,7 @@ impl<'h> Fields<'h> {
         fields
     }
 
-    /// How long they are, in bytes, as HTTP/1.1 writes them.
+    /// Their length in bytes, as HTTP/1.1 writes them.
     pub fn length(&self) -> usize {
         self.length
     }
@@ -78,9 +78,10 @@ impl<'h> Fields<'h> {
         self.all
     }
 
-    /// What `Host` says, if a request to a bare path may pass for that alone: no page is behind it.
+    /// The value of `Host`, if it alone decides about a request to a bare path, because no page
+    /// sent it.
     ///
-    /// [`Access::check`](super::Access::check) decides the same again for the same text.
+    /// For the same value, [`Access::check`](super::Access::check) always decides the same.
     pub fn host_alone(&self) -> Option<&'h [u8]> {
         match (self.host, self.origin) {
             (Field::Once(host), Field::Absent) if !self.is_cross_site => Some(host.as_bytes()),
@@ -88,12 +89,12 @@ impl<'h> Fields<'h> {
         }
     }
 
-    /// `MCP-Protocol-Version`: the first, where there are several.
+    /// `MCP-Protocol-Version`; the first one if it is repeated.
     pub fn revision(&self) -> Option<&'h HeaderValue> {
         self.revision.first()
     }
 
-    /// Whether a session is named, be it an id or not.
+    /// Whether `Mcp-Session-Id` is present, valid or not.
     pub fn has_session_id(&self) -> bool {
         self.session_id.first().is_some()
     }
@@ -101,7 +102,7 @@ impl<'h> Fields<'h> {
     /// The session that the request names.
     ///
     /// # Errors
-    /// When it names several or what it names is no id: 400.
+    /// When there are several ids, or an invalid one: 400.
     pub fn session_id(&self) -> Result<Option<SessionId>, Refusal> {
         SessionId::read(self.session_id)
     }
@@ -117,7 +118,7 @@ pub(super) enum Field<'h> {
 }
 
 impl<'h> Field<'h> {
-    /// Of all values that a map has for it.
+    /// Creates it from all values in a map.
     pub(super) fn of(values: impl IntoIterator<Item = &'h HeaderValue>) -> Self {
         let mut field = Self::Absent;
         for value in values {

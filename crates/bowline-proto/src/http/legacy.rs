@@ -11,23 +11,23 @@ use super::status::Refusal;
 use super::{EVENT_STREAM, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use crate::revision::Revision;
 
-/// How long a session id may be. Room for a signed token, which some servers use.
+/// The maximum length of a session id. Some servers use signed tokens.
 pub const MAX_SESSION_ID: usize = 4096;
 
-/// The name of a session: visible ASCII, never empty, at most [`MAX_SESSION_ID`] long.
+/// The id of a session: visible ASCII, not empty, at most [`MAX_SESSION_ID`] bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SessionId(HeaderValue);
 
 impl SessionId {
-    /// Reads an id, or `None` where it is none.
+    /// Parses an id; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         HeaderValue::from_str(text).ok().and_then(Self::from_value)
     }
 
-    /// The session that the answer to a handshake names.
+    /// The session id in the response to a handshake.
     ///
     /// # Errors
-    /// When it names several or what it names is no id: 400.
+    /// When there are several ids, or an invalid one: 400.
     pub fn find(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
         Self::read(Field::of(headers.get_all(MCP_SESSION_ID)))
     }
@@ -60,7 +60,7 @@ impl SessionId {
     }
 }
 
-/// Shortened: whoever reads a whole id in a log can join the session.
+/// Shortened, because anyone who reads a whole id in a log can join the session.
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.as_str();
@@ -70,12 +70,12 @@ impl fmt::Debug for SessionId {
 
 /// The revision to speak on a legacy request.
 ///
-/// What a session negotiated holds for its whole life; a header that names another legacy revision
-/// changes nothing, since clients in use send their own favourite. Without a session the header
-/// decides, and without a header [`Revision::UNSTATED`].
+/// The negotiated revision holds for the whole session; a header with another legacy revision is
+/// ignored, since some clients always send the one they prefer. Without a session the header
+/// decides, and without a header it is [`Revision::UNSTATED`].
 ///
 /// # Errors
-/// When the header is there and names no legacy revision, or is given twice: 400.
+/// When the header is not a legacy revision, or is repeated: 400.
 pub fn legacy_revision(
     fields: &Fields<'_>,
     negotiated: Option<Revision>,
@@ -92,7 +92,7 @@ pub fn legacy_revision(
     }
 }
 
-/// Writes the headers of a legacy request: `negotiated` and `session` once the handshake gave them.
+/// Writes the headers of a legacy request; `negotiated` and `session` come from the handshake.
 pub fn write_legacy(
     headers: &mut HeaderMap,
     method: &Method,

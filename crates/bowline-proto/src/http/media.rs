@@ -1,4 +1,4 @@
-//! Media types: what a body is, and what a client takes for an answer.
+//! Media types: what a body is, and what a client accepts as an answer.
 
 use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::{HeaderMap, Method};
@@ -7,7 +7,7 @@ use super::fields::{Field, Fields};
 use super::status::Refusal;
 use super::{EVENT_STREAM, JSON};
 
-/// What a body holds.
+/// The type of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Media {
     /// One message, or a batch.
@@ -17,8 +17,8 @@ pub enum Media {
 }
 
 impl Media {
-    /// Reads `Content-Type`, whatever its parameters. `None` when it is absent, given twice, or
-    /// something that no message travels in.
+    /// Reads `Content-Type`, ignoring parameters. `None` if it is absent, repeated, or not a type
+    /// for messages.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         Self::read(Field::of(headers.get_all(CONTENT_TYPE)))
     }
@@ -43,13 +43,13 @@ impl Media {
     }
 }
 
-/// Whether the body of a POST says that it is JSON.
+/// Checks that the body of a POST is declared as JSON.
 ///
-/// More than a formality: a page of a foreign site can send `text/plain` to any server without
-/// asking, but not `application/json`.
+/// More than a formality: a page of another site can send `text/plain` to any server without a
+/// preflight, but not `application/json`.
 ///
 /// # Errors
-/// When it does not: 415.
+/// When it is not: 415.
 pub fn check_content_type(fields: &Fields<'_>) -> Result<(), Refusal> {
     if Media::read(fields.content_type) == Some(Media::Json) {
         return Ok(());
@@ -60,10 +60,10 @@ pub fn check_content_type(fields: &Fields<'_>) -> Result<(), Refusal> {
     ))
 }
 
-/// Whether the client takes what a request of this method may be answered with.
+/// Checks that the client accepts the possible answers to a request of this method.
 ///
-/// A POST may be answered with JSON or a stream, so its client must take both, in every revision; a
-/// GET only opens a stream. No `Accept` at all means that everything is welcome.
+/// A POST may be answered with JSON or a stream, so its client must accept both, in every revision;
+/// a GET only opens a stream. Without `Accept`, everything is accepted.
 ///
 /// # Errors
 /// When it does not: 406.
@@ -82,18 +82,18 @@ pub fn check_accept(method: &Method, fields: &Fields<'_>) -> Result<(), Refusal>
     }
 }
 
-/// Whether it is what clients write who take both.
+/// Whether it is the usual value that accepts both.
 fn is_usual(accept: Field<'_>) -> bool {
     let usual: [&[u8]; 2] =
         [b"application/json, text/event-stream", b"text/event-stream, application/json"];
     matches!(accept, Field::Once(value) if usual.contains(&value.as_bytes()))
 }
 
-/// What may stand around the parts of a header. Other white space belongs to them.
+/// White space around the parts of a header. Any other belongs to them.
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// The most specific range that fits decides, as RFC 9110 has it: `*/*, text/event-stream;q=0`
-/// takes no streams.
+/// The most specific matching range decides, as in RFC 9110: `*/*, text/event-stream;q=0` does not
+/// accept streams.
 fn is_accepted(media: Media, headers: &HeaderMap) -> bool {
     let mut is_empty = true;
     let mut best: Option<(u8, bool)> = None;
@@ -113,7 +113,7 @@ fn is_accepted(media: Media, headers: &HeaderMap) -> bool {
     is_empty || best.is_some_and(|(_, welcome)| welcome)
 }
 
-/// How closely a range names a type: not at all, by `*/*`, by `type/*`, by name.
+/// How specific a matching range is: `*/*`, `type/*`, or the full name.
 fn fit(range: &str, essence: &str) -> Option<u8> {
     if range.eq_ignore_ascii_case(essence) {
         return Some(2);

@@ -1,7 +1,7 @@
-//! Headers that do not say what the body says: error -32020, status 400.
+//! Headers that contradict the body: error -32020, status 400.
 //!
-//! A proxy routes, meters and permits by the headers while the server acts by the body. Whatever
-//! lets the two be read differently is refused, a header given twice included.
+//! A proxy routes, meters and authorizes by the headers while the server acts on the body. Anything
+//! that lets the two disagree is rejected, including a repeated header.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::error::{ErrorCode, ErrorObject};
 /// Which header is wrong, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderMismatch {
-    /// The header's name as the specification or the tool spells it.
+    /// The name of the header, as the specification or the tool spells it.
     pub header: Cow<'static, str>,
     /// What is wrong with it.
     pub problem: HeaderProblem,
@@ -25,33 +25,33 @@ pub struct HeaderMismatch {
 /// What is wrong with a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderProblem {
-    /// It is not there and the body says this.
+    /// It is missing.
     Missing {
-        /// What it should have said.
+        /// The value in the body.
         body: String,
     },
-    /// It is there more than once.
+    /// It is repeated.
     Repeated,
-    /// It cannot be read.
+    /// It is malformed.
     Malformed {
-        /// What it said.
+        /// The value of the header.
         said: String,
-        /// Why that cannot be read.
+        /// What is wrong with it.
         reason: DecodeError,
     },
-    /// It says something else than the body.
+    /// It differs from the body.
     Different {
-        /// What it said.
+        /// The value of the header.
         said: String,
-        /// What it should have said.
+        /// The value in the body.
         body: String,
     },
-    /// It says something, and the body has nothing that it could repeat.
+    /// The body has nothing that it could repeat.
     Unexpected {
-        /// What it said.
+        /// The value of the header.
         said: String,
     },
-    /// What it must repeat cannot be told from the body.
+    /// The arguments in the body are ambiguous.
     Unclear(ArgumentsError),
 }
 
@@ -60,7 +60,7 @@ impl HeaderMismatch {
         Self { header: header.into(), problem }
     }
 
-    /// What to answer.
+    /// The error to answer with.
     pub fn to_error_object(&self) -> ErrorObject {
         ErrorObject::new(ErrorCode::HEADER_MISMATCH, self.to_string())
     }
@@ -94,7 +94,7 @@ impl fmt::Display for HeaderMismatch {
 
 impl std::error::Error for HeaderMismatch {}
 
-/// The one value of a header, looked up in all of them.
+/// The only value of a header.
 pub(super) fn only<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -113,7 +113,7 @@ pub(super) fn malformed(value: &HeaderValue, reason: DecodeError) -> HeaderProbl
     }
 }
 
-/// Equality of a value that was read with what the body says.
+/// Checks that a value equals the one in the body.
 pub(super) fn same(said: &str, body: &str) -> Result<(), HeaderProblem> {
     if said == body {
         return Ok(());

@@ -1,5 +1,4 @@
-//! What every modern request says twice: in its body, and in the headers for those who do not read
-//! bodies.
+//! The parts of a modern request that its headers repeat, for proxies that do not read bodies.
 
 use std::fmt;
 
@@ -11,14 +10,14 @@ use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, same};
 use super::sentinel::{decode_value, encode_value, is_plain, read_plain};
 use super::{JSON, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, quote};
 
-/// What the headers of a modern request repeat of its body.
+/// The parts of a body that the headers of a modern request repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outline<'a> {
-    /// `_meta["io.modelcontextprotocol/protocolVersion"]`, be it a revision we know or not.
+    /// `_meta["io.modelcontextprotocol/protocolVersion"]`, whether it is known or not.
     pub revision: &'a str,
     /// `method`.
     pub method: &'a str,
-    /// The member of `params` that [`name_source`] names for the method, where it is there.
+    /// The member of `params` that [`name_source`] names for the method, if present.
     pub name: Option<&'a str>,
 }
 
@@ -27,17 +26,17 @@ pub struct Outline<'a> {
 pub struct NameSource {
     /// The member of `params`.
     pub member: &'static str,
-    /// Whether the header must be there. A client sends it in any case.
+    /// Whether the header is required. A client always sends it.
     pub is_required: bool,
 }
 
-/// What `Mcp-Name` repeats for this method; `None` where it has no meaning and is ignored.
+/// The member that `Mcp-Name` repeats for this method; `None` if the header is ignored.
 pub fn name_source(method: &str) -> Option<NameSource> {
     let (member, is_required) = match method {
         "tools/call" | "prompts/get" => ("name", true),
         "resources/read" => ("uri", true),
-        // The tasks extension demands it, the core specification does not know of it, and clients
-        // in use leave it out.
+        // The tasks extension requires it, the core specification does not mention it, and existing
+        // clients omit it.
         "tasks/get" | "tasks/update" | "tasks/cancel" => ("taskId", false),
         _ => return None,
     };
@@ -45,15 +44,14 @@ pub fn name_source(method: &str) -> Option<NameSource> {
 }
 
 impl Outline<'_> {
-    /// Whether the headers say what the body says (2026-07-28, basic/transports/streamable-http,
+    /// Checks that the headers agree with the body (2026-07-28, basic/transports/streamable-http,
     /// "Server Validation").
     ///
-    /// A body without the revision has no outline and is refused as such, with -32602. A body
-    /// without the name it needs passes here if the header is missing too: that is an error in the
-    /// parameters.
+    /// A body without the revision has no outline and is rejected with -32602. A body without the
+    /// required name passes if the header is missing, too: that is an error in the parameters.
     ///
     /// # Errors
-    /// When a header is missing, given twice, unreadable, or says something else.
+    /// When a header is missing, repeated, malformed or different.
     pub fn check(&self, fields: &Fields<'_>) -> Result<(), HeaderMismatch> {
         check_plain(fields.revision, self.revision)
             .map_err(|problem| HeaderMismatch::new("MCP-Protocol-Version", problem))?;
@@ -85,7 +83,8 @@ impl Outline<'_> {
     /// Those of a tool's arguments come from [`ParamHeaders::encode`](super::ParamHeaders::encode).
     ///
     /// # Errors
-    /// When the revision or the method cannot stand in a header, for which there is no encoding.
+    /// When the revision or the method cannot be written in a header, because there is no encoding
+    /// for them.
     pub fn write(&self, headers: &mut HeaderMap) -> Result<(), Unsendable> {
         headers.insert(MCP_PROTOCOL_VERSION, plain(self.revision)?);
         headers.insert(MCP_METHOD, plain(self.method)?);
@@ -97,20 +96,20 @@ impl Outline<'_> {
     }
 }
 
-/// The revision or method cannot stand in a header.
+/// The revision or method cannot be written in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsendable(pub String);
 
 impl fmt::Display for Unsendable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = quote(&self.0);
-        write!(f, "{text} cannot stand in a header: not visible ASCII")
+        write!(f, "{text} cannot be written in a header: expected visible ASCII")
     }
 }
 
 impl std::error::Error for Unsendable {}
 
-/// What the body of a POST is, and what may answer it.
+/// Writes the media types of a POST: that of its body, and those it accepts.
 pub(super) fn write_media(headers: &mut HeaderMap) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -229,7 +228,7 @@ mod tests {
         let bad = ("Mcp-Name", "=?base64?YWR?=");
         check(add, &[method, bad], "header Mcp-Name: \"=?base64?YWR?=\": marked as");
         let raw = ("Mcp-Name", "世界");
-        check(call(Some("世界")), &[method, raw], "header Mcp-Name: \"世界\": characters");
+        check(call(Some("世界")), &[method, raw], "header Mcp-Name: \"世界\": contains characters");
         check(call(None), &[method, name], "header Mcp-Name says \"add\", the body has nothing");
         let task = ("Mcp-Method", "tasks/get");
         check(of("tasks/get", Some("7")), &[task, ("Mcp-Name", "8")], "header Mcp-Name says");

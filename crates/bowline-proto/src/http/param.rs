@@ -1,12 +1,12 @@
 //! Arguments of a tool that its calls repeat as `Mcp-Param-*` headers.
 //!
-//! A tool asks for it with `x-mcp-header` in its input schema. [`ParamHeaders`] reads that once;
+//! A tool declares them with `x-mcp-header` in its input schema. [`ParamHeaders`] reads that once;
 //! after that a client encodes and a server checks with one pass over the raw arguments.
 //!
-//! What an argument is, not what the schema says it should be, decides how it is compared: a string
-//! where an integer belongs is the validator's to refuse, in words that help a model.
+//! The type of an argument, not that in the schema, decides how it is compared: a string in place
+//! of an integer is left to the validator, whose message helps the model.
 //!
-//! | argument | a client sends | a server wants |
+//! | argument | a client sends | a server expects |
 //! |---|---|---|
 //! | absent, `null` | nothing | nothing |
 //! | string | it, encoded where needed | the same |
@@ -15,7 +15,7 @@
 //! | any other number | nothing | nothing, or the same text |
 //! | object, array | nothing | nothing |
 //!
-//! Headers that the tool did not ask for are ignored.
+//! Headers that the tool does not declare are ignored.
 
 mod schema;
 
@@ -32,7 +32,7 @@ use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, only, same};
 use super::sentinel::{decode_value, encode_value};
 use crate::wire::Text;
 
-/// Which arguments of one tool its calls repeat as headers.
+/// The arguments of a tool that its calls repeat as headers.
 #[derive(Debug, Clone, Default)]
 pub struct ParamHeaders {
     headers: Vec<ParamHeader>,
@@ -46,7 +46,7 @@ struct ParamHeader {
     shown: String,
 }
 
-/// The part of a schema that leads to annotations.
+/// The part of a schema that contains annotations.
 #[derive(Debug, Clone, Default)]
 struct Node {
     /// The header of the argument itself, as an index.
@@ -58,13 +58,12 @@ impl ParamHeaders {
     /// Reads the annotations of an input schema.
     ///
     /// # Errors
-    /// When one of them breaks a rule. A client leaves the tool out of its list and goes on; a
-    /// server does not start.
+    /// When one of them is invalid. A client then ignores the tool; a server does not start.
     pub fn parse(schema: &Value) -> Result<Self, AnnotationError> {
         schema::read(schema)
     }
 
-    /// Whether the tool asks for no headers.
+    /// Whether the tool declares no headers.
     pub fn is_empty(&self) -> bool {
         self.headers.is_empty()
     }
@@ -72,8 +71,7 @@ impl ParamHeaders {
     /// The headers of a call with these arguments.
     ///
     /// # Errors
-    /// When an argument is there twice or cannot be read, so that nobody can tell what the call
-    /// says.
+    /// When an argument is repeated or malformed, so that the call is ambiguous.
     pub fn encode(
         &self,
         arguments: Option<Raw<'_>>,
@@ -90,11 +88,10 @@ impl ParamHeaders {
         Ok(encoded)
     }
 
-    /// Whether the headers of a call repeat its arguments.
+    /// Checks that the headers of a call agree with its arguments.
     ///
     /// # Errors
-    /// When one is missing, given twice, unreadable, says something else, or repeats an argument
-    /// that is not there.
+    /// When one is missing, repeated, malformed or different, or its argument is absent.
     pub fn check(
         &self,
         headers: &HeaderMap,
@@ -148,12 +145,12 @@ fn check_one(
     }
 }
 
-/// An argument as far as headers care.
+/// An argument, as headers can express it.
 enum Argument<'a> {
     Absent,
     Text(Cow<'a, str>),
     Integer(i64),
-    /// A fraction, or too big for every peer to hold exactly.
+    /// A fraction, or an integer too large for some peers to represent exactly.
     OtherNumber(&'a str),
     Structure,
 }
@@ -173,10 +170,10 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// The integers that every peer holds exactly, JavaScript included.
+/// The integers that every peer represents exactly, including JavaScript.
 const SAFE: i64 = 9_007_199_254_740_991;
 
-/// An integer as JSON Schema has it: `42`, `42.0` and `4.2e1` alike.
+/// An integer as in JSON Schema: `42`, `42.0` and `4.2e1` are the same.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -191,7 +188,7 @@ fn read_json_integer(text: &str) -> Option<i64> {
     number.filter(|number: &i64| number.unsigned_abs() <= SAFE.unsigned_abs())
 }
 
-/// An integer as headers have it: digits, and perhaps zeros behind a point.
+/// An integer as in headers: digits, possibly followed by a point and zeros.
 fn read_integer(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_whole = !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
@@ -217,7 +214,7 @@ impl Node {
     }
 }
 
-/// Reads the members of an object that lead to annotations, each at most once.
+/// Reads the members of an object that have annotations, each at most once.
 struct Members<'n>(&'n [(String, Node)]);
 
 impl<'de> DeserializeSeed<'de> for Members<'_> {
@@ -242,16 +239,16 @@ impl<'de> Visitor<'de> for Members<'_> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            // Some readers take the first, some the last; a header could only agree with one.
+            // Some readers take the first one, some the last, and a header could only match one.
             if members[index].replace(map.next_value()?).is_some() {
-                return Err(de::Error::custom(format_args!("{key:?} is there twice")));
+                return Err(de::Error::custom(format_args!("{key:?} is repeated")));
             }
         }
         Ok(members)
     }
 }
 
-/// Why it cannot be told what a call's arguments say.
+/// Why the arguments of a call are ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentsError(String);
 

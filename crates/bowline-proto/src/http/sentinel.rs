@@ -1,9 +1,9 @@
-//! Any text as a header value: plain where that is safe, else `=?base64?…?=`.
+//! Any text as a header value: plain if that is safe, otherwise `=?base64?…?=`.
 //!
 //! Used by `Mcp-Name` and `Mcp-Param-*` (2026-07-28, basic/transports/streamable-http, "Value
-//! Encoding"), by no other header. A tab inside a value could stand plain by the letter of the
-//! page; it is written in base64 all the same, because the official referee wants it so and some
-//! proxies turn tabs into spaces. Read, it may stand plain.
+//! Encoding"), and by no other header. The page allows a plain tab inside a value; it is written in
+//! base64 all the same, because the official conformance suite expects that and some proxies turn
+//! tabs into spaces. A plain tab is accepted when reading.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,13 +28,13 @@ pub fn encode_value(text: &str) -> HeaderValue {
     value.expect("visible ASCII and inner spaces make a header value")
 }
 
-/// Reads a header value that may be encoded. Blanks around it do not count.
+/// Reads a header value that may be encoded. Surrounding blanks are ignored.
 ///
 /// # Errors
-/// When it holds bytes that are not visible ASCII, or is marked as base64 and is not.
+/// When it contains bytes other than visible ASCII, or is marked as base64 but is not.
 pub fn decode_value(value: &HeaderValue) -> Result<Cow<'_, str>, DecodeError> {
     let text = read_plain(value)?;
-    // Only the whole mark counts; in `=?base64?=` its two halves would share a letter.
+    // In `=?base64?=` the prefix and the suffix would overlap, so that is plain text.
     let encoded = text.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
     let Some(encoded) = encoded else {
         return Ok(Cow::Borrowed(text));
@@ -44,13 +44,13 @@ pub fn decode_value(value: &HeaderValue) -> Result<Cow<'_, str>, DecodeError> {
     Ok(Cow::Owned(text))
 }
 
-/// The text of a header value that is never encoded, without the blanks around it.
+/// The text of a header value that is never encoded, without surrounding blanks.
 pub(super) fn read_plain(value: &HeaderValue) -> Result<&str, DecodeError> {
     let text = value.to_str().map_err(|_| DecodeError::NotAscii)?;
     Ok(text.trim_ascii())
 }
 
-/// Whether `text` may stand in a header as it is.
+/// Whether `text` can be written in a header as it is.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_ascii = text.bytes().all(|byte| matches!(byte, 0x20..=0x7E));
     let is_padded = text.starts_with(' ') || text.ends_with(' ');
@@ -58,23 +58,23 @@ pub(super) fn is_plain(text: &str) -> bool {
     is_ascii && !is_padded && !is_marked
 }
 
-/// Why a header value cannot be read.
+/// Why a header value is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodeError {
-    /// It holds control characters or bytes beyond ASCII.
+    /// It contains control characters or bytes beyond ASCII.
     NotAscii,
-    /// It is marked as base64 and has a wrong alphabet, padding or length.
+    /// It is marked as base64, but has a wrong alphabet, padding or length.
     Base64,
-    /// The base64 holds something that is not UTF-8.
+    /// The base64 is not the encoding of UTF-8 text.
     Utf8,
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotAscii => "characters other than visible ASCII",
-            Self::Base64 => "marked as base64, and it is not padded standard base64",
-            Self::Utf8 => "base64 of something that is not UTF-8",
+            Self::NotAscii => "contains characters other than visible ASCII",
+            Self::Base64 => "marked as base64, but not padded standard base64",
+            Self::Utf8 => "base64 of text that is not UTF-8",
         })
     }
 }

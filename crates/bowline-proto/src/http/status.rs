@@ -1,9 +1,9 @@
-//! Which HTTP status says what.
+//! The HTTP status of responses.
 //!
-//! A request that was handed to its handler is a transport success: 200, error or not. What is
-//! refused before that gets a status of its own, and the status is all that a proxy sees. Accepted
-//! notifications and responses are 202 without a body. The status can only be chosen while nothing
-//! has been sent; after the first byte of a stream every error is an event in it.
+//! A request that reached its handler is a success of the transport: 200, even with an error. A
+//! request that is rejected before that gets another status, which is all that a proxy sees.
+//! Accepted notifications and responses get 202 without a body. Once a stream has begun, every
+//! error is an event in it.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::quote;
 use crate::error::{ErrorCode, ErrorObject};
 use crate::revision::{Era, Revision};
 
-/// Who found the error that is to be sent.
+/// What raised the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RaisedBy {
     /// The server itself, before any handler ran.
@@ -24,11 +24,11 @@ pub enum RaisedBy {
     Handler,
 }
 
-/// The status of a response that is an error.
+/// The status of an error response.
 ///
-/// Modern, three codes have a fixed status whoever raises them, because clients learn from it; a
-/// handler may well be the first to miss a client capability. Legacy, only what is no message at
-/// all is a 400: such clients take 404 for a lost session and start over.
+/// In the modern era three codes have a fixed status, whatever raised them, because clients act on
+/// it; a handler may be the first to miss a client capability. In the legacy era only a body that
+/// is not a message gets 400: legacy clients take 404 for a lost session and start over.
 pub fn error_status(era: Era, code: ErrorCode, raised_by: RaisedBy) -> StatusCode {
     match (era, code, raised_by) {
         (
@@ -47,30 +47,30 @@ pub fn error_status(era: Era, code: ErrorCode, raised_by: RaisedBy) -> StatusCod
     }
 }
 
-/// Why an HTTP request is turned away for what its head says, body unread.
+/// Why an HTTP request is rejected because of its head, before the body is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It comes from a page, or was sent to a name, that is not ours.
+    /// It comes from a page, or is addressed to a name, that is not allowed.
     Access(Denied),
-    /// The path does not take this method, only these.
+    /// The path only allows other methods.
     Method {
         /// The value of the `Allow` header to answer with.
         allow: &'static str,
     },
-    /// The body is not said to be JSON, but this.
+    /// The body is not declared as JSON, but as this.
     ContentType(Option<String>),
-    /// The client does not take this as an answer.
+    /// The client does not accept this type of answer.
     Accept(Media),
     /// The body is longer than this many bytes.
     TooLarge(usize),
-    /// The revision is none that can be spoken in a session.
+    /// The revision is not a legacy one.
     Revision(String),
-    /// The request belongs to a session and does not say to which.
+    /// The session id is missing.
     SessionMissing,
-    /// The session id is no id, or there are several.
+    /// The session id is invalid, or there are several.
     SessionMalformed,
-    /// The session has ended or never was. The client opens a new one.
+    /// The session has ended or never existed. The client opens a new one.
     SessionUnknown,
 }
 
@@ -92,7 +92,7 @@ impl Refusal {
 
     /// The body to answer with, as a fault: no id has been read yet.
     pub fn to_error_object(&self) -> ErrorObject {
-        // Other SDKs use -32000 and -32001 here; the specification gives them no meaning.
+        // Other SDKs use -32000 and -32001 here, which the specification does not define.
         ErrorObject::invalid_request(self.to_string())
     }
 }
@@ -118,14 +118,14 @@ impl fmt::Display for Refusal {
                     .collect();
                 write!(
                     f,
-                    "MCP-Protocol-Version: {} cannot be spoken in a session; known are {}",
+                    "MCP-Protocol-Version: {} is not available in a session; expected one of {}",
                     quote(seen),
                     legacy.join(", ")
                 )
             }
             Self::SessionMissing => f.write_str("Mcp-Session-Id is missing"),
             Self::SessionMalformed => f.write_str("Mcp-Session-Id must be one id of visible ASCII"),
-            Self::SessionUnknown => f.write_str("no such session; initialize a new one"),
+            Self::SessionUnknown => f.write_str("unknown session; help: initialize a new one"),
         }
     }
 }
@@ -183,11 +183,11 @@ mod tests {
             (
                 Refusal::Revision("1999".to_owned()),
                 400,
-                "known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25",
+                "expected one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25",
             ),
             (Refusal::SessionMissing, 400, "Mcp-Session-Id is missing"),
             (Refusal::SessionMalformed, 400, "visible ASCII"),
-            (Refusal::SessionUnknown, 404, "no such session"),
+            (Refusal::SessionUnknown, 404, "unknown session"),
         ] {
             assert_eq!(refusal.status().as_u16(), status);
             let error = refusal.to_error_object();

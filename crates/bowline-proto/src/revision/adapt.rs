@@ -1,8 +1,8 @@
-//! Making a value fit for a peer's revision, in place, just before it is encoded.
+//! Adapts a value to a peer's revision, in place, just before it is encoded.
 //!
-//! One rule a line, next to the type it is about. Members that a revision lacks are dropped where
-//! the meaning survives without them, turned into something older where it does not, and refused
-//! where neither is possible.
+//! One rule per line, next to its type. Members that a revision lacks are dropped if the meaning
+//! survives without them, converted into something older if it does not, and rejected if neither is
+//! possible.
 
 mod capability;
 mod content;
@@ -15,13 +15,13 @@ use std::fmt;
 
 use super::Revision;
 
-/// A value that can be made fit for a revision.
+/// A value that can be adapted to a revision.
 pub trait Adapt {
-    /// Drops, turns or adds what the revision demands. Afterwards the value may be encoded for a
-    /// peer that speaks it, and for no other.
+    /// Drops, converts or adds what the revision requires. Afterwards the value may only be encoded
+    /// for a peer that speaks it.
     ///
     /// # Errors
-    /// When the revision has no way to say this.
+    /// When the revision cannot express the value.
     fn adapt(&mut self, to: Revision) -> Result<(), Unsupported>;
 }
 
@@ -42,12 +42,12 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Refuses.
+/// Rejects a value.
 fn unsupported(what: &'static str, revision: Revision) -> Result<(), Unsupported> {
     Err(Unsupported { what, revision })
 }
 
-/// Drops a member that came with `first`, for peers older than that.
+/// Drops a member that `first` introduced, for older peers.
 fn since<T>(first: Revision, to: Revision, member: &mut Option<T>) {
     if to < first {
         *member = None;

@@ -1,4 +1,4 @@
-//! Reading an answer in the revision it was written in.
+//! Decodes an answer in the revision it was written in.
 
 use crate::raw::Raw;
 use serde::Deserialize;
@@ -9,20 +9,20 @@ use crate::decode::{DecodeError, decode_result};
 use crate::method::{CallTool, GetPrompt, Method, ReadResource};
 use crate::model::{InputRequiredResult, ResultType, task_extension};
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome<R> {
     /// The answer.
     Complete(R),
-    /// Questions that must be answered first, in a repetition of the request.
+    /// Questions that must be answered first, by repeating the request.
     InputRequired(InputRequiredResult),
     /// A task that will have the answer.
     Task(task_extension::CreateTaskResult),
 }
 
-/// Reads the result of `M`, by its declared type and never by its looks.
+/// Decodes the result of `M` by its declared type, never by its shape.
 ///
-/// Legacy results have no type and are complete. So is a modern result that forgot it, since old
+/// Legacy results have no type and are complete. So are modern results without a type, since old
 /// servers may answer modern requests.
 ///
 /// # Errors
@@ -43,23 +43,23 @@ pub fn decode_outcome<M: Method>(
         ResultType::InputRequired if may_ask(M::NAME) => {
             let asked: InputRequiredResult = read::<M, _>(result)?;
             if asked.input_requests.is_none() && asked.request_state.is_none() {
-                return wrong(
-                    "result asks for input but holds no question and no state".to_owned(),
-                );
+                return wrong("result asks for input, but has no question and no state".to_owned());
             }
             Ok(Outcome::InputRequired(asked))
         }
-        ResultType::InputRequired => wrong("result asks for input, which it must not".to_owned()),
+        ResultType::InputRequired => {
+            wrong("result asks for input, which this method does not allow".to_owned())
+        }
         ResultType::Task if M::NAME == CallTool::NAME => read::<M, _>(result).map(Outcome::Task),
-        ResultType::Task => wrong("result is a task, which it must not be".to_owned()),
+        ResultType::Task => wrong("result is a task, which this method does not allow".to_owned()),
         ResultType::Other(kind) => {
             wrong(format!("result.resultType is {kind:?}, which is unknown"))
         }
     }
 }
 
-/// Whether a result says so with its first member, as nearly all do: then it need not be read
-/// twice.
+/// Whether the first member of a result says so, as in nearly all results: such a result is parsed
+/// only once.
 fn says_complete(result: Raw<'_>) -> bool {
     let rest = result.get().strip_prefix(r#"{"resultType":"complete""#);
     rest.is_some_and(|rest| rest.starts_with([',', '}']))
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(check::<CallTool>(legacy, asks), Ok("complete"));
         assert_eq!(check::<Subscribe>(legacy, r#"{"_meta":{"a":1}}"#), Ok("complete"));
         let refused = check::<ListTools>(modern, asks).unwrap_err();
-        assert_eq!(refused, "tools/list: result asks for input, which it must not");
+        assert_eq!(refused, "tools/list: result asks for input, which this method does not allow");
         let refused = check::<CallTool>(modern, r#"{"resultType":"partial"}"#).unwrap_err();
         assert_eq!(refused, r#"tools/call: result.resultType is "partial", which is unknown"#);
         let refused = check::<CallTool>(modern, r#"{"resultType":"input_required"}"#).unwrap_err();

@@ -1,13 +1,13 @@
-//! Error codes: one neutral meaning, written as each revision writes it.
+//! Error codes: one neutral meaning, spelled as in each revision.
 
 use super::Revision::{self, *};
 use crate::error::{ErrorCode, ErrorObject};
 use crate::method::{Method, ReadResource};
 
-/// Writes an error the way a revision writes it.
+/// Adapts an error code to a revision.
 ///
-/// Inside, a missing resource is always [`ErrorCode::RESOURCE_NOT_FOUND`]. Codes that a revision
-/// reserves but does not have become the nearest one that it has; the sentence says the rest.
+/// Internally, a missing resource is always [`ErrorCode::RESOURCE_NOT_FOUND`]. A code that the
+/// revision does not have becomes the closest one that it has; the message says the rest.
 pub fn adapt_error(error: &mut ErrorObject, to: Revision) {
     error.code = match error.code {
         ErrorCode::RESOURCE_NOT_FOUND if to.is_modern() => ErrorCode::INVALID_PARAMS,
@@ -23,8 +23,8 @@ pub fn adapt_error(error: &mut ErrorObject, to: Revision) {
     };
 }
 
-/// Reads a peer's error into its neutral meaning: `resources/read` answered with a code of either
-/// era for a resource that is not there.
+/// Converts a peer's error to its neutral meaning: a missing resource has a different code in each
+/// era.
 pub fn neutral_error(mut error: ErrorObject, method: &str) -> ErrorObject {
     let names_uri = |error: &ErrorObject| {
         error.data.as_ref().is_some_and(|data| data.to_value().get("uri").is_some())

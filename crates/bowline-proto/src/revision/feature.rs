@@ -1,20 +1,20 @@
 //! Features that a revision has or lacks, as named predicates.
 //!
-//! Code outside [`revision`](super) asks for the feature and never names a revision, so each rule
-//! stands here once, with the page that states it.
+//! Code outside [`revision`](super) asks for a feature and never names a revision, so each rule is
+//! stated once, with its page in the specification.
 
 use super::Revision::{self, *};
 
 impl Revision {
-    /// The revision that a legacy HTTP request speaks when no header and no session says
-    /// (2025-06-18, basic/transports).
+    /// The revision of a legacy HTTP request without a header and without a session (2025-06-18,
+    /// basic/transports).
     pub const UNSTATED: Self = V2025_03_26;
     /// The revision that clients of HTTP+SSE speak: later ones replaced that transport.
     pub const HTTP_SSE: Self = V2024_11_05;
-    /// The only revision in which several messages may travel in one array.
+    /// The only revision with batches.
     pub const BATCHING: Self = V2025_03_26;
 
-    /// Whether several messages may travel in one array (2025-03-26, basic).
+    /// Whether it has batches: several messages in one array (2025-03-26, basic).
     pub const fn has_batches(self) -> bool {
         matches!(self, Self::BATCHING)
     }
@@ -37,14 +37,13 @@ impl Revision {
         self >= V2025_11_25
     }
 
-    /// Whether wrong arguments are reported in a tool's result, where the model reads them and can
-    /// correct itself, and not as an error of the protocol (2025-11-25, server/tools).
+    /// Whether invalid arguments are reported in a tool's result, where the model reads them and
+    /// can correct itself, and not as a protocol error (2025-11-25, server/tools).
     pub fn reports_bad_arguments_in_result(self) -> bool {
         self >= V2025_11_25
     }
 
-    /// Whether a request to visit a URL must carry an id of its own (2025-11-25,
-    /// client/elicitation).
+    /// Whether a request to visit a URL must have an id (2025-11-25, client/elicitation).
     pub const fn has_elicitation_ids(self) -> bool {
         matches!(self, V2025_11_25)
     }

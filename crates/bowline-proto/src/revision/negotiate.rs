@@ -1,8 +1,8 @@
-//! Which revision two sides speak.
+//! Negotiates the revision that two sides speak.
 //!
 //! The eras negotiate differently and never mix. A handshake ends in a legacy revision, whatever
-//! was asked for; a modern request names its revision and is served in it or refused. So a side is
-//! described by the set of revisions that it has enabled, and each question has one answer.
+//! was requested; a modern request names its revision and is served in it or rejected. So a side is
+//! described by the set of revisions that it has enabled.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use crate::json::Json;
 pub struct Revisions(u8);
 
 impl Revisions {
-    /// None of them.
+    /// The empty set.
     pub const NONE: Self = Self(0);
-    /// All that we know.
+    /// All known revisions.
     pub const ALL: Self = Self(0b1_1111);
     /// Those that open with a handshake.
     pub const LEGACY: Self = Self(0b0_1111);
@@ -37,7 +37,7 @@ impl Revisions {
         Self(self.0 | Self::only(revision).0)
     }
 
-    /// What is in both sets.
+    /// The intersection of both sets.
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -48,7 +48,7 @@ impl Revisions {
         self.0 & Self::only(revision).0 != 0
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -72,15 +72,15 @@ impl Revisions {
         Revision::ALL.into_iter().filter(move |revision| self.contains(*revision))
     }
 
-    /// Those of a peer's list that we know. What we do not know is left out.
+    /// The known revisions in a peer's list.
     pub fn known<S: AsRef<str>>(names: &[S]) -> Self {
         names.iter().filter_map(|name| name.as_ref().parse().ok()).collect()
     }
 
-    /// What a server's answer to `initialize` means to a client that enables these revisions.
+    /// Reads a server's answer to `initialize`, for a client that has enabled these revisions.
     ///
     /// # Errors
-    /// When the answer is not one of them, or is one that no handshake can open.
+    /// When it is not one of them, or is a modern one.
     pub fn read_initialize_answer(self, answered: &str) -> Result<Revision, NoCommonRevision> {
         answered
             .parse()
@@ -115,7 +115,7 @@ impl fmt::Display for Revisions {
     }
 }
 
-/// What a server speaks, and which of that it tells.
+/// The revisions that a server speaks, and those that it lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     enabled: Revisions,
@@ -123,36 +123,35 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Offers `enabled`. Lists the modern ones; the legacy ones only where there is no other.
+    /// Offers `enabled`. Lists the modern revisions, or the legacy ones if there are no others.
     ///
-    /// A list of `server/discover` names what later requests may carry, and no request can carry a
-    /// legacy revision. A server without modern revisions still lists what a handshake would bring.
+    /// The list in `server/discover` names the revisions that later requests may claim, and these
+    /// are modern. A server without modern revisions still lists those of its handshake.
     pub const fn new(enabled: Revisions) -> Self {
         let modern = enabled.of_era(Era::Modern);
         let listed = if modern.is_empty() { enabled } else { modern };
         Self { enabled, listed }
     }
 
-    /// The same offer, with the legacy revisions listed too.
+    /// The same offer, but it lists the legacy revisions, too.
     #[must_use]
     pub const fn with_all_listed(self) -> Self {
         Self { enabled: self.enabled, listed: self.enabled }
     }
 
-    /// What the server speaks.
+    /// The revisions that the server speaks.
     pub const fn enabled(self) -> Revisions {
         self.enabled
     }
 
-    /// What `supportedVersions` of `server/discover` and `data.supported` of an error say.
+    /// The revisions in `supportedVersions` of `server/discover` and `data.supported` of an error.
     pub const fn listed(self) -> Revisions {
         self.listed
     }
 
     /// The revision that answers `initialize`: the requested one, else the newest legacy one.
     ///
-    /// A modern revision cannot be reached by a handshake, so asking for one is like asking for an
-    /// unknown one.
+    /// A handshake cannot end in a modern revision, so a request for one is treated as unknown.
     ///
     /// # Errors
     /// When the server speaks no legacy revision.
@@ -169,8 +168,7 @@ impl Offer {
     /// The revision of a modern request that claims `claimed`.
     ///
     /// # Errors
-    /// When it is not a modern revision that the server speaks. A legacy one cannot be spoken
-    /// without a handshake.
+    /// When it is not a modern revision that the server speaks.
     pub fn accept_claim(self, claimed: &str) -> Result<Revision, ErrorObject> {
         claimed
             .parse()
@@ -179,7 +177,7 @@ impl Offer {
             .ok_or_else(|| self.unsupported(claimed))
     }
 
-    /// The error for a version that cannot be served. Its sentence names all that is spoken.
+    /// The error for an unsupported version. Its message names all that are supported.
     pub fn unsupported(self, requested: &str) -> ErrorObject {
         #[derive(Serialize)]
         struct Data<'a> {
@@ -189,8 +187,8 @@ impl Offer {
         let data =
             Data { supported: self.listed.iter().map(Revision::as_str).collect(), requested };
         let message = format!(
-            "protocol version {requested:?} is not spoken here; without a handshake: {}; \
-             by initialize: {}",
+            "unsupported protocol version {requested:?}; expected one of {} without a handshake, or \
+             one of {} with initialize",
             self.enabled.of_era(Era::Modern),
             self.enabled.of_era(Era::Legacy),
         );
@@ -205,12 +203,12 @@ impl Default for Offer {
     }
 }
 
-/// Two sides share no revision.
+/// The two sides have no revision in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoCommonRevision {
-    /// What we would speak.
+    /// The revisions that we speak.
     pub ours: Revisions,
-    /// What the peer said that it speaks.
+    /// The revisions that the peer says it speaks.
     pub theirs: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! Who waits for which answer.
+//! The calls that wait for an answer.
 //!
-//! A [`Calls`] belongs to the one loop that reads a connection. It hands out ids, remembers a
-//! waiter for each, and gives the waiter back when the answer comes. It does not know what a
-//! waiter is: a oneshot sender in the client, a plain number in the tests.
+//! A [`Calls`] belongs to the one loop that reads a connection. It allocates ids, keeps a waiter
+//! for each, and returns the waiter when the answer arrives. What a waiter is does not matter: a
+//! oneshot sender in the client, a plain number in the tests.
 //!
 //! Deadlines are kept without an ordered queue: most calls are answered long before theirs, so
-//! [`Calls::next_deadline`] is a lower bound that a rare scan puts right.
+//! [`Calls::next_deadline`] is a lower bound that a rare scan corrects.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,20 +14,20 @@ use std::time::{Duration, Instant};
 
 use crate::wire::Id;
 
-/// How long a call may take. `None` is for ever.
+/// How long a call may take. `None` means for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeout {
     /// Without an answer and without progress.
     pub idle: Option<Duration>,
-    /// In all, whatever progress is reported.
+    /// In total, whatever progress is reported.
     pub total: Option<Duration>,
 }
 
 impl Timeout {
-    /// For calls that end when somebody ends them, such as `subscriptions/listen`.
+    /// For calls that only end on request, such as `subscriptions/listen`.
     pub const NEVER: Self = Self { idle: None, total: None };
 
-    /// One bound, which progress does not move.
+    /// A limit that progress does not extend.
     pub const fn fixed(total: Duration) -> Self {
         Self { idle: None, total: Some(total) }
     }
@@ -39,23 +39,23 @@ impl Timeout {
     }
 }
 
-/// A minute of silence, an hour in all.
+/// One minute without progress, one hour in total.
 impl Default for Timeout {
     fn default() -> Self {
         Self { idle: Some(Duration::from_secs(60)), total: Some(Duration::from_secs(60 * 60)) }
     }
 }
 
-/// Requests sent and not yet answered.
+/// Requests that were sent and not yet answered.
 ///
-/// **Invariant:** a waiter leaves exactly once: by its answer, by its timeout, because its caller
-/// gave up, or with all the others when the connection ends. After that its id means nothing, and
-/// a late answer is told apart from one to a question never asked.
+/// **Invariant:** a waiter leaves exactly once: with its answer, on its timeout, because its caller
+/// gave up, or with all others when the connection ends. After that, an answer to its id is late,
+/// which is not the same as an answer to an id that was never allocated.
 #[derive(Debug)]
 pub struct Calls<W> {
     next: i64,
     waiting: HashMap<i64, Waiting<W>, BuildHasherDefault<Spread>>,
-    /// Not later than any deadline in `waiting`. Earlier, when that call has been answered since.
+    /// A lower bound of all deadlines in `waiting`.
     earliest: Option<Instant>,
 }
 
@@ -68,48 +68,48 @@ struct Waiting<W> {
     deadline: Option<Instant>,
 }
 
-/// Whom an answer is for.
+/// The recipient of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Recipient<W> {
-    /// This one waits for it.
+    /// This waiter.
     Awaited(W),
-    /// Nobody any more: the call has been answered, timed out or given up. Drop it.
+    /// None any more: the call was answered, timed out or abandoned. Drop the answer.
     Late,
-    /// Nobody ever: we gave out no such id. The peer is confused.
+    /// None ever: no such id was allocated. The peer is confused.
     Unknown,
 }
 
-/// A call that got no answer in time.
+/// A call that timed out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Expired<W> {
-    /// Under which it was sent; what a cancellation names.
+    /// Its id, for the cancellation.
     pub id: Id,
-    /// Which question.
+    /// Its method.
     pub method: Cow<'static, str>,
     /// How long it has waited.
     pub age: Duration,
-    /// Who waited.
+    /// Its waiter.
     pub waiter: W,
 }
 
-/// A call that waits, for people to look at.
+/// A pending call, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending<'a> {
-    /// Under which it was sent.
+    /// Its id.
     pub id: Id,
-    /// Which question.
+    /// Its method.
     pub method: &'a str,
     /// How long it has waited.
     pub age: Duration,
 }
 
 impl<W> Calls<W> {
-    /// No calls. The first id is 1.
+    /// Creates an empty set of calls. The first id is 1.
     pub fn new() -> Self {
         Self { next: 1, waiting: HashMap::default(), earliest: None }
     }
 
-    /// Remembers a call and gives the id to send it under. No id is given out twice.
+    /// Adds a call and returns its id. Ids are never reused.
     pub fn open(
         &mut self,
         now: Instant,
@@ -126,7 +126,7 @@ impl<W> Calls<W> {
         Id::from(number)
     }
 
-    /// Takes in an answer. `"1"` does not answer `1`.
+    /// Handles an answer. `"1"` does not answer `1`.
     pub fn close(&mut self, id: &Id) -> Recipient<W> {
         let Some(number) = self.number(id) else {
             return Recipient::Unknown;
@@ -137,43 +137,41 @@ impl<W> Calls<W> {
         }
     }
 
-    /// Takes in progress: the wait begins anew, within the bound on the whole. Says whether
-    /// anybody waits.
+    /// Handles progress, which restarts the idle timeout. Returns whether the call is pending.
     pub fn touch(&mut self, now: Instant, id: &Id) -> bool {
         let waiting = id.as_i64().and_then(|id| self.waiting.get_mut(&id));
         let Some(waiting) = waiting else {
             return false;
         };
         let deadline = waiting.timeout.deadline(waiting.opened, now);
-        // A loop may take in progress with an older `now` than the last one.
+        // `now` may be older than in the last call.
         waiting.deadline = waiting.deadline.max(deadline);
         true
     }
 
-    /// Who waits for the answer to a call.
+    /// The waiter of a call.
     pub fn waiter(&mut self, id: &Id) -> Option<&mut W> {
         let waiting = self.waiting.get_mut(&id.as_i64()?)?;
         Some(&mut waiting.waiter)
     }
 
-    /// Until when a call waits; progress moves it. `None` for one that waits for ever, or not at
-    /// all.
+    /// The deadline of a call, which progress extends. `None` if it has none or is not pending.
     pub fn deadline(&self, id: &Id) -> Option<Instant> {
         self.waiting.get(&id.as_i64()?)?.deadline
     }
 
-    /// Which question a call asks, while it waits.
+    /// The method of a pending call.
     pub fn method(&self, id: &Id) -> Option<&str> {
         self.waiting.get(&id.as_i64()?).map(|waiting| &*waiting.method)
     }
 
-    /// The caller no longer wants the answer. If there is a waiter, cancel on the wire.
+    /// Abandons a call. If this returns a waiter, send a cancellation.
     pub fn abandon(&mut self, id: &Id) -> Option<W> {
         let waiting = self.waiting.remove(&id.as_i64()?)?;
         Some(waiting.waiter)
     }
 
-    /// Takes out the calls whose time is up, oldest first.
+    /// Removes the calls that have timed out, oldest first.
     pub fn expire(&mut self, now: Instant) -> Vec<Expired<W>> {
         if self.earliest.is_none_or(|earliest| earliest > now) {
             return Vec::new();
@@ -199,7 +197,7 @@ impl<W> Calls<W> {
         self.earliest.filter(|_| !self.waiting.is_empty())
     }
 
-    /// Takes out all calls, oldest first: the connection has ended.
+    /// Removes all calls, oldest first, when the connection has ended.
     pub fn drain(&mut self) -> Vec<(Id, W)> {
         self.earliest = None;
         let mut all: Vec<(i64, W)> = std::mem::take(&mut self.waiting)
@@ -210,7 +208,7 @@ impl<W> Calls<W> {
         all.into_iter().map(|(number, waiter)| (Id::from(number), waiter)).collect()
     }
 
-    /// The calls that wait, oldest first.
+    /// The pending calls, oldest first.
     pub fn pending(&self, now: Instant) -> Vec<Pending<'_>> {
         let mut all: Vec<Pending<'_>> = self
             .waiting
@@ -225,17 +223,17 @@ impl<W> Calls<W> {
         all
     }
 
-    /// How many wait.
+    /// The number of pending calls.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether there are no pending calls.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The number of an id that we gave out.
+    /// The number of an id that was allocated here.
     fn number(&self, id: &Id) -> Option<i64> {
         id.as_i64().filter(|id| (1..self.next).contains(id))
     }
@@ -247,8 +245,7 @@ impl<W> Default for Calls<W> {
     }
 }
 
-/// Spreads the numbers of calls over a table. The peer has no say in them, so it cannot make them
-/// collide.
+/// Hashes the numbers of calls. The peer does not choose them, so it cannot cause collisions.
 #[derive(Debug, Default)]
 struct Spread(u64);
 
@@ -258,7 +255,7 @@ impl Hasher for Spread {
     }
 
     fn write_i64(&mut self, number: i64) {
-        // An odd factor: no two numbers meet, and the high bits, which tables use too, differ.
+        // With an odd factor no two numbers collide, and the high bits, which tables use, differ.
         self.0 = number.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 

@@ -1,6 +1,6 @@
-//! What a request says of itself in `params._meta`.
+//! The protocol version that a request claims in `params._meta`.
 //!
-//! Read before anything else of the params, because the era decides who reads the rest.
+//! Read before the other parameters, because the era decides how those are read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::wire::{Message, Text};
 
-/// What the body claims in `params._meta`.
+/// The claim in `params._meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claim<'a> {
     pub(super) version: Member<Cow<'a, str>>,
@@ -25,21 +25,21 @@ pub(super) enum Member<T> {
     #[default]
     Absent,
     Is(T),
-    /// Of the wrong type, or there twice.
+    /// Of the wrong type, or repeated.
     Malformed,
 }
 
 impl<'a> Claim<'a> {
-    /// Reads what `params` claim. Borrows, and skips all but two members of `_meta`.
+    /// Reads the claim of `params`. Borrows, and skips all but two members of `_meta`.
     pub fn read(params: Option<Raw<'a>>) -> Self {
         let Some(params) = params else {
             return Self::default();
         };
-        // Params that are no object claim nothing; whoever reads them as a type says what is wrong.
+        // Params that are not an object claim nothing; decoding them reports what is wrong.
         serde_json::from_str(params.get()).unwrap_or_default()
     }
 
-    /// What a message claims. Answers claim nothing.
+    /// The claim of a message. Answers claim nothing.
     pub fn of_message(message: &Message<'a>) -> Self {
         match message {
             Message::Request(request) => request.params.claim(),
@@ -48,7 +48,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// What parameters with this `_meta` claim.
+    /// The claim of parameters with this `_meta`.
     pub(crate) fn of_meta(meta: &RequestMeta<'a>) -> Self {
         let version = meta.protocol_version.clone().map_or(Member::Absent, Member::Is);
         let capabilities = match meta.client_capabilities {
@@ -64,7 +64,7 @@ impl<'a> Claim<'a> {
         Self { version: Member::Is(Cow::Borrowed(version)), capabilities: Member::Is(()) }
     }
 
-    /// The version claimed, if it is a string.
+    /// The claimed version, if it is a string.
     pub fn version(&self) -> Option<&str> {
         match &self.version {
             Member::Is(version) => Some(version),
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for ParamsVisitor {
             }
             let raw: Raw<'_> = map.next_value()?;
             let read = serde_json::from_str(raw.get()).map(|MetaClaim(read)| read);
-            // Two readers could take different ones of two, so neither counts.
+            // Readers differ in which of two they take, so neither counts.
             claim = match claim {
                 None => Some(read.unwrap_or_default()),
                 Some(_) => {

@@ -1,16 +1,16 @@
-//! Which era a message belongs to, and under which rules it is served.
+//! The era of a message, and the rules under which it is served.
 //!
 //! The body decides first; headers are checked against it. A request that claims a protocol version
 //! in `_meta` is modern wherever it arrives, even in the middle of a session. Everything else is
-//! legacy, with one exception: over HTTP, a header may claim a modern version that the body forgot.
+//! legacy, with one exception: over HTTP, a header may claim a modern version that the body lacks.
 //!
-//! [`classify`] is a function of a few [`Facts`]. It keeps no state: whether a legacy message may
-//! come *now* is for [`Lifecycle`](super::Lifecycle) to say.
+//! [`classify`] is a pure function of [`Facts`]. Whether a legacy message is allowed *now* is
+//! decided by [`Lifecycle`](super::Lifecycle).
 //!
-//! Two choices the specification leaves open:
-//! - `initialize` with a header that nobody knows is a handshake. The header has no meaning before
-//!   one, and clients of drafts send odd ones.
-//! - `initialize` with a session id opens another session; the id may be of one that has ended.
+//! Two choices that the specification leaves open:
+//! - `initialize` with an unknown header is a handshake. The header has no meaning before one, and
+//!   clients of drafts send odd values.
+//! - `initialize` with a session id opens another session; the old one may have ended.
 
 use crate::params::Params;
 
@@ -19,36 +19,36 @@ use crate::error::{ErrorCode, ErrorObject};
 use crate::revision::{Era, Offer, Revision};
 use crate::wire::Message;
 
-/// Where messages travel.
+/// How messages travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// Pipes and the like: one ordered stream each way, no headers.
+    /// Pipes and the like: one ordered stream in each direction, no headers.
     Stream,
     /// Streamable HTTP: an exchange for each message, with headers.
     Http,
 }
 
-/// What a message is, as far as the rules go.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'a> {
-    /// Of this method.
+    /// With this method.
     Request(&'a str),
-    /// Of this method.
+    /// With this method.
     Notification(&'a str),
     /// An answer or a fault.
     Answer,
 }
 
-/// All that the era of a message follows from.
+/// Everything that determines the class of a message.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
-    /// Where it came in.
+    /// How it arrived.
     pub transport: Transport,
     /// What it is.
     pub kind: Kind<'a>,
-    /// What its body claims.
+    /// The claim in its body.
     pub claim: Claim<'a>,
-    /// Whether it came in an array.
+    /// Whether it came in a batch.
     pub in_batch: bool,
     /// The header `MCP-Protocol-Version`.
     pub header: Option<&'a str>,
@@ -56,7 +56,7 @@ pub struct Facts<'a> {
     pub has_session_id: bool,
 }
 
-/// What a server offers to messages that come without a session.
+/// The rules of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// The revisions.
@@ -68,34 +68,34 @@ pub struct Rules {
 /// Whether legacy HTTP clients get a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sessions {
-    /// `initialize` opens one, and everything after it must name it.
+    /// `initialize` opens a session, and all later messages must name it.
     Required,
-    /// There are none: each request is served for itself, without a way to ask back.
+    /// There are no sessions: each request stands alone, and handlers cannot ask the client.
     None,
 }
 
-/// Under which rules a message is served.
+/// How a message is served.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Class {
-    /// For itself, in this revision.
+    /// On its own, in this revision.
     Modern(Revision),
-    /// It opens a session, if [`Offer::answer_initialize`] grants it a revision. Over HTTP, the
-    /// status of its refusal is 400.
+    /// It opens a session, if [`Offer::answer_initialize`] finds a revision. Over HTTP, it is
+    /// rejected with 400.
     LegacyInitialize,
-    /// In its session. Unknown ones are answered with 404; a stream is its own session.
+    /// In its session. Unknown sessions are rejected with 404; a stream is its own session.
     LegacySession,
-    /// For itself, by the rules of this legacy revision.
+    /// On its own, by the rules of this legacy revision.
     LegacyStateless(Revision),
     /// Not at all.
     Refused(Refusal),
 }
 
-/// Why a message is not served. A refused notification on a stream is dropped.
+/// Why a message is not served. A rejected notification on a stream is dropped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// What to answer.
+    /// The error to answer with.
     pub error: ErrorObject,
-    /// The status that goes with it over HTTP.
+    /// The status over HTTP.
     pub status: RefusalStatus,
 }
 
@@ -104,7 +104,7 @@ pub struct Refusal {
 pub enum RefusalStatus {
     /// 400.
     BadRequest,
-    /// 404: the method is not there.
+    /// 404: the method does not exist.
     NotFound,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Says under which rules a message is served.
+/// Determines how a message is served.
 pub fn classify(rules: &Rules, facts: &Facts<'_>) -> Class {
     let outcome = if facts.in_batch {
         classify_batched(rules, facts)
@@ -155,7 +155,7 @@ pub fn classify(rules: &Rules, facts: &Facts<'_>) -> Class {
     outcome.unwrap_or_else(Class::Refused)
 }
 
-/// Whether 2026-07-28 took the method away.
+/// Whether the modern era removed the method.
 fn is_removed(method: &str) -> bool {
     crate::method::is_known(method) && crate::method::find(method, Revision::LATEST).is_none()
 }
@@ -176,7 +176,7 @@ fn claims_modern(facts: &Facts<'_>) -> bool {
     }
 }
 
-/// The order of the checks is the order in which the specification ranks their errors.
+/// The checks are in the order in which the specification ranks their errors.
 fn check_modern(offer: Offer, facts: &Facts<'_>) -> Result<Revision, Refusal> {
     let (method, is_request) = match facts.kind {
         Kind::Request(method) => (method, true),
@@ -191,7 +191,7 @@ fn check_modern(offer: Offer, facts: &Facts<'_>) -> Result<Revision, Refusal> {
             claimed.as_ref()
         }
         (Member::Malformed, _) => return Err(meta(method, VERSION_KEY, "must be a string")),
-        // Notifications need no claim; this one has only its header to go by.
+        // Notifications need no claim, so the header decides.
         (Member::Absent, Some(header)) if !is_request => header,
         (Member::Absent, _) if is_removed(method) => return Err(removed(method)),
         (Member::Absent, _) => return Err(meta(method, VERSION_KEY, "is missing")),
@@ -244,7 +244,7 @@ fn classify_batched(rules: &Rules, facts: &Facts<'_>) -> Result<Class, Refusal> 
             "a request that names its protocol version cannot be in a batch",
         ));
     }
-    // The revision that the handshake ended in decides; the session knows it.
+    // The negotiated revision decides, which the session knows.
     if facts.transport == Transport::Stream || facts.has_session_id {
         return classify_legacy(rules, facts);
     }
@@ -260,7 +260,8 @@ fn legacy_header(offer: Offer, header: &str) -> Result<Revision, Refusal> {
     let legacy = offer.enabled().of_era(Era::Legacy);
     let revision = header.parse().ok();
     revision.filter(|revision| legacy.contains(*revision)).ok_or_else(|| {
-        let message = format!("MCP-Protocol-Version: {header:?} is none of {legacy}");
+        let message =
+            format!("MCP-Protocol-Version: unknown version {header:?}; expected one of {legacy}");
         Refusal::invalid_request(&message)
     })
 }
@@ -271,7 +272,7 @@ fn no_session(kind: Kind<'_>, newest: Revision) -> Refusal {
         Kind::Answer => "an answer",
     };
     Refusal::invalid_request(&format!(
-        "{what}: needs the Mcp-Session-Id that initialize ({newest} and older) gave"
+        "{what}: Mcp-Session-Id is missing; help: initialize a session ({newest} or older)"
     ))
 }
 
@@ -279,9 +280,9 @@ fn no_legacy(kind: Kind<'_>) -> Refusal {
     match kind {
         Kind::Request(method) => meta(method, VERSION_KEY, "is missing"),
         Kind::Notification(method) => Refusal::invalid_request(&format!(
-            "{method}: only with a handshake, which is not spoken here"
+            "{method}: needs a handshake, which this server does not support"
         )),
-        Kind::Answer => Refusal::invalid_request("an answer, where nothing was asked"),
+        Kind::Answer => Refusal::invalid_request("an answer without a question"),
     }
 }
 

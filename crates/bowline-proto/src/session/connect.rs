@@ -1,16 +1,16 @@
-//! Finding out what a server speaks: the client's half.
+//! How a client finds out which revisions a server speaks.
 //!
 //! A client that speaks both eras asks `server/discover`, which no legacy server knows, and falls
-//! back to `initialize` on anything but a modern answer. What a legacy server answers to an unknown
-//! method before a handshake has no common form: four different codes, garbage, silence and death
-//! have all been seen, so no code is taken to mean "legacy". Only the modern codes mean something.
+//! back to `initialize` on anything but a modern answer. Legacy servers react to an unknown method
+//! before a handshake in many ways: with four different codes, garbage, silence or a crash. So no
+//! code is taken to mean "legacy"; only the modern codes have a meaning.
 //!
-//! [`Connect`] says what to do next as an [`Action`]; whoever does it reports an [`Event`]. It
-//! keeps no time: an action says how long its question may take, and [`Calls`](super::Calls)
-//! measures it and drops what comes late.
+//! [`Connect`] returns what to do next as an [`Action`]; the caller reports the result as an
+//! [`Event`]. It does not measure time: an action says how long its question may take, and
+//! [`Calls`](super::Calls) applies the timeout and drops late answers.
 //!
-//! Refused for another reason than the era (authorisation, rate limits, a broken server, the
-//! network), nothing is concluded: the caller must remove the cause and connect again.
+//! A rejection for another reason (authorization, rate limits, a broken server, the network) proves
+//! nothing: the caller must remove the cause and connect again.
 
 mod error;
 mod step;
@@ -32,18 +32,18 @@ pub struct Connect {
     ours: Revisions,
     probe_timeout: Duration,
     state: State,
-    /// Modern revisions that `server/discover` was tried with.
+    /// The modern revisions that `server/discover` was tried with.
     probed: Revisions,
-    /// Legacy revisions that `initialize` was tried with.
+    /// The legacy revisions that `initialize` was tried with.
     shaken: Revisions,
     respawn: Once,
     sse: Once,
-    /// The handshake that was refused as a server of HTTP+SSE refuses it.
+    /// The handshake that was rejected the way an HTTP+SSE server rejects it.
     sse_fits: Option<Revision>,
     second_probe: Once,
-    /// A second try in a revision that the server refused and yet lists.
+    /// A second attempt in a revision that the server rejected and yet lists.
     same_probe: Once,
-    /// What to report if nothing else works.
+    /// The error to report if nothing else works.
     refusal: Option<ConnectError>,
 }
 
@@ -69,13 +69,13 @@ impl Once {
     }
 }
 
-/// How long a process may take to answer the first question, unless told otherwise.
+/// The default time that a process has to answer the first question.
 ///
-/// Long enough for an interpreter to start; a legacy server that stays silent costs it once.
+/// Long enough for an interpreter to start; a silent legacy server costs this once.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Connect {
-    /// A client of these revisions, which has said nothing. See [`Preference::narrow`].
+    /// Starts with these revisions; see [`Preference::narrow`].
     pub fn new(transport: Transport, ours: Revisions) -> Self {
         Self {
             transport,
@@ -93,18 +93,19 @@ impl Connect {
         }
     }
 
-    /// Another deadline for the first question to a process.
+    /// Sets the deadline of the first question to a process.
     #[must_use]
     pub fn with_probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_timeout = timeout;
         self
     }
 
-    /// Begins. `known` is what the server spoke last time, if that is remembered.
+    /// Returns the first action. `known` is the revision of the last time, if it is remembered.
     ///
-    /// A server known as modern is done at once; a legacy one gets its handshake at once. Either
-    /// is looked at anew, once, if it turns out otherwise. A legacy server that learns the modern
-    /// era never turns out otherwise, so do not remember that for more than a day.
+    /// With a modern one there is nothing left to do; with a legacy one the handshake comes at
+    /// once. If that turns out to be wrong, the search starts again, once. An upgraded legacy
+    /// server still accepts its handshake, so do not remember a legacy revision for more than a
+    /// day.
     pub fn open(&mut self, known: Option<Revision>) -> Action {
         let known = known.filter(|known| self.ours.contains(*known));
         if let Some(known) = known.filter(|known| known.is_modern()) {
@@ -119,7 +120,7 @@ impl Connect {
         }
     }
 
-    /// Takes in what became of an action, and says what to do next.
+    /// Handles the result of an action, and returns what to do next.
     pub fn handle_event(&mut self, event: Event<'_>) -> Action {
         match (self.state, event) {
             (State::Done, Event::Contradicted) => self.look_again(),
@@ -160,23 +161,23 @@ impl Connect {
                     return self.choose(&theirs);
                 }
             }
-            // The server is modern and dislikes something else, which a handshake cannot cure.
+            // The server is modern and rejects something else, which a handshake would not change.
             Some(ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY) => {
                 return self.fail(ConnectError::Refused(rejection));
             }
-            // It speaks JSON-RPC where HTTP+SSE has nothing, so it is not that.
+            // An HTTP+SSE server does not answer with JSON-RPC here.
             Some(ErrorCode::METHOD_NOT_FOUND) => self.sse = Once::Spent,
             _ => {}
         }
         self.fall_back(ConnectError::Refused(rejection))
     }
 
-    /// The server is modern and does not speak what was asked in, but tells what it speaks.
+    /// Handles the error of a modern server that lists the revisions it speaks.
     fn choose(&mut self, theirs: &[String]) -> Action {
         let common = self.common(theirs);
         let mut modern = common.of_era(Era::Modern).iter();
         let untried = modern.rfind(|revision| !self.probed.contains(*revision));
-        // Another replica may have refused than the one that answers next.
+        // Another replica may answer next.
         let again = || common.newest(Era::Modern).filter(|_| self.same_probe.take());
         match untried.or_else(again) {
             Some(revision) => self.probe(revision),
@@ -206,7 +207,7 @@ impl Connect {
         }
         let code = rejection.code();
         let is_modern = code.is_some_and(is_modern_code);
-        // An answer that lists revisions comes from servers that refuse instead of offering.
+        // Some servers reject and list their revisions instead of offering one.
         let theirs = listed(rejection.error.as_ref()).unwrap_or_default();
         let offered = self.common(&theirs).newest(Era::Legacy);
         let is_unknown_method = code == Some(ErrorCode::METHOD_NOT_FOUND);
@@ -249,7 +250,7 @@ impl Connect {
         }
     }
 
-    /// A process may die of a question it does not know, at once or a little later.
+    /// Handles the exit of a process: an unknown question may crash it, at once or a little later.
     fn after_exit(&mut self) -> Action {
         let legacy = match self.state {
             State::ExpectInitialize(asked) => Some(asked),
@@ -258,7 +259,7 @@ impl Connect {
         let died_of_probe = self.transport == Transport::Stream && !self.probed.is_empty();
         match legacy.filter(|_| died_of_probe) {
             Some(legacy) if self.respawn.take() => {
-                // A second question of that kind would kill the second process.
+                // The same question would crash the new process, too.
                 self.second_probe = Once::Spent;
                 self.state = State::ExpectInitialize(legacy);
                 self.shaken = self.shaken.with(legacy);
@@ -276,7 +277,7 @@ impl Connect {
         }
     }
 
-    /// Tries a handshake; without one, or if it was tried before, fails for this reason.
+    /// Tries a handshake; if there is none left to try, fails with this error.
     fn fall_back(&mut self, why: ConnectError) -> Action {
         let untried = self.ours.newest(Era::Legacy);
         let untried = untried.filter(|legacy| !self.shaken.contains(*legacy));
@@ -287,7 +288,7 @@ impl Connect {
         }
     }
 
-    /// Looks for HTTP+SSE, if the handshake was refused as its servers do, once.
+    /// Tries HTTP+SSE once, if the handshake was rejected the way its servers do.
     fn open_sse(&mut self) -> Option<Action> {
         let asked = self.sse_fits.take()?;
         self.sse.take().then(|| {
@@ -296,7 +297,7 @@ impl Connect {
         })
     }
 
-    /// The server is modern; a handshake makes sense only for what it lists.
+    /// Continues with a modern server: a handshake makes sense only for a revision that it lists.
     fn fall_back_to_listed(&mut self, theirs: &[String]) -> Action {
         match self.common(theirs).newest(Era::Legacy) {
             Some(legacy) if !self.shaken.contains(legacy) => self.shake(legacy),
@@ -314,7 +315,8 @@ impl Connect {
     fn probe(&mut self, revision: Revision) -> Action {
         self.state = State::ExpectDiscover;
         self.probed = self.probed.with(revision);
-        // Silence tells of the legacy era. Where that would not do, the server may take its time.
+        // Silence suggests a legacy server. If only a modern one will do, the server may take
+        // longer.
         let has_else = self.ours.newest(Era::Legacy).is_some();
         let timeout = match self.transport {
             Transport::Stream => has_else.then_some(self.probe_timeout),
@@ -345,7 +347,7 @@ impl Connect {
     }
 }
 
-/// Codes that no legacy server sends with this meaning.
+/// Whether this code has a meaning that no legacy server gives it.
 fn is_modern_code(code: ErrorCode) -> bool {
     matches!(
         code,
@@ -355,7 +357,7 @@ fn is_modern_code(code: ErrorCode) -> bool {
     )
 }
 
-/// What an error says is supported, if it says so in the way of the specification.
+/// The supported revisions that an error lists, if it does so as specified.
 fn listed(error: Option<&ErrorObject>) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Data {

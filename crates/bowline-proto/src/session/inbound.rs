@@ -1,39 +1,39 @@
-//! Requests of a peer that are being worked on.
+//! Requests of a peer that are in progress.
 //!
-//! Each request ends in exactly one of two ways: its answer is sent, or it was cancelled and
-//! nothing is sent. [`Inbound`] is where the two race. Whoever works on a request holds a
-//! [`Ticket`] and trades it for the right to answer; a cancellation takes that right away and
-//! yields the handle with which to stop the work.
+//! Each request ends in exactly one of two ways: its answer is sent, or it is cancelled and nothing
+//! is sent. [`Inbound`] is where the two race. The owner of a running request holds a [`Ticket`]
+//! and exchanges it for the right to answer; a cancellation revokes that right and returns the
+//! handle that stops the work.
 //!
-//! Real clients send `"id":1` with every HTTP POST, several at a time. There the answer goes back
-//! on its own exchange, so equal ids do no harm and [`SameId::Serve`] lets them be. On a stream the
-//! id is all that ties an answer to its question, and [`SameId::Refuse`] is the only choice.
+//! Real clients send `"id":1` with every HTTP POST, several at a time. There each answer goes back
+//! on its own exchange, so equal ids are harmless and [`SameId::Serve`] accepts them. On a stream
+//! the id is all that ties an answer to its question, so [`SameId::Refuse`] is the only choice.
 
 use std::collections::HashMap;
 
 use crate::error::ErrorObject;
 use crate::wire::Id;
 
-/// What to do with a request whose id is that of another one still being worked on.
+/// What to do with a request whose id is in use by another one in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameId {
-    /// Refuse it: answers share one stream.
+    /// Reject it, because answers share one stream.
     Refuse,
-    /// Serve both: each has an exchange of its own. Neither can then be cancelled by id.
+    /// Serve both, because each has its own exchange. Neither can then be cancelled by id.
     Serve,
 }
 
 /// The requests of one peer, each with a handle to stop it.
 ///
-/// **Invariant:** of [`Inbound::finish`] saying yes and [`Inbound::cancel`] giving the handle, one
-/// happens for each request, once; or neither, when all were drained.
+/// **Invariant:** for each request, either [`Inbound::finish`] returns `true` or
+/// [`Inbound::cancel`] returns the handle, once; or neither, if all were drained.
 #[derive(Debug)]
 pub struct Inbound<H> {
     limit: usize,
     same_id: SameId,
     next: u64,
     working: HashMap<Id, Working<H>>,
-    /// Requests that came in under an id already in `working`. Empty for peers that count.
+    /// Requests with an id that is already in `working`. Empty for peers that count their ids.
     doubles: Vec<(Id, Working<H>)>,
 }
 
@@ -50,7 +50,7 @@ enum Cancel {
     Forbidden,
 }
 
-/// The duty to answer one request. Not to be copied: it is traded in once.
+/// The duty to answer one request. It cannot be copied, because it is used once.
 #[derive(Debug)]
 #[must_use = "a request without an answer keeps its place for ever"]
 pub struct Ticket {
@@ -65,28 +65,28 @@ impl Ticket {
     }
 }
 
-/// Why a request is not worked on.
+/// Why a request is not started.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BeginError {
     /// Answer it with this error.
     Refused(ErrorObject),
-    /// Too many are being worked on. On a stream, read no further until one is finished.
+    /// Too many requests are in progress. On a stream, stop reading until one is finished.
     Full,
 }
 
 impl<H> Inbound<H> {
-    /// How many requests of one peer are worked on at a time, unless told otherwise.
+    /// The default limit on requests in progress.
     pub const LIMIT: usize = 128;
 
-    /// Nothing to work on.
+    /// Creates an empty set of requests.
     pub fn new(same_id: SameId, limit: usize) -> Self {
         Self { limit, same_id, next: 0, working: HashMap::new(), doubles: Vec::new() }
     }
 
-    /// Takes in a request; `handle` is what will stop it.
+    /// Adds a request; `handle` stops it.
     ///
     /// # Errors
-    /// When its id is taken, or too many are being worked on.
+    /// When its id is in use, or too many requests are in progress.
     pub fn begin(&mut self, id: Id, method: &str, handle: H) -> Result<Ticket, BeginError> {
         let is_double = self.working.contains_key(&id);
         if is_double && self.same_id == SameId::Refuse {
@@ -112,10 +112,11 @@ impl<H> Inbound<H> {
         Ok(Ticket { id, number })
     }
 
-    /// Takes in a cancellation. What it gives must be stopped, and will not be answered.
+    /// Handles a cancellation. The request whose handle is returned must be stopped, and is not
+    /// answered.
     ///
-    /// Nothing is given for a request that is finished, unknown, cancelled before, or
-    /// `initialize`; nor when two have the same id and the wrong one might be hit.
+    /// Returns nothing for a request that is finished, unknown, already cancelled or `initialize`,
+    /// nor if two requests share the id.
     pub fn cancel(&mut self, id: &Id) -> Option<H> {
         if self.doubles.iter().any(|(double, _)| double == id) {
             return None;
@@ -127,7 +128,8 @@ impl<H> Inbound<H> {
         self.working.remove(id).map(|working| working.handle)
     }
 
-    /// Ends the work on a request. Says whether its answer may be sent: not after a cancellation.
+    /// Ends a request. Returns whether its answer may be sent, which is not so after a
+    /// cancellation.
     #[must_use = "an answer after a cancellation must not be sent"]
     pub fn finish(&mut self, ticket: Ticket) -> bool {
         let Ticket { id, number } = ticket;
@@ -146,29 +148,29 @@ impl<H> Inbound<H> {
         }
     }
 
-    /// Takes out the handles of all requests: the peer is gone, nothing will be answered.
+    /// Removes all requests and returns their handles, when the peer has disconnected.
     pub fn drain(&mut self) -> impl Iterator<Item = H> + use<H> {
         let working = std::mem::take(&mut self.working).into_values();
         let doubles = std::mem::take(&mut self.doubles).into_iter();
         working.chain(doubles.map(|(_, double)| double)).map(|working| working.handle)
     }
 
-    /// Whether a request with this id is being worked on.
+    /// Whether a request with this id is in progress.
     pub fn contains(&self, id: &Id) -> bool {
         self.working.contains_key(id)
     }
 
-    /// How many are being worked on.
+    /// The number of requests in progress.
     pub fn len(&self) -> usize {
         self.working.len() + self.doubles.len()
     }
 
-    /// Whether none is being worked on.
+    /// Whether no request is in progress.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether one more would be too many.
+    /// Whether the limit is reached.
     pub fn is_full(&self) -> bool {
         self.len() >= self.limit
     }

@@ -1,8 +1,8 @@
-//! Who may send what, and when: the server's half of a connection or session.
+//! The lifecycle of a connection or session on the server: which messages are allowed when.
 //!
 //! A handshake opens the legacy half of a connection; modern requests need none and are served at
-//! any time beside it. Nothing a peer does in the wrong order ends the connection: it gets an error
-//! that names what is expected, because clients find out what a server speaks by asking.
+//! any time. A message in the wrong order does not end the connection: it gets an error that says
+//! what is expected, because clients probe what a server speaks.
 
 use crate::params::Params;
 
@@ -10,23 +10,24 @@ use super::classify::{Class, Facts, Kind, Rules, Sessions, classify};
 use crate::error::ErrorObject;
 use crate::revision::{Era, Offer, Revision};
 
-/// What a server awaits of the legacy half of a connection.
+/// What a server expects on the legacy half of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The first message of a handshake, if there will be one.
     ExpectInitialize,
-    /// The last message of the handshake. Requests are served: some clients send them at once.
+    /// The last message of the handshake. Requests are already served, because some clients send
+    /// them at once.
     ExpectInitialized(Revision),
     /// Anything.
     Ready(Revision),
-    /// Nothing any more.
+    /// Nothing: it has ended.
     Closed,
 }
 
 /// How a request is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// For itself, in this revision.
+    /// On its own, in this revision.
     Modern(Revision),
     /// As the first message of a handshake: see [`Lifecycle::handle_initialize`].
     Initialize,
@@ -34,18 +35,18 @@ pub enum Admission {
     Legacy(Revision),
 }
 
-/// What to do about a notification.
+/// What to do with a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
-    /// The handshake is complete: let out what was held back.
+    /// The handshake is complete: release what was held back.
     Ready,
     /// Act on it.
     Serve,
-    /// Forget it.
+    /// Ignore it.
     Drop,
 }
 
-/// The server's half of a stream or of one HTTP session.
+/// The lifecycle of a stream or of one HTTP session.
 #[derive(Debug, Clone)]
 pub struct Lifecycle {
     offer: Offer,
@@ -53,17 +54,17 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// A connection on which nothing has been said.
+    /// A connection without any messages yet.
     pub fn new(offer: Offer) -> Self {
         Self { offer, phase: Phase::ExpectInitialize }
     }
 
-    /// What is awaited.
+    /// What is expected next.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// What the handshake ended in.
+    /// The revision of the handshake.
     pub fn revision(&self) -> Option<Revision> {
         match self.phase {
             Phase::ExpectInitialized(revision) | Phase::Ready(revision) => Some(revision),
@@ -71,10 +72,10 @@ impl Lifecycle {
         }
     }
 
-    /// Takes in a request from a stream.
+    /// Handles a request from a stream.
     ///
     /// # Errors
-    /// When it is not to be served; this is the answer.
+    /// When it is rejected; this is the answer.
     pub fn handle_request(
         &self,
         method: &str,
@@ -94,10 +95,10 @@ impl Lifecycle {
         }
     }
 
-    /// Takes in a request that is known to be legacy and not `initialize`.
+    /// Handles a legacy request other than `initialize`.
     ///
     /// # Errors
-    /// When it comes before a handshake or after the end. `ping` may come at any time.
+    /// Before a handshake, except for `ping`, and after the end.
     pub fn handle_legacy_request(&self, method: &str) -> Result<Revision, ErrorObject> {
         match self.phase {
             Phase::ExpectInitialized(revision) | Phase::Ready(revision) => Ok(revision),
@@ -109,10 +110,10 @@ impl Lifecycle {
         }
     }
 
-    /// Takes in `initialize` and says which revision to answer it with.
+    /// Handles `initialize` and returns the revision to answer with.
     ///
     /// # Errors
-    /// When there has been one, or the server speaks no legacy revision.
+    /// When there has been a handshake, or the server speaks no legacy revision.
     pub fn handle_initialize(&mut self, requested: &str) -> Result<Revision, ErrorObject> {
         match self.phase {
             Phase::ExpectInitialize => {
@@ -121,16 +122,17 @@ impl Lifecycle {
                 Ok(revision)
             }
             Phase::ExpectInitialized(revision) | Phase::Ready(revision) => {
-                let message = format!("initialize: this session speaks {revision} already");
+                let message =
+                    format!("initialize: this session is already initialized with {revision}");
                 Err(ErrorObject::invalid_request(message))
             }
             Phase::Closed => Err(closed("initialize")),
         }
     }
 
-    /// Takes in a notification.
+    /// Handles a notification.
     ///
-    /// `notifications/cancelled` is served in every phase: it may be about a modern request.
+    /// `notifications/cancelled` is served in every phase, because it may cancel a modern request.
     pub fn handle_notification(&mut self, method: &str) -> Reaction {
         match (self.phase, method) {
             (Phase::Closed, _) => Reaction::Drop,
@@ -144,7 +146,7 @@ impl Lifecycle {
         }
     }
 
-    /// Takes in an array of messages.
+    /// Checks whether batches are allowed.
     ///
     /// # Errors
     /// When the handshake did not end in a revision that has batches.
@@ -160,9 +162,9 @@ impl Lifecycle {
         Err(ErrorObject::invalid_request(message))
     }
 
-    /// Whether the server may send a request or notification of its own now.
+    /// Whether the server may send a request or notification now.
     ///
-    /// What belongs to a modern request is not asked here: it goes with that request.
+    /// This does not apply to messages that belong to a modern request.
     pub fn may_send(&self, method: &str) -> bool {
         match self.phase {
             Phase::ExpectInitialize | Phase::Closed => false,
@@ -179,7 +181,7 @@ impl Lifecycle {
         }
     }
 
-    /// The connection or session ends.
+    /// Ends the connection or session.
     pub fn close(&mut self) {
         self.phase = Phase::Closed;
     }

@@ -1,12 +1,13 @@
-//! What one legacy HTTP session has sent, for clients that lost the connection.
+//! The events that a legacy HTTP session has sent, for clients that lost the connection.
 //!
 //! A session has several streams: one for each POST that is answered with events, and one for the
-//! standing GET. A client that lost one asks for what came after the last event it saw, and gets
-//! the rest of that stream only (2025-11-25, basic/transports). Event ids read `<stream>-<number>`.
-//! They need not be hard to guess: they are looked up within a session, whose id is.
+//! standing GET. A client that lost one asks for the events after the last one it saw, and gets the
+//! rest of that stream only (2025-11-25, basic/transports). Event ids have the form
+//! `<stream>-<number>`. They need not be hard to guess: they are looked up within a session, whose
+//! id is.
 //!
-//! Bounded in number, bytes and time; the oldest go first, whichever stream they are of. Empty
-//! buffers own no memory, because most sessions are idle most of the time.
+//! The buffer is limited in number, bytes and time; the oldest events go first, of whichever
+//! stream. Empty buffers take no memory, because most sessions are idle most of the time.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -18,9 +19,9 @@ use std::time::{Duration, Instant};
 pub struct ReplayLimits {
     /// Events. 256 by default.
     pub events: usize,
-    /// Bytes in all of them. 1 MiB by default.
+    /// Bytes of all events. 1 MiB by default.
     pub bytes: usize,
-    /// How long after a stream has ended. 5 minutes by default.
+    /// How long the events of a stream that has ended are kept. 5 minutes by default.
     pub keep: Duration,
 }
 
@@ -30,28 +31,28 @@ impl Default for ReplayLimits {
     }
 }
 
-/// The name of a stream within its session.
+/// The id of a stream within its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(u64);
 
-/// The name of an event within its session. Number 0 is the beginning of a stream: the event with
-/// an id and no data that 2025-11-25 sends first.
+/// The id of an event within its session. Number 0 is the start of a stream: the event with an id
+/// and no data that 2025-11-25 sends first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId {
-    /// Of which stream.
+    /// The stream.
     pub stream: StreamId,
-    /// Which event of it.
+    /// The number of the event.
     pub number: u64,
 }
 
 impl EventId {
-    /// The place before all events of a stream.
+    /// The position before all events of a stream.
     pub const fn start_of(stream: StreamId) -> Self {
         Self { stream, number: 0 }
     }
 }
 
-/// The streams of one session. `F` is a frame that is cheap to copy.
+/// The streams of one session. `F` is a frame that is cheap to clone.
 #[derive(Debug)]
 pub struct Replay<F> {
     limits: ReplayLimits,
@@ -69,28 +70,28 @@ struct Stream {
     closed: Option<Instant>,
 }
 
-/// What a client missed.
+/// The events that a client missed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed<F> {
-    /// Which stream it comes back to.
+    /// The stream that it resumes.
     pub stream: StreamId,
     /// The events that it has not seen, in order.
     pub events: Vec<(EventId, F)>,
-    /// Whether nothing more will come on that stream.
+    /// Whether the stream has ended.
     pub is_closed: bool,
 }
 
-/// Why a client cannot come back.
+/// Why a stream cannot be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeError {
     /// This session never sent such an event.
     Unknown,
-    /// Some of what came after it is no longer kept.
+    /// Some of the later events are no longer available.
     Evicted,
 }
 
 impl<F: AsRef<[u8]> + Clone> Replay<F> {
-    /// Nothing sent.
+    /// Creates an empty buffer.
     pub fn new(limits: ReplayLimits) -> Self {
         Self { limits, opened: 0, streams: HashMap::new(), events: VecDeque::new(), bytes: 0 }
     }
@@ -104,8 +105,8 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
         id
     }
 
-    /// Keeps a frame that is being sent on a stream, and gives the id to send it under. There is
-    /// none on a stream that is closed.
+    /// Stores a frame that is sent on a stream, and returns its event id, or `None` if the stream
+    /// is closed.
     pub fn push(&mut self, stream: StreamId, frame: F) -> Option<EventId> {
         let state = self.streams.get_mut(&stream)?;
         if state.closed.is_some() {
@@ -121,13 +122,13 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
         Some(id)
     }
 
-    /// The last event of a stream so far: what a client that has just come has seen, in a way.
+    /// The last event of a stream so far, which a new client resumes from.
     pub fn last(&self, stream: StreamId) -> EventId {
         let number = self.streams.get(&stream).map_or(0, |stream| stream.last);
         EventId { stream, number }
     }
 
-    /// No more frames on a stream. What was sent is kept for a while.
+    /// Closes a stream. Its events are kept for a while.
     pub fn close(&mut self, now: Instant, stream: StreamId) {
         let Some(state) = self.streams.get_mut(&stream) else {
             return;
@@ -139,10 +140,10 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
         }
     }
 
-    /// Gives what came after the event that `Last-Event-ID` names.
+    /// Returns the events after the one in `Last-Event-ID`.
     ///
     /// # Errors
-    /// When there never was such an event, or something after it is gone.
+    /// When there was no such event, or a later one is no longer available.
     pub fn resume(&self, last_event_id: &str) -> Result<Missed<F>, ResumeError> {
         let after: EventId = last_event_id.parse()?;
         let StreamId(number) = after.stream;
@@ -167,7 +168,7 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
         })
     }
 
-    /// Forgets streams that ended long ago.
+    /// Removes streams that ended long ago.
     pub fn expire(&mut self, now: Instant) {
         let keep = self.limits.keep;
         let is_old = |closed: Instant| now.saturating_duration_since(closed) >= keep;
@@ -183,7 +184,7 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
         self.streams.shrink_to_fit();
     }
 
-    /// Bytes in all frames that are kept.
+    /// The number of bytes in all stored frames.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -218,7 +219,7 @@ impl FromStr for EventId {
     }
 }
 
-/// One spelling only, so that an id is what we wrote.
+/// Parses exactly the spelling that we write.
 fn digits(text: &str) -> Result<u64, ResumeError> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_plain || (text.len() > 1 && text.starts_with('0')) {
@@ -230,8 +231,8 @@ fn digits(text: &str) -> Result<u64, ResumeError> {
 impl fmt::Display for ResumeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "Last-Event-ID: no such event in this session",
-            Self::Evicted => "Last-Event-ID: what came after it is no longer kept",
+            Self::Unknown => "Last-Event-ID: unknown event in this session",
+            Self::Evicted => "Last-Event-ID: the later events are no longer available",
         })
     }
 }

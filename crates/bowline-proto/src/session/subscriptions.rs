@@ -1,19 +1,19 @@
-//! What a peer wants to hear, and what waits to be told.
+//! What a peer subscribed to, and which changes are pending.
 //!
 //! A [`Subscription`] is one listener: a `subscriptions/listen` request (2026-07-28), or a legacy
-//! session. Changes are coalesced and never dropped: until it is told, a change that happens again
-//! is the same change, so what waits can never be more than what was asked for. Topics leave in
-//! the order in which they changed.
+//! session. Changes are coalesced and never dropped: a repeated change is reported once, so there
+//! are never more pending changes than topics. Topics are reported in the order in which they
+//! changed.
 //!
-//! What a listener is told is that something changed, not how: the reader looks it up when it asks,
-//! and so does a server that must send a task's state along.
+//! A notification says that something changed, not how: the client fetches the new state, and so
+//! does a server that must send the state of a task along.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::error::ErrorObject;
 
-/// Something that changes. Cheap to copy, so that one change can go to many listeners.
+/// Something that can change. Cheap to clone, so that one change can go to many listeners.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
     /// `notifications/tools/list_changed`.
@@ -22,7 +22,7 @@ pub enum Topic {
     Prompts,
     /// `notifications/resources/list_changed`.
     Resources,
-    /// `notifications/resources/updated` of this URI, to the letter.
+    /// `notifications/resources/updated` of exactly this URI.
     Resource(Arc<str>),
     /// `notifications/tasks` of this task.
     Task(Arc<str>),
@@ -37,7 +37,7 @@ impl Topic {
     }
 }
 
-/// What the server's capabilities promise to tell.
+/// The changes that the server's capabilities promise to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Promised {
     /// `tools.listChanged`.
@@ -69,7 +69,7 @@ impl Promised {
     }
 }
 
-/// How much one listener may ask for.
+/// How much one listener may subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionLimits {
     /// Resources and tasks together. 1024 by default.
@@ -92,14 +92,15 @@ pub struct Subscription {
     phase: Phase,
     promised: Promised,
     limits: SubscriptionLimits,
-    /// Sorted. A list, because most listeners have three and a tree has room for eleven.
+    /// Sorted. A list, because most listeners have three topics and a tree node has room for
+    /// eleven.
     topics: Vec<(Topic, State)>,
     queue: VecDeque<Topic>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The acknowledgement of the listen request, or the end of the handshake. Changes add up.
+    /// The acknowledgement of the listen request, or the end of the handshake. Changes accumulate.
     ExpectRelease,
     Open,
     Closed,
@@ -112,13 +113,13 @@ enum State {
 }
 
 impl Subscription {
-    /// A listen request for `wanted`, of which it gets what is promised.
+    /// A listen request for those of the `wanted` topics that are promised.
     ///
     /// Register it with whatever publishes changes, then acknowledge [`Subscription::honoured`],
-    /// then [`Subscription::release`] it: so nothing is missed and nothing comes too early.
+    /// then [`Subscription::release`] it, so that nothing is missed and nothing comes too early.
     ///
     /// # Errors
-    /// When it asks for too much.
+    /// When it exceeds the limits.
     pub fn listen(
         promised: Promised,
         limits: SubscriptionLimits,
@@ -137,17 +138,17 @@ impl Subscription {
         Ok(subscription)
     }
 
-    /// A legacy session: it hears of all lists that are promised, and of resources that it asks for
-    /// later. [`Subscription::release`] it after `notifications/initialized`.
+    /// A legacy session, which is subscribed to all promised lists, and later to the resources that
+    /// it asks for. [`Subscription::release`] it after `notifications/initialized`.
     pub fn session(promised: Promised, limits: SubscriptionLimits) -> Self {
         let lists = [Topic::Tools, Topic::Prompts, Topic::Resources];
         Self::listen(promised, limits, lists).expect("lists have no names to exceed a limit")
     }
 
-    /// Takes in `resources/subscribe`. Asking twice is asking once.
+    /// Handles `resources/subscribe`. Repeating it has no effect.
     ///
     /// # Errors
-    /// When the server does not promise it, or it is too much.
+    /// When the server does not promise it, or it exceeds the limits.
     pub fn subscribe(&mut self, uri: &str) -> Result<(), ErrorObject> {
         if !self.promised.resource {
             return Err(ErrorObject::method_not_found("resources/subscribe"));
@@ -155,7 +156,7 @@ impl Subscription {
         self.add("resources/subscribe", Topic::Resource(uri.into()))
     }
 
-    /// Takes in `resources/unsubscribe`. What waits to be told of it is forgotten.
+    /// Handles `resources/unsubscribe`. A pending change of the resource is dropped.
     pub fn unsubscribe(&mut self, uri: &str) {
         let topic = Topic::Resource(uri.into());
         let Ok(at) = self.find(&topic) else { return };
@@ -165,12 +166,12 @@ impl Subscription {
         }
     }
 
-    /// What will be told of: what an acknowledgement says.
+    /// The topics that are granted, for the acknowledgement.
     pub fn honoured(&self) -> impl Iterator<Item = &Topic> {
         self.topics.iter().map(|(topic, _)| topic)
     }
 
-    /// Takes in a change. Says whether there is now something to tell that was not there before.
+    /// Handles a change. Returns whether there is something new to report.
     pub fn handle_change(&mut self, topic: &Topic) -> bool {
         if self.phase == Phase::Closed {
             return false;
@@ -185,7 +186,7 @@ impl Subscription {
         }
     }
 
-    /// Lets changes out, including those that came before. Says whether there are any.
+    /// Releases changes, including earlier ones. Returns whether there are any.
     pub fn release(&mut self) -> bool {
         if self.phase == Phase::ExpectRelease {
             self.phase = Phase::Open;
@@ -193,7 +194,7 @@ impl Subscription {
         self.phase == Phase::Open && !self.queue.is_empty()
     }
 
-    /// Gives out the next change to tell.
+    /// Returns the next change to report.
     pub fn poll_change(&mut self) -> Option<Topic> {
         if self.phase != Phase::Open {
             return None;
@@ -203,13 +204,13 @@ impl Subscription {
             self.topics[at].1 = State::Quiet;
         }
         if self.queue.is_empty() {
-            // A listener is idle nearly always.
+            // Listeners are nearly always idle.
             self.queue.shrink_to_fit();
         }
         Some(topic)
     }
 
-    /// The listener goes away. Nothing is told any more.
+    /// Ends the subscription. Nothing more is reported.
     pub fn close(&mut self) {
         self.phase = Phase::Closed;
         self.topics = Vec::new();
@@ -225,7 +226,7 @@ impl Subscription {
             let SubscriptionLimits { names, name_length } = self.limits;
             let taken = self.honoured().filter(|topic| topic.name().is_some());
             if name.len() > name_length {
-                let message = format!("{method}: a name longer than {name_length} bytes");
+                let message = format!("{method}: a name has more than {name_length} bytes");
                 return Err(ErrorObject::invalid_params(message));
             }
             if self.topics.len() >= names && taken.count() >= names {
@@ -237,7 +238,7 @@ impl Subscription {
         Ok(())
     }
 
-    /// Where a topic is, or where it would be.
+    /// The index of a topic, or where it would be inserted.
     fn find(&self, topic: &Topic) -> Result<usize, usize> {
         self.topics.binary_search_by(|(other, _)| other.cmp(topic))
     }
@@ -344,7 +345,7 @@ mod tests {
         session.subscribe("a:3").unwrap();
         session.unsubscribe("a:3");
         let error = session.subscribe("a:33").unwrap_err();
-        assert!(error.message.contains("longer than 3"), "{error}");
+        assert!(error.message.contains("more than 3 bytes"), "{error}");
         let wanted = ["1", "2", "3"].map(resource);
         assert!(Subscription::listen(Promised::ALL, limits, wanted).is_err());
     }

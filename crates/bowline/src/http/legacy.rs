@@ -13,7 +13,7 @@ use bowline_proto::http::{
 };
 use bowline_proto::model::ResourcesCapability;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{BeginError, Lifecycle, Reaction, ResumeError, Sessions, StreamId};
+use bowline_proto::session::{BeginError, Lifecycle, Reaction, Sessions, StreamId};
 use bowline_proto::wire::{Id, Message, Notification, Request};
 use http::StatusCode;
 
@@ -223,13 +223,7 @@ impl HttpService {
         let missed = match state.replay.resume(last) {
             Ok(missed) => missed,
             Err(error) => {
-                let message = match error {
-                    ResumeError::Unknown => "Last-Event-ID is not an event of this session",
-                    ResumeError::Evicted => {
-                        "the events after Last-Event-ID are no longer available"
-                    }
-                };
-                let error = ErrorObject::invalid_request(message);
+                let error = ErrorObject::invalid_request(error.to_string());
                 return reply::error(StatusCode::BAD_REQUEST, None, &error);
             }
         };

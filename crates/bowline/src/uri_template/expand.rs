@@ -1,4 +1,4 @@
-//! Values to a URI, and the percent-encoding that goes with it.
+//! Expands a template to a URI, with percent-encoding.
 
 use super::{Expression, Part, Variable};
 
@@ -56,7 +56,7 @@ fn push_value(uri: &mut String, expression: &Expression, variable: &Variable, va
     }
 }
 
-/// Appends text in which everything that a URI may hold stays as it is, encoded bytes included.
+/// Appends text, and encodes only what a URI must not contain.
 pub(super) fn push_reserved(uri: &mut String, text: &str) {
     let bytes = text.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {

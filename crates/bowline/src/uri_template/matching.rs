@@ -1,9 +1,9 @@
-//! A URI to values, in time proportional to URI times template.
+//! Matches a URI against a template, in time proportional to the product of their lengths.
 //!
-//! The template becomes a row of steps. From the last step to the first, each finds the set of
-//! bytes at which it can begin so that it and all behind it succeed. Then one walk from the front
-//! picks, for each step, the first end that lies in the set of the next: no choice is ever taken
-//! back.
+//! The template becomes a sequence of steps. From the last step to the first, each computes the set
+//! of positions at which it can start so that it and all later steps succeed. Then one pass from
+//! the front picks, for each step, the first end that lies in the set of the next one, so there is
+//! no backtracking.
 
 use std::borrow::Cow;
 
@@ -32,9 +32,9 @@ pub(super) fn matches<'t>(parts: &'t [Part], uri: &str, screening: Screening) ->
     }
 }
 
-/// The URI with everything encoded that must be, so that both spellings of a text are one.
+/// The URI with everything encoded that must be, so that both spellings of a text are equal.
 fn encoded(uri: &str) -> Cow<'_, str> {
-    // A `%` stays even where it means nothing: such a URI is wrong, and must remain so.
+    // A stray `%` is kept: such a URI is invalid, and must remain so.
     let is_plain = |byte| byte == b'%' || is_unreserved(byte) || is_reserved(byte);
     if uri.bytes().all(is_plain) {
         return Cow::Borrowed(uri);
@@ -46,7 +46,7 @@ fn encoded(uri: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// A quick no for most URIs of other templates.
+/// Quickly rules out most URIs of other templates.
 fn ends_agree(parts: &[Part], uri: &[u8]) -> bool {
     let agrees = |part: Option<&Part>, agrees: fn(&[u8], &[u8]) -> bool| match part {
         Some(Part::Literal(text)) => agrees(uri, text.as_bytes()),
@@ -60,17 +60,17 @@ enum Step<'t> {
     Value(Value<'t>),
 }
 
-/// One run of characters, behind a sign.
+/// One run of characters, after an operator.
 struct Value<'t> {
     taker: Taker<'t>,
     sign: Option<u8>,
-    /// What the run cannot hold.
+    /// The characters that the run cannot contain.
     stops: &'static [u8],
-    /// Where to go on when the value is absent; without a sign it cannot be.
+    /// The next step if the value is absent, which it can only be with an operator.
     end: usize,
 }
 
-/// Who gets a run of characters.
+/// The variable that takes a run of characters.
 #[derive(Clone, Copy)]
 enum Taker<'t> {
     One(&'t Variable),
@@ -102,18 +102,16 @@ fn append_steps<'t>(steps: &mut Vec<Step<'t>>, expression: &'t Expression) {
     }
     let end = steps.len() + expression.variables.len();
     for variable in &expression.variables {
-        let taker = match variable.exploded {
-            true => Taker::List(variable, separator),
-            false => Taker::One(variable),
-        };
+        let taker =
+            if variable.exploded { Taker::List(variable, separator) } else { Taker::One(variable) };
         let stops = stops(expression, variable.exploded);
         steps.push(Step::Value(Value { taker, sign, stops, end }));
         sign = Some(separator);
     }
 }
 
-/// What a value cannot hold: the signs that structure its part of a URI, and its own separator
-/// unless it is a list.
+/// The characters that a value cannot contain: the delimiters of its part of a URI, and its own
+/// separator unless it is a list.
 fn stops(expression: &Expression, is_list: bool) -> &'static [u8] {
     let is_alone = is_list || expression.variables.len() == 1;
     match expression.operator {
@@ -129,7 +127,7 @@ fn stops(expression: &Expression, is_list: bool) -> &'static [u8] {
     }
 }
 
-/// Which run goes to whom, or `None` if the URI is none of the template's.
+/// Assigns runs to variables; `None` if the URI does not match.
 fn walk<'t, 'u>(steps: &[Step<'t>], uri: &'u [u8]) -> Option<Vec<(Taker<'t>, &'u [u8])>> {
     let starts = starts(steps, uri);
     if !starts[0].has(0) {
@@ -153,7 +151,7 @@ fn walk<'t, 'u>(steps: &[Step<'t>], uri: &'u [u8]) -> Option<Vec<(Taker<'t>, &'u
     Some(found)
 }
 
-/// For each step, and for the end, the bytes at which it can begin.
+/// For each step, and for the end, the positions at which it can start.
 fn starts(steps: &[Step<'_>], uri: &[u8]) -> Vec<Places> {
     let mut starts: Vec<Places> = steps.iter().map(|_| Places::none()).collect();
     let mut end = Places::new(uri.len());
@@ -185,7 +183,7 @@ impl Value<'_> {
 
     fn starts(&self, uri: &[u8], next: &Places, skipped: &Places) -> Places {
         let mut places = Places::new(uri.len());
-        // Whether a run that begins at the byte seen last can reach an end.
+        // Whether a run that starts at the last position can reach an end.
         let mut behind = false;
         for at in (0..=uri.len()).rev() {
             let byte = uri.get(at).copied();
@@ -202,7 +200,7 @@ impl Value<'_> {
         places
     }
 
-    /// The shortest run behind `at`.
+    /// The shortest run after `at`.
     fn run(&self, uri: &[u8], at: usize, next: &Places) -> Option<(usize, usize)> {
         let start = match self.sign {
             None => at,
@@ -217,13 +215,13 @@ impl Value<'_> {
     }
 }
 
-/// Whether `at` does not cut an encoded byte in two.
+/// Whether `at` is not inside an encoded byte.
 fn is_between(uri: &[u8], at: usize) -> bool {
     let begins = |back: usize| at >= back && is_triplet(&uri[at - back..]);
     !begins(1) && !begins(2)
 }
 
-/// A set of places in a URI, its end included.
+/// A set of positions in a URI, including its end.
 struct Places(Vec<u64>);
 
 impl Places {
@@ -252,7 +250,7 @@ struct Values<'t> {
 }
 
 impl<'t> Values<'t> {
-    /// Takes in a run, or says that the URI is no match after all.
+    /// Adds a run; `None` if the URI does not match after all.
     fn take(&mut self, taker: Taker<'t>, raw: &[u8]) -> Option<()> {
         match taker {
             Taker::One(variable) => self.push(variable, raw),
@@ -298,7 +296,7 @@ impl<'t> Values<'t> {
     }
 }
 
-/// Whether a value holds a slash that came encoded, past whatever splits at slashes.
+/// Whether a value contains an encoded slash, which would bypass code that splits at slashes.
 #[derive(PartialEq, Eq)]
 enum Slashes {
     Plain,

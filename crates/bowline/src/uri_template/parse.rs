@@ -1,4 +1,4 @@
-//! Text to the parts of a template, and every reason to refuse it.
+//! Parses a template, and rejects invalid ones.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ const MAX_PREFIX: usize = 9999;
 pub(super) fn parse(text: &str) -> Result<Vec<Part>, TemplateError> {
     if text.len() > UriTemplate::MAX_LENGTH {
         let most = UriTemplate::MAX_LENGTH;
-        return refuse(most, format!("a template has at most {most} bytes"));
+        return refuse(most, format!("the template has more than {most} bytes"));
     }
     let mut parser = Parser { text, at: 0, parts: Vec::new(), names: HashSet::new() };
     while parser.at < text.len() {
@@ -60,11 +60,11 @@ impl<'a> Parser<'a> {
             }
             let (name, variable) = variable(at, spec)?;
             if !self.names.insert(name) {
-                return refuse(at, format!("the variable `{name}` is there twice"));
+                return refuse(at, format!("the variable `{name}` is repeated"));
             }
             if self.names.len() > UriTemplate::MAX_VARIABLES {
                 let most = UriTemplate::MAX_VARIABLES;
-                return refuse(at, format!("a template has at most {most} variables"));
+                return refuse(at, format!("the template has more than {most} variables"));
             }
             variables.push(variable);
             at += spec.len() + 1;
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         if expression.operator.first().is_none() {
             return refuse(self.at, "nothing tells where the variable before ends and this begins");
         }
-        // Parameters come in any order, so `{?x}{&y}` is `{?x,y}`.
+        // Parameters may be in any order, so `{?x}{&y}` is `{?x,y}`.
         let joins = expression.operator == Operator::QueryMore
             && matches!(before.operator, Operator::Query | Operator::QueryMore);
         if joins {
@@ -126,7 +126,7 @@ fn variable(at: usize, spec: &str) -> Result<(&str, Variable), TemplateError> {
     }
     let is_wrong = |sign: char| !(sign.is_ascii_alphanumeric() || sign == '_' || sign == '.');
     if let Some((place, sign)) = name.char_indices().find(|(_, sign)| is_wrong(*sign)) {
-        return refuse(at + place, format!("`{sign}` cannot be part of a variable's name"));
+        return refuse(at + place, format!("`{sign}` is not allowed in the name of a variable"));
     }
     if name.starts_with('.') || name.ends_with('.') || name.contains("..") {
         return refuse(at, "a `.` in a variable's name stands between letters");
@@ -138,7 +138,7 @@ fn prefix(at: usize, digits: &str) -> Result<usize, TemplateError> {
     let is_number = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
     match digits.parse() {
         Ok(most) if is_number && most <= MAX_PREFIX => Ok(most),
-        _ => refuse(at, format!("a length is a number from 1 to {MAX_PREFIX}")),
+        _ => refuse(at, format!("expected a length from 1 to {MAX_PREFIX}")),
     }
 }
 
@@ -151,7 +151,7 @@ fn check_literal(start: usize, literal: &str) -> Result<(), TemplateError> {
                 return refuse(at, "`%` stands before two hexadecimal digits");
             }
             ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '|' => {
-                return refuse(at, format!("`{sign}` cannot be part of a URI"));
+                return refuse(at, format!("`{sign}` is not allowed in a URI"));
             }
             _ if sign.is_control() => return refuse(at, "a control character"),
             _ => {}

@@ -10,17 +10,17 @@ use crate::http::{MCP_PARAM_PREFIX, quote};
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// Keywords whose values are data. What looks like an annotation there is none.
+/// Keywords whose values are data, in which nothing is an annotation.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 
-/// Keywords whose members are named by the author, not by JSON Schema.
+/// Keywords whose members have names of the author's choice.
 const NAMED: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Which property of a tool has a wrong `x-mcp-header`, and why it is wrong.
+/// An invalid `x-mcp-header` of a tool's property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotationError {
-    /// The names that lead to the property, joined by dots; empty for the schema itself.
+    /// The path to the property, joined by dots; empty for the schema itself.
     pub property: String,
     /// What is wrong.
     pub reason: String,
@@ -50,7 +50,7 @@ struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    /// Reads a schema that can be reached through `properties` alone.
+    /// Reads a schema that is reached through `properties` alone.
     fn read(&mut self, schema: &'s Value) -> Result<Node, AnnotationError> {
         let mut node = Node::default();
         let Some(schema) = schema.as_object() else {
@@ -62,8 +62,8 @@ impl<'s> Reader<'s> {
                 "properties" => node.properties = self.properties(value)?,
                 keyword if hides_annotation(keyword, value) => {
                     let reason = format!(
-                        "{ANNOTATION} inside of {keyword:?} is out of reach; only \"properties\" \
-                         may lead to it"
+                        "{ANNOTATION} is not allowed inside {keyword:?}; expected it inside \
+                         \"properties\" only"
                     );
                     return Err(self.error(reason));
                 }
@@ -103,16 +103,17 @@ impl<'s> Reader<'s> {
             .and_then(|name| name.parse::<HeaderName>().ok())
             .ok_or_else(|| {
                 let shown = quote(shown);
-                self.error(format!("{ANNOTATION} {shown} cannot be part of a header's name"))
+                self.error(format!("{ANNOTATION} {shown} is not allowed in the name of a header"))
             })?;
         if self.headers.iter().any(|header| header.name == name) {
-            let reason = format!("{ANNOTATION} {shown:?} is there twice; case does not count");
+            let reason = format!("{ANNOTATION} {shown:?} is repeated (ignoring case)");
             return Err(self.error(reason));
         }
         let kind = schema.get("type");
         if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
             let found = kind.map_or_else(|| "none".to_owned(), |kind| quote(&kind.to_string()));
-            let reason = format!("{ANNOTATION} needs type string, integer or boolean, not {found}");
+            let reason =
+                format!("{ANNOTATION} needs type string, integer or boolean; found {found}");
             return Err(self.error(reason));
         }
         self.headers.push(ParamHeader { name, shown: format!("{MCP_PARAM_PREFIX}{shown}") });
@@ -145,7 +146,7 @@ fn is_annotated(schema: &Value) -> bool {
     }
 }
 
-/// The letters of a header's name, `tchar` in RFC 9110.
+/// The characters of a header name, `tchar` in RFC 9110.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -206,11 +207,11 @@ mod tests {
 
     #[test]
     fn annotations_that_break_a_rule() {
-        check(&json!({"a": string("")}), Err("property \"a\": x-mcp-header \"\" cannot be part"));
+        check(&json!({"a": string("")}), Err("property \"a\": x-mcp-header \"\" is not allowed"));
         for bad in ["a b", "a:b", "\u{e9}", "a\nb", "a\r\nb", "a\u{0}", "(", "a,b", "a/b", "\""] {
-            check(&json!({"a": string(bad)}), Err("cannot be part of a header's name"));
+            check(&json!({"a": string(bad)}), Err("is not allowed in the name of a header"));
         }
-        check(&json!({"a": string(&"x".repeat(70_000))}), Err("cannot be part"));
+        check(&json!({"a": string(&"x".repeat(70_000))}), Err("is not allowed in the name"));
         for bad in [json!(1), json!(null), json!(["A"]), json!({})] {
             check(&json!({"a": {"type": "string", "x-mcp-header": bad}}), Err("must be a string"));
         }
@@ -218,17 +219,17 @@ mod tests {
             check(&json!({"a": {"type": bad, "x-mcp-header": "A"}}), Err("needs type string"));
         }
         let union = json!({"type": ["string", "null"], "x-mcp-header": "A"});
-        check(&json!({"a": union}), Err(r#"not "[\"string\",\"null\"]""#));
-        check(&json!({"a": {"x-mcp-header": "A"}}), Err("not none"));
-        check(&json!({"a": {"$ref": "#/x", "x-mcp-header": "A"}}), Err("not none"));
+        check(&json!({"a": union}), Err(r#"found "[\"string\",\"null\"]""#));
+        check(&json!({"a": {"x-mcp-header": "A"}}), Err("found none"));
+        check(&json!({"a": {"$ref": "#/x", "x-mcp-header": "A"}}), Err("found none"));
         check(
             &json!({"a": string("Same"), "b": string("Same")}),
             Err("\"b\": x-mcp-header \"Same\" is"),
         );
-        check(&json!({"a": string("Same"), "b": string("sAME")}), Err("is there twice"));
+        check(&json!({"a": string("Same"), "b": string("sAME")}), Err("is repeated"));
         check(
             &json!({"a": {"properties": {"b": string("A")}}, "c": string("a")}),
-            Err("is there twice"),
+            Err("is repeated"),
         );
         check(&json!({"a": {"properties": {"b": string("")}}}), Err("property \"a.b\""));
     }
@@ -249,7 +250,7 @@ mod tests {
             "contentSchema",
             "unheardOf",
         ] {
-            check(&json!({"a": {keyword: string("A")}}), Err("out of reach"));
+            check(&json!({"a": {keyword: string("A")}}), Err("is not allowed inside"));
             check_schema(&json!({keyword: {"properties": {"b": string("A")}}}), Err(keyword));
         }
         for keyword in ["allOf", "anyOf", "oneOf", "prefixItems"] {

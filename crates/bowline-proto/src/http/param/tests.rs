@@ -137,7 +137,7 @@ fn headers_that_nobody_can_tell() {
     check(r#"{"region":"Hello"}"#, &padding, "header Mcp-Param-Region: \"=?base64?SGVsbG8?=\"");
     let alphabet = [("region", "=?base64?SGVs!!!bG8=?=")];
     check(r#"{"region":"Hello"}"#, &alphabet, "header Mcp-Param-Region: ");
-    check(r#"{"region":"é"}"#, &[("region", "é")], "header Mcp-Param-Region: \"é\": char");
+    check(r#"{"region":"é"}"#, &[("region", "é")], "header Mcp-Param-Region: \"é\": contains char");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn arguments_that_nobody_can_tell() {
     }
     let twice = mirror().encode(Some(raw(r#"{"region":1,"region":2}"#)));
     let message = twice.unwrap_err().to_string();
-    assert!(message.starts_with("arguments: \"region\" is there twice"), "{message}");
+    assert!(message.starts_with("arguments: \"region\" is repeated"), "{message}");
 }
 
 /// A property with its annotation, if any, and the argument given for it, if any.

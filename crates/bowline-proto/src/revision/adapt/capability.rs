@@ -1,4 +1,4 @@
-//! Who a peer is and what it can do.
+//! Identities and capabilities.
 
 use super::{Adapt, Unsupported, only, since};
 use crate::model::{ClientCapabilities, Implementation, ServerCapabilities};
@@ -17,7 +17,7 @@ impl Adapt for Implementation {
 impl Adapt for ClientCapabilities {
     fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
         if to < V2025_11_25 && !self.has_elicitation_form() {
-            // `{}` would promise forms to a server that knows nothing else.
+            // A server that only knows forms would read `{}` as a promise of forms.
             self.elicitation = None;
         }
         since(V2025_06_18, to, &mut self.elicitation);

@@ -1,4 +1,4 @@
-//! Content blocks: kinds that a peer does not know become text that its model can still use.
+//! Content blocks: kinds that a revision lacks become text that the model can still use.
 
 use super::{Adapt, Unsupported, since, unsupported};
 use crate::json::Json;
@@ -102,8 +102,7 @@ impl Adapt for ToolResultContent {
     }
 }
 
-/// Structured content that the revision cannot carry is not lost: it becomes text, unless the
-/// answer has words already.
+/// Structured content that the revision lacks becomes text, unless the result already has text.
 pub(super) fn structured(
     structured: &mut Option<Json>,
     content: &mut Vec<ContentBlock>,

@@ -1,4 +1,4 @@
-//! What servers list: tools, resources, templates, prompts; and a client's roots.
+//! Items of lists: tools, resources, templates, prompts, and a client's roots.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ impl Adapt for Tool {
             if let Some(schema) = &mut self.output_schema {
                 spell_out_booleans(schema);
             }
-            // Only objects could be structured content.
+            // Structured content had to be an object.
             if self.output_schema.as_ref().is_some_and(|schema| !describes_object(schema)) {
                 self.output_schema = None;
             }
@@ -33,8 +33,8 @@ fn describes_object(schema: &Json) -> bool {
     schema.to_value().get("type").and_then(Value::as_str) == Some("object")
 }
 
-/// Up to 2025-11-25 the schema of a property is an object: `true` and `false` have to be written as
-/// the objects that mean the same.
+/// Up to 2025-11-25 the schema of a property must be an object: `true` and `false` are written as
+/// equivalent objects.
 fn spell_out_booleans(schema: &mut Json) {
     let mut tree = schema.to_value();
     let Some(Value::Object(properties)) = tree.get_mut("properties") else {

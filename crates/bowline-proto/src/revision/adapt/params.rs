@@ -22,7 +22,7 @@ impl Adapt for RequestMeta<'_> {
     }
 }
 
-/// Parameters of which only `_meta` differs.
+/// Parameters that differ only in `_meta`.
 macro_rules! only_meta_differs {
     ($($name:ty),* $(,)?) => {$(
         impl Adapt for $name {

@@ -1,4 +1,4 @@
-//! What servers ask of clients, and what clients answer.
+//! Questions of servers to clients, and the answers.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::revision::Revision::{self, *};
 
-/// Answers travel without type and `_meta` in the modern era, where they are embedded in a request.
+/// In the modern era answers are embedded in a request, without type and `_meta`.
 fn embed(answer: &mut impl ResultBody, to: Revision) {
     *answer.result_type_mut() = None;
     if to.is_modern() {
@@ -51,8 +51,8 @@ impl Adapt for CreateMessageParams {
     }
 }
 
-/// A message of several blocks says the same as several messages of one, which older revisions
-/// have.
+/// A message with several blocks becomes several messages with one block, as older revisions
+/// require.
 fn split(mut message: SamplingMessage) -> Vec<SamplingMessage> {
     if message.content.blocks().len() <= 1 {
         return vec![message];
@@ -65,7 +65,7 @@ fn split(mut message: SamplingMessage) -> Vec<SamplingMessage> {
 
 impl Adapt for CreateMessageResult {
     fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
-        // The one answer that keeps `_meta` when it is embedded: it is a message, too.
+        // The only answer that keeps `_meta` when it is embedded, because it is a message, too.
         self.result_type = None;
         let content = std::mem::replace(&mut self.content, Vec::new().into());
         let mut message = SamplingMessage { role: self.role, content, meta: None };
@@ -160,7 +160,7 @@ impl Adapt for PrimitiveSchema {
     }
 }
 
-/// Titles stood in a second list in 2025-06-18.
+/// 2025-06-18 has the titles in a second list.
 fn single_select(field: &mut SingleSelectSchema, to: Revision) {
     since(V2025_11_25, to, &mut field.default);
     if let Choices::Titled(choices) = &mut field.choices

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::revision::Revision;
 
-/// Only modern results say their type and who sends them; strict legacy peers refuse both.
+/// Only modern results have a type and the sender's identity; strict legacy peers reject both.
 fn frame(result: &mut impl ResultBody, kind: ResultType, to: Revision) {
     *result.result_type_mut() = to.is_modern().then_some(kind);
     if !to.is_modern()
@@ -24,7 +24,7 @@ fn frame(result: &mut impl ResultBody, kind: ResultType, to: Revision) {
     }
 }
 
-/// Cache hints are required in the modern era and unknown before. Without one, nothing is cached.
+/// Cache hints are required in the modern era and unknown before. By default nothing is cached.
 fn cache(ttl_ms: &mut Option<u64>, scope: &mut Option<CacheScope>, to: Revision) {
     if to.is_modern() {
         ttl_ms.get_or_insert_default();
@@ -35,7 +35,7 @@ fn cache(ttl_ms: &mut Option<u64>, scope: &mut Option<CacheScope>, to: Revision)
     }
 }
 
-/// Results of which only the frame differs.
+/// Results that differ only in the envelope.
 macro_rules! only_frame_differs {
     ($($name:ty),* $(,)?) => {$(
         impl Adapt for $name {
@@ -56,7 +56,7 @@ only_frame_differs!(
     SubscriptionsListenResult,
 );
 
-/// Lists: the frame, the cache hints, and each item.
+/// Lists: the envelope, the cache hints, and each item.
 macro_rules! list {
     ($($name:ty: $items:ident),* $(,)?) => {$(
         impl Adapt for $name {

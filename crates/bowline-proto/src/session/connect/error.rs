@@ -1,11 +1,11 @@
-//! Why a client and a server did not come together.
+//! Why a client could not connect to a server.
 
 use std::fmt;
 
 use crate::error::{ErrorCode, ErrorObject};
 use crate::revision::NoCommonRevision;
 
-/// An error instead of a result, with what there was of it.
+/// An error in place of a result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rejection {
     /// The HTTP status.
@@ -20,9 +20,9 @@ impl Rejection {
         self.error.as_ref().map(|error| error.code)
     }
 
-    /// Whether it tells anything about what the server speaks.
+    /// Whether it proves anything about the revisions of the server.
     ///
-    /// Authorisation, redirects, rate limits and trouble on the way do not.
+    /// Authorization, redirects, rate limits and network problems do not.
     pub fn is_evidence(&self) -> bool {
         !matches!(self.status, Some(300..=399 | 401..=403 | 407 | 408 | 421 | 425 | 429 | 500..))
     }
@@ -39,26 +39,26 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// Why there is no common revision, or none could be found.
+/// Why no common revision was found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConnectError {
-    /// Both sides are known and do not meet. Enable more revisions.
+    /// The two sides have no revision in common. Enable more revisions.
     NoCommonRevision(NoCommonRevision),
     /// The preference leaves no revision. Nothing was sent.
     NothingEnabled,
-    /// The server said no to everything that was tried.
+    /// The server rejected everything that was tried.
     Refused(Rejection),
-    /// Something in the way: authorise, wait, and connect again.
+    /// A rejection for another reason: log in or wait, and connect again.
     Blocked(Rejection),
-    /// No answer in time.
+    /// The server did not answer in time.
     TimedOut,
-    /// The answer was not one.
+    /// The answer was malformed.
     Malformed,
-    /// The process ended.
+    /// The process exited.
     Exited,
-    /// The network failed; this is what it said.
+    /// The network failed with this error.
     Unreachable(String),
-    /// The server contradicts what it said itself a moment ago.
+    /// The server contradicts itself.
     Contradicted,
 }
 

@@ -1,26 +1,26 @@
-//! What a client does to find out what a server speaks, and what may become of it.
+//! The actions of a client that looks for a common revision, and their results.
 
 use std::time::Duration;
 
 use super::{ConnectError, Rejection};
 use crate::revision::{Era, Revision, Revisions};
 
-/// Which revisions a user wants.
+/// The user's preference among revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preference {
-    /// The newest that both sides speak.
+    /// The newest revision that both sides speak.
     #[default]
     Auto,
-    /// A handshake at once.
+    /// Legacy only: a handshake at once.
     LegacyOnly,
-    /// No handshake.
+    /// Modern only: no handshake.
     ModernOnly,
-    /// This one or none.
+    /// This revision only.
     Pin(Revision),
 }
 
 impl Preference {
-    /// What is left of `enabled`.
+    /// The revisions of `enabled` that it allows.
     pub fn narrow(self, enabled: Revisions) -> Revisions {
         match self {
             Self::Auto => enabled,
@@ -36,19 +36,19 @@ impl Preference {
 pub enum Action {
     /// Send `server/discover` in this revision.
     Discover {
-        /// What the request claims.
+        /// The revision that the request claims.
         revision: Revision,
-        /// Its own deadline. On HTTP, and where the legacy era would not do, there is none beyond
-        /// the usual: a timeout proves nothing.
+        /// A deadline of its own. Over HTTP, and where a legacy server would not do, there is only
+        /// the usual one, because a timeout proves nothing.
         timeout: Option<Duration>,
     },
     /// Send `initialize` asking for this revision.
     Initialize(Revision),
     /// Start the process again, and send it `initialize` asking for this revision.
     Respawn(Revision),
-    /// GET the URL and see whether the first event is `endpoint`, as HTTP+SSE has it.
+    /// GET the URL and check whether the first event is `endpoint`, as in HTTP+SSE.
     OpenSse,
-    /// Nothing: the event was not, or no longer, waited for.
+    /// Nothing: the event was not expected, or came too late.
     Wait,
     /// Both sides speak this. If it is legacy, `notifications/initialized` is now due.
     Done(Revision),
@@ -56,30 +56,30 @@ pub enum Action {
     Failed(ConnectError),
 }
 
-/// What became of an action.
+/// The result of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
     /// The result of `server/discover`, with its `supportedVersions`.
     Discovered(&'a [String]),
     /// The result of `initialize`, with its `protocolVersion`.
     Initialized(&'a str),
-    /// The first event was `endpoint`: further messages go there.
+    /// The first event was `endpoint`, to which further messages go.
     EndpointFound,
-    /// An error instead of a result.
+    /// An error in place of a result.
     Refused(Question, Rejection),
-    /// An answer that is no answer.
+    /// A malformed answer.
     Malformed(Question),
-    /// No answer.
+    /// No answer in time.
     TimedOut(Question),
-    /// The process ended, or the stream closed.
+    /// The process exited, or the stream closed.
     Exited,
     /// The network failed.
     Unreachable(String),
-    /// A request showed, after the end, that what is assumed of the server is wrong.
+    /// A later request showed that the assumed revision is wrong.
     Contradicted,
 }
 
-/// What an event is about.
+/// The question that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// `server/discover`.
