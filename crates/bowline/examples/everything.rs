@@ -1,8 +1,7 @@
-//! A server with one of everything: what `cargo xtask interop` lets other clients walk.
+//! A server with one of everything, which `cargo xtask interop` tests with other clients.
 //!
 //! `everything` serves on stdio; with the feature `http`, `everything http PORT` serves on
-//! loopback, at `/mcp` and `/sse`. Built from closures and functions alone; nothing here needs a
-//! macro of Bowline's.
+//! loopback, at `/mcp` and `/sse`. Built from closures and functions, without macros.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 const COUNTER: &str = "test://counter";
 
-/// What the handlers share.
+/// The state that handlers share.
 #[derive(Default)]
 struct Counts {
     touched: AtomicU64,
@@ -69,7 +68,7 @@ struct Total {
     note: Option<String>,
 }
 
-/// Tools that only answer.
+/// Tools that just return something.
 fn with_tools(server: Server) -> Server {
     server
         .with(
@@ -111,7 +110,7 @@ struct Slow {
     ms: u64,
 }
 
-/// Tools that tell the client something while they work, or change the server.
+/// Tools that notify the client while they run, or change the server.
 fn with_reports(server: Server) -> Server {
     server
         .with(Tool::new("slow", slow).description("Works step by step and reports each"))
@@ -137,7 +136,7 @@ async fn logging(context: Context, _: Empty) -> &'static str {
     "logged"
 }
 
-/// Counts a wait whose handler was dropped before it was over.
+/// Counts a wait whose handler was dropped before its end.
 struct Abandoned {
     context: Context,
     is_over: bool,

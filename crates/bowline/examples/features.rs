@@ -1,5 +1,5 @@
-//! Servers that have every feature, on stdio: `features [name]`, to be tried by hand or by another
-//! program. The transcripts in `testdata` run against the same ones.
+//! Servers with every feature, on stdio: `features [name]`, for trying by hand or with another
+//! program. The transcripts in `testdata` run against the same servers.
 
 #![allow(clippy::print_stderr, reason = "a program says how to use it")]
 

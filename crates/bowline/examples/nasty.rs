@@ -1,9 +1,8 @@
-//! A server that does what servers must not do, for the tests of the client.
+//! A server that misbehaves, for the tests of the client.
 //!
-//! `nasty <manner> [mark]` speaks on its standard streams. The manner says how it behaves until it
-//! is asked for tools, `nasty/manners.rs` what it does wrong on the way there; what a tool does
-//! wrong is its name. The mark does nothing: it tells one
-//! test's processes from those of another in a list of processes.
+//! `nasty <manner> [mark]` serves on its standard streams. The manner says how it misbehaves until
+//! its tools are listed (see `nasty/manners.rs`); after that, each tool misbehaves as its name
+//! says. The mark does nothing: it identifies the processes of one test in a list of processes.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
@@ -19,10 +18,10 @@ use std::{env, thread};
 use bowline::{Server, Tool};
 use serde_json::{Value, json};
 
-/// What is spoken by those that speak the legacy era.
+/// The revision of servers of the legacy era.
 const LEGACY: &str = "2025-11-25";
 
-/// What is spoken by those that speak the modern era.
+/// The revision of servers of the modern era.
 const MODERN: &str = "2026-07-28";
 
 fn main() {
@@ -47,7 +46,7 @@ fn main() {
     }
 }
 
-/// A server as it should be.
+/// A well-behaved server.
 fn serve() {
     let server = Server::new("nice", "1.0.0")
         .with(Tool::new("pid", || async { std::process::id().to_string() }))
@@ -59,7 +58,7 @@ fn serve() {
     runtime.block_on(server.serve_stdio()).unwrap();
 }
 
-/// A handler that does nothing takes the place of the end.
+/// Replaces the default action with a handler that does nothing.
 fn ignore_term() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -68,7 +67,7 @@ fn ignore_term() {
     std::mem::forget((ignored, runtime));
 }
 
-/// The next message. Nobody holds standard input: a tool may read on.
+/// The next message. The lock on standard input is released, because a tool may read on.
 fn hear() -> Option<Value> {
     loop {
         let mut line = String::new();
@@ -85,7 +84,7 @@ fn hear() -> Option<Value> {
 struct Speaker {
     manner: String,
     mark: String,
-    /// A question whose answer comes after the next one.
+    /// A question that is answered after the next one.
     late: Option<Value>,
 }
 
@@ -180,7 +179,7 @@ fn tool(name: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object" } })
 }
 
-/// Changes will be told; none ever is.
+/// Acknowledges the subscription, but never reports a change.
 fn acknowledge(message: &Value) {
     say(&json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
         "params": {
@@ -212,7 +211,7 @@ fn say_bytes(bytes: &[u8]) {
 
 fn say_line(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody to hear it is none of this server's concern.
+    // It does not matter if nobody reads it.
     let _ = writeln!(out, "{line}");
     let _ = out.flush();
 }

@@ -1,5 +1,5 @@
-//! The server that is measured and abused: `probe stdio` or `probe http PORT`, with `--tools N` for
-//! N more tools.
+//! The server for benchmarks and stress tests: `probe stdio` or `probe http PORT`, with `--tools N`
+//! for N more tools.
 
 #![expect(clippy::print_stderr, reason = "a program that tells how it is used")]
 
@@ -69,7 +69,7 @@ fn server(more_tools: usize) -> Server {
     })
 }
 
-/// How many times it has been called: what is executed leaves a trace.
+/// Counts calls, so that tests can see what was executed.
 async fn count() -> u64 {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     CALLS.fetch_add(1, Ordering::Relaxed) + 1

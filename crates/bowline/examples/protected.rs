@@ -1,16 +1,16 @@
-//! A server that lets in only who has a token, and lets some do more than others.
+//! A server that rejects requests without a token, and requires a scope for one of its tools.
 //!
 //! `protected ISSUER RESOURCE ADDRESS`, for instance `protected https://login.example.com
 //! https://mcp.example.com/mcp 127.0.0.1:8080`. The issuer is any authorization server that signs
-//! its tokens (JWT); clients find it by themselves. Needs the feature `auth`.
+//! its tokens (JWT); clients discover it automatically. Needs the feature `auth`.
 
 use bowline::http::auth::{Guard, JwtVerifier};
 use bowline::{Context, Server, tool};
 
-/// Tell who I am. Anybody who has a token may ask.
+/// Tell who I am. Any valid token will do.
 #[tool(read_only)]
 async fn whoami(context: Context) -> String {
-    // What a handler knows of its caller. The token itself is not among it.
+    // What a handler knows about its caller, which does not include the token.
     match &context.caller().principal {
         Some(principal) => {
             let scopes: Vec<_> = principal.scopes().collect();
@@ -20,7 +20,7 @@ async fn whoami(context: Context) -> String {
     }
 }
 
-/// Write a note. That takes a scope, which clients without it are told to get.
+/// Write a note. This needs a scope; clients without it are told to get it.
 #[tool(scopes = ["notes:write"])]
 async fn write(note: String) -> String {
     format!("noted: {note}")

@@ -1,5 +1,5 @@
-//! The servers whose conversations people wrote down: a calculator with weather, a logger, a
-//! counter, an operator, and the one of the specification's own page.
+//! The servers of recorded conversations: a calculator with weather, a logger, a counter, an
+//! operator, and the one in the specification.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -89,7 +89,7 @@ fn port() -> u16 {
     514
 }
 
-/// Sends to syslog, or would: nothing leaves this process.
+/// Pretends to send to syslog: nothing leaves this process.
 pub(super) fn mcp_logger() -> Server {
     let schema = json!({
         "type": "object",
@@ -175,7 +175,7 @@ pub(super) fn operator() -> Server {
         }))
 }
 
-/// The one of the specification's page on the handshake.
+/// The server on the specification's page about the handshake.
 pub(super) fn documented() -> Server {
     Server::new("ExampleServer", "1.0.0")
         .instructions("Optional instructions for the client")

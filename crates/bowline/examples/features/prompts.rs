@@ -1,4 +1,4 @@
-//! Prompts with and without blanks.
+//! Prompts with and without arguments.
 
 use bowline::model::{ContentBlock, PromptMessage, ResourceContents};
 use bowline::{Prompt, Server};

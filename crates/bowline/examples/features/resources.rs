@@ -1,4 +1,4 @@
-//! Resources and families of them.
+//! Resources and resource templates.
 
 use bowline::model::{Annotations, Role};
 use bowline::{HandlerError, Resource, Server, Structured};

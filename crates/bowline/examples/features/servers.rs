@@ -10,7 +10,7 @@ mod works;
 use bowline::model::{Icon, IconTheme};
 use bowline::{Limits, Prompt, Resource, Server, Tool};
 
-/// Every server there is.
+/// The names of all servers.
 pub(crate) const NAMES: &[&str] = &[
     "features",
     "empty",
@@ -28,7 +28,7 @@ pub(crate) const NAMES: &[&str] = &[
     "ExampleServer",
 ];
 
-/// The server of a name.
+/// The server with this name.
 pub(crate) fn server(name: &str) -> Option<Server> {
     Some(match name {
         "features" => features(),
@@ -49,7 +49,7 @@ pub(crate) fn server(name: &str) -> Option<Server> {
     })
 }
 
-/// Everything at once, with everything a server can say of itself.
+/// All features at once, with every part of a server's description.
 fn features() -> Server {
     Server::new("features", "1.2.3")
         .title("All features")

@@ -1,4 +1,4 @@
-//! Tools that do more than answer: log, report, wait, change the server.
+//! Tools that log, report progress, wait or change the server.
 
 use bowline::model::LoggingLevel;
 use bowline::{BuildError, Context, Prompt, Resource, Server, Tool};
@@ -21,7 +21,7 @@ pub(super) fn server() -> Server {
         .with(Tool::new("reports", |context: Context, _: Empty| async move {
             context.progress(1.0, 3.0, "one");
             context.progress(2.0, 3.0, "");
-            // Not further than before: left out.
+            // Skipped, because it is not greater than before.
             context.progress(2.0, 3.0, "again");
             context.progress(2.5, None, "nearly");
             "done"

@@ -1,5 +1,5 @@
-//! What a server does wrong before any tool is called: how it writes, what it answers to the
-//! handshake and to lists, what it leaves behind.
+//! Misbehaviour before any tool is called: in writing, in the answers to the handshake and to
+//! lists, and in what is left behind.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{LEGACY, answer, capabilities, say, say_bytes, tool};
 
-/// What is done before anything is heard.
+/// Runs before anything is read.
 pub(super) fn begin(manner: &str, mark: &str) {
     match manner {
         "bom" => say_bytes(b"\xef\xbb\xbf"),
@@ -25,7 +25,7 @@ pub(super) fn begin(manner: &str, mark: &str) {
     }
 }
 
-/// The bytes of a message, when it is not written as it should be.
+/// The bytes of a message that is written wrongly.
 pub(super) fn written(message: &Value) -> Option<Vec<u8>> {
     let manner = env::args().nth(1).unwrap_or_default();
     match manner.as_str() {
@@ -40,7 +40,7 @@ pub(super) fn written(message: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// Answers wrongly, if that is the manner; says whether it did.
+/// Answers wrongly, if the manner says so. Returns whether it did.
 pub(super) fn misbehave(manner: &str, method: &str, id: &Value) -> bool {
     match (manner, method) {
         ("stringid", "initialize") => initialized(&json!(id.to_string()), LEGACY),
@@ -87,7 +87,7 @@ fn initialized(id: &Value, revision: &str) {
     );
 }
 
-/// Writes nothing until its input ends, and then everything.
+/// Writes everything only when its input ends.
 fn buffered() -> ! {
     let mut all = String::new();
     let _ = std::io::stdin().read_to_string(&mut all);
@@ -101,11 +101,11 @@ fn buffered() -> ! {
     process::exit(0);
 }
 
-/// A descendant that holds none of the streams and stays.
+/// Leaves a descendant behind that does not hold the streams.
 fn leave(mark: &str) {
     let mut child = Command::new(env::current_exe().unwrap());
     child.arg("deaf").arg(mark).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // It is left behind on purpose; whoever tests this ends it.
+    // It is left behind on purpose; the test kills it.
     drop(child.spawn().unwrap());
 }
 

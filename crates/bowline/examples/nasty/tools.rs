@@ -1,4 +1,4 @@
-//! What each tool does wrong.
+//! How each tool misbehaves.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -57,7 +57,7 @@ fn text(id: &Value, text: &str) {
     );
 }
 
-/// Everything that is not a message, and then the answer.
+/// Writes all kinds of lines that are not messages, and then the answer.
 fn garbage(id: &Value) {
     let mut out = std::io::stdout().lock();
     let lines: [&[u8]; 12] = [
@@ -81,7 +81,7 @@ fn garbage(id: &Value) {
     text(id, "after the garbage");
 }
 
-/// So many lines of a kilobyte.
+/// Writes this many lines of a kilobyte.
 fn flood_stderr(count: u64) {
     let line = format!("{}\n", "e".repeat(1023)).repeat(64);
     let mut errors = std::io::stderr().lock();
@@ -92,7 +92,7 @@ fn flood_stderr(count: u64) {
     eprintln!("the end of the flood");
 }
 
-/// An answer that is one line of so many bytes.
+/// Answers with one line of this many bytes.
 fn long(id: &Value, count: u64) {
     let mut out = std::io::stdout().lock();
     let piece = [b'x'; 1 << 16];
@@ -104,7 +104,7 @@ fn long(id: &Value, count: u64) {
     let _ = out.flush();
 }
 
-/// Asks what the client never offered, and tells what it said.
+/// Asks for something that the client does not offer, and returns the answer.
 fn ask(id: &Value) {
     let asked = [
         ("sampling/createMessage", json!({ "messages": [], "maxTokens": 1 })),
@@ -135,7 +135,7 @@ fn ask(id: &Value) {
     text(id, &said.join(" "));
 }
 
-/// Asks, and never reads again.
+/// Asks, and then stops reading.
 fn ask_and_not_read(count: u64) {
     for number in 0..count {
         say(&json!({ "jsonrpc": "2.0", "id": number, "method": "roots/list" }));
@@ -147,7 +147,7 @@ fn ask_and_not_read(count: u64) {
     }
 }
 
-/// News that nobody waits for.
+/// Sends unexpected notifications.
 fn notify(count: u64) {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for number in 0..count {
@@ -163,7 +163,7 @@ fn notify(count: u64) {
     let _ = out.flush();
 }
 
-/// A descendant that holds on to everything and to life.
+/// Starts a descendant that holds the streams and ignores signals.
 fn fork(id: &Value, mark: &str) {
     let mut child = Command::new(env::current_exe().unwrap());
     child.arg("deaf").arg(mark).stdin(Stdio::null());
@@ -173,7 +173,7 @@ fn fork(id: &Value, mark: &str) {
     }
 }
 
-/// Says no more, and lives.
+/// Falls silent, but keeps running.
 fn shut() {
     use std::os::fd::AsFd;
     let null = std::fs::File::create("/dev/null").unwrap();

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 /// The body of a response.
-pub struct Body(Kind);
+pub struct Body(Payload);
 
-enum Kind {
+enum Payload {
     Bytes(Option<Bytes>),
     Stream(Box<dyn Source>),
 }
@@ -24,15 +24,15 @@ pub(super) trait Source: Send {
 
 impl Body {
     pub(super) fn empty() -> Self {
-        Self(Kind::Bytes(None))
+        Self(Payload::Bytes(None))
     }
 
     pub(super) fn bytes(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Bytes(Some(bytes.into())))
+        Self(Payload::Bytes(Some(bytes.into())))
     }
 
     pub(super) fn stream(source: Box<dyn Source>) -> Self {
-        Self(Kind::Stream(source))
+        Self(Payload::Stream(source))
     }
 }
 
@@ -45,23 +45,23 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match &mut self.0 {
-            Kind::Bytes(bytes) => Poll::Ready(bytes.take()),
-            Kind::Stream(source) => source.poll_bytes(cx),
+            Payload::Bytes(bytes) => Poll::Ready(bytes.take()),
+            Payload::Stream(source) => source.poll_bytes(cx),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Kind::Bytes(None))
+        matches!(self.0, Payload::Bytes(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Bytes(bytes) => {
+            Payload::Bytes(bytes) => {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Kind::Stream(_) => SizeHint::default(),
+            Payload::Stream(_) => SizeHint::default(),
         }
     }
 }
@@ -69,8 +69,8 @@ impl http_body::Body for Body {
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Bytes(bytes) => f.debug_tuple("Body").field(bytes).finish(),
-            Kind::Stream(_) => f.write_str("Body(stream)"),
+            Payload::Bytes(bytes) => f.debug_tuple("Body").field(bytes).finish(),
+            Payload::Stream(_) => f.write_str("Body(stream)"),
         }
     }
 }

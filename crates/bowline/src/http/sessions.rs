@@ -38,11 +38,11 @@ pub(super) struct HttpSession {
     pub(super) peer: Arc<Peer>,
     pub(super) session: Arc<Session>,
     pub(super) sink: Arc<Sink>,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
 }
 
 /// The mutable part of a session.
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) lifecycle: Lifecycle,
     pub(super) inbound: Inbound<InFlight>,
     pub(super) replay: Replay<Bytes>,
@@ -159,7 +159,7 @@ impl HttpSession {
             peer: Peer::in_session(core, caller, Rights::OfPrincipal, &session),
             session,
             sink,
-            state: Mutex::new(State {
+            state: Mutex::new(SessionState {
                 lifecycle,
                 inbound: Inbound::new(SameId::Serve, requests),
                 replay: Replay::new(ReplayLimits::default()),
@@ -175,7 +175,7 @@ impl HttpSession {
         &self.peer.caller
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,7 +212,7 @@ impl HttpSession {
 
     /// Attaches a client to a stream that it has not read before. If its revision primes streams,
     /// the first event tells the client how to resume.
-    fn begin(&self, state: &mut State, stream: StreamId, limit: usize) -> Arc<Outbox> {
+    fn begin(&self, state: &mut SessionState, stream: StreamId, limit: usize) -> Arc<Outbox> {
         let live = state.attach(stream, limit);
         if self.caller().revision.has_stream_priming() {
             let id = state.replay.last(stream).to_string();
@@ -246,7 +246,7 @@ impl HttpSession {
     }
 }
 
-impl State {
+impl SessionState {
     /// Marks the session as used. Returns `false` if it had already expired.
     fn touch(&mut self, idle: Duration) -> bool {
         let now = clock::now();

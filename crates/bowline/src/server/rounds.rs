@@ -56,7 +56,7 @@ impl Subject {
 
 #[derive(Default)]
 struct Inner {
-    past: State,
+    past: SealedState,
     has_state: bool,
     /// Answers that came with this request.
     fresh: BTreeMap<String, Json>,
@@ -72,7 +72,7 @@ struct Inner {
 
 /// What travels sealed from round to round.
 #[derive(Default, Serialize, Deserialize)]
-struct State {
+struct SealedState {
     expires: u64,
     round: u32,
     /// The questions of the last round, by key, each as a digest: an answer counts only for the
@@ -184,7 +184,7 @@ impl Rounds {
     fn seal(
         &self,
         call: &Call,
-        state: &State,
+        state: &SealedState,
         open: Members<InputRequest>,
     ) -> Result<InputRequiredResult, ErrorObject> {
         let limits = &call.peer.core.limits;
@@ -241,7 +241,7 @@ impl Inner {
     }
 }
 
-fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<State, ErrorObject> {
+fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<SealedState, ErrorObject> {
     let refused = |why: &str| {
         ErrorObject::invalid_params(format!("{}: params.requestState {why}", subject.method))
     };
@@ -249,7 +249,7 @@ fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<State, Erro
         .keys
         .open(PURPOSE, &subject.binding(), token)
         .map_err(|_| refused("is not one that this server issued for this request"))?;
-    let state: State =
+    let state: SealedState =
         serde_json::from_slice(&plain).map_err(|_| refused("is of another release"))?;
     if state.expires < clock::unix_seconds() {
         return Err(refused("has expired; call again without it"));

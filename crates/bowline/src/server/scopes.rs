@@ -16,7 +16,7 @@ pub(crate) struct Scopes(Vec<String>);
 /// Which scopes a sender has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// All of them. A pipe carries no tokens, so whoever holds it may use everything.
+    /// All of them: a pipe carries no tokens, and its client may use everything.
     Unlimited,
     /// Those of its principal; without a principal, none.
     #[cfg(feature = "http")]

@@ -29,7 +29,7 @@ fn a_last_request_that_is_cut_short_is_refused() {
     assert_eq!(rest[0]["error"]["code"], -32700);
 }
 
-/// A hundred run, and as many again wait for their turn.
+/// A hundred run, and as many again are queued.
 #[test]
 fn calls_in_flight_at_the_end_of_the_input_are_answered() {
     for calls in [100, 300] {
@@ -46,9 +46,9 @@ fn calls_in_flight_at_the_end_of_the_input_are_answered() {
     }
 }
 
-/// 128 run, 72 have been read and wait: all are answered. What comes later is refused.
+/// 128 run and 72 are queued: all are answered. Later ones are rejected.
 #[test]
-fn being_told_to_stop_loses_nothing() {
+fn a_stop_signal_loses_nothing() {
     let mut probe = Probe::start();
     for id in 1000..1020 {
         let filter = json!({ "notifications": { "toolsListChanged": true } });
@@ -58,7 +58,7 @@ fn being_told_to_stop_loses_nothing() {
         let slow = json!({ "ms": 500, "message": id.to_string() });
         probe.queue(&modern(call(id, "slow", &slow)));
     }
-    // Its answer tells that all before it has been read.
+    // Its answer shows that everything before it has been read.
     probe.send(&request("read", "ping", &json!({})));
     let before = probe.until(&json!("read"));
     let acknowledged =
@@ -79,9 +79,9 @@ fn being_told_to_stop_loses_nothing() {
     assert_eq!(answers[&2000]["error"]["code"], -32603, "{}", answers[&2000]);
 }
 
-/// A client that always has something to say must not keep the server from hearing the signal.
+/// A client that never pauses must not keep the server from handling the signal.
 #[test]
-fn being_told_to_stop_is_heard_under_load() {
+fn a_stop_signal_works_under_load() {
     let mut probe = Probe::start();
     let ping = request(1, "ping", &json!({})).to_string() + "\n";
     let pings = ping.repeat(1000);

@@ -1,4 +1,4 @@
-//! Row 1: a line without end.
+//! Row 1: an endless line.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::probe::{Probe, call, is_full, text};
 
 const MIB: usize = 1 << 20;
 
-/// Sends this, then bytes without end, then a line break.
+/// Sends this, then a flood of bytes, then a line break.
 fn flood(start: &str) -> (Probe, Vec<serde_json::Value>) {
     let mut probe = Probe::with_session("2025-11-25");
     probe.send(&call(1, "echo", &json!({ "message": "before" })));

@@ -1,6 +1,6 @@
-//! Hostile frames, the same in every run, each with what must come of it.
+//! Hostile frames, the same in every run, each with the expected reaction.
 
-/// A generator of numbers: xorshift64.
+/// A random number generator: xorshift64.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,20 +16,20 @@ impl Random {
     }
 }
 
-/// What must come of a frame.
+/// The expected reaction to a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Expect {
     /// It is executed and answered under its id.
     Served,
-    /// It is refused under its id.
+    /// It is rejected under its id.
     Refused,
-    /// It has no id that could be read: nothing, or a fault.
+    /// It has no readable id: no answer, or a fault.
     Unanswered,
 }
 
 use Expect::{Refused, Served, Unanswered};
 
-/// How the frames are made, and what is wrong with each. `ID` stands for the id.
+/// The frames, and what is wrong with each. `ID` stands for the id.
 const KINDS: &[(Expect, &str)] = &[
     // Odd, but messages.
     (Served, r#"{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"count"}}"#),
@@ -54,7 +54,7 @@ const KINDS: &[(Expect, &str)] = &[
         r#"{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"count"},"Method":"x","ID":7,"x":[{}]}"#,
     ),
     (Served, r#"{"jsonrpc":"2.0","id":ID.0,"method":"tools/call","params":{"name":"count"}}"#),
-    // Members twice, of the wrong type, or missing.
+    // Members that are repeated, of the wrong type, or missing.
     (
         Refused,
         r#"{"jsonrpc":"2.0","id":ID,"method":"tools/list","method":"tools/call","params":{"name":"count"}}"#,
@@ -82,7 +82,7 @@ const KINDS: &[(Expect, &str)] = &[
     (Refused, r#"{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"Name":"count"}}"#),
     (Refused, r#"{"jsonrpc":"2.0","id":ID,"method":"Tools/Call","params":{"name":"count"}}"#),
     (Refused, r#"{"jsonrpc":"2.0","id":ID,"method":{},"params":{"name":"count"}}"#),
-    // No JSON.
+    // Not JSON.
     (Refused, r#"{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"count"},}"#),
     (Refused, r#"{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"count"}}x"#),
     (Refused, r#"{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"count"}"#),
@@ -102,7 +102,7 @@ const KINDS: &[(Expect, &str)] = &[
         Refused,
         "{\"jsonrpc\":\"2.0\",\"id\":ID,\"method\":\"tools/call\",\"params\":{\"name\":\"count\"}}\0",
     ),
-    // Ids that are none.
+    // Invalid ids.
     (Unanswered, r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"count"}}"#),
     (Unanswered, r#"{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"count"}}"#),
     (Unanswered, r#"{"jsonrpc":"2.0","id":true,"method":"tools/call","params":{"name":"count"}}"#),
@@ -122,7 +122,7 @@ const KINDS: &[(Expect, &str)] = &[
     ),
     (Unanswered, r#"{"jsonrpc":"2.0","ID":ID,"method":"tools/call","params":{"name":"count"}}"#),
     (Unanswered, r#"{"jsonrpc":"2.0","Id":ID,"METHOD":"tools/call","params":{"name":"count"}}"#),
-    // No requests.
+    // Not requests.
     (Unanswered, r#"{"jsonrpc":"2.0","id":ID,"result":{}}"#),
     (Unanswered, r#"{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"x"}}"#),
     (
@@ -142,7 +142,7 @@ const KINDS: &[(Expect, &str)] = &[
     (Unanswered, "\u{feff}"),
 ];
 
-/// The frame number `id`, and what must come of it.
+/// The frame number `id`, and the expected reaction.
 pub(crate) fn frame(random: &mut Random, id: u64) -> (Expect, Vec<u8>) {
     let pick = usize::try_from(random.below(KINDS.len() as u64 + 8)).unwrap();
     match KINDS.get(pick) {
@@ -151,7 +151,7 @@ pub(crate) fn frame(random: &mut Random, id: u64) -> (Expect, Vec<u8>) {
     }
 }
 
-/// Frames that no text can write down.
+/// Frames that are not text.
 fn broken(random: &mut Random, id: u64) -> (Expect, Vec<u8>) {
     let call = |extra: &[u8]| {
         let start = format!(

@@ -8,7 +8,7 @@ use crate::frames::{Expect, Random, frame};
 use crate::probe::{Probe, by_id, call, text};
 
 const FRAMES: u64 = 10_000;
-/// Ids begin here, so that all have the same number of digits and none is the start of another.
+/// Ids start here, so that all have the same number of digits and none is a prefix of another.
 const FIRST: u64 = 100_000;
 
 #[test]
@@ -50,7 +50,7 @@ fn ten_thousand_hostile_frames_do_no_harm() {
     assert!(probe.rest().is_empty());
 }
 
-/// Answers carry an id that was sent, or none at all.
+/// Answers have an id that was sent, or none.
 fn check_id(message: &Value, sent: &HashMap<u64, (Expect, Vec<u8>)>) {
     match &message["id"] {
         Value::Null => assert!(message["error"].is_object(), "{message}"),

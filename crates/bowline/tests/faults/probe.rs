@@ -1,4 +1,4 @@
-//! The child: started, spoken to line by line, and always waited for.
+//! The child process: started, driven line by line, and always waited for.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -11,7 +11,7 @@ use std::{env, fs, thread};
 
 use serde_json::{Value, json};
 
-/// What hangs is stopped after this; nothing else is timed.
+/// A guard against hanging; nothing else depends on time.
 const GUARD: Duration = Duration::from_secs(60);
 
 /// Whether to run at full size.
@@ -108,7 +108,7 @@ impl Probe {
         drop(self.input.take());
     }
 
-    /// Everything that is left, after which the child must have ended well.
+    /// The remaining output, after which the child must have ended cleanly.
     pub(crate) fn rest(mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         while let Ok(message) = self.lines.recv_timeout(GUARD) {
@@ -128,7 +128,7 @@ impl Probe {
         messages
     }
 
-    /// Tells the child to stop.
+    /// Sends the stop signal to the child.
     pub(crate) fn terminate(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -191,7 +191,7 @@ pub(crate) fn by_id(messages: Vec<Value>) -> HashMap<u64, Value> {
     answers
 }
 
-/// Where cargo puts the example, beside this test. It builds examples when all tests are built.
+/// The path of the example beside this test. Cargo builds examples when it builds all tests.
 fn path() -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {

@@ -46,14 +46,14 @@ fn a_second_request_under_an_id_in_flight_is_refused() {
     assert!(probe.rest().is_empty());
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 enum Fate {
     Answered,
-    /// It would run for a minute; the cancellation follows on its heels.
+    /// It would run for a minute; the cancellation follows at once.
     Cancelled,
 }
 
-/// How many calls are sent before their answers are waited for.
+/// How many calls are sent before their answers are awaited.
 const WAVE: u64 = 500;
 
 #[test]
@@ -73,7 +73,7 @@ fn no_answer_after_a_cancellation_and_no_progress_after_an_answer() {
             check(&probe.next(), &fates, &mut answered);
         }
     }
-    // All cancellations have been taken in when this is answered: silence from here on.
+    // All cancellations have been handled when this is answered; no more answers may follow.
     probe.send(&request("end", "ping", &json!({})));
     for message in probe.until(&json!("end")) {
         check(&message, &fates, &mut answered);
@@ -114,7 +114,7 @@ fn storm(probe: &mut Probe, random: &mut Random, id: u64) -> Fate {
             probe.queue(&cancel(id));
             probe.queue(&cancel(id));
         }
-        // Long over, never asked, or of the other kind.
+        // Answered long ago, never asked, or of the other kind.
         3 => {
             probe.queue(&cancel(id.wrapping_sub(WAVE)));
             probe.queue(&cancel(id.to_string()));

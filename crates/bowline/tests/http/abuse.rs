@@ -1,4 +1,4 @@
-//! Too much of everything: sessions, requests, streams. Bounded, and gone when it is over.
+//! Floods of sessions, requests and streams: limited, and cleaned up afterwards.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn sessions_that_are_opened_and_left_are_bounded_and_forgotten() {
     assert_eq!(refused, count - (most - 1));
     let grown = memory().saturating_sub(before);
     assert!(grown <= 64 << 20, "{grown} bytes");
-    // They never completed their handshake: soon there is room again, for many.
+    // Their handshake is incomplete, so they expire soon and make room for many.
     tokio::time::advance(Duration::from_secs(61)).await;
     for _ in 0..100 {
         Session::open(&world.service, Revision::V2025_11_25).await;
@@ -58,11 +58,11 @@ async fn requests_of_one_session_are_bounded() {
     }
     let refused = send(&world.service, session.call(128, "wait", json!({}))).await;
     assert_eq!(refused.code(), Some(-32600), "{}", refused.body);
-    // What is done at once needs no place.
+    // Handlers that are ready at once do not count.
     let who = send(&world.service, session.call(1, "who", json!({}))).await;
     assert_eq!(who.text(), "nobody");
     world.service_is_alive().await;
-    // Clients that go away do not cancel, and what they would read is kept once, not twice.
+    // Disconnecting does not cancel, and the output is stored once, not twice.
     drop(streams);
     world.seen.until([129, 0, 1]).await;
     assert_eq!(send(&world.service, session.delete()).await.status, 204);

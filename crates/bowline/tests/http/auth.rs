@@ -1,4 +1,4 @@
-//! Servers that let in only who has a token: every request, in both eras, before anything is done.
+//! Authentication and scopes: checked for every request, in both eras, before anything runs.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::world::Nothing;
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const METADATA: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
 
-/// What was done by those who may not do it must be nothing.
+/// Counts what was executed, to show that nothing forbidden was.
 #[derive(Default)]
 struct Done(AtomicUsize);
 
@@ -63,7 +63,7 @@ fn server(done: &Arc<Done>) -> Server {
     let write = move |context: Context, _: Nothing| {
         done.0.fetch_add(1, Ordering::SeqCst);
         async move {
-            // A stream is begun before the answer is there.
+            // This starts a stream before the answer is ready.
             context.progress(1.0, 2.0, "half");
             tokio::task::yield_now().await;
             "written"
@@ -143,7 +143,7 @@ impl http_body::Body for Untouched {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_a_token_and_nothing_is_read() {
+async fn requests_without_a_token_are_rejected_unread() {
     let world = World::new();
     let methods = [Method::POST, Method::GET, Method::DELETE, Method::PUT, Method::PATCH];
     let paths = ["/mcp", "/", "/sse", "/messages?session=x"];
@@ -167,7 +167,7 @@ async fn nobody_gets_in_without_a_token_and_nothing_is_read() {
 }
 
 #[tokio::test]
-async fn metadata_are_there_for_everybody() {
+async fn metadata_are_public() {
     let world = World::new();
     for path in
         ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"]
@@ -190,7 +190,7 @@ async fn metadata_are_there_for_everybody() {
 }
 
 #[tokio::test]
-async fn the_host_of_the_resource_is_let_in() {
+async fn the_host_of_the_resource_is_admitted() {
     let world = World::new();
     let ask = signed(call(1, "who"), "alice-reads").with("host", "mcp.example.com");
     assert_eq!(send(&world.service, ask.clone()).await.status, 200);
@@ -198,11 +198,11 @@ async fn the_host_of_the_resource_is_let_in() {
 }
 
 #[tokio::test]
-async fn handlers_know_who_calls_now() {
+async fn handlers_see_the_current_principal() {
     let world = World::new();
     let who = |token| send(&world.service, signed(call(1, "who"), token));
     assert_eq!(who("alice-reads").await.text(), "alice with editor: mcp");
-    // The same name with another token must not be taken for the one before.
+    // The same name with another token must not be confused with the previous one.
     assert_eq!(who("alice-writes").await.text(), "alice with editor: audit mcp write");
     assert_eq!(who("bob").await.text(), "bob with editor: mcp write");
     let session = open_session(&world.service, Revision::V2025_11_25, "alice-reads").await;
@@ -257,7 +257,7 @@ async fn what_is_hidden_stays_hidden() {
         assert_eq!(answer.code(), Some(-32602), "{}", answer.body);
         assert!(answer.header("www-authenticate").is_none());
     }
-    // What cannot be read is answered by whoever reads it.
+    // A malformed request gets the error of its parser.
     let answer =
         send(&world.service, signed(modern(1, "tools/call", json!({})), "alice-reads")).await;
     assert_eq!(answer.status, 400);
@@ -283,13 +283,13 @@ async fn sessions_need_scopes_and_go_on_with_a_better_token() {
         let params = json!({"ref": reference, "argument": argument});
         let ask = session.post(request(7, "completion/complete", params));
         let answer = send(&world.service, signed(ask, "alice-reads")).await;
-        // Nothing here can be completed; that something needs scopes is found out before.
+        // Nothing here has completions, but scopes are checked first.
         check_scopes(&answer, "mcp write", json!(7));
     }
 }
 
 #[tokio::test]
-async fn without_sessions_too() {
+async fn stateless_legacy_requests_need_their_scopes() {
     let world = World::with(bowline::http::Http::without_sessions);
     for (method, params, scopes) in guarded() {
         let ask =
@@ -301,7 +301,7 @@ async fn without_sessions_too() {
 }
 
 #[tokio::test]
-async fn of_a_batch_all_is_done_or_nothing() {
+async fn a_batch_is_permitted_as_a_whole() {
     let world = World::new();
     let session = open_session(&world.service, Revision::V2025_03_26, "alice-reads").await;
     let batch = json!([
@@ -324,17 +324,17 @@ async fn of_a_batch_all_is_done_or_nothing() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_one_does_not_exist_for_another() {
+async fn sessions_do_not_exist_for_other_principals() {
     let world = World::new();
     let session = open_session(&world.service, Revision::V2025_11_25, "alice-reads").await;
     let ping = || session.post(request(1, "ping", json!({})));
-    // A stream to come back to.
+    // A stream to resume.
     let ask = signed(session.call(2, "write", json!({})), "alice-writes");
     let first = open(&world.service, ask).await.next().await.unwrap();
     let resume = || session.get().with("last-event-id", first.id.as_deref().unwrap());
     let mut unknown = session.clone();
     unknown.id = "0".repeat(32);
-    // Another person; the same person with another program.
+    // Another user; the same user with another program.
     for token in ["bob", "alice-elsewhere"] {
         for ask in [ping(), session.get(), resume(), session.delete()] {
             let method = ask.method.clone();
@@ -353,12 +353,12 @@ async fn what_belongs_to_one_does_not_exist_for_another() {
     }
     assert_eq!(send(&world.service, signed(ping(), "alice-writes")).await.status, 200);
     assert_eq!(open(&world.service, signed(resume(), "alice-reads")).await.status, 200);
-    // A session id is no token.
+    // A session id does not replace a token.
     assert_eq!(send(&world.service, ping()).await.status, 401);
 }
 
 #[tokio::test]
-async fn request_states_are_bound_too() {
+async fn request_states_are_bound_to_the_principal() {
     let world = World::new();
     let asks = json!({"elicitation": {}});
     let first = modern_with(1, "tools/call", json!({"name": "name"}), asks.clone());
@@ -424,7 +424,7 @@ async fn http_with_sse_refuses_every_kind_of_message_that_needs_scopes() {
     ]);
     check_scopes(&post(batch).await, "mcp audit write", Value::Null);
     assert_eq!(world.done(), 0);
-    // Giving something up needs nothing.
+    // Unsubscribing needs no scopes.
     let unsubscribe = request(3, "resources/unsubscribe", json!({"uri": "notes://secret"}));
     assert_eq!(post(unsubscribe).await.status, 202);
 }
@@ -452,7 +452,7 @@ async fn a_pipe_carries_no_tokens_and_may_use_everything() {
 }
 
 #[test]
-fn mistakes_are_told_before_anybody_connects() {
+fn mistakes_are_reported_before_clients_connect() {
     let build = |tool: Tool| Server::new("x", "1").with(tool).http().into_service().unwrap_err();
     let error = build(Tool::new("t", || async { "x" }).scopes(["write"]));
     assert!(matches!(error, BuildError::Unguarded { .. }), "{error}");
@@ -461,7 +461,7 @@ fn mistakes_are_told_before_anybody_connects() {
 }
 
 #[tokio::test]
-async fn scopes_work_for_those_who_find_out_by_themselves() {
+async fn scopes_work_with_identify() {
     let tool = Tool::new("t", || async { "x" }).scopes(["write"]);
     let server = Server::new("x", "1").with(tool);
     let registry = server.registry();
@@ -477,7 +477,7 @@ async fn scopes_work_for_those_who_find_out_by_themselves() {
         let expected = r#"Bearer error="insufficient_scope", scope="write""#;
         assert_eq!(answer.header("www-authenticate"), Some(expected));
     }
-    // What is added later is guarded as well.
+    // Later additions are guarded, too.
     registry.add(Tool::new("later", || async { "x" }).scopes(["late"])).unwrap();
     assert_eq!(send(&service, call(1, "later")).await.status, 403);
 }
@@ -508,7 +508,7 @@ async fn streams_end_with_the_token_that_opened_them() {
     let mut old = open(&service, signed(Ask::new(Method::GET, "/sse"), "brief")).await;
     assert_eq!(old.next().await.unwrap().name.as_deref(), Some("endpoint"));
     assert_eq!(soon("the end", old.next()).await, None);
-    // With a token that lasts it goes on until there is something to say.
+    // With a token that does not expire, the stream stays open until there is a change.
     let mut lasting = open(&service, signed(session.get(), "lasting")).await;
     registry.add(Resource::text("notes://b", "b", "x")).unwrap();
     assert_eq!(lasting.next().await.unwrap().method(), "notifications/resources/list_changed");

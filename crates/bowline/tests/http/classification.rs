@@ -1,4 +1,4 @@
-//! Which era a request belongs to, and what becomes of it: every combination of what it can say.
+//! The era of a request: every combination of headers and claims.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ fn body(body: Body) -> String {
     }
 }
 
-/// Status and code, by the rules of 2026-07-28 and those before it, written down a second time.
+/// The expected status and code: the rules, written a second time.
 fn expected(body: Body, header: Option<&str>, named: Named, session: Revision) -> (u16, i64) {
     let parsed = header.map(|header| header.parse::<Revision>().ok());
     let names_legacy = parsed.is_none_or(|it| it.is_some_and(|it| !it.is_modern()));
@@ -107,7 +107,7 @@ fn expected(body: Body, header: Option<&str>, named: Named, session: Revision) -
             _ => (400, -32022),
         },
         Body::Response => in_session((202, 0)),
-        // The body claims nothing: the header alone can make it modern, without a session.
+        // Without a claim in the body or a session, the header alone can make it modern.
         Body::Initialize if header == Some(MODERN) && named == Named::None => (404, -32601),
         Body::Initialize => (200, 0),
         _ if !names_legacy && named == Named::None => match body {

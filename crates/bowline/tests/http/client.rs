@@ -1,4 +1,4 @@
-//! Clients of a service in memory: requests made of parts, answers read whole or event by event.
+//! Clients of a service in memory: build requests, and read responses whole or event by event.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// Longer than anything here may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits, but not for ever.
+/// Waits with a timeout.
 pub(crate) async fn soon<F: Future>(what: &str, work: F) -> F::Output {
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(output) => output,
@@ -26,7 +26,7 @@ pub(crate) fn scaled(part: usize, all: usize) -> usize {
     if std::env::var_os("BOWLINE_FULL").is_some() { all } else { part }
 }
 
-/// A request to be sent.
+/// A request to send.
 #[derive(Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
@@ -52,7 +52,7 @@ impl Ask {
         self
     }
 
-    /// Once more, besides what is there already.
+    /// Adds a header, even if it is already present.
     pub(crate) fn and(mut self, name: &str, value: &str) -> Self {
         self.headers.append(named(name), HeaderValue::from_str(value).unwrap());
         self
@@ -80,12 +80,12 @@ fn named(name: &str) -> HeaderName {
     HeaderName::from_bytes(name.as_bytes()).unwrap()
 }
 
-/// A modern request with everything it needs.
+/// A complete modern request.
 pub(crate) fn modern(id: impl Into<Value>, method: &str, params: Value) -> Ask {
     modern_with(id, method, params, json!({}))
 }
 
-/// The same from a client that can do this.
+/// The same from a client with these capabilities.
 pub(crate) fn modern_with(
     id: impl Into<Value>,
     method: &str,
@@ -141,7 +141,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The code of the error that it is.
+    /// The error code.
     pub(crate) fn code(&self) -> Option<i64> {
         self.json()["error"]["code"].as_i64()
     }
@@ -150,14 +150,14 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// What a tool said, in JSON or as the last event.
+    /// The text of a tool's result, in JSON or in the last event.
     pub(crate) fn text(&self) -> String {
         let last = events(&self.body).pop().map(|event| event.json());
         text(&last.unwrap_or_else(|| self.json()))
     }
 }
 
-/// The first block of text of a tool's answer.
+/// The first text of a tool's result.
 pub(crate) fn text(answer: &Value) -> String {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
@@ -182,7 +182,7 @@ impl Event {
     }
 }
 
-/// Reads all events of a text.
+/// Parses all events in a text.
 pub(crate) fn events(text: &str) -> Vec<Event> {
     text.split_inclusive("\n\n").filter(|part| part.ends_with("\n\n")).map(event).collect()
 }
@@ -204,7 +204,7 @@ fn event(text: &str) -> Event {
     event
 }
 
-/// An answer that is read as it comes.
+/// A response that is read as it arrives.
 pub(crate) struct Stream {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -237,7 +237,7 @@ impl Stream {
         }
     }
 
-    /// The next event that says something.
+    /// The next event with data.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             match self.next_any().await {
@@ -255,7 +255,7 @@ impl Stream {
     }
 }
 
-/// Sends a request and leaves its answer to be read.
+/// Sends a request and returns its response unread.
 pub(crate) async fn open(service: &HttpService, ask: Ask) -> Stream {
     Stream::new(soon("a response", service.handle(ask.into_request())).await)
 }
@@ -271,7 +271,7 @@ pub(crate) struct Session {
     pub(crate) service: HttpService,
     pub(crate) id: String,
     pub(crate) revision: &'static str,
-    /// Who it is, told by a header.
+    /// The user, sent in a header.
     pub(crate) user: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Who gets in: every name, page, kind of body and route, and what a proxy might read otherwise.
+//! Admission: names, origins, media types, routes, and requests that a proxy might read
+//! differently.
 
 use bowline::Revision;
 use http::Method;
@@ -97,7 +98,7 @@ async fn only_allowed_names_and_pages_reach_a_route() {
         }
     }
     assert!(count > 2_000, "{count}");
-    // Two of the routes have a handler; nothing that was refused has reached it.
+    // Two of the routes have a handler; no rejected request has reached it.
     let allowed = 4 * (3 * 3 + 1);
     let [started, ..] = world.seen.counts();
     assert_eq!(started, 2 * allowed);

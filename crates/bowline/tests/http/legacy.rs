@@ -1,4 +1,4 @@
-//! Legacy sessions: whose they are, how they end, and streams that outlive their connections.
+//! Legacy sessions: their owners, their end, and streams that outlive their connections.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn session_ids_cannot_be_guessed() {
         ids.push(Session::open(&world.service, LATEST).await.id);
     }
     assert!(ids.iter().all(|id| id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_graphic())));
-    // Not one place where all of them agree: nothing is counted up.
+    // They differ in every position, so they are not counters.
     for place in 0..32 {
         assert!(ids.iter().any(|id| id.as_bytes()[place] != ids[0].as_bytes()[place]), "{place}");
     }
@@ -87,7 +87,7 @@ async fn a_session_ends_when_nobody_uses_it() {
         tokio::time::advance(idle - Duration::from_secs(1)).await;
         assert_eq!(send(&world.service, session.post(ping())).await.status, 200);
     }
-    // Somebody reads: it is not idle.
+    // A client reads, so it is not idle.
     let stream = open(&world.service, session.get()).await;
     tokio::time::advance(10 * idle).await;
     assert_eq!(send(&world.service, session.post(ping())).await.status, 200);
@@ -134,7 +134,7 @@ async fn the_standing_stream_tells_of_changes_and_is_read_once() {
         world.registry.add(Tool::new("late", || async { "late" })).unwrap();
         assert_eq!(stream.next().await.unwrap().method(), "notifications/tools/list_changed");
         drop(stream);
-        // What changes while nobody reads is told to whoever comes back, once.
+        // A change while no client reads is reported once to the one that reconnects.
         world.registry.remove_tool("late");
         world.registry.resource_updated("world://a");
         world.registry.resource_updated("world://a");
@@ -146,7 +146,7 @@ async fn the_standing_stream_tells_of_changes_and_is_read_once() {
         }
         let lists = "notifications/tools/list_changed";
         assert_eq!(methods, [lists, lists, "notifications/resources/updated"], "{revision}");
-        // Whoever forgot where it was begins anew: nothing old, and a place to come back to.
+        // Without Last-Event-ID a new stream starts: no old events, and an id to resume from.
         drop(stream);
         let mut stream = open(&world.service, session.get()).await;
         world.registry.resource_updated("world://a");
@@ -187,7 +187,7 @@ async fn an_answer_waits_for_a_client_that_lost_its_connection() {
         let events = super::client::events(&rest.body);
         let methods: Vec<_> = events.iter().map(Event::method).collect();
         assert_eq!(methods, ["notifications/message", "notifications/progress", ""]);
-        // Another session knows nothing of it.
+        // Other sessions do not know it.
         let other = Session::open(&world.service, revision).await;
         let foreign = send(&world.service, other.get().with("last-event-id", &last)).await;
         assert_eq!(foreign.status, 400);
@@ -221,7 +221,7 @@ async fn a_question_comes_on_the_stream_of_its_request() {
         assert_eq!(asked.method(), "elicitation/create");
         let result = json!({ "action": "accept", "content": { "name": "Ada" } });
         let answer = json!({ "jsonrpc": "2.0", "id": asked.json()["id"], "result": result });
-        // Nobody else can answer it.
+        // No other session can answer it.
         let mallory = Session::open(&world.service, revision).await;
         assert_eq!(send(&world.service, mallory.post(answer.clone())).await.status, 202);
         assert_eq!(send(&world.service, session.post(answer)).await.status, 202);

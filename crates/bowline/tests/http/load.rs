@@ -1,4 +1,4 @@
-//! Many clients at once: every revision, equal ids, several principals, nothing crossed.
+//! Many clients at once: all revisions, equal ids, several principals, and no mix-ups.
 
 use bowline::Revision;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::client::{Session, modern, scaled, send, text};
 use super::sse::Sse;
 use super::world::World;
 
-/// What a tool says to a client, over whichever transport is its own.
+/// Calls a tool over the client's transport, and returns its text.
 enum Client {
     Modern,
     Session(Session),
@@ -103,7 +103,7 @@ async fn equal_ids_in_one_session_are_neither_crossed_nor_hung() {
 
 async fn say(session: Session, number: usize, twin: &str) {
     let canary = format!("{number}{twin}");
-    // Half of them wait, so that both are worked on at a time.
+    // Half of them wait, so that both run at the same time.
     let wait = if number.is_multiple_of(2) { json!(2) } else { Value::Null };
     let arguments = json!({ "text": canary, "milliseconds": wait });
     let answer = send(&session.service, session.call(1, "say", arguments)).await;

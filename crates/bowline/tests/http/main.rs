@@ -1,4 +1,4 @@
-//! Servers over HTTP: every client in its own revision, and what abuse does to none of them.
+//! Servers over HTTP: clients of all revisions, and resilience against abuse.
 //!
 //! In memory where that is enough, on loopback sockets where it is not. `BOWLINE_FULL=1` runs the
 //! full sizes.

@@ -1,4 +1,4 @@
-//! Modern requests: one body where that is enough, a stream where it is not.
+//! Modern requests: answered with one body, or with a stream if there are other messages.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_handler_with_news_opens_a_stream_and_ends_it() {
 }
 
 #[tokio::test]
-async fn whoever_goes_away_cancels() {
+async fn disconnecting_cancels() {
     let world = World::new();
     let request = call(1, "wait").into_request();
     let waiting = tokio::time::timeout(Duration::from_millis(50), world.service.handle(request));
@@ -119,7 +119,7 @@ async fn a_question_is_answered_in_another_round() {
         "inputResponses": { key: { "action": "accept", "content": { "name": "Ada" } } },
     });
     assert_eq!(send(&world.service, ask(again.clone())).await.text(), "Ada");
-    // The state is bound to whom it was given.
+    // The state is bound to the caller that it was issued to.
     let stolen = send(&world.service, ask(again).with("x-user", "mallory")).await;
     assert_eq!((stolen.status, stolen.code()), (400, Some(-32602)), "{}", stolen.body);
 }
@@ -172,7 +172,7 @@ async fn a_silent_stream_says_that_it_is_alive() {
 }
 
 #[tokio::test]
-async fn too_many_listeners_are_told_to_come_back() {
+async fn too_many_listeners_are_rejected_with_retry_after() {
     let limits = HttpLimits { streams: 2, ..HttpLimits::default() };
     let world = World::with(|http| http.limits(limits));
     let one = open(&world.service, listen(1, json!({}))).await;

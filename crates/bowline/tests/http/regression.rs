@@ -1,5 +1,4 @@
-//! What the official conformance suite asks for or the official clients met with, and no other
-//! test looked at.
+//! Cases from the official conformance suite and the official clients that no other test covers.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -13,7 +12,7 @@ use http::{Request, Response};
 use http_body::Body as _;
 use serde_json::{Value, json};
 
-/// A server with a tool that lets its client go, then works on, and one that is done at once.
+/// A server with a tool that releases its client and continues, and one that is ready at once.
 fn service() -> HttpService {
     let patient = Tool::new("patient", |context: Context, _: Value| async move {
         context.progress(1.0, None, "before");
@@ -56,7 +55,7 @@ async fn read(response: Response<Body>) -> String {
     String::from_utf8(all).unwrap()
 }
 
-/// Calls a tool in a session of a revision; gives the session and what its stream said.
+/// Calls a tool in a session of a revision; returns the session and the events of the stream.
 async fn call(service: &HttpService, name: &str, revision: &str) -> (String, String) {
     let client = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": client });
@@ -86,7 +85,7 @@ async fn a_client_that_was_let_go_comes_back_for_the_answer() {
         ("last-event-id", id),
     ];
     let rest = read(send(&service, &headers, &Value::Null).await).await;
-    // Nothing is lost, and nothing comes twice.
+    // Nothing is lost or repeated.
     let all = format!("{said}{rest}");
     for (what, times) in [("before", 1), ("after", 1), ("done", 1)] {
         assert_eq!(all.matches(what).count(), times, "{what}: {all}");

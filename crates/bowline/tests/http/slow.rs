@@ -1,4 +1,4 @@
-//! Clients that send slowly, not at all, or without end: bounded, while others are served.
+//! Clients that send slowly, not at all, or endlessly: limited, while others are served.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn impatient() -> HttpLimits {
     }
 }
 
-/// Sends `beginning` on many connections and nothing more; gives what came back on each.
+/// Sends only `beginning` on many connections; returns the response of each.
 async fn begin(server: &Running, beginning: &str, count: usize) -> Vec<String> {
     let mut streams = Vec::new();
     for _ in 0..count {
@@ -78,7 +78,7 @@ async fn a_body_that_drips_is_given_up() {
     let read = tokio::io::AsyncReadExt::read_to_string(&mut read, &mut answer);
     soon("408", async {
         tokio::select! {
-            // A reset is an end as well.
+            // A reset ends it, too.
             _ = read => {}
             () = drip => {}
         }
@@ -117,7 +117,7 @@ async fn the_next_request_has_as_long_as_the_first() {
 }
 
 #[tokio::test]
-async fn whoever_is_served_does_not_wait() {
+async fn a_connection_that_is_served_does_not_time_out() {
     let limits = HttpLimits { head: Duration::from_millis(100), ..HttpLimits::default() };
     let server = Running::with_limits(limits).await;
     let mut listener = server.connect().await;
@@ -133,7 +133,7 @@ async fn whoever_is_served_does_not_wait() {
         soon("a response", client.send_request(ask.into_request())).await.unwrap().status()
     };
     assert_eq!(say().await, 200);
-    // It works three times as long as a head may take: so long the other two are silent.
+    // The handler runs three times as long as the timeout of a head.
     let answer = server.exchange(&call(1, "work")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     server.registry.resource_updated("world://a");
@@ -145,7 +145,7 @@ async fn whoever_is_served_does_not_wait() {
     server.end().await;
 }
 
-/// Writes until the server has had enough; gives what it said and how much it took.
+/// Writes until the server stops reading; returns its response and how much it took.
 async fn flood(mut stream: TcpStream, head: &str, piece: &[u8], most: usize) -> (String, usize) {
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut read, mut write) = stream.split();
@@ -154,7 +154,7 @@ async fn flood(mut stream: TcpStream, head: &str, piece: &[u8], most: usize) -> 
         while sent < most && write.write_all(piece).await.is_ok() {
             sent += piece.len();
         }
-        // What was answered before may still be on its way.
+        // The response may still be arriving.
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
     let mut answer = Vec::new();
@@ -172,13 +172,13 @@ async fn a_long_answer_may_be_read_slowly() {
     let patience = limits.head;
     let server = Running::with_limits(limits).await;
     let mut stream = server.connect().await;
-    // More than all buffers on the way hold.
+    // More than fits into all buffers on the way.
     let text = "x".repeat(24 << 20);
     let arguments = serde_json::json!({ "text": text });
     let params = serde_json::json!({ "name": "say", "arguments": arguments });
     let ask = wire(&super::client::modern(1, "tools/call", params));
     stream.write_all(ask.as_bytes()).await.unwrap();
-    // As long as it takes, and much longer than a request may take.
+    // This takes much longer than a request may take.
     tokio::time::sleep(5 * patience).await;
     let answer = read_to_end(&mut stream).await;
     assert!(answer.contains(&text), "{} bytes", answer.len());
@@ -218,7 +218,7 @@ async fn bodies_without_end_are_refused_in_bounded_memory() {
     let grown = memory().saturating_sub(before);
     assert!(grown <= count * (8 << 20) + (32 << 20), "{grown} bytes");
 
-    // Announced to be too long: refused before any of it is read.
+    // An announced length that is too long is rejected before anything is read.
     let mut stream = server.connect().await;
     let announced = format!("{head}content-length: 99999999999\r\n\r\n");
     stream.write_all(announced.as_bytes()).await.unwrap();
@@ -237,7 +237,7 @@ async fn heads_without_end_are_refused() {
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
         assert!(sent < 8 << 20, "{sent}");
     }
-    // One that ends is refused as well, if it is too long.
+    // A finite body that is too long is rejected, too.
     let mut stream = server.connect().await;
     let long = format!("{head}{}\r\n", line.repeat(70));
     stream.write_all(long.as_bytes()).await.unwrap();
@@ -248,7 +248,7 @@ async fn heads_without_end_are_refused() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn whoever_reads_nothing_loses_its_connection() {
+async fn a_client_that_stops_reading_is_disconnected() {
     let limits = HttpLimits { unread: Duration::from_millis(500), ..HttpLimits::default() };
     let server = Running::start(|http| http.limits(limits).identify(|_| None)).await;
     let mut stream = server.connect().await;
@@ -291,7 +291,7 @@ async fn listeners_that_never_read_cost_little() {
     server.registry.resource_updated("world://z");
     read_until(&mut reader, "world://z").await;
     let grown = memory().saturating_sub(before);
-    // Sockets buffer in the kernel; what is ours is hyper's buffers and one pending change each.
+    // Sockets buffer in the kernel; we hold hyper's buffers and one pending change each.
     assert!(grown <= (32 << 20) + count * (64 << 10), "{grown} bytes");
     server.is_alive().await;
     drop(streams);

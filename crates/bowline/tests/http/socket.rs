@@ -1,4 +1,4 @@
-//! A server on a loopback socket, and clients that write bytes of their own.
+//! A server on a loopback socket, and clients that write raw bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Running {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(http.serve_until(listener, async {
-            // Dropped means stopped.
+            // Dropping the sender stops it, too.
             let _ = stopped.await;
         }));
         Self { address, registry, seen, stop: Some(stop), served }
@@ -46,7 +46,7 @@ impl Running {
         soon("a connection", TcpStream::connect(self.address)).await.unwrap()
     }
 
-    /// Sends a request on a connection of its own and reads everything until that ends.
+    /// Sends a request on a new connection and reads until it closes.
     pub(crate) async fn exchange(&self, ask: &Ask) -> String {
         let mut stream = self.connect().await;
         let ask = ask.clone().with("connection", "close");
@@ -54,7 +54,7 @@ impl Running {
         read_to_end(&mut stream).await
     }
 
-    /// Checks that an honest client is answered, and soon.
+    /// Checks that a regular client is answered soon.
     pub(crate) async fn is_alive(&self) {
         let asked = tokio::time::Instant::now();
         let answer = self.exchange(&call("alive", "who")).await;
@@ -66,7 +66,7 @@ impl Running {
         drop(self.stop.take());
     }
 
-    /// Stops it, and checks that it ends well.
+    /// Stops it, and checks that it ends cleanly.
     pub(crate) async fn end(mut self) {
         self.tell_to_stop();
         soon("the end", self.served).await.unwrap().unwrap();
@@ -87,7 +87,7 @@ pub(crate) fn wire(ask: &Ask) -> String {
     text
 }
 
-/// Everything until the connection ends, however it ends.
+/// Reads until the connection closes or fails.
 pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let mut chunk = [0; 4096];
@@ -99,7 +99,7 @@ pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Reads until a text has come.
+/// Reads until a text has arrived.
 pub(crate) async fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let mut all = Vec::new();
     let mut chunk = [0; 4096];
@@ -115,12 +115,12 @@ pub(crate) fn listen(filter: serde_json::Value) -> Ask {
     modern(1, "subscriptions/listen", serde_json::json!({ "notifications": filter }))
 }
 
-/// Runs the test that calls this in a process of its own, where all memory is its own. Says whether
-/// this is that process; elsewhere there is nothing left to do.
+/// Runs the calling test again in a separate process, to measure its memory alone. Returns whether
+/// this is that process; otherwise there is nothing left to do.
 pub(crate) fn is_alone() -> bool {
     const MARK: &str = "BOWLINE_TEST_ALONE";
     let thread = std::thread::current();
-    // Tests that run one after the other run here.
+    // Tests that run one after the other run in this process.
     let Some(test) = thread.name().filter(|name| *name != "main") else { return true };
     if std::env::var_os(MARK).is_some() {
         return true;

@@ -74,7 +74,7 @@ async fn the_first_revision_is_served_on_its_two_paths() {
 }
 
 #[tokio::test]
-async fn a_foreign_endpoint_looks_like_none() {
+async fn an_endpoint_does_not_exist_for_others() {
     let world = World::new();
     let client = Sse::open(&world.service, "ann").await;
     let call = request(1, "tools/call", json!({ "name": "wait" }));
@@ -98,7 +98,7 @@ async fn both_paths_are_gone_when_they_are_not_wanted() {
     }
 }
 
-/// A body that sends a part of what it promises and then nothing.
+/// A body that sends only a part of what it announces.
 struct Half(Option<bytes::Bytes>);
 
 impl http_body::Body for Half {
@@ -120,7 +120,7 @@ impl http_body::Body for Half {
 async fn a_client_that_goes_away_while_it_sends_spoils_no_other_message() {
     let world = World::new();
     let mut client = Sse::open(&world.service, "ann").await;
-    // Longer than what the pipe holds, and nobody reads: it is written by half when it is dropped.
+    // Longer than the pipe, which is not read: it is dropped half written.
     let wide = "x".repeat(300_000);
     let echo = |id: i64| {
         let arguments = json!({ "text": wide });

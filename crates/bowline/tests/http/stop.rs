@@ -1,4 +1,4 @@
-//! The end: what runs is finished, what comes is told to come back, and nothing is left.
+//! Shutdown: running requests finish, new ones are rejected, and nothing is left behind.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn what_runs_is_finished_and_what_comes_is_sent_away() {
         read_until(&mut stream, "acknowledged").await;
         listening.push(stream);
     }
-    // A legacy client with its standing stream, and one of 2024-11-05: neither keeps us waiting.
+    // A legacy client with its standing stream, and one of 2024-11-05: neither delays the end.
     let opened = server.exchange(&Ask::post(initialize("2025-11-25"))).await;
     let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
     let mut standing = server.connect().await;
@@ -38,7 +38,7 @@ async fn what_runs_is_finished_and_what_comes_is_sent_away() {
     let mut oldest = server.connect().await;
     oldest.write_all(wire(&Ask::new(Method::GET, "/sse")).as_bytes()).await.unwrap();
     read_until(&mut oldest, "endpoint").await;
-    // A client that is idle.
+    // An idle client.
     let mut idle = server.connect().await;
     let seen = std::sync::Arc::clone(&server.seen);
     while seen.counts()[0] < calls {
@@ -74,7 +74,7 @@ async fn what_runs_is_finished_and_what_comes_is_sent_away() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_process_that_is_told_to_stop_does() {
+async fn a_process_stops_on_a_signal() {
     let seen = std::sync::Arc::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -50,7 +50,7 @@ async fn both_versions_of_http_are_spoken() {
     let ask = call(1, "who").with("connection", "close");
     stream.write_all(wire(&ask).as_bytes()).await.unwrap();
     let mut answer = String::new();
-    // The end of the connection may come without a farewell.
+    // The connection may end without a TLS closure alert.
     let _ = soon("an answer", stream.read_to_string(&mut answer)).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("nobody"), "{answer}");
 
@@ -82,7 +82,7 @@ async fn a_handshake_must_come_in_time() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_used_is_told_in_words() {
+fn invalid_certificates_are_reported() {
     let one = certificate();
     let other = certificate();
     let (chain, key) = (one.cert.pem(), one.signing_key.serialize_pem());

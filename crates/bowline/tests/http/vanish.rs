@@ -1,6 +1,6 @@
-//! A client that vanishes without a word: its host is gone, and no packet says so.
+//! A client that vanishes: its host is unreachable, and no packet says so.
 //!
-//! Needs `ip` and the right to make a network namespace; passes with a note without them.
+//! Needs `ip` and permission to create a network namespace; otherwise it passes with a note.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use super::client::{call, soon};
 use super::socket::wire;
 
-/// A second host, joined to this one by a cable that can be cut. Gone when it is dropped.
+/// A second host on a virtual link that can be cut. Removed when it is dropped.
 struct Host {
     namespace: String,
     cable: String,
@@ -44,8 +44,7 @@ impl Host {
     /// Sends a request from there and keeps the connection.
     fn send(&mut self, port: u16, request: &str) {
         let to = format!("{}.1/{port}", self.subnet);
-        // Not a byte more than the request: a connection with something left to read is not
-        // watched for its end.
+        // Exactly the request: a connection with unread bytes is not watched for its end.
         let script = format!("exec 3<>/dev/tcp/{to} && printf %s \"$REQUEST\" >&3; exec sleep 120");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace, "bash", "-c", &script]);
@@ -53,8 +52,8 @@ impl Host {
         self.client = Some(command.stdout(Stdio::null()).spawn().unwrap());
     }
 
-    /// The host is gone: packets to it go out, and nothing comes back. A link that is down on this
-    /// side would be no test, since the kernel holds its own failure to send against nobody.
+    /// Cuts the link: packets to the host are sent, and nothing comes back. A link that is down on
+    /// this side would not do, since the kernel ignores its own failures to send.
     fn cut(&self) {
         assert!(ip(&format!("-n {} addr flush dev far", self.namespace)));
     }
@@ -101,7 +100,7 @@ async fn a_peer_that_vanishes_frees_its_place_and_its_handler() {
     };
     let alive = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&alive);
-    // It says nothing at all: only the kernel can find out that nobody is there.
+    // It sends nothing at all, so only the kernel can find out that it is gone.
     let wait = Tool::new("work", move || {
         let alive = Alive::new(&counted);
         async move {

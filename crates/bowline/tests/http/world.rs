@@ -20,7 +20,7 @@ pub(crate) struct Nothing {}
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Say {
     text: String,
-    /// How long to wait before.
+    /// How long to wait first.
     milliseconds: Option<u64>,
 }
 
@@ -100,14 +100,14 @@ impl World {
         Self { service, registry, seen }
     }
 
-    /// Checks that an honest client is answered.
+    /// Checks that a regular client is answered.
     pub(crate) async fn service_is_alive(&self) {
         let answer = send(&self.service, call("alive", "who")).await;
         assert_eq!((answer.status, answer.text().as_str()), (200, "nobody"));
     }
 }
 
-/// Believes a header. For tests.
+/// Trusts a header, for tests.
 pub(crate) fn identified(http: Http) -> Http {
     http.identify(|parts| {
         let user = parts.headers.get("x-user")?.to_str().ok()?;
@@ -168,7 +168,7 @@ fn working(seen: &Arc<Seen>, time: Duration) -> impl Fn(Nothing) -> Working + Se
     }
 }
 
-/// Says something, waits, says more, and is done.
+/// Sends a message, waits, sends another one, and returns.
 fn talk(seen: &Arc<Seen>) -> impl Fn(Context, Nothing) -> Working + Send + Sync + use<> {
     let seen = Arc::clone(seen);
     move |context: Context, _: Nothing| {

@@ -1,4 +1,4 @@
-//! What is wrong with a server is told before the first client connects.
+//! Mistakes in a server are reported before the first client connects.
 
 use bowline::{BuildError, Prompt, Resource, ServeError, Server, Tool, testing};
 use serde_json::json;
@@ -39,7 +39,7 @@ async fn duplicates_are_refused() {
     check(server().with((prompt(), prompt())), is_duplicate).await;
     let resource = |uri| Resource::text(uri, "x", "");
     check(server().with((resource("it://a"), resource("it://a"))), is_duplicate).await;
-    // Different things may have the same name.
+    // Parts of different kinds may have the same name.
     let different = server().with((tool("a"), Prompt::new("a", || async { "" })));
     assert!(testing::connect(different.nest("b", tool("a"))).await.is_ok());
 }

@@ -1,4 +1,4 @@
-//! Cancellations: in time, too late, of nothing.
+//! Cancellations: in time, too late, of unknown requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,16 +48,16 @@ async fn a_cancelled_request_is_dropped_and_not_answered() {
             false => Raw::session(server(&dropped), revision).await,
         };
         let quick = |id: &str| in_era(revision, call(id, "quick", json!({})));
-        // Before its request: of nothing yet, so nothing.
+        // Before its request, so it has no effect.
         raw.send(&cancel("early")).await;
         assert_eq!(text(&raw.ask(&quick("early")).await), "quick");
-        // Meanwhile, and twice.
+        // While it runs, and twice.
         raw.send(&in_era(revision, call("while", "for_ever", json!({})))).await;
         raw.send(&cancel("while")).await;
         raw.send(&cancel("while")).await;
         // The id is free again.
         assert_eq!(text(&raw.ask(&quick("while")).await), "quick");
-        // Too late; of an id that looks alike; of none; malformed.
+        // Too late; of a similar id; without an id; malformed.
         raw.send(&cancel("while")).await;
         raw.send(&in_era(revision, call(1, "for_ever", json!({})))).await;
         for wrong in [json!("1"), json!(2), json!(null), json!({}), json!(1.5)] {

@@ -15,7 +15,7 @@ use crate::raw::{call, cancel, modern};
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-/// Reports, logs and waits by turns.
+/// Reports, logs and waits in turn.
 async fn busy(context: Context) -> &'static str {
     for step in 1..4_u8 {
         context.progress(step.into(), None, "busy");
@@ -37,7 +37,7 @@ fn busy_call(id: u64) -> Value {
     call
 }
 
-/// Polls a future so many times, letting others run in between.
+/// Polls a future this many times, and lets other tasks run in between.
 async fn poll_times<F: Future>(mut future: Pin<&mut F>, times: usize) -> Option<F::Output> {
     for _ in 0..times {
         let polled = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
@@ -81,7 +81,7 @@ async fn a_dropped_connection_leaves_whole_lines() {
     }
 }
 
-/// The client goes away after each number of polls.
+/// The client disconnects after each number of polls.
 #[tokio::test]
 async fn a_client_that_vanishes_ends_the_server() {
     for (polls, pipe) in (0..40).flat_map(|polls| [(polls, 64), (polls, 64 << 10)]) {
@@ -91,7 +91,7 @@ async fn a_client_that_vanishes_ends_the_server() {
         poll_times(serving.as_mut(), polls).await;
         client.abort();
         let _ = client.await;
-        // Whether reading or writing failed first is all the same.
+        // It does not matter whether reading or writing failed first.
         let _ = serving.await;
     }
 }

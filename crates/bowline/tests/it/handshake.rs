@@ -1,4 +1,4 @@
-//! The first words: in order, out of order, in versions nobody knows. And batches.
+//! Handshakes: in order, out of order, with unknown versions. And batches.
 
 use bowline::{Revision, Revisions, Server, Tool};
 use serde_json::{Value, json};
@@ -45,15 +45,15 @@ async fn words_in_the_wrong_order_are_refused_and_forgiven() {
     raw.ask(&initialize("2025-06-18")).await;
     assert_eq!(code(&raw.ask(&initialize("2025-06-18")).await), -32600, "a second time");
     assert_eq!(text(&raw.ask(&call(4, "tool", json!({}))).await), "called");
-    // Modern requests need no handshake and mind none.
+    // Modern requests do not need a handshake, and one does not affect them.
     assert_eq!(text(&raw.ask(&modern(call(5, "tool", json!({})))).await), "called");
     assert_eq!(code(&raw.ask(&modern(request(6, "initialize", json!({})))).await), -32601);
     assert_eq!(code(&raw.ask(&request(7, "no/such", json!({}))).await), -32601);
     assert!(raw.close().await.is_empty());
 }
 
-/// Went wrong: the code that tells a client to choose another version was replaced, as one that a
-/// legacy client does not know.
+/// Regression: the error code that tells a client to choose another version was replaced by an
+/// older one, as for legacy clients.
 #[tokio::test]
 async fn a_server_of_one_era_says_so() {
     let mut raw = Raw::start(server().revisions(Revisions::MODERN));
@@ -92,7 +92,7 @@ async fn batches_exist_in_one_revision_only() {
     assert_eq!(code(&raw.next().await), -32600, "before the handshake");
 }
 
-/// Went wrong: a modern stream in a batch kept the answers of all others back.
+/// Regression: a modern listen request in a batch held back the answers of all others.
 #[tokio::test]
 async fn odd_batches_hold_nobody_up() {
     let mut raw = Raw::session(server(), Revision::V2025_03_26).await;
@@ -102,11 +102,11 @@ async fn odd_batches_hold_nobody_up() {
     let answer = raw.next().await;
     let codes: Vec<i64> = answer.as_array().unwrap().iter().map(code).collect();
     assert_eq!(codes, [-32600, 0, -32600], "{answer}");
-    // Notifications alone have no answer; twice the same id has one that is refused.
+    // A batch of notifications has no answer; of two equal ids, the second is rejected.
     raw.send(&json!([notification("notifications/nothing", json!({}))])).await;
     raw.send(&json!([])).await;
     assert_eq!(code(&raw.next().await), -32600);
-    // Nothing of a batch that is partly wrong is executed.
+    // If a part of a batch is malformed, none of it is executed.
     raw.send(&json!([call(4, "tool", json!({})), 7])).await;
     let refused = raw.next().await;
     let refused: Vec<_> =

@@ -1,4 +1,4 @@
-//! A stream that holds back what it is given until it is flushed, as encrypted ones do.
+//! A stream that buffers until it is flushed, like encrypted streams.
 
 use std::io;
 use std::pin::Pin;
@@ -62,8 +62,8 @@ impl AsyncWrite for Held {
     }
 }
 
-/// Went wrong: whatever else happened while a flush was under way made it be forgotten, and the
-/// answer stayed where it was until the next one.
+/// Regression: any other event during a flush made the server forget it, and the answer stayed in
+/// the buffer until the next one.
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_flushed_whatever_else_happens() {
     let (mut ours, stream) = tokio::io::duplex(64 << 10);

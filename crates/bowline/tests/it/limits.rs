@@ -1,4 +1,4 @@
-//! Every bound of [`Limits`], hit once.
+//! Every limit of [`Limits`], reached once.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ async fn a_handler_that_asks_for_ever_is_stopped() {
     }
     let refused = raw.ask(&modern(crate::raw::request(1, "tools/call", params))).await;
     let message = refused["error"]["message"].as_str().unwrap();
-    assert!(code(&refused) == -32603 && message.contains("more than 3 times"), "{refused}");
+    assert!(code(&refused) == -32603 && message.contains("more than 3 rounds"), "{refused}");
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_registry_holds_so_many_and_no_more() {
     assert!(too_many(registry.add(tool("c")).unwrap_err()));
     assert!(registry.remove_tool("a"));
     registry.add(tool("c")).unwrap();
-    // Whichever was said first, the limit or the tools.
+    // In either order: the limit first, or the tools.
     let server = Server::new("small", "1.0.0").with((tool("a"), tool("b"), tool("c"))).limits(two);
     let (_ours, theirs) = tokio::io::duplex(64);
     let error = server.serve(theirs).await.unwrap_err();
@@ -122,7 +122,7 @@ async fn a_registry_holds_so_many_and_no_more() {
     assert!(too_many(error));
 }
 
-/// Limits of nothing would be a server that never answers.
+/// With limits of zero, taken literally, a server would never answer.
 #[tokio::test]
 async fn limits_of_nothing_leave_a_server_that_answers() {
     let limits = Limits {

@@ -1,4 +1,4 @@
-//! Lists: page by page, for whom, and while they change.
+//! Lists: pages, visibility, and changes.
 
 use bowline::client::CallError;
 use bowline::{Caller, Limits, Prompt, Registry, Resource, Revision, Server, Tool, testing};
@@ -50,7 +50,7 @@ async fn pages_follow_each_other() {
     assert_eq!(names(&second), ["c", "d"]);
     let last = page(&mut raw, "tools/list", Some(&second["result"]["nextCursor"])).await;
     assert_eq!((names(&last), last["result"].get("nextCursor")), (vec!["e"], None));
-    // Of another list, of no list, of nobody, of the wrong type.
+    // Cursors of another list, made up, empty, of the wrong type.
     let foreign = page(&mut raw, "prompts/list", None).await["result"]["nextCursor"].clone();
     let odd = ["", "-", "0-1", "zz-1-2", "0-1-2-3", "0-ffffffffffffffffff-2", "é", "-1--2"];
     let wrong = odd.iter().map(|odd| json!(odd)).chain([foreign, json!(7), json!({})]);
@@ -84,7 +84,7 @@ async fn the_registry_changes_while_clients_are_connected() {
         (|it| !it.remove_tool("x") && !it.enable_tool("x"), false),
         (|it| it.add(tool("x").disabled()).is_ok(), false),
         (|it| it.replace(tool("x")).is_ok(), true),
-        // All or none.
+        // All parts are added, or none.
         (|it| it.add((tool("y"), tool("x"))).is_err(), true),
     ];
     for (step, (change, is_there)) in changes.into_iter().enumerate() {
@@ -106,7 +106,7 @@ async fn the_registry_changes_while_clients_are_connected() {
     assert!(raw.close().await.is_empty());
 }
 
-/// What is not there for a caller is neither listed, nor called, nor told apart from nothing.
+/// What a caller must not see is not listed and not callable, as if it did not exist.
 #[tokio::test]
 async fn what_is_hidden_does_not_exist() {
     let is_modern = |caller: &Caller| caller.revision.is_modern();

@@ -1,4 +1,4 @@
-//! Middleware: in order, around everything, and able to refuse.
+//! Middleware: runs in order, around everything, and can reject requests.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Servers within servers: names are prefixed for clients, and handlers need not know.
+//! Nested servers: names are prefixed for clients, and handlers do not notice.
 
 use bowline::{Context, HandlerError, Prompt, Resource, Revision, Server, Tool, testing};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-/// A server whose tools come and go, by the names that it gave them.
+/// A server that adds and removes tools, by their names without the prefix.
 fn doors() -> Server {
     Server::new("doors", "1.0.0")
         .with(Tool::new("open", |context: Context, _: Nothing| async move {
@@ -50,7 +50,7 @@ async fn handlers_change_what_they_came_with_by_their_own_names() {
     let shut = client.read_resource("doors://shut").await.unwrap();
     assert_eq!(shut.contents[0].as_text(), Some("true"));
     assert!(call("house_doors_enter").await.is_err());
-    // What is added later is prefixed too, and knows as little.
+    // Later additions are prefixed, too.
     call("house_doors_build").await.unwrap();
     assert_eq!(call("house_doors_late").await.unwrap(), "true");
     assert!(call("house_doors_late").await.is_err());

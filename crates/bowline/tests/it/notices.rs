@@ -1,4 +1,4 @@
-//! Progress and log messages: in order, wanted, and before the answer.
+//! Progress and log messages: in order, only if requested, and before the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ async fn a_thousand_messages_come_in_order_and_before_the_answer() {
             messages.iter().filter_map(|it| it["params"]["data"].as_u64()).collect();
         assert_eq!(said, (0..1000).collect::<Vec<_>>());
         assert_eq!(messages.last().map(text), Some("done"));
-        // Told once, and not held up by the answer that is told first.
+        // Reported once, and not held up by the answer before it.
         messages.extend(raw.close().await);
         let changed = "notifications/tools/list_changed";
         let told = messages.iter().filter(|it| it["method"] == changed).count();
@@ -93,7 +93,7 @@ async fn only_messages_that_are_wanted_are_sent() {
     }
 }
 
-/// The level of one legacy client is not that of another, nor of the next modern request.
+/// The log level of one legacy client does not affect others, nor the next modern request.
 #[tokio::test]
 async fn levels_are_those_of_a_session_or_of_a_request() {
     let mut raw = Raw::session(server(), Revision::V2025_11_25).await;
@@ -136,7 +136,7 @@ async fn progress_grows_keeps_to_its_rate_and_ends_with_the_last() {
     assert_eq!(told, expected);
 }
 
-/// Went wrong: with the outbox full the last report was left out for good.
+/// Regression: with a full outbox the last report was never sent.
 #[tokio::test(start_paused = true)]
 async fn the_last_report_comes_even_when_the_client_reads_late() {
     let tool = Tool::new("many", |context: Context, _: Empty| async move {
@@ -162,8 +162,8 @@ async fn speak_late(context: Context, go: Arc<Notify>) {
     go.notify_one();
 }
 
-/// Went wrong: a handler that was dropped at its deadline had left a task behind that went on
-/// reporting, and modern log messages were never refused.
+/// Regression: a handler that was dropped at its deadline left a task behind that kept reporting,
+/// and modern log messages were still sent.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_outlives_its_handler_is_not_heard() {
     let go = Arc::new(Notify::new());

@@ -1,4 +1,4 @@
-//! Too much at once: of requests, of answers, of changes.
+//! Overload: too many requests, answers or changes at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Name {
     name: String,
 }
 
-/// `wait` waits until `open` is notified, `ask` for the client.
+/// `wait` waits until `open` is notified, `ask` waits for the client.
 fn server(limits: Limits, open: &Arc<Notify>) -> Server {
     let open = Arc::clone(open);
     Server::new("pressure", "1.0.0")
@@ -47,7 +47,7 @@ fn few() -> Limits {
     Limits { requests_in_flight: 2, ..Limits::default() }
 }
 
-/// The clock stands still: a timeout ends at once when nobody can go on.
+/// The clock is paused, so a timeout expires at once when nothing else can run.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_not_read() {
     const OUTBOX: usize = 16 << 10;
@@ -76,9 +76,9 @@ async fn a_client_that_does_not_read_is_not_read() {
         }
     }
     let (id, rest) = blocked.expect("the server reads on and on");
-    // Two pipes, a chunk that is cut up, the outbox, and what the writer has in hand.
+    // Two pipes, a chunk being parsed, the outbox, and the writer's buffer.
     assert!(accepted < 4 * OUTBOX + (64 << 10), "{accepted} bytes");
-    // As soon as the client reads, all goes on.
+    // As soon as the client reads, everything continues.
     let Raw { mut writer, .. } = {
         let writing = async {
             raw.writer.write_all(&rest).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_client_that_does_not_read_is_not_read() {
     writer.shutdown().await.unwrap();
 }
 
-/// Went wrong: each change was written out at once, read or not.
+/// Regression: each change was written at once, whether the client read or not.
 #[tokio::test(start_paused = true)]
 async fn changes_add_up_while_the_client_does_not_read() {
     let server = server(Limits { outbox: 4 << 10, ..Limits::default() }, &Arc::default());
@@ -116,7 +116,7 @@ async fn changes_add_up_while_the_client_does_not_read() {
     assert!((1..200).contains(&told), "{told} times");
 }
 
-/// Went wrong: with every place taken nothing was read, not even what would have freed one.
+/// Regression: at the limit of running requests nothing was read, not even what would end one.
 #[tokio::test]
 async fn answers_to_questions_are_read_while_all_places_are_taken() {
     let mut raw = Raw::session(server(few(), &Arc::default()), Revision::V2025_11_25).await;
@@ -150,7 +150,7 @@ async fn requests_that_wait_for_a_place_can_be_cancelled() {
     for id in [0, 1, 2, 3] {
         raw.send(&cancel(id)).await;
     }
-    // Answered while places are taken: how else to tell a busy server from a dead one.
+    // Answered even at the limit, so that clients can tell a busy server from a dead one.
     assert!(raw.ask(&request("alive", "ping", json!({}))).await["result"].is_object());
     raw.send(&call(5, "echo", json!({ "message": "next" }))).await;
     let next = raw.next().await;
@@ -160,7 +160,7 @@ async fn requests_that_wait_for_a_place_can_be_cancelled() {
     assert!(raw.close().await.is_empty());
 }
 
-/// Went wrong: what exceeded the places was dropped, and the whole batch never answered.
+/// Regression: requests beyond the limit were dropped, and the whole batch was never answered.
 #[tokio::test]
 async fn a_batch_larger_than_the_places_is_answered() {
     let open = Arc::new(Notify::new());
@@ -184,7 +184,7 @@ async fn a_batch_larger_than_the_places_is_answered() {
     assert!(raw.close().await.is_empty());
 }
 
-/// Went wrong: streams took places of requests, and the connection went deaf.
+/// Regression: listen requests counted as running, and the connection stopped reading.
 #[tokio::test]
 async fn streams_that_are_listened_on_take_no_places() {
     let mut raw = Raw::start(server(few(), &Arc::default()));
@@ -198,7 +198,8 @@ async fn streams_that_are_listened_on_take_no_places() {
     assert_eq!(raw.close().await.len(), 8);
 }
 
-/// Went wrong: a handler that asked after its client had gone kept the server for the grace time.
+/// Regression: a handler that asked after its client had disconnected delayed the end by the
+/// grace period.
 #[tokio::test(start_paused = true)]
 async fn nobody_is_asked_after_the_end() {
     let open = Arc::new(Notify::new());
@@ -266,7 +267,7 @@ async fn what_a_handler_leaves_behind_may_panic_too() {
         asked.map(|_| "asked").map_err(|error| error.to_string())
     });
     let mut raw = Raw::start(Server::new("panics", "1.0.0").with(tool));
-    // The handler is cut off when it asks, and dropped by the connection.
+    // The handler is cut off when it asks, and the connection drops it.
     let answer = raw.ask(&modern(call(1, "grenade", json!({})))).await;
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     raw.ask(&modern(request(2, "tools/list", json!({})))).await;

@@ -1,4 +1,4 @@
-//! A client that sends what it likes, line by line, and sees every line that comes back.
+//! A client that sends arbitrary lines and sees every line of the server.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 
-/// What hangs is stopped after this; nothing else is timed.
+/// A guard against hanging; nothing else depends on time.
 const GUARD: Duration = Duration::from_secs(30);
 
 pub(crate) struct Raw {
@@ -21,7 +21,7 @@ impl Raw {
         Self::with_pipe(server, 64 << 10)
     }
 
-    /// With a pipe that holds so many bytes.
+    /// Starts with a pipe of this capacity.
     pub(crate) fn with_pipe(server: Server, size: usize) -> Self {
         let (ours, theirs) = tokio::io::duplex(size);
         let (reader, writer) = tokio::io::split(ours);
@@ -29,7 +29,7 @@ impl Raw {
         Self { reader: BufReader::new(reader), writer, server }
     }
 
-    /// After the handshake of a legacy revision.
+    /// Starts with the handshake of a legacy revision.
     pub(crate) async fn session(server: Server, revision: Revision) -> Self {
         let mut raw = Self::start(server);
         let answer = raw.ask(&initialize(revision.as_str())).await;
@@ -58,7 +58,7 @@ impl Raw {
         self.next_or_end().await.expect("the server goes on")
     }
 
-    /// Sends a request and gives the next message, which should be its answer.
+    /// Sends a request and returns the next message, which should be its answer.
     pub(crate) async fn ask(&mut self, request: &Value) -> Value {
         self.send(request).await;
         let answer = self.next().await;
@@ -75,7 +75,7 @@ impl Raw {
         messages
     }
 
-    /// Closes the client's side, and gives what was still sent before the server ended.
+    /// Closes the client's side, and returns what the server sent before it ended.
     pub(crate) async fn close(mut self) -> Vec<Value> {
         self.writer.shutdown().await.unwrap();
         let mut rest = Vec::new();

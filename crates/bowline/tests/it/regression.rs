@@ -1,4 +1,4 @@
-//! What once went wrong, each under a name that says what.
+//! Bugs that were fixed, each named by its symptom.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use bowline::{Server, Tool};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream that ends right after its one line, and passes on what it is given only once a flush is
-/// waited for: standard output when it is a file.
+/// A stream that ends right after its only line, and whose output arrives only if a flush is
+/// awaited, like standard output when it is a file.
 struct SlowToFlush {
     input: &'static [u8],
     pending: Vec<u8>,

@@ -47,7 +47,7 @@ fn server(runs: &Arc<AtomicUsize>, done: &Arc<AtomicUsize>) -> Server {
             }
         }))
         .with(Tool::new("changes", |context: Context, _: Who| async move {
-            // Another question under the same key in every run.
+            // A different question under the same key in every run.
             static RUNS: AtomicUsize = AtomicUsize::new(0);
             let run = RUNS.fetch_add(1, Ordering::Relaxed).min(1);
             name(&context, format!("Who in run {run}?")).await.map_err(HandlerError::from)
@@ -55,7 +55,7 @@ fn server(runs: &Arc<AtomicUsize>, done: &Arc<AtomicUsize>) -> Server {
         .with(Tool::new("elsewhere", |context: Context, _: Who| elsewhere(context)))
 }
 
-/// Asks from a task of its own, when the handler has long been waiting for it.
+/// Asks from another task, while the handler is already waiting for it.
 async fn elsewhere(context: Context) -> Result<String, String> {
     let asking = tokio::spawn(async move {
         for _ in 0..100 {
@@ -96,7 +96,7 @@ async fn questions_that_are_asked_together_are_one_round() {
     let state = &asked["result"]["requestState"];
     let responses = json!({ "elicit-1": accept("Ada"), "elicit-2": accept("Lovelace") });
     assert_eq!(text(&raw.ask(&again("two", responses, state)).await), "Ada Lovelace");
-    // One answer is not both: the other is asked for again, the first is kept.
+    // With one of two answers, the other is asked for again and the first is kept.
     let half = raw.ask(&again("two", json!({ "elicit-2": accept("Lovelace") }), state)).await;
     assert_eq!(keys(&half), ["elicit-1"]);
     let state = &half["result"]["requestState"];
@@ -157,7 +157,7 @@ async fn a_state_is_good_for_its_request_only() {
     let asked = raw.ask(&modern(call(1, "two", json!({})))).await;
     let state = asked["result"]["requestState"].as_str().unwrap().to_owned();
     let responses = json!({ "elicit-1": accept("Ada"), "elicit-2": accept("Lovelace") });
-    // Of another server, of another tool, of other arguments, changed, cut, made up.
+    // States of another server, tool or arguments; changed, truncated, made up.
     let other = Raw::start(server(&Arc::default(), &Arc::default()))
         .ask(&modern(call(1, "two", json!({}))))
         .await["result"]["requestState"]
@@ -188,14 +188,14 @@ async fn a_state_expires() {
     let limits = Limits { request_state_age: Duration::ZERO, ..Limits::default() };
     let mut raw = Raw::start(server(&Arc::default(), &Arc::default()).limits(limits));
     let asked = raw.ask(&modern(call(1, "two", json!({})))).await;
-    // Its age is counted in whole seconds of the day's clock, which no test can set.
+    // Its age is in whole seconds of the wall clock, which tests cannot set.
     tokio::time::sleep(Duration::from_millis(2100)).await;
     let refused = raw.ask(&again("two", json!({}), &asked["result"]["requestState"])).await;
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(code(&refused) == -32602 && message.contains("expired"), "{refused}");
 }
 
-/// Went wrong: nobody noticed that a task of the handler's had asked, until the time was up.
+/// Regression: a question from a task of the handler was not noticed until the deadline.
 #[tokio::test]
 async fn a_question_from_a_task_of_its_own_is_put() {
     let mut raw = start();

@@ -1,4 +1,4 @@
-//! What clients hear of changes, in both eras.
+//! Notifications of changes, in both eras.
 
 use bowline::{Limits, Resource, Revision, Server, Tool};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ async fn each_listener_hears_its_own_under_its_id() {
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
         let params = &acknowledged["params"];
         assert_eq!(params["_meta"][ID], id);
-        // There are no prompts, so nothing will be told of them.
+        // There are no prompts, so their changes are not reported.
         assert_eq!(params["notifications"].get("promptsListChanged"), None);
         assert_eq!(params["notifications"]["toolsListChanged"] == true, id != "none");
     }
@@ -125,7 +125,7 @@ async fn listening_has_its_limits() {
     raw.send(&listen(4, json!({}))).await;
     assert_eq!(raw.next().await["params"]["_meta"][ID], 4);
     assert_eq!(code(&raw.ask(&listen(5, json!("all"))).await), -32602);
-    // It does not exist for those who speak of it as legacy.
+    // The method does not exist in the legacy era.
     let legacy = request(6, "subscriptions/listen", json!({ "notifications": {} }));
     assert_ne!(code(&raw.ask(&legacy).await), 0);
     assert_eq!(text(&raw.ask(&modern(call(7, "tool", json!({})))).await), "tool");

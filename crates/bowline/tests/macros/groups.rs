@@ -81,7 +81,7 @@ async fn methods_share_one_value() {
     assert_eq!(found.completion.values, ["no"]);
     let read = client.read_resource("counter://it").await.unwrap();
     assert_eq!(json!(read.contents)[0]["text"], "it 3");
-    // Others may hold the value, and methods stay methods.
+    // The value can be shared, and its methods can still be called.
     assert_eq!(counter.current(), 3);
     assert_eq!(Counter::version().await, "1");
 }

@@ -11,12 +11,12 @@ mod tools;
 use bowline::{Client, Part, Server, testing};
 use serde_json::{Value, json};
 
-/// A client of a server that has just this.
+/// A client of a server with only this part.
 async fn client_of(part: impl Part) -> Client {
     testing::connect(Server::new("test", "1.0.0").with(part)).await.unwrap()
 }
 
-/// The only item of a list, as it crosses the wire.
+/// The only item of a list, as it is sent.
 async fn listed(client: &Client, method: &str, member: &str) -> Value {
     let mut result = client.call_json(method, json!({})).await.unwrap().to_value();
     let list = result[member].as_array_mut().unwrap();
@@ -28,7 +28,7 @@ async fn listed_tool(part: impl Part) -> Value {
     listed(&client_of(part).await, "tools/list", "tools").await
 }
 
-/// A result without what every result has.
+/// A result without the members that every result has.
 async fn called(client: &Client, name: &str, arguments: Value) -> Value {
     let params = json!({ "name": name, "arguments": arguments });
     let mut result = client.call_json("tools/call", params).await.unwrap().to_value();
@@ -37,7 +37,7 @@ async fn called(client: &Client, name: &str, arguments: Value) -> Value {
     result
 }
 
-/// The text of the answer of a tool that is alone on its server.
+/// The text of a tool's result, on a server with only that tool.
 async fn answer(part: impl Part, name: &str, arguments: Value) -> String {
     let client = client_of(part).await;
     client.call_tool(name, arguments).text().await.unwrap_or_else(|error| error.to_string())

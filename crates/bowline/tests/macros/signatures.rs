@@ -155,7 +155,7 @@ fn blocked(_: &Context) -> &'static str {
 }
 
 #[tokio::test]
-async fn the_context_is_no_argument() {
+async fn the_context_is_not_an_argument() {
     let client = client_of((counted, borrowed, blocked)).await;
     let (call, mut progress) = client.call_tool("counted", json!({ "n": 1 })).with_progress();
     assert_eq!(call.text().await.unwrap(), "2");

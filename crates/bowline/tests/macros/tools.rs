@@ -90,7 +90,7 @@ async fn hints_can_be_denied_and_tools_disabled() {
 /// Blocks a thread, not the server.
 #[tool]
 fn sum(a: i64, b: i64) -> i64 {
-    // A variable may be called like the tool.
+    // A variable may have the name of the tool.
     let mut sum = a;
     sum += b;
     sum
@@ -166,7 +166,7 @@ async fn structs_become_structured_content() {
     assert_eq!(list["structuredContent"], json!([{ "x": 1, "y": 2 }]));
 }
 
-/// An alias, as `anyhow` and many programs have one.
+/// An alias, like that of `anyhow` and many programs.
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
 #[tool]

@@ -9,7 +9,7 @@ use bowline::{Limits, Server, Tool};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub(super) fn play(role: &str) {
-    // Buffered by the standard library when `stdio` is called: a stray like those that follow.
+    // Still buffered when `stdio` is called: stray output, like what follows.
     print!("early,");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -76,7 +76,7 @@ async fn serve() {
     Server::new("waits", "1.0.0").limits(limits).with(wait).serve_stdio().await.unwrap();
 }
 
-/// How many threads this process has; one where nobody tells.
+/// The number of threads of this process; one if it is unknown.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
 }

@@ -1,5 +1,5 @@
 //! The standard streams, tested from outside: this program starts itself as a child whose streams
-//! are pipes, sockets, files, nothing.
+//! are pipes, sockets, files or closed.
 //!
 //! It has a `main` of its own because the usual one writes to standard output before any test runs.
 

@@ -1,4 +1,4 @@
-//! What the child's streams are, and what must come out of them.
+//! Sets up the child's streams, and checks what comes out of them.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -52,7 +52,7 @@ fn lines() -> Vec<u8> {
     (0..1 << 16).flat_map(|n| format!("{n:015}\n").into_bytes()).collect()
 }
 
-/// Sends all lines while reading what comes back, then ends the input.
+/// Sends all lines while reading the output, then closes the input.
 fn exchange(input: impl Write + Send, mut output: impl Read, end: impl FnOnce() + Send) -> Vec<u8> {
     let mut received = Vec::new();
     thread::scope(|scope| {
@@ -67,7 +67,7 @@ fn exchange(input: impl Write + Send, mut output: impl Read, end: impl FnOnce() 
     received
 }
 
-/// What the child wrote to standard error, after it ended well.
+/// What the child wrote to standard error, after it ended cleanly.
 fn errors(mut child: Child) -> String {
     let mut text = String::new();
     if let Some(mut errors) = child.stderr.take() {
@@ -77,7 +77,7 @@ fn errors(mut child: Child) -> String {
     text
 }
 
-/// The rest of standard error behind the first stray.
+/// The rest of standard error after the first stray line.
 fn early(text: &str) -> &str {
     text.strip_prefix("early,").unwrap()
 }
@@ -131,12 +131,12 @@ fn named_pipes() {
 /// Both ends of a new named pipe: the one to write to, the one to read from.
 fn named_pipe(path: &Path) -> (File, File) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-    // Either end alone would wait for the other.
+    // Opening either end alone would block.
     let _both = File::options().read(true).write(true).open(path).unwrap();
     (File::options().write(true).open(path).unwrap(), File::open(path).unwrap())
 }
 
-/// A folder that goes away with its owner.
+/// A folder that is removed with its owner.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -242,8 +242,8 @@ fn taken_twice() {
     assert_eq!(early(&errors(child)), "standard input and output are taken already\n");
 }
 
-/// Clients close the input, wait for two seconds, and then send the signal. A request that runs
-/// must not keep the server until they kill it.
+/// Clients close the input, wait two seconds, and then send the signal. A running request must not
+/// delay the server until they kill it.
 fn a_signal_ends_a_server() {
     let mut child = command("serve").spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -263,7 +263,7 @@ fn a_signal_ends_a_server() {
         assert!(line.contains(&format!("\"id\":{id}")), "{line}");
     }
     drop(input);
-    // It has to be idle once before it hears signals.
+    // It must be idle once before it handles signals.
     thread::sleep(Duration::from_millis(200));
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
     let mut patience = 1_000;

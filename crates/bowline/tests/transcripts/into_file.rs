@@ -1,12 +1,12 @@
-//! The last answer is there when the server has ended, even in a file: files are written by a
-//! thread that nobody waits for.
+//! The last answer is written when the server has ended, even to a file, which is written by a
+//! thread that is not joined.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::{self, Command, Stdio};
 use std::{env, io};
 
-/// Often enough to see what happens every other time.
+/// Often enough to catch a failure in every other run.
 const TIMES: usize = 20;
 
 const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
@@ -22,7 +22,7 @@ pub(crate) fn check() -> Option<String> {
     failure
 }
 
-/// Asks, closes at once, and gives what is in the file in the end.
+/// Asks, closes at once, and returns the final contents of the file.
 fn ask(path: &std::path::Path) -> io::Result<String> {
     let mut child = Command::new(env::current_exe()?)
         .env(super::ROLE, "empty")

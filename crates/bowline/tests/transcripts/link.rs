@@ -1,4 +1,4 @@
-//! The two ways to a server: in memory, and over the standard streams of a child.
+//! The two kinds of connection: in memory, and over the standard streams of a child.
 
 use std::env;
 use std::process::Stdio;
@@ -18,7 +18,7 @@ pub(crate) struct Link {
     server: Running,
 }
 
-/// What is behind it.
+/// The server behind it.
 enum Running {
     Task(JoinHandle<Result<(), bowline::ServeError>>),
     Child(Box<Child>),
@@ -74,7 +74,7 @@ impl Link {
         serde_json::from_str(&line).map(Some).map_err(|error| format!("no JSON ({error}): {line}"))
     }
 
-    /// Waits until the server has ended well.
+    /// Waits until the server has ended cleanly.
     pub(crate) async fn ended(self) -> Result<(), String> {
         match self.server {
             Running::Task(task) => match task.await {

@@ -5,13 +5,13 @@
 //!
 //! | line | means |
 //! |---|---|
-//! | `> …` | the client sends this, to the letter |
-//! | `< {…}` | the server sends this next; members may stand in any order |
+//! | `> …` | the client sends exactly this |
+//! | `< {…}` | the server sends this next; members may be in any order |
 //! | `# server: name` | which of the servers in `examples/features` it runs against |
 //! | `# client: revision {…}` | first a handshake with these capabilities; in the modern era there is none, and `$meta` is what such a client puts into every request |
 //! | `# let name = …` | from here on `"<$name>"` stands for this |
 //! | `# unordered` | until the next blank line, answers come in any order |
-//! | `# subset` | in this file the server may say more than is expected |
+//! | `# subset` | in this file the server may send more than expected |
 //! | `# close` | the client closes its side |
 //! | `# …` | why |
 //!
@@ -19,8 +19,8 @@
 //! comes under a name, to be sent or expected again. At the end the client closes its side, and
 //! nothing more may come.
 //!
-//! `UPDATE=1` rewrites what is expected to what came, in memory only; look at the difference before
-//! you believe it. An argument picks the files whose names contain it.
+//! `UPDATE=1` replaces expectations with what came, in memory only; review the difference before
+//! you commit it. An argument picks the files whose names contain it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "a test")]
 
@@ -46,7 +46,7 @@ use self::script::Script;
 /// The variable that makes this program a child, and says which server it is.
 const ROLE: &str = "BOWLINE_TEST_ROLE";
 
-/// How many children there are at a time.
+/// The number of children at a time.
 const CHILDREN: usize = 4;
 
 #[tokio::main(flavor = "current_thread")]
@@ -54,7 +54,7 @@ async fn main() {
     if let Ok(role) = env::var(ROLE) {
         return servers::server(&role).unwrap().serve_stdio().await.unwrap();
     }
-    // A handler that panics on purpose needs no report.
+    // Handlers that panic on purpose need no report.
     std::panic::set_hook(Box::new(|panic| {
         if panic.payload().downcast_ref() != Some(&"a secret") {
             eprintln!("{panic}");
@@ -121,14 +121,14 @@ async fn play_all(paths: &[PathBuf]) -> Vec<String> {
     failures
 }
 
-/// One after another, so that what comes late comes from the same server.
+/// One after another, so that late messages come from the same server.
 async fn update(paths: &[PathBuf]) -> Vec<String> {
     let mut failures = Vec::new();
     for path in paths {
         let updated = async {
             let script = Script::read(path)?;
             let server = servers::server(&script.server).ok_or("no such server")?;
-            // What the server may say more is not what the file is about.
+            // The file is not about further messages of the server.
             if script.is_subset {
                 return Ok(None);
             }

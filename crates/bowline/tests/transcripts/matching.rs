@@ -1,13 +1,13 @@
-//! Whether what came is what was expected.
+//! Compares messages with expectations.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// What names stand for.
+/// The values of names.
 pub(crate) type Bindings = BTreeMap<String, Value>;
 
-/// Compares, and keeps what is to be kept. Names are bound only if all of it matches.
+/// Compares, and binds names if everything matches.
 pub(crate) fn matches(
     expected: &Value,
     got: &Value,
@@ -75,8 +75,8 @@ fn name(text: &str) -> Option<&str> {
     text.strip_prefix("<$")?.strip_suffix('>')
 }
 
-/// What came, with the placeholders of what was expected wherever they still match, and names
-/// instead of the objects that are called so.
+/// The message, with the placeholders of the expectation wherever they still match, and names in
+/// place of the objects they are bound to.
 pub(crate) fn with_placeholders(expected: Option<&Value>, got: &Value, names: &Bindings) -> Value {
     match (expected, got) {
         (Some(Value::String(text)), _) if is_placeholder(text) => Value::String(text.clone()),

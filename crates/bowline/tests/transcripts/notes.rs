@@ -1,8 +1,8 @@
-//! What people wrote down while they learned the protocol, against the transcripts of `seeds`.
+//! Checks handwritten notes on the protocol against the transcripts of `seeds`.
 //!
 //! The notes are not part of this repository. They are read from `shared` beside it, or from
 //! wherever `BOWLINE_SHARED` points: every message in them must then be a line of its transcript,
-//! requests to the letter. Without them the transcripts remain.
+//! and requests must match exactly. Without the notes only the transcripts are played.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -15,7 +15,7 @@ use crate::script::{Script, Step};
 struct Note {
     number: &'static str,
     transcript: &'static str,
-    /// What the note shows and no server should say: where, and why not.
+    /// What the note shows although no server should send it: where, and why not.
     wrong: &'static [(&'static str, &'static str)],
 }
 
@@ -38,7 +38,7 @@ const NOTES: &[Note] = &[
     Note { number: "004", transcript: "handshake", wrong: &[] },
 ];
 
-/// Says which messages of the notes are not played, and which remarks on them are out of date.
+/// Reports messages of the notes that are not played, and exceptions that are outdated.
 pub(crate) fn check() -> Vec<String> {
     let Some(folder) = notes() else { return Vec::new() };
     NOTES.iter().flat_map(|note| check_note(note, &folder)).collect()
@@ -118,7 +118,7 @@ fn without_blanks(line: &str) -> String {
     kept
 }
 
-/// Takes a member away. Says whether it was there.
+/// Removes a member. Returns whether it was present.
 fn remove(message: &mut Value, pointer: &str) -> bool {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     let parent = message.pointer_mut(parent).and_then(Value::as_object_mut);

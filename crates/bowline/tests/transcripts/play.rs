@@ -1,4 +1,4 @@
-//! Playing a transcript, and writing it anew.
+//! Plays a transcript, and rewrites it.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::link::Link;
 use crate::matching::{Bindings, matches, with_placeholders};
 use crate::script::{Client, Script, Step};
 
-/// How long to wait for what is expected. Long: only a failure waits for it.
+/// How long to wait for an expected message. Only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long nothing must come before an update believes that nothing will.
+/// How long an update waits for further messages.
 const QUIET: Duration = Duration::from_millis(60);
 
-/// Plays a transcript. Says where it went wrong.
+/// Plays a transcript. The error says where it failed.
 pub(crate) async fn check(script: &Script, link: Link, how: &str) -> Result<(), String> {
     let mut player = Player::new(script, link);
     player.open().await.map_err(|problem| player.failure(how, &problem))?;
@@ -49,7 +49,7 @@ pub(crate) async fn check(script: &Script, link: Link, how: &str) -> Result<(), 
     player.link.ended().await.map_err(failure)
 }
 
-/// Plays a transcript and gives its text with what came instead of what was expected.
+/// Plays a transcript and returns its text with the actual messages.
 pub(crate) async fn update(script: &Script, link: Link) -> Result<String, String> {
     let mut player = Player::new(script, link);
     player.open().await.map_err(|problem| player.failure("update", &problem))?;
@@ -79,7 +79,7 @@ struct Player<'a> {
     script: &'a Script,
     link: Link,
     bindings: Bindings,
-    /// Those of the bindings that a `let` made.
+    /// The bindings made by `let`.
     lets: Bindings,
     number: usize,
 }
@@ -93,7 +93,7 @@ impl<'a> Player<'a> {
         format!("{}:{}: {how}: {problem}", self.script.name, self.number)
     }
 
-    /// What the client of the transcript does before its first line.
+    /// Runs the handshake of the transcript's client.
     async fn open(&mut self) -> Result<(), String> {
         let Some(Client { revision, capabilities }) = &self.script.client else { return Ok(()) };
         let client = json!({ "name": "transcript", "version": "1.0.0" });
@@ -138,7 +138,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What is sent, with what the names in it stand for.
+    /// The message to send, with names replaced by their values.
     fn filled_in(&self, frame: &str) -> Result<String, String> {
         let mut text = frame.to_owned();
         for (name, value) in &self.bindings {
@@ -195,7 +195,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// All that comes, as lines of a transcript.
+    /// All messages that arrive, as lines of a transcript.
     async fn take_news(&mut self, old: &[&Value]) -> Result<String, String> {
         let mut text = String::new();
         let mut count = 0;

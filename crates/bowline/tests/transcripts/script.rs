@@ -15,7 +15,7 @@ pub(crate) struct Script {
     pub(crate) lines: Vec<Line>,
 }
 
-/// Who talks to the server.
+/// The client of a transcript.
 pub(crate) struct Client {
     pub(crate) revision: String,
     pub(crate) capabilities: Value,
@@ -28,7 +28,7 @@ pub(crate) struct Line {
     pub(crate) step: Step,
 }
 
-/// What a line asks for.
+/// The meaning of a line.
 pub(crate) enum Step {
     Send(String),
     Expect(Value),
