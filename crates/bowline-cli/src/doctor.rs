@@ -26,12 +26,9 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderName, HeaderValue};
 use bowline::client::Preference;
-use bowline_check::frames::Recipe;
-use bowline_web::Authorize;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::era::Plan;
 use self::report::{Outcome, Report};
@@ -57,50 +54,34 @@ const PATIENCE: Duration = Duration::from_secs(20);
 impl Doctor {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let options = &self.target.options;
-        let output = options.output.clone().or(root);
         let plan = Plan {
             preference: options.revision.unwrap_or(Preference::Auto),
             timeout: options.timeout.unwrap_or(PATIENCE),
         };
-        let target = self.find()?;
-        let screen = Arc::new(Screen::new(&output));
+        let screen = Arc::new(Screen::new(&options.output.clone().or(root)));
         let look = Look { paint: screen.out, columns: screen.columns };
-        let shown = Arc::clone(&screen);
-        let mut has_failed = false;
-        let mut report = Report::new(target.describe(), target.secrets(), move |step| {
-            has_failed |= step.outcome == Outcome::Fail;
-            // Steps that a failure prevents are not worth a line.
-            let is_idle = has_failed && step.outcome == Outcome::Skipped;
-            if !shown.is_json() && !is_idle {
-                shown.print(&format!("{}\n", look.line(step)));
+        let report = match (self.target.resolve(), self.target.word()) {
+            (Ok(resolved), _) => {
+                let mut report = new_report(&resolved.location, resolved.secrets(), &screen, look);
+                let settings = Settings::new(options, root)?;
+                Journal::keep(&resolved, &settings, walk(&resolved, &mut report, plan)).await?;
+                report
             }
-        });
-        match &target {
-            Patient::Found(resolved) => {
-                let kept = Settings::new(options, root)?;
-                Journal::keep(resolved, &kept, target.walk(&mut report, plan)).await?;
+            (Err(_), Some(word)) if looks_like_url(word) => {
+                let location = Location::Url { url: word.to_owned(), headers: Vec::new() };
+                let mut report = new_report(&location, Vec::new(), &screen, look);
+                site::walk(&mut report, word, Visit::default(), plan).await;
+                report
             }
-            Patient::Odd(_) => target.walk(&mut report, plan).await?,
-        }
+            (Err(failure), _) => return Err(failure),
+        };
         if screen.is_json() {
             screen.print_json(&report.to_json().into());
         } else {
             screen.print(&format!("{}\n", look.verdict(&report)));
         }
         screen.finish()?;
-        match report.code() {
-            None => Ok(()),
-            Some(code) => Err(Failure::silent(code)),
-        }
-    }
-
-    /// The server to examine, or a word that was meant as its URL.
-    fn find(&self) -> Result<Patient, Failure> {
-        match (self.target.resolve(), self.target.word()) {
-            (Ok(resolved), _) => Ok(Patient::Found(Box::new(resolved))),
-            (Err(_), Some(word)) if looks_like_url(word) => Ok(Patient::Odd(word.to_owned())),
-            (Err(failure), _) => Err(failure),
-        }
+        report.code().map_or(Ok(()), |code| Err(Failure::silent(code)))
     }
 }
 
@@ -112,74 +93,42 @@ fn looks_like_url(word: &str) -> bool {
     has_port || word.contains('/') || word.contains('.') || word == "localhost"
 }
 
-/// What is examined.
-enum Patient {
-    Found(Box<Resolved>),
-    /// A malformed URL.
-    Odd(String),
+/// A report that shows each step on the screen as soon as it is done.
+fn new_report(
+    location: &Location,
+    secrets: Vec<String>,
+    screen: &Arc<Screen>,
+    look: Look,
+) -> Report {
+    let target = match location {
+        Location::Url { url, .. } => json!({ "url": url }),
+        Location::Command { program, args, .. } => {
+            let args: Vec<_> = args.iter().map(|it| it.to_string_lossy()).collect();
+            json!({ "command": program.to_string_lossy(), "args": args })
+        }
+    };
+    let screen = Arc::clone(screen);
+    let mut has_failed = false;
+    Report::new(target, secrets, move |step| {
+        has_failed |= step.outcome == Outcome::Fail;
+        // Steps that a failure prevents are not worth a line.
+        let is_idle = has_failed && step.outcome == Outcome::Skipped;
+        if !screen.is_json() && !is_idle {
+            screen.print(&format!("{}\n", look.line(step)));
+        }
+    })
 }
 
-impl Patient {
-    async fn walk(&self, report: &mut Report, plan: Plan) -> Result<(), Failure> {
-        let resolved = match self {
-            Self::Found(resolved) => resolved,
-            Self::Odd(text) => {
-                site::walk(report, text, Visit::default(), plan).await;
-                return Ok(());
-            }
-        };
-        match &resolved.location {
-            Location::Command { program, args, env, cwd } => {
-                let recipe = Recipe {
-                    program: program.clone(),
-                    args: args.clone(),
-                    env: env.clone(),
-                    directory: cwd.clone(),
-                };
-                command::walk(report, recipe, plan).await;
-            }
-            Location::Url { url, headers } => {
-                let visit = Visit {
-                    headers: headers_of(headers)?,
-                    ca_pem: resolved.ca_pem()?,
-                    login: resolved.login().map(|login| Arc::new(login) as Arc<dyn Authorize>),
-                };
-                site::walk(report, url, visit, plan).await;
-            }
-        }
-        Ok(())
+async fn walk(resolved: &Resolved, report: &mut Report, plan: Plan) -> Result<(), Failure> {
+    if let Some(recipe) = resolved.recipe() {
+        command::walk(report, recipe, plan).await;
     }
-
-    /// The target, for the report.
-    fn describe(&self) -> Value {
-        match self {
-            Self::Odd(text) => json!({ "url": text }),
-            Self::Found(resolved) => match &resolved.location {
-                Location::Url { url, .. } => json!({ "url": url }),
-                Location::Command { program, args, .. } => {
-                    let args: Vec<_> = args.iter().map(|it| it.to_string_lossy()).collect();
-                    json!({ "command": program.to_string_lossy(), "args": args })
-                }
-            },
-        }
+    if let Location::Url { url, .. } = &resolved.location {
+        let (headers, ca_pem) = (resolved.header_map()?, resolved.ca_pem()?);
+        let visit = Visit { headers, ca_pem, login: resolved.authorize() };
+        site::walk(report, url, visit, plan).await;
     }
-
-    fn secrets(&self) -> Vec<String> {
-        match self {
-            Self::Odd(_) => Vec::new(),
-            Self::Found(resolved) => resolved.secrets(),
-        }
-    }
-}
-
-fn headers_of(pairs: &[(String, String)]) -> Result<HeaderMap, Failure> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in pairs {
-        let wrong = || Failure::usage(format!("{name:?} and its value are not a valid header"));
-        let key: HeaderName = name.parse().map_err(|_| wrong())?;
-        headers.append(key, HeaderValue::from_str(value).map_err(|_| wrong())?);
-    }
-    Ok(headers)
+    Ok(())
 }
 
 #[cfg(test)]

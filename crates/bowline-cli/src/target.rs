@@ -1,6 +1,7 @@
 //! The arguments that all commands share: which server, and how to talk to it.
 
 mod config;
+mod frames;
 mod header;
 mod kept;
 
@@ -15,6 +16,7 @@ use bowline::model::LoggingLevel;
 use clap::Args;
 
 pub(crate) use self::config::Scan;
+pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;

@@ -3,25 +3,29 @@
 use std::time::Duration;
 
 use bowline_check::discovery::{Discovery, Problem, SERVER};
-use bowline_web::Web;
 use tokio::time::Instant;
 
-use super::report::{Code, Diagnosis, Report, Step};
+use super::conversation::HttpTalk;
+use super::report::{Report, Step, unauthorized};
 use super::status::HttpReply;
 
 /// Walks from a 401 to the point where a person can log in, or to what prevents it.
 pub(crate) async fn walk(
     report: &mut Report,
-    web: &Web,
-    url: &str,
+    talk: &HttpTalk,
     reply: &HttpReply,
     patience: Duration,
 ) {
-    let found = Discovery::walk(web, url, &reply.headers, patience).await;
+    let url = talk.url.uri().to_string();
+    let found = Discovery::walk(&talk.http.web, &url, &reply.headers, patience).await;
     for stage in &found.stages {
         let fatal = stage.problems.iter().find(|problem| problem.is_fatal());
-        let problem = fatal.or_else(|| stage.problems.first()).map(|problem: &Problem| {
-            Diagnosis::new(Code::Unauthorized, problem.cause(), problem.fix())
+        let problem = fatal.or_else(|| stage.problems.first()).map(|problem| {
+            let header = match problem {
+                Problem::OtherScheme(_) => "Send what it asks for with --header. For logins: ",
+                _ => "",
+            };
+            unauthorized(problem.cause()).fix(format!("{header}{}", problem.fix()))
         });
         let step = Step::ok(stage.name, stage.seen.as_str(), Instant::now());
         let step = Step { took: stage.took, ..step };

@@ -7,25 +7,14 @@ use bowline_check::frames::Recipe;
 use tokio::time::Instant;
 
 use super::conversation::{Conversation, StdioTalk};
-use super::ending::End;
 use super::era::{Plan, Search};
 use super::program::Wanted;
-use super::report::{Diagnosis, Report, Step};
+use super::report::{Diagnosis, Report, Step, broken, unreachable};
 use super::seen::{quoted, seconds};
 use super::{lists, stderr};
 
 /// The steps after the program is found, in order.
-const STEPS: [&str; 9] = [
-    "start",
-    "discover",
-    "initialize",
-    "era",
-    "initialized",
-    "tools",
-    "resources",
-    "prompts",
-    "ping",
-];
+const STEPS: &str = "start discover initialize era initialized tools resources prompts";
 
 /// How long a server may take to exit once its input is closed, and then after SIGTERM.
 const EXIT_GRACE: Duration = Duration::from_secs(5);
@@ -36,35 +25,25 @@ const CHILD_GRACE: Duration = Duration::from_millis(500);
 const SLOW: Duration = Duration::from_secs(10);
 
 pub(crate) async fn walk(report: &mut Report, recipe: Recipe, plan: Plan) {
-    if !find(report, &recipe) {
-        return report.skip(&STEPS, "the program cannot be started");
+    if let Some(talk) = start(report, recipe) {
+        let mut conversation = Conversation::Stdio(Box::new(talk));
+        let is_alive = speak(report, &mut conversation, plan).await.unwrap_or(false);
+        report.skip_rest(STEPS);
+        let Conversation::Stdio(mut talk) = conversation else { return };
+        talk.process.first_byte().into_iter().for_each(|took| report.push(first_byte(took)));
+        report.push(output(&talk));
+        report.push(errors(&talk));
+        report.push(if is_alive {
+            shutdown(&mut talk, plan).await
+        } else {
+            Step::skipped("shutdown", "no connection")
+        });
     }
-    let Some(talk) = start(report, recipe) else {
-        return report.skip(&STEPS[1..], "the program did not start");
-    };
-    let mut conversation = Conversation::Stdio(Box::new(talk));
-    let live = Search::new(&mut conversation, report, plan).run().await;
-    let mut is_alive = false;
-    match live {
-        None => report.skip(&STEPS[3..], "no connection"),
-        Some(live) => {
-            initialized(&mut conversation, report, live.revision.is_modern(), plan).await;
-            is_alive = lists::walk(&mut conversation, report, &live, plan).await;
-        }
-    }
-    let Conversation::Stdio(mut talk) = conversation else { return };
-    first_byte(report, &talk);
-    output(report, &talk);
-    errors(report, &talk);
-    if is_alive {
-        shutdown(report, &mut talk, plan).await;
-    } else {
-        report.push(Step::skipped("shutdown", "no connection"));
-    }
+    report.skip_rest(STEPS);
 }
 
-fn find(report: &mut Report, recipe: &Recipe) -> bool {
-    let began = Instant::now();
+/// Finds and starts the program.
+fn start(report: &mut Report, recipe: Recipe) -> Option<StdioTalk> {
     let path = recipe.env.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).or_else(|| std::env::var_os("PATH"));
     let wanted = Wanted {
@@ -73,117 +52,96 @@ fn find(report: &mut Report, recipe: &Recipe) -> bool {
         home: std::env::home_dir(),
         directory: recipe.directory.clone(),
     };
-    let (name, (seen, diagnosis)) = match (wanted.check_directory(), wanted.find()) {
-        (Err(fault), _) => ("directory", fault),
-        (Ok(directory), found) => {
-            if let Some(seen) = directory {
-                report.push(Step::ok("directory", seen, began));
-            }
-            match found {
-                Ok(found) => {
-                    report.push(Step::ok("program", found.seen, began).warn(found.advice));
-                    return true;
-                }
-                Err(fault) => ("program", fault),
-            }
-        }
-    };
-    report.push(Step::ok(name, seen, began).fail(diagnosis));
-    false
-}
-
-fn start(report: &mut Report, recipe: Recipe) -> Option<StdioTalk> {
+    if recipe.directory.is_some() {
+        report.require(wanted.check_directory())?;
+    }
+    report.require(wanted.find())?;
     let began = Instant::now();
-    let program = recipe.program.to_string_lossy().into_owned();
-    match StdioTalk::start(recipe) {
+    report.require(match StdioTalk::start(recipe) {
         Ok(talk) => {
             let id = talk.process.id().map(|id| format!("process {id}")).unwrap_or_default();
-            report.push(Step::ok("start", id, began));
-            Some(talk)
+            Ok((Step::ok("start", id, began), talk))
         }
         Err(error) => {
-            let diagnosis = not_started(&program, &error);
-            report.push(Step::ok("start", error.to_string(), began).fail(diagnosis));
-            None
+            let diagnosis = not_started(&wanted.program, &error);
+            Err(Step::ok("start", error.to_string(), began).fail(diagnosis))
         }
-    }
+    })
+}
+
+/// Speaks the protocol; returns whether the program still responds.
+async fn speak(report: &mut Report, conversation: &mut Conversation, plan: Plan) -> Option<bool> {
+    let live = Search::new(conversation, report, plan).run().await?;
+    let Conversation::Stdio(talk) = &mut *conversation else { return None };
+    report.push(if live.revision.is_modern() {
+        Step::skipped("initialized", "the modern era has no handshake")
+    } else {
+        initialized(talk, plan).await
+    });
+    Some(lists::walk(conversation, report, &live, plan).await)
 }
 
 /// Why the system does not start a file that exists.
 fn not_started(program: &str, error: &io::Error) -> Diagnosis {
-    let (cause, fix) = match (error.kind(), error.raw_os_error()) {
-        (ErrorKind::NotFound, _) => (
-            format!("{program} exists, but its loader or interpreter does not"),
-            "It was built for another system (such as musl or glibc), or its interpreter is \
-             missing: use a build for this system.",
-        ),
-        (ErrorKind::PermissionDenied, _) => (
-            format!("the system does not allow {program} to be executed"),
-            "Check its mode, and whether its file system is mounted with noexec.",
-        ),
+    match (error.kind(), error.raw_os_error()) {
+        (ErrorKind::NotFound, _) => {
+            unreachable(format!("{program} exists, but its loader or interpreter does not")).fix(
+                "It was built for another system (such as musl or glibc), or its interpreter is \
+                 missing: use a build for this system.",
+            )
+        }
+        (ErrorKind::PermissionDenied, _) => {
+            unreachable(format!("the system does not allow {program} to be executed"))
+                .fix("Check its mode, and whether its file system is mounted with noexec.")
+        }
         // ENOEXEC.
-        (_, Some(8)) => (
-            format!("{program} is neither a program for this machine nor a script with a #! line"),
-            "Use a build for this machine, or begin the script with #! and its interpreter.",
-        ),
+        (_, Some(8)) => unreachable(format!(
+            "{program} is neither a program for this machine nor a script with a #! line"
+        ))
+        .fix("Use a build for this machine, or begin the script with #! and its interpreter."),
         // E2BIG.
-        (_, Some(7)) => (
-            "the arguments and the environment together are too long".to_owned(),
-            "Pass long values in a file.",
-        ),
-        _ => (format!("the system does not start {program}: {error}"), "Start it by hand."),
-    };
-    Diagnosis::unreachable(cause, fix)
+        (_, Some(7)) => unreachable("the arguments and the environment together are too long")
+            .fix("Pass long values in a file."),
+        _ => unreachable(format!("the system does not start {program}: {error}"))
+            .fix("Start it by hand."),
+    }
 }
 
-async fn initialized(
-    conversation: &mut Conversation,
-    report: &mut Report,
-    is_modern: bool,
-    plan: Plan,
-) {
-    let Conversation::Stdio(talk) = conversation else { return };
-    if is_modern {
-        return report.push(Step::skipped("initialized", "the modern era has no handshake"));
-    }
+async fn initialized(talk: &mut StdioTalk, plan: Plan) -> Step {
     let began = Instant::now();
     let is_sent = talk.initialized(plan.timeout).await;
     let seen = if is_sent { "sent" } else { "the program accepts no more input" };
     let step = Step::ok("initialized", seen, began);
-    report.push(match &talk.early_request {
-        None => step,
-        Some(method) => step.with_seen(format!("it sent {method} before")).warn(Diagnosis::broken(
-            format!("the server sends {method} before the handshake is over"),
-            "Send no request but ping before notifications/initialized has arrived.",
-        )),
-    });
+    let Some(method) = &talk.early_request else { return step };
+    step.with_seen(format!("it sent {method} before")).warn(
+        broken(format!("the server sends {method} before the handshake is over"))
+            .fix("Send no request but ping before notifications/initialized has arrived."),
+    )
 }
 
-fn first_byte(report: &mut Report, talk: &StdioTalk) {
-    let Some(took) = talk.process.first_byte() else { return };
-    let step = Step::ok("first byte", format!("after {}", seconds(took)), Instant::now());
+fn first_byte(took: Duration) -> Step {
+    let after = seconds(took);
+    let step = Step::ok("first byte", format!("after {after}"), Instant::now());
     let warning = (took > SLOW).then(|| {
-        Diagnosis::unreachable(
-            format!("the first byte took {}, and many clients time out sooner", seconds(took)),
-            "Do slow work after the handshake; install what npx or uvx downloads beforehand.",
-        )
+        unreachable(format!("the first byte took {after}, and many clients time out sooner"))
+            .fix("Do slow work after the handshake; install what npx or uvx downloads beforehand.")
     });
-    report.push(Step { took, ..step }.warn(warning));
+    Step { took, ..step }.warn(warning)
 }
 
-fn output(report: &mut Report, talk: &StdioTalk) {
+fn output(talk: &StdioTalk) -> Step {
     let output = talk.output();
     let step = Step::ok("output", output.seen(), Instant::now());
-    report.push(match (output.diagnose(), talk.unexpected.first()) {
-        (None, Some(message)) => step.with_seen(message).warn(Diagnosis::broken(
-            format!("the server sends a message that answers no request: {message}"),
-            "Answer each request once, under its own id, and answer no notification.",
-        )),
+    match (output.diagnose(), talk.unexpected.first()) {
+        (None, Some(message)) => step.with_seen(message).warn(
+            broken(format!("the server sends a message that answers no request: {message}"))
+                .fix("Answer each request once, under its own id, and answer no notification."),
+        ),
         (diagnosis, _) => step.warn(diagnosis),
-    });
+    }
 }
 
-fn errors(report: &mut Report, talk: &StdioTalk) {
+fn errors(talk: &StdioTalk) -> Step {
     let lines = talk.process.stderr();
     let mut seen = match lines.as_slice() {
         [] => "nothing".to_owned(),
@@ -193,64 +151,49 @@ fn errors(report: &mut Report, talk: &StdioTalk) {
     if let Some((_, line)) = stderr::explain(&lines).filter(|_| lines.len() > 1) {
         seen = format!("{seen}; among them: {}", quoted(line.as_bytes()));
     }
-    report.push(Step::ok("stderr", seen, Instant::now()));
+    Step::ok("stderr", seen, Instant::now())
 }
 
-async fn shutdown(report: &mut Report, talk: &mut StdioTalk, plan: Plan) {
-    const FIX: &str = "Exit when the input ends; otherwise clients leave processes behind.";
+async fn shutdown(talk: &mut StdioTalk, plan: Plan) -> Step {
     let began = Instant::now();
     let grace = plan.timeout.min(EXIT_GRACE);
-    if let Some(end) = talk.close_input(grace).await {
+    if let Some(status) = talk.close_input(grace).await {
         let took = began.elapsed();
         if let Some(names) = talk.process.survivors(CHILD_GRACE).await {
-            return report.push(survivors(talk, &names, began));
+            return survivors(talk, &names, began);
         }
-        let end = describe(end);
-        let seen = format!("exited {} after its input was closed ({end})", seconds(took));
-        let warning = (end != "status 0").then(|| {
-            Diagnosis::broken(
-                format!("the program exits with {end} when its input is closed"),
-                "Treat the end of the input as a request to exit, with status 0.",
-            )
+        let seen = format!("ended {} after its input was closed ({status})", seconds(took));
+        let warning = (!status.success()).then(|| {
+            broken(format!("the program fails when its input is closed ({status})"))
+                .fix("Treat the end of the input as a request to exit, with status 0.")
         });
-        return report.push(Step { took, ..Step::ok("shutdown", seen, began) }.warn(warning));
+        return Step { took, ..Step::ok("shutdown", seen, began) }.warn(warning);
     }
     talk.process.terminate();
     let ended = talk.process.wait(plan.timeout.min(TERM_GRACE)).await;
-    let (how, cause) = match ended {
-        Some(status) => (
-            format!("SIGTERM ended it ({})", describe(status.into())),
-            "the program does not exit when its input is closed",
-        ),
-        None => {
-            talk.process.kill();
-            talk.process.wait(TERM_GRACE).await;
-            (
-                "SIGTERM did not end it, SIGKILL did".to_owned(),
-                "the program exits neither when its input is closed nor on SIGTERM: it must be \
-                 killed",
-            )
-        }
+    let (how, cause) = if let Some(status) = ended {
+        let how = format!("SIGTERM ended it ({status})");
+        (how, "the program does not exit when its input is closed")
+    } else {
+        talk.process.kill();
+        talk.process.wait(TERM_GRACE).await;
+        let how = "SIGTERM did not end it, SIGKILL did".to_owned();
+        (how, "the program must be killed: it exits neither at the end of its input nor on SIGTERM")
     };
     let seen = format!("still running {} after its input was closed; {how}", seconds(grace));
-    report.push(Step::ok("shutdown", seen, began).warn(Diagnosis::broken(cause, FIX)));
+    let diagnosis =
+        broken(cause).fix("Exit when the input ends; otherwise clients leave processes behind.");
+    Step::ok("shutdown", seen, began).warn(diagnosis)
 }
 
 fn survivors(talk: &StdioTalk, names: &[String], began: Instant) -> Step {
     talk.process.kill();
     let names = if names.is_empty() { "children".to_owned() } else { names.join(", ") };
     let seen = format!("the program exited; still running: {names}");
-    Step::ok("shutdown", seen, began).warn(Diagnosis::broken(
-        format!("the program leaves processes behind when it exits: {names}"),
-        "Stop children before exiting; a wrapper script should `exec` the server.",
-    ))
-}
-
-fn describe(end: End) -> String {
-    match end {
-        End::Code(code) => format!("status {code}"),
-        End::Signal(signal) => format!("signal {signal}"),
-    }
+    Step::ok("shutdown", seen, began).warn(
+        broken(format!("the program leaves processes behind when it exits: {names}"))
+            .fix("Stop children before exiting; a wrapper script should `exec` the server."),
+    )
 }
 
 #[cfg(test)]

@@ -11,16 +11,13 @@ use bowline::proto::revision::Revision;
 use bowline::proto::session::{Event, Question, Rejection, Transport};
 use bowline::proto::wire::Response;
 use bowline_check::frames::message::Speaker;
-use bowline_check::frames::{Direction, Tap};
 use serde_json::{Value, json};
 
 pub(crate) use self::http::{HttpTalk, is_event_stream, read_start};
 pub(crate) use self::stdio::StdioTalk;
-use super::report::Diagnosis;
+use super::report::{Diagnosis, broken, refused, unreachable};
 use super::seen::{plain, seconds};
 use super::status::HttpReply;
-use crate::record::Way;
-use crate::session::note;
 
 pub(crate) enum Conversation {
     Stdio(Box<StdioTalk>),
@@ -79,11 +76,11 @@ impl Conversation {
                 return (evidence.seen(), evidence.diagnose());
             }
             (AskError::TimedOut(_) | AskError::Ended, Self::Http(_)) => silent(method, error),
-            (AskError::Refused { error, .. }, _) => refused(method, error),
-            (AskError::Malformed(what), _) => Diagnosis::broken(
-                format!("the response to {method} is not valid: {what}"),
-                "Correct the server: the specification says what this response must contain.",
-            ),
+            (AskError::Refused { error, .. }, _) => rejected(method, error),
+            (AskError::Malformed(what), _) => broken(format!(
+                "the response to {method} is not valid: {what}"
+            ))
+            .fix("Correct the server: the specification says what this response must contain."),
             (AskError::Unreachable(diagnosis), _) => (**diagnosis).clone(),
             (AskError::Http(reply), _) => reply.diagnose(),
         };
@@ -99,20 +96,17 @@ pub(crate) fn silent(method: &str, error: &AskError) -> Diagnosis {
         }
         _ => format!("the response to {method} ended before it was complete"),
     };
-    Diagnosis::unreachable(
-        cause,
+    unreachable(cause).fix(
         "The handler hangs, or a proxy in between buffers or cuts off responses (nginx: \
          proxy_buffering off). --timeout allows more time.",
     )
 }
 
-fn refused(method: &str, error: &ErrorObject) -> Diagnosis {
+fn rejected(method: &str, error: &ErrorObject) -> Diagnosis {
     let (code, message) = (error.code.0, plain(&error.message));
     if method == "server/discover" && code == -32601 {
-        return Diagnosis::refused(
-            format!("the server does not support the modern era: error -32601 ({message})"),
-            "Use --revision auto, or a revision that it supports.",
-        );
+        return refused(format!("the server does not support the modern era: {message}"))
+            .fix("Use --revision auto, or a revision that it supports.");
     }
     let fix = match code {
         -32022 => "Ask for a revision that it supports: --revision.",
@@ -121,7 +115,7 @@ fn refused(method: &str, error: &ErrorObject) -> Diagnosis {
         -32603 | -32000 => "The server failed internally: see its log or standard error.",
         _ => "Check the server's log for this request.",
     };
-    Diagnosis::refused(format!("the server rejects {method}: error {code} ({message})"), fix)
+    refused(format!("the server rejects {method}: error {code} ({message})")).fix(fix)
 }
 
 impl AskError {
@@ -152,17 +146,6 @@ impl AskError {
             Self::Unreachable(diagnosis) => Event::Unreachable(diagnosis.cause.clone()),
         }
     }
-}
-
-/// Passes every frame to the session's journal.
-fn tap() -> Tap {
-    Tap::new(|direction, bytes, connection| {
-        let way = match direction {
-            Direction::Sent => Way::Sent,
-            Direction::Received => Way::Received,
-        };
-        note(way, bytes, connection);
-    })
 }
 
 /// A request as the revision wants it. `initialize` has fixed parameters.

@@ -7,12 +7,13 @@ use bowline::Json;
 use bowline::proto::decode::decode_result;
 use bowline::proto::model::{DiscoverResult, InitializeResult};
 use bowline::proto::revision::{Revision, Revisions};
-use bowline::proto::session::{Action, Connect, ConnectError, Event, Preference, Question};
+use bowline::proto::session::{Action, Connect, ConnectError, Event, PROBE_TIMEOUT};
+use bowline::proto::session::{Preference, Question};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::conversation::{AskError, Conversation};
-use super::report::{Diagnosis, Outcome, Report, Step};
+use super::report::{Diagnosis, Outcome, Report, Step, broken, unreachable};
 use super::seen::{plain, seconds};
 
 /// Which revisions to offer, and how long each step may take.
@@ -25,11 +26,6 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn revisions(self) -> Revisions {
         self.preference.narrow(Revisions::ALL)
-    }
-
-    /// For the first request to a process, which a legacy server may ignore.
-    fn probe_timeout(self) -> Duration {
-        (self.timeout / 2).min(bowline::proto::session::PROBE_TIMEOUT)
     }
 }
 
@@ -58,8 +54,10 @@ impl<'a> Search<'a> {
         report: &'a mut Report,
         plan: Plan,
     ) -> Self {
-        let connect = Connect::new(conversation.transport(), plan.revisions())
-            .with_probe_timeout(plan.probe_timeout());
+        // A legacy server may ignore the first request.
+        let probe = (plan.timeout / 2).min(PROBE_TIMEOUT);
+        let connect = Connect::new(conversation.transport(), plan.revisions());
+        let connect = connect.with_probe_timeout(probe);
         let how = "no other was offered".to_owned();
         Self { conversation, report, plan, connect, capabilities: Value::Null, held: None, how }
     }
@@ -129,7 +127,7 @@ impl<'a> Search<'a> {
         let Conversation::Stdio(talk) = &mut *self.conversation else { return Action::Wait };
         let Err(error) = talk.restart().await else { return Action::Initialize(revision) };
         let cause = format!("the program cannot be started a second time: {error}");
-        let diagnosis = Diagnosis::unreachable(cause, "Start it by hand twice in a row.");
+        let diagnosis = unreachable(cause).fix("Start it by hand twice in a row.");
         self.report.push(Step::ok("start", error.to_string(), began).fail(diagnosis));
         Action::Failed(ConnectError::Exited)
     }
@@ -170,10 +168,12 @@ impl<'a> Search<'a> {
             }
             (Action::Respawn(_), _, Conversation::Stdio(talk)) => {
                 let seen = talk.give_up(method, &AskError::Ended).await.seen();
-                self.held = Some(step.with_seen(seen).warn(Diagnosis::broken(
-                    format!("the program exited on {method} and had to be restarted"),
-                    "Answer unknown methods with error -32601 instead of exiting.",
-                )));
+                self.held = Some(
+                    step.with_seen(seen).warn(
+                        broken(format!("the program exited on {method} and had to be restarted"))
+                            .fix("Answer unknown methods with error -32601 instead of exiting."),
+                    ),
+                );
             }
             // The next request shows whether this is a problem of its own.
             (Action::Initialize(_), AskError::TimedOut(after), _) => {
@@ -219,26 +219,23 @@ fn read(question: Question, raw: &Json) -> Result<(Vec<String>, Value), AskError
     Ok((revisions, raw.to_value()))
 }
 
-/// Name, version and capabilities of a server.
+/// Name, version and capabilities of a server, each after a semicolon.
 fn introduction(result: &Value) -> String {
     let info = match &result["serverInfo"] {
         Value::Null => &result["_meta"]["io.modelcontextprotocol/serverInfo"],
         info => info,
     };
-    let text = |member: &str| info[member].as_str().map(plain);
-    let named = match (text("name"), text("version")) {
-        (Some(name), Some(version)) => format!("; {name} {version}"),
-        (Some(name), None) => format!("; {name}"),
-        _ => String::new(),
+    let text = |member: &str| info[member].as_str().map(plain).unwrap_or_default();
+    let name = format!("{} {}", text("name"), text("version"));
+    let capabilities = result["capabilities"].as_object().into_iter().flatten();
+    let capabilities: Vec<String> = capabilities.map(|(name, _)| plain(name)).collect();
+    let capabilities = match capabilities.as_slice() {
+        [] => "no capabilities".to_owned(),
+        all => all.join(", "),
     };
-    let capabilities: Vec<String> = result["capabilities"]
-        .as_object()
-        .map(|all| all.keys().map(|key| plain(key)).collect())
-        .unwrap_or_default();
-    if capabilities.is_empty() {
-        format!("{named}; no capabilities")
-    } else {
-        format!("{named}; {}", capabilities.join(", "))
+    match name.trim() {
+        "" => format!("; {capabilities}"),
+        name => format!("; {name}; {capabilities}"),
     }
 }
 
@@ -251,24 +248,25 @@ fn disagreement(error: &ConnectError) -> Diagnosis {
         ConnectError::NothingEnabled => "Use --revision auto.",
         _ => "Correct the server: it contradicts itself.",
     };
-    Diagnosis::broken(error.to_string(), fix)
+    broken(error.to_string()).fix(fix)
 }
 
 fn ignored(method: &str, after: Duration) -> Diagnosis {
-    Diagnosis::broken(
-        format!("{method} was not answered: every client that sends it waits {}", seconds(after)),
-        "Answer every request: unknown methods with error -32601, even before initialize.",
-    )
+    broken(format!(
+        "{method} was not answered: every client that sends it waits {}",
+        seconds(after)
+    ))
+    .fix("Answer every request: unknown methods with error -32601, even before initialize.")
 }
 
 /// What an error that the search survives says about a server.
 fn tolerated(error: &AskError, method: &str) -> Option<Diagnosis> {
     match error {
         AskError::TimedOut(after) => Some(ignored(method, *after)),
-        AskError::Malformed(what) => Some(Diagnosis::broken(
-            format!("the response to {method} is not valid: {what}"),
-            "Answer as revision 2026-07-28 requires, or with error -32601.",
-        )),
+        AskError::Malformed(what) => Some(
+            broken(format!("the response to {method} is not valid: {what}"))
+                .fix("Answer as revision 2026-07-28 requires, or with error -32601."),
+        ),
         _ => None,
     }
 }

@@ -10,37 +10,21 @@ use tokio::time::Instant;
 
 use super::conversation::{AskError, Conversation};
 use super::era::{Live, Plan};
-use super::report::{Diagnosis, Report, Step};
+use super::report::{Diagnosis, Report, Step, broken};
 use super::seen::plain;
 
 /// A list that servers may have.
 struct List {
     /// The capability, and the member that holds the items.
     name: &'static str,
+    method: &'static str,
     /// The member that identifies an item.
     key: &'static str,
-    method: &'static str,
-    check_page: fn(&str, &Json) -> Result<(), DecodeError>,
 }
 
-const TOOLS: List = List {
-    name: "tools",
-    key: "name",
-    method: "tools/list",
-    check_page: |method, raw| decode_result::<ListToolsResult>(method, raw.as_raw()).map(drop),
-};
-const RESOURCES: List = List {
-    name: "resources",
-    key: "uri",
-    method: "resources/list",
-    check_page: |method, raw| decode_result::<ListResourcesResult>(method, raw.as_raw()).map(drop),
-};
-const PROMPTS: List = List {
-    name: "prompts",
-    key: "name",
-    method: "prompts/list",
-    check_page: |method, raw| decode_result::<ListPromptsResult>(method, raw.as_raw()).map(drop),
-};
+const TOOLS: List = List { name: "tools", method: "tools/list", key: "name" };
+const RESOURCES: List = List { name: "resources", method: "resources/list", key: "uri" };
+const PROMPTS: List = List { name: "prompts", method: "prompts/list", key: "name" };
 
 /// How many pages of one list are read.
 const PAGES: usize = 100;
@@ -66,10 +50,7 @@ pub(crate) async fn walk(
             {
                 let List { name, method, .. } = list;
                 let seen = format!("error {}: {}", error.code.0, plain(&error.message));
-                report.push(Step::ok(name, seen, began).warn(Diagnosis::broken(
-                    format!("the server declares {name} but does not implement {method}"),
-                    "Implement it, with an empty list if there is nothing, or do not declare it.",
-                )));
+                report.push(Step::ok(name, seen, began).warn(broken(format!("the server declares {name} but does not implement {method}")).fix("Implement it, with an empty list if there is nothing, or do not declare it.")));
             }
             Err(error) => {
                 let (seen, diagnosis) = conversation.explain(list.method, &error).await;
@@ -123,17 +104,16 @@ impl List {
         let mut params = json!({});
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let raw = match conversation.ask(self.method, params, live.revision, left).await {
-                Ok(raw) => raw,
-                Err(AskError::TimedOut(_)) if read.pages > 0 => {
-                    read.endless = Some(format!("{} pages arrived in time", read.pages));
-                    return Ok(read);
+            let asked = conversation.ask(self.method, params, live.revision, left).await;
+            if let Err(AskError::TimedOut(_)) = asked {
+                if read.pages == 0 {
+                    return Err(AskError::TimedOut(plan.timeout));
                 }
-                Err(AskError::TimedOut(_)) => return Err(AskError::TimedOut(plan.timeout)),
-                Err(error) => return Err(error),
-            };
-            (self.check_page)(self.method, &raw)
-                .map_err(|error| AskError::Malformed(error.to_string()))?;
+                read.endless = Some(format!("{} pages arrived in time", read.pages));
+                return Ok(read);
+            }
+            let raw = asked?;
+            self.check_page(&raw).map_err(|error| AskError::Malformed(error.to_string()))?;
             let page: Value = raw.to_value();
             read.pages += 1;
             read.items.extend(page[self.name].as_array().cloned().unwrap_or_default());
@@ -150,19 +130,23 @@ impl List {
         }
     }
 
+    fn check_page(&self, raw: &Json) -> Result<(), DecodeError> {
+        match self.name {
+            "tools" => decode_result::<ListToolsResult>(self.method, raw.as_raw()).map(drop),
+            "prompts" => decode_result::<ListPromptsResult>(self.method, raw.as_raw()).map(drop),
+            _ => decode_result::<ListResourcesResult>(self.method, raw.as_raw()).map(drop),
+        }
+    }
+
     fn judge(&self, read: Items, began: Instant) -> Step {
         let Items { items, pages, endless } = read;
         let pages = if pages == 1 { String::new() } else { format!(" on {pages} pages") };
         let seen = format!("{}{pages}{}", items.len(), self.examples(&items));
-        let problem = match endless {
-            Some(why) => Some((
-                format!("the list of {} does not end: {why}", self.name),
-                "Leave nextCursor out of the last page, and never repeat a cursor.",
-            )),
-            None => self.check(&items),
-        };
-        let problem = problem.map(|(cause, fix)| Diagnosis::broken(cause, fix));
-        Step::ok(self.name, seen, began).fail(problem)
+        let endless = endless.map(|why| {
+            broken(format!("the list of {} does not end: {why}", self.name))
+                .fix("Leave nextCursor out of the last page, and never repeat a cursor.")
+        });
+        Step::ok(self.name, seen, began).fail(endless.or_else(|| self.check(&items)))
     }
 
     fn examples(&self, items: &[Value]) -> String {
@@ -172,30 +156,27 @@ impl List {
         if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) }
     }
 
-    /// The first thing in a list that clients choke on, and what to do about it.
-    fn check(&self, items: &[Value]) -> Option<(String, &'static str)> {
+    /// The first thing in a list that clients choke on.
+    fn check(&self, items: &[Value]) -> Option<Diagnosis> {
         let List { name, key, .. } = self;
         let mut known = HashSet::new();
         for item in items {
             let id = item[key].as_str().unwrap_or_default();
             if id.is_empty() {
                 let one = name.trim_end_matches('s');
-                return Some((format!("a {one} has an empty {key}"), "Give it one."));
+                return Some(broken(format!("a {one} has an empty {key}")).fix("Give it one."));
             }
             let shown = plain(id);
             if !known.insert(id) {
-                return Some((
-                    format!("two {name} have the {key} {shown:?}"),
-                    "Use each only once: clients keep one of them, or reject both.",
-                ));
+                let fix = "Use each only once: clients keep one of them, or reject both.";
+                return Some(broken(format!("two {name} have the {key} {shown:?}")).fix(fix));
             }
             if *name == "tools"
                 && let Some(problem) = check_schema(&item["inputSchema"])
             {
-                return Some((
-                    format!("the input schema of the tool {shown:?} is not valid: {problem}"),
-                    "An input schema is a JSON Schema with \"type\": \"object\".",
-                ));
+                let cause = format!("the input schema of {shown:?} is not valid: {problem}");
+                let fix = "An input schema is a JSON Schema with \"type\": \"object\".";
+                return Some(broken(cause).fix(fix));
             }
         }
         None
@@ -231,8 +212,8 @@ mod tests {
             (RESOURCES, vec![json!({ "uri": "x" }), json!({ "uri": "x" })], "the uri \"x\""),
             (PROMPTS, vec![json!({ "name": "" })], "a prompt has an empty name"),
         ] {
-            let (found, _) = list.check(&items).unwrap_or_else(|| panic!("{items:?}"));
-            assert!(found.contains(cause), "{items:?}: {found}");
+            let found = list.check(&items).unwrap_or_else(|| panic!("{items:?}"));
+            assert!(found.cause.contains(cause), "{items:?}: {found:?}");
         }
         assert_eq!(TOOLS.check(&[tool("a", good()), tool("b", good())]), None);
         assert_eq!(RESOURCES.check(&[json!({ "uri": "x" }), json!({ "uri": "y" })]), None);

@@ -2,49 +2,35 @@
 
 use serde_json::Value;
 
-use super::report::Diagnosis;
+use super::report::{Diagnosis, broken};
 use super::seen::quoted;
+use super::stderr::{Sign, sign};
 
 /// What a program wrote to standard output.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
     /// The first bytes.
     pub(crate) head: Vec<u8>,
-    /// The first lines that are not messages.
-    pub(crate) strays: Vec<Stray>,
+    /// The first line that is not a message, and how many messages came before it.
+    pub(crate) stray: Option<(Vec<u8>, u64)>,
     pub(crate) stray_count: u64,
     pub(crate) messages: u64,
 }
 
-/// A line that is not a message.
-#[derive(Debug, Clone)]
-pub(crate) struct Stray {
-    pub(crate) line: Vec<u8>,
-    /// How many messages came before it.
-    pub(crate) after: u64,
-}
-
 impl Output {
-    /// How many stray lines are kept, and how much of each.
-    const STRAYS: usize = 16;
-    const STRAY: usize = 4 << 10;
-
     pub(crate) fn take_stray(&mut self, line: &[u8]) {
         self.stray_count += 1;
-        if self.strays.len() < Self::STRAYS {
-            let line = line[..line.len().min(Self::STRAY)].to_vec();
-            self.strays.push(Stray { line, after: self.messages });
-        }
+        self.stray.get_or_insert_with(|| (line[..line.len().min(STRAY)].to_vec(), self.messages));
     }
 
     pub(crate) fn seen(&self) -> String {
-        let Some(stray) = self.strays.first() else {
+        let Some((line, after)) = &self.stray else {
             return match framing(&self.head) {
                 Some(_) => format!("it begins {}", quoted(&self.head[..self.head.len().min(32)])),
                 None => format!("{} messages and nothing else", self.messages),
             };
         };
-        let position = match stray.after {
+        let position = match after {
             0 => "before the first message".to_owned(),
             count => format!("after message {count}"),
         };
@@ -52,60 +38,52 @@ impl Output {
             1 => String::new(),
             count => format!(" ({count} such lines)"),
         };
-        format!("{position}: {}{more}", quoted(&stray.line))
+        format!("{position}: {}{more}", quoted(line))
     }
 
     /// Why it is not all messages; `None` if it is.
     pub(crate) fn diagnose(&self) -> Option<Diagnosis> {
-        let (cause, fix) = framing(&self.head)
-            .or_else(|| self.strays.first().map(|stray| diagnose_stray(&stray.line)))?;
-        Some(Diagnosis::broken(cause, fix))
+        framing(&self.head).or_else(|| self.stray.as_ref().map(|(line, _)| diagnose_stray(line)))
     }
 }
 
-/// A cause and a fix.
-type Finding = (&'static str, &'static str);
+/// How much of a stray line is kept.
+const STRAY: usize = 4 << 10;
 
 const STDERR: &str = "Write logs and banners to standard error: on stdio, standard output is for \
                       messages only.";
 
 /// Framing errors, which make every message unreadable.
-fn framing(head: &[u8]) -> Option<Finding> {
-    if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'{', 0, b'"', 0, ..] | [0, b'{', 0, b'"', ..] =
-        head
-    {
-        return Some((
-            "the output is UTF-16, not UTF-8",
-            "Set the encoding of standard output to UTF-8 without a byte order mark \
-             (PowerShell: [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)).",
-        ));
-    }
-    if head.starts_with(b"\xef\xbb\xbf") {
-        return Some((
-            "the output begins with a byte order mark, which is not part of a message",
-            "Write UTF-8 without a byte order mark (.NET: new UTF8Encoding(false)).",
-        ));
-    }
+fn framing(head: &[u8]) -> Option<Diagnosis> {
     const HEADER: &[u8] = b"content-length:";
     let start = head.trim_ascii_start();
-    if start.get(..HEADER.len()).is_some_and(|start| start.eq_ignore_ascii_case(HEADER)) {
-        return Some((
-            "messages are framed with Content-Length headers, as in the language server protocol",
-            "Write each message as one line of JSON followed by a line feed, without headers.",
-        ));
-    }
-    let message = first_message(head)?;
-    if message.contains(&b'\n') {
-        return Some((
-            "messages are spread over several lines",
-            "Write each message on one line, without indentation (JavaScript: \
-             JSON.stringify(message) without a third argument; Python: json.dumps without indent).",
-        ));
-    }
-    (!head.contains(&b'\n')).then_some((
-        "the message does not end with a line feed, so readers cannot tell that it is complete",
-        "Write a line feed after each message.",
-    ))
+    let is_framed = start.get(..HEADER.len()).is_some_and(|it| it.eq_ignore_ascii_case(HEADER));
+    Some(match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'{', 0, b'"', 0, ..] | [0, b'{', 0, b'"', ..] => {
+            broken("the output is UTF-16, not UTF-8").fix(
+                "Set the encoding of standard output to UTF-8 without a byte order mark \
+                 (PowerShell: [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)).",
+            )
+        }
+        [0xef, 0xbb, 0xbf, ..] => {
+            broken("the output begins with a byte order mark, which is not part of a message")
+                .fix("Write UTF-8 without a byte order mark (.NET: new UTF8Encoding(false)).")
+        }
+        _ if is_framed => {
+            broken("messages have Content-Length headers, as in the language server protocol")
+                .fix("Write each message as one line of JSON, without headers.")
+        }
+        _ if first_message(head)?.contains(&b'\n') => {
+            broken("messages are spread over several lines").fix(
+                "Write each message on one line, without indentation (JavaScript: \
+                 JSON.stringify(message) without a third argument; Python: json.dumps without \
+                 indent).",
+            )
+        }
+        _ if head.contains(&b'\n') => return None,
+        _ => broken("the message does not end with a line feed, so it never seems complete")
+            .fix("Write a line feed after each message."),
+    })
 }
 
 /// The first JSON-RPC message in the output, wherever it begins and however it is formatted.
@@ -125,61 +103,58 @@ fn first_message(head: &[u8]) -> Option<&[u8]> {
     None
 }
 
+/// Lines that reveal the program that wrote them.
+const SIGNS: &[Sign] = &[
+    sign(
+        &["listening on", "running on http", "running at http", "server started on", "localhost:"],
+        "the program announces on standard output where it listens, like a web server",
+    )
+    .fix(
+        "If it serves HTTP, connect to its URL instead of starting it as a command; otherwise \
+         write such lines to standard error.",
+    ),
+    sign(
+        &["using launch settings", "building...", "restore complete", "build succeeded"],
+        "`dotnet run` writes build messages to standard output",
+    )
+    .fix("Build first and start the built program, or use `dotnet run --no-build -v q`."),
+];
+
 /// What a line reveals about the code that wrote it.
-fn diagnose_stray(line: &[u8]) -> Finding {
-    let text = String::from_utf8_lossy(line).to_lowercase();
-    let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
-    match serde_json::from_slice::<Value>(line) {
-        _ if std::str::from_utf8(line).is_err() => (
-            "standard output contains bytes that are not UTF-8",
+fn diagnose_stray(line: &[u8]) -> Diagnosis {
+    let Ok(text) = std::str::from_utf8(line) else {
+        return broken("standard output contains bytes that are not UTF-8").fix(
             "Encode messages as UTF-8 (Python on Windows: PYTHONUTF8=1), and write everything \
              else to standard error.",
-        ),
-        _ if line.starts_with(b"> ") && has(&["@", "node ", "start"]) => (
-            "`npm run` writes its banner to standard output",
-            "Start the program itself (node server.js), or use `npm run --silent`.",
-        ),
-        _ if has(&[
-            "listening on",
-            "running on http",
-            "running at http",
-            "server started on",
-            "localhost:",
-        ]) =>
-        {
-            (
-                "the program announces on standard output where it listens, like a web server",
-                "If it serves HTTP, connect to its URL instead of starting it as a command; \
-                 otherwise write such lines to standard error.",
+        );
+    };
+    let text = text.to_lowercase();
+    if text.starts_with("> ") && ["@", "node ", "start"].iter().any(|word| text.contains(word)) {
+        return broken("`npm run` writes its banner to standard output")
+            .fix("Start the program itself (node server.js), or use `npm run --silent`.");
+    }
+    if let Some(sign) = SIGNS.iter().find(|sign| sign.any.iter().any(|it| text.contains(it))) {
+        return broken(sign.cause).fix(sign.fix);
+    }
+    match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Object(members)) if members.contains_key("jsonrpc") => {
+            broken("a line looks like a message but violates JSON-RPC 2.0").fix(
+                "A message has \"jsonrpc\": \"2.0\" and either a method, or an id with a result \
+                 or an error.",
             )
         }
-        _ if has(&[
-            "using launch settings",
-            "building...",
-            "restore complete",
-            "build succeeded",
-        ]) =>
-        {
-            (
-                "`dotnet run` writes build messages to standard output",
-                "Build first and start the built program, or use `dotnet run --no-build -v q`.",
-            )
+        Ok(Value::Object(_)) => broken("a JSON log goes to standard output").fix(STDERR),
+        Ok(Value::Array(_)) => {
+            broken("the server writes a batch, which only revision 2025-03-26 allows")
+                .fix("Write each message on a line of its own.")
         }
-        _ if line.starts_with(b"\x1b") => ("a coloured log goes to standard output", STDERR),
+        _ if text.starts_with('\x1b') => {
+            broken("a coloured log goes to standard output").fix(STDERR)
+        }
         _ if text.starts_with("<!doctype") || text.starts_with("<html") => {
-            ("a web page goes to standard output", STDERR)
+            broken("a web page goes to standard output").fix(STDERR)
         }
-        Ok(Value::Object(members)) if members.contains_key("jsonrpc") => (
-            "a line looks like a message but violates JSON-RPC 2.0",
-            "A message has \"jsonrpc\": \"2.0\" and either a method, or an id with a result or \
-             an error.",
-        ),
-        Ok(Value::Object(_)) => ("a JSON log goes to standard output", STDERR),
-        Ok(Value::Array(_)) => (
-            "the server writes a JSON array, a batch, which only revision 2025-03-26 allows",
-            "Write each message on a line of its own.",
-        ),
-        _ => ("a line on standard output is not a message", STDERR),
+        _ => broken("a line on standard output is not a message").fix(STDERR),
     }
 }
 

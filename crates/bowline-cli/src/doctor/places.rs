@@ -5,7 +5,8 @@ use std::time::Duration;
 use bowline::proto::revision::Revision;
 use bowline::proto::wire::Message;
 use bowline_check::frames::{Http, HttpRequest};
-use http::{Method, Uri};
+use bowline_web::Url;
+use http::Method;
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -19,13 +20,13 @@ const USUAL: [&str; 8] =
 const LOOK: Duration = Duration::from_secs(3);
 
 /// The first of the usual paths where something speaks MCP.
-pub(crate) async fn find(talk: &HttpTalk, patience: Duration) -> Option<Uri> {
-    let here = talk.address.uri.path();
+pub(crate) async fn find(talk: &HttpTalk, patience: Duration) -> Option<Url> {
+    let here = talk.url.path();
     let search = async {
         for path in USUAL.into_iter().filter(|path| *path != here) {
-            let Some(uri) = talk.address.at(path) else { continue };
-            if timeout(LOOK, speaks(&talk.http.at(uri.clone()))).await.unwrap_or(false) {
-                return Some(uri);
+            let url = talk.url.join(path).ok()?;
+            if timeout(LOOK, speaks(&talk.http.at(url.uri().clone()))).await.unwrap_or(false) {
+                return Some(url);
             }
         }
         None

@@ -8,8 +8,10 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use tokio::time::Instant;
+
 use self::head::{Head, inspect};
-use super::report::Diagnosis;
+use super::report::{Diagnosis, Step, unreachable};
 use super::seen::quoted;
 
 /// A program to look for.
@@ -23,49 +25,51 @@ pub(crate) struct Wanted {
     pub(crate) directory: Option<PathBuf>,
 }
 
-/// A program that can be started, as far as its file shows.
-#[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) seen: String,
-    /// Why other clients may not find it.
-    pub(crate) advice: Option<Diagnosis>,
-}
-
 /// What was seen, and why that is wrong.
-pub(crate) type Fault = (String, Diagnosis);
+type Fault = (String, Diagnosis);
 
-fn fault(seen: impl Into<String>, cause: impl Into<String>, fix: impl Into<String>) -> Fault {
-    (seen.into(), Diagnosis::unreachable(cause, fix))
+/// A fault whose cause says what was seen.
+fn fault(cause: String, fix: impl Into<String>) -> Fault {
+    (cause.clone(), unreachable(cause).fix(fix))
 }
 
 impl Wanted {
-    /// Checks the working directory, if one is given.
-    pub(crate) fn check_directory(&self) -> Result<Option<String>, Fault> {
-        let Some(directory) = &self.directory else { return Ok(None) };
+    /// Checks the working directory.
+    pub(crate) fn check_directory(&self) -> Result<(Step, ()), Step> {
+        let began = Instant::now();
+        let directory = self.directory.clone().unwrap_or_default();
         let shown = directory.display();
-        let problem = match fs::metadata(directory) {
-            Ok(metadata) if metadata.is_dir() => return Ok(Some(shown.to_string())),
+        let problem = match fs::metadata(&directory) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Ok((Step::ok("directory", shown.to_string(), began), ()));
+            }
             Ok(_) => "is not a directory".to_owned(),
             Err(error) if error.kind() == ErrorKind::NotFound => "does not exist".to_owned(),
             Err(error) => format!("cannot be used: {error}"),
         };
-        Err(fault(
-            format!("{shown} {problem}"),
-            format!("the working directory {shown} {problem}"),
-            "Correct --cwd (or \"cwd\" in the configuration), or create the directory.",
-        ))
+        let cause = format!("the working directory {shown} {problem}");
+        let fix = "Correct --cwd (or \"cwd\" in the configuration), or create the directory.";
+        Err(Step::ok("directory", cause.as_str(), began).fail(unreachable(cause).fix(fix)))
     }
 
     /// Finds the program the way the system does.
-    pub(crate) fn find(&self) -> Result<Found, Fault> {
+    pub(crate) fn find(&self) -> Result<(Step, ()), Step> {
+        let began = Instant::now();
+        match self.locate() {
+            Ok((seen, advice)) => Ok((Step::ok("program", seen, began).warn(advice), ())),
+            Err((seen, diagnosis)) => Err(Step::ok("program", seen, began).fail(diagnosis)),
+        }
+    }
+
+    /// The program, and why other clients may not find it.
+    fn locate(&self) -> Result<(String, Option<Diagnosis>), Fault> {
         if self.program.contains(['/', '\\']) {
-            let seen = self.check(&self.from(Path::new(&self.program)))?;
-            return Ok(Found { seen, advice: None });
+            return Ok((self.check(&self.from(Path::new(&self.program)))?, None));
         }
         let mut unusable = None;
         for at in self.candidates(&self.program).filter(|at| at.is_file()) {
             match self.check(&at) {
-                Ok(seen) => return Ok(Found { seen, advice: self.trap(&at) }),
+                Ok(seen) => return Ok((seen, self.trap(&at))),
                 // The system tries the next directory, too.
                 Err(fault) => unusable = unusable.or(Some(fault)),
             }
@@ -95,37 +99,27 @@ impl Wanted {
         let metadata = fs::metadata(at).map_err(|error| match error.kind() {
             ErrorKind::NotFound => self.missing(),
             _ => fault(
-                error.to_string(),
                 format!("{shown} cannot be inspected: {error}"),
                 "Check the permissions of the directories above it.",
             ),
         })?;
         if metadata.is_dir() {
-            return Err(fault(
-                format!("{shown} is a directory"),
-                format!("{shown} is a directory, not a program"),
-                "Name the program inside it.",
-            ));
+            let cause = format!("{shown} is a directory, not a program");
+            return Err(fault(cause, "Name the program inside it."));
         }
         if !is_executable(&metadata) {
             let by_hand = head::interpreter_for(at)
                 .map(|name| format!(", or start it as `{name} {shown}`"))
                 .unwrap_or_default();
-            return Err(fault(
-                format!("{shown} exists, but lacks permission to execute"),
-                format!("{shown} is not marked as executable"),
-                format!("Run `chmod +x {shown}`{by_hand}."),
-            ));
+            let fix = format!("Run `chmod +x {shown}`{by_hand}.");
+            return Err(fault(format!("{shown} is not marked as executable"), fix));
         }
         let bytes = beginning(at);
         let head = inspect(&bytes);
-        if let Some((cause, fix)) = self.check_head(&head, &shown) {
+        if let Some(diagnosis) = self.check_head(&head, &shown) {
             let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let seen = match bytes.contains(&b'\n') {
-                true => quoted(line),
-                false => quoted(&line[..line.len().min(16)]),
-            };
-            return Err(fault(format!("{shown} begins with {seen}"), cause, fix));
+            let length = if line.len() < bytes.len() { line.len() } else { line.len().min(16) };
+            return Err((format!("{shown} begins with {}", quoted(&line[..length])), diagnosis));
         }
         Ok(match head {
             Head::Script { interpreter, .. } => format!("{shown}, a script for {interpreter}"),
@@ -133,21 +127,19 @@ impl Wanted {
         })
     }
 
-    /// Why the system cannot run a file that begins like this, and what to do.
-    fn check_head(&self, head: &Head, shown: &str) -> Option<(String, String)> {
-        let (cause, fix) = match head {
+    /// Why the system cannot run a file that begins like this.
+    fn check_head(&self, head: &Head, shown: &str) -> Option<Diagnosis> {
+        Some(match head {
             Head::Other => return None,
-            Head::Script { interpreter, has_return: true, .. } => (
-                format!(
-                    "the first line of {shown} ends with a Windows line ending, so the system \
-                     looks for {interpreter:?} followed by a carriage return"
-                ),
-                format!("Save it with Unix line endings: sed -i 's/\\r$//' {shown}"),
-            ),
-            Head::Script { interpreter, .. } if !Path::new(interpreter).is_file() => (
-                format!("the interpreter of {shown}, {interpreter}, does not exist"),
-                "Install it, or correct the first line of the script.".to_owned(),
-            ),
+            Head::Script { interpreter, has_return: true, .. } => unreachable(format!(
+                "the first line of {shown} ends with a Windows line ending, so the system looks \
+                 for {interpreter:?} followed by a carriage return"
+            ))
+            .fix(format!("Save it with Unix line endings: sed -i 's/\\r$//' {shown}")),
+            Head::Script { interpreter, .. } if !Path::new(interpreter).is_file() => {
+                unreachable(format!("the interpreter of {shown}, {interpreter}, does not exist"))
+                    .fix("Install it, or correct the first line of the script.")
+            }
             Head::Script { interpreter, argument, .. } => {
                 let words = argument.as_deref().filter(|_| interpreter.ends_with("/env"))?;
                 let is_option = |word: &str| word.starts_with('-') || word.contains('=');
@@ -155,71 +147,59 @@ impl Wanted {
                 if name.contains('/') || self.in_path(name) {
                     return None;
                 }
-                (
-                    format!("the interpreter of {shown}, {name}, is not in PATH"),
-                    format!(
-                        "Install {name}, or start the script with the interpreter's full path."
-                    ),
-                )
+                unreachable(format!("the interpreter of {shown}, {name}, is not in PATH"))
+                    .fix(format!("Install {name}, or start the script with its full path."))
             }
-            Head::MarkedScript => (
-                format!(
-                    "{shown} begins with a byte order mark before #!, so the system does not see \
-                     its interpreter"
-                ),
-                "Save it as UTF-8 without a byte order mark.".to_owned(),
-            ),
-            Head::Foreign(machine) => (
-                format!(
-                    "{shown} is built for {machine}, but this machine is {} {}",
-                    consts::OS,
-                    consts::ARCH
-                ),
-                "Use a build for this machine.".to_owned(),
-            ),
-            Head::Empty => (format!("{shown} is an empty file"), "Install it again.".to_owned()),
-        };
-        Some((cause, fix))
+            Head::MarkedScript => {
+                unreachable(format!("{shown} has a byte order mark before #!, which hides it"))
+                    .fix("Save it as UTF-8 without a byte order mark.")
+            }
+            Head::Foreign(machine) => {
+                let here = format!("{} {}", consts::OS, consts::ARCH);
+                unreachable(format!("{shown} is built for {machine}, but this machine is {here}"))
+                    .fix("Use a build for this machine.")
+            }
+            Head::Empty => {
+                unreachable(format!("{shown} is an empty file")).fix("Install it again.")
+            }
+        })
     }
 
-    /// Why there is no such program: the usual reasons.
     fn missing(&self) -> Fault {
         let program = self.program.as_str();
-        let is_path = program.contains('/');
-        let seen = if is_path {
+        let seen = if program.contains('/') {
             format!("{} does not exist", self.from(Path::new(program)).display())
         } else {
             let count = split_paths(&self.path).count();
             format!("no {program:?} in the {count} directories of PATH")
         };
+        (seen, self.why_missing())
+    }
+
+    /// Why there is no such program: the usual reasons.
+    fn why_missing(&self) -> Diagnosis {
+        let program = self.program.as_str();
         if program.trim().is_empty() {
-            let fix = "Give a program after `--`, or \"command\" in the configuration.";
-            return fault(seen, "the command is empty", fix);
+            return unreachable("the command is empty")
+                .fix("Give a program after `--`, or \"command\" in the configuration.");
         }
         if program.starts_with('~') || program.contains('$') {
-            let cause =
-                format!("{program:?} is used literally: only a shell expands ~ and variables");
-            return fault(seen, cause, "Write the full path.");
+            let cause = "is used literally: only a shell expands ~ and variables";
+            return unreachable(format!("{program:?} {cause}")).fix("Write the full path.");
         }
         if let Some((first, rest)) = program.split_once(char::is_whitespace)
             && (self.in_path(first) || self.from(Path::new(first)).is_file())
         {
-            return fault(
-                seen,
-                format!("the program and its arguments are one word: {program:?}"),
-                format!(
-                    "Separate them: {first} {rest} after `--`; in a configuration, \"command\": \
-                     {first:?} and the rest in \"args\"."
-                ),
-            );
+            let cause = format!("the program and its arguments are one word: {program:?}");
+            return unreachable(cause).fix(format!(
+                "Separate them: {first} {rest} after `--`; in a configuration, \"command\": \
+                 {first:?} and the rest in \"args\"."
+            ));
         }
         if let Some(at) = self.elsewhere() {
             let at = at.display();
-            return fault(
-                seen,
-                format!("{program} is installed as {at}, which is not in PATH"),
-                format!("Give the full path, {at}, or add its directory to PATH."),
-            );
+            return unreachable(format!("{program} is installed as {at}, which is not in PATH"))
+                .fix(format!("Give the full path, {at}, or add its directory to PATH."));
         }
         let install = match program.rsplit('/').next().unwrap_or(program) {
             "npx" | "node" | "npm" => "Install Node.js, or give the full path of npx.",
@@ -228,37 +208,29 @@ impl Wanted {
             "python" if self.in_path("python3") => "It is called python3 here: use that name.",
             "python" | "python3" | "pip" | "pipx" => "Install Python, or give its full path.",
             "bun" | "bunx" => "Install Bun, or give its full path.",
-            _ if is_path => "Check the path: it is relative to the working directory (--cwd).",
+            _ if program.contains('/') => {
+                "Check the path: it is relative to the working directory (--cwd)."
+            }
             _ => {
                 "Install it, or give its full path. Desktop applications have a shorter PATH than \
                  a shell."
             }
         };
-        fault(seen, format!("{program} does not exist"), install)
+        unreachable(format!("{program} does not exist")).fix(install)
     }
 
     /// The program in a directory that shells often have in `PATH`, and other clients do not.
     fn elsewhere(&self) -> Option<PathBuf> {
-        const SYSTEM: [&str; 4] = ["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/snap/bin"];
-        const HOME: [&str; 10] = [
-            ".local/bin",
-            ".cargo/bin",
-            ".bun/bin",
-            ".deno/bin",
-            ".volta/bin",
-            ".asdf/shims",
-            ".pyenv/shims",
-            ".nodenv/shims",
-            "go/bin",
-            "bin",
-        ];
+        const SYSTEM: &str = "/usr/local/bin /opt/homebrew/bin /usr/bin /snap/bin";
+        const HOME: &str = ".local/bin .cargo/bin .bun/bin .deno/bin .volta/bin .asdf/shims \
+                            .pyenv/shims .nodenv/shims go/bin bin";
         const VERSIONS: [&str; 2] = [".nvm/versions/node", ".local/share/fnm/node-versions"];
         if self.program.contains('/') {
             return None;
         }
-        let mut all = Vec::from(SYSTEM.map(PathBuf::from));
+        let mut all: Vec<PathBuf> = SYSTEM.split(' ').map(PathBuf::from).collect();
         if let Some(home) = &self.home {
-            all.extend(HOME.map(|part| home.join(part)));
+            all.extend(HOME.split(' ').map(|part| home.join(part)));
             for versions in VERSIONS {
                 for version in fs::read_dir(home.join(versions)).into_iter().flatten().flatten() {
                     let version = version.path();
@@ -273,13 +245,9 @@ impl Wanted {
     fn trap(&self, at: &Path) -> Option<Diagnosis> {
         let home = self.home.as_deref()?;
         (at.starts_with(home) || at.starts_with("/opt/homebrew")).then(|| {
-            Diagnosis::unreachable(
-                format!(
-                    "desktop applications start servers with a shorter PATH and may not find {}",
-                    self.program
-                ),
-                format!("Give the full path in their configuration: {}", at.display()),
-            )
+            let cause = "desktop applications start servers with a shorter PATH and may not find";
+            unreachable(format!("{cause} {}", self.program))
+                .fix(format!("Give the full path in their configuration: {}", at.display()))
         })
     }
 }

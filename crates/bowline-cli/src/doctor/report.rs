@@ -1,12 +1,13 @@
 //! The report: every step with what it saw, and the cause of the first failure.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub(crate) use crate::failure::Code;
+use crate::failure::Code;
 use crate::redact::HIDDEN;
 
 /// How a step ended.
@@ -44,24 +45,33 @@ pub(crate) struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(crate) fn new(code: Code, cause: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { code, cause: cause.into(), fix: fix.into() }
+    fn new(code: Code, cause: impl Into<String>) -> Self {
+        Self { code, cause: cause.into(), fix: String::new() }
     }
 
-    /// Nothing responds, or not as a server should.
-    pub(crate) fn unreachable(cause: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::new(Code::Unreachable, cause, fix)
+    pub(crate) fn fix(self, fix: impl Into<String>) -> Self {
+        Self { fix: fix.into(), ..self }
     }
+}
 
-    /// The server violates the specification.
-    pub(crate) fn broken(cause: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::new(Code::Broken, cause, fix)
-    }
+/// Nothing responds, or not as a server should.
+pub(crate) fn unreachable(cause: impl Into<String>) -> Diagnosis {
+    Diagnosis::new(Code::Unreachable, cause)
+}
 
-    /// The server rejects the request.
-    pub(crate) fn refused(cause: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::new(Code::Refused, cause, fix)
-    }
+/// The server violates the specification.
+pub(crate) fn broken(cause: impl Into<String>) -> Diagnosis {
+    Diagnosis::new(Code::Broken, cause)
+}
+
+/// The server rejects the request.
+pub(crate) fn refused(cause: impl Into<String>) -> Diagnosis {
+    Diagnosis::new(Code::Refused, cause)
+}
+
+/// The server rejects the caller.
+pub(crate) fn unauthorized(cause: impl Into<String>) -> Diagnosis {
+    Diagnosis::new(Code::Unauthorized, cause)
 }
 
 /// One step.
@@ -90,8 +100,7 @@ impl Step {
     }
 
     pub(crate) fn skipped(name: &'static str, why: impl Into<String>) -> Self {
-        let (outcome, took) = (Outcome::Skipped, Duration::ZERO);
-        Self { name, outcome, seen: why.into(), took, diagnosis: None }
+        Self { outcome: Outcome::Skipped, ..Self::ok(name, why, Instant::now()) }
     }
 
     pub(crate) fn with_seen(self, seen: impl Into<String>) -> Self {
@@ -125,20 +134,6 @@ pub(crate) struct Report {
     show: Box<dyn FnMut(&Step)>,
 }
 
-/// The document that `docs/doctor.md` describes.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    target: Value,
-    outcome: Outcome,
-    exit_code: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    step: Option<&'a str>,
-    #[serde(flatten)]
-    diagnosis: Option<&'a Diagnosis>,
-    steps: &'a [Step],
-}
-
 impl Report {
     pub(crate) fn new(
         target: Value,
@@ -161,9 +156,22 @@ impl Report {
         self.steps.push(step);
     }
 
-    pub(crate) fn skip(&mut self, names: &[&'static str], why: &str) {
-        for name in names {
-            self.push(Step::skipped(name, why));
+    /// Adds the step of something that the rest depends on; `None` if it failed.
+    pub(crate) fn require<T>(&mut self, taken: Result<(Step, T), Step>) -> Option<T> {
+        let (step, value) = match taken {
+            Ok((step, value)) => (step, Some(value)),
+            Err(step) => (step, None),
+        };
+        self.push(step);
+        value
+    }
+
+    /// Adds the steps of a list that were not reached.
+    pub(crate) fn skip_rest(&mut self, list: &'static str) {
+        let is_taken = |name: &&str| self.steps.iter().any(|step| step.name == *name);
+        let rest: Vec<&str> = list.rsplit(' ').take_while(|name| !is_taken(name)).collect();
+        for name in rest.into_iter().rev() {
+            self.push(Step::skipped(name, "an earlier step failed"));
         }
     }
 
@@ -179,16 +187,11 @@ impl Report {
 
     /// Steps with a cause that no earlier step, nor the decisive one, has given.
     pub(crate) fn others(&self) -> Vec<&Step> {
-        let cause = |step: &Step| step.diagnosis.as_ref().map(|it| it.cause.clone());
-        let mut given: Vec<String> = self.decisive().and_then(cause).into_iter().collect();
-        let is_new = |step: &&Step| match cause(step) {
-            Some(cause) if !given.contains(&cause) => {
-                given.push(cause);
-                true
-            }
-            _ => false,
-        };
-        self.steps.iter().filter(is_new).collect()
+        let mut given = HashSet::new();
+        let all = self.decisive().into_iter().chain(&self.steps);
+        all.filter(|step| step.diagnosis.as_ref().is_some_and(|it| given.insert(&it.cause)))
+            .skip(1)
+            .collect()
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
@@ -201,18 +204,21 @@ impl Report {
         failed.diagnosis.as_ref().map(|diagnosis| diagnosis.code)
     }
 
+    /// The document that `docs/doctor.md` describes.
     pub(crate) fn to_json(&self) -> Value {
         let target = self.hide(self.target.to_string());
-        let decisive = self.decisive();
-        let document = Document {
-            target: serde_json::from_str(&target).unwrap_or_default(),
-            outcome: self.outcome(),
-            exit_code: self.code().map_or(0, |code| code as u8),
-            step: decisive.map(|step| step.name),
-            diagnosis: decisive.and_then(|step| step.diagnosis.as_ref()),
-            steps: &self.steps,
-        };
-        json!(document)
+        let mut document = json!({
+            "target": serde_json::from_str::<Value>(&target).unwrap_or_default(),
+            "outcome": self.outcome(),
+            "exitCode": self.code().map_or(0, |code| code as u8),
+        });
+        if let Some(Step { name, diagnosis: Some(diagnosis), .. }) = self.decisive() {
+            document["step"] = json!(name);
+            document["cause"] = json!(diagnosis.cause);
+            document["fix"] = json!(diagnosis.fix);
+        }
+        document["steps"] = json!(self.steps);
+        document
     }
 }
 
@@ -230,12 +236,10 @@ mod tests {
         );
         report.push(Step::ok("a", "", now));
         assert_eq!((report.outcome(), report.code()), (Outcome::Ok, None));
-        report.push(Step::ok("b", "x", now).warn(Diagnosis::broken("slow", "hurry")));
+        report.push(Step::ok("b", "x", now).warn(broken("slow").fix("hurry")));
         assert_eq!((report.outcome(), report.code()), (Outcome::Warn, None));
-        report.push(
-            Step::ok("c", "y", now).fail(Diagnosis::unreachable("gone with 1 sesame", "find it")),
-        );
-        report.push(Step::ok("d", "z", now).fail(Diagnosis::refused("no", "ask nicely")));
+        report.push(Step::ok("c", "y", now).fail(unreachable("gone with 1 sesame").fix("find it")));
+        report.push(Step::ok("d", "z", now).fail(refused("no").fix("ask nicely")));
         report.push(Step::skipped("e", "no connection"));
         assert_eq!((report.outcome(), report.code()), (Outcome::Fail, Some(Code::Unreachable)));
         let document = report.to_json();

@@ -78,7 +78,7 @@ mod tests {
     use serde_json::json;
     use tokio::time::Instant;
 
-    use super::super::report::Diagnosis;
+    use super::super::report::{broken, refused};
     use super::*;
 
     #[test]
@@ -101,9 +101,9 @@ mod tests {
         let mut report = Report::new(json!({}), Vec::new(), |_| {});
         assert_eq!(look.verdict(&report), "\nEverything works.");
         let step = Step::ok("output", "hello", Instant::now());
-        report.push(step.clone().warn(Diagnosis::broken("noise", "be silent")));
+        report.push(step.clone().warn(broken("noise").fix("be silent")));
         assert!(look.verdict(&report).starts_with("\nIt works"));
-        report.push(Step { name: "tools", ..step }.fail(Diagnosis::refused("no", "ask")));
+        report.push(Step { name: "tools", ..step }.fail(refused("no").fix("ask")));
         let expected = "\nFailed at: tools\n  Seen:  tools: hello\n  Cause: no\n  Fix:   ask\n\n\
                         Also:\n  Seen:  output: hello\n  Cause: noise\n  Fix:   be silent";
         assert_eq!(look.verdict(&report), expected);

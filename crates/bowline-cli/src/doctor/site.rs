@@ -6,34 +6,20 @@ use std::time::Duration;
 
 use bowline::proto::revision::{Era, Revision};
 use bowline_check::discovery::leads_to_login;
-use bowline_web::{Authorize, Web};
+use bowline_web::{Authorize, Url, Web};
 use http::{HeaderMap, header};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use super::address::Address;
 use super::conversation::{AskError, Asked, Conversation, HttpTalk, silent};
 use super::era::{Plan, Search};
-use super::report::{Diagnosis, Report, Step};
+use super::report::{Diagnosis, Report, Step, broken, refused, unreachable};
 use super::seen::plain;
 use super::status::HttpReply;
-use super::tls::Trust;
-use super::{auth, lists, network, places, streams, tls};
+use super::{address, auth, lists, network, places, streams, tls};
 
 /// The steps after the URL is parsed, in order.
-const STEPS: [&str; 11] = [
-    "dns",
-    "tcp",
-    "tls",
-    "http",
-    "discover",
-    "initialize",
-    "era",
-    "initialized",
-    "tools",
-    "resources",
-    "prompts",
-];
+const STEPS: &str = "dns tcp tls http discover initialize era initialized tools resources prompts";
 
 /// What requests carry, and which certificates to trust.
 #[derive(Default)]
@@ -46,25 +32,28 @@ pub(crate) struct Visit {
 }
 
 pub(crate) async fn walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) {
-    let Some(address) = parse(report, url) else {
-        return report.skip(&STEPS, "no URL");
-    };
+    // `None` once a step has failed that the others depend on.
+    let _ = try_walk(report, url, visit, plan).await;
+    report.skip_rest(STEPS);
+}
+
+async fn try_walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) -> Option<()> {
     let Visit { headers, ca_pem, login } = visit;
+    let step = Step::ok("url", plain(url), Instant::now());
+    let url = report.require(match address::parse(url) {
+        Ok(url) => Ok((step.warn(address::advice(&url)), url)),
+        Err(diagnosis) => Err(step.fail(diagnosis)),
+    })?;
     let web = match build(ca_pem.as_deref(), plan.timeout) {
         Ok(web) => web,
-        Err(step) => return report.push(step),
+        Err(step) => return report.require(Err(step)),
     };
-    let trust = Trust { ca_pem: ca_pem.as_deref(), patience: plan.timeout };
-    let Some(way) = reach(report, &web, &address, trust).await else { return };
-    let mut talk = HttpTalk::new(web, address, headers, login);
-    if !speak(report, &mut talk, way, plan).await {
-        return report.skip(&STEPS[4..], "no connection");
-    }
+    let way = reach(report, &web, &url, ca_pem.as_deref(), plan.timeout).await?;
+    let mut talk = HttpTalk::new(web, url, headers, login);
+    speak(report, &mut talk, way, plan).await?;
     let mut conversation = Conversation::Http(Box::new(talk));
-    let Some(live) = Search::new(&mut conversation, report, plan).run().await else {
-        return report.skip(&STEPS[6..], "no connection");
-    };
-    let Conversation::Http(talk) = &mut conversation else { return };
+    let live = Search::new(&mut conversation, report, plan).run().await?;
+    let Conversation::Http(talk) = &mut conversation else { return None };
     report.push(transport(talk, plan.timeout).await);
     if !live.revision.is_modern() {
         talk.http.negotiated = Some(live.revision);
@@ -75,20 +64,7 @@ pub(crate) async fn walk(report: &mut Report, url: &str, visit: Visit, plan: Pla
     {
         streams::walk(report, talk, &live, plan.timeout).await;
     }
-}
-
-fn parse(report: &mut Report, url: &str) -> Option<Address> {
-    let step = Step::ok("url", plain(url), Instant::now());
-    match Address::parse(url) {
-        Ok(address) => {
-            report.push(step.warn(address.advice()));
-            Some(address)
-        }
-        Err(diagnosis) => {
-            report.push(step.fail(diagnosis));
-            None
-        }
-    }
+    Some(())
 }
 
 fn build(ca_pem: Option<&[u8]>, patience: Duration) -> Result<Web, Step> {
@@ -99,7 +75,7 @@ fn build(ca_pem: Option<&[u8]>, patience: Duration) -> Result<Web, Step> {
     };
     web.connect_timeout(patience).header_timeout(None).build().map_err(|error| {
         let fix = "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, and the system's certificates.";
-        let diagnosis = Diagnosis::unreachable(error.to_string(), fix);
+        let diagnosis = unreachable(error.to_string()).fix(fix);
         Step::ok("proxy", error.to_string(), began).fail(diagnosis)
     })
 }
@@ -113,50 +89,45 @@ enum Way {
 }
 
 /// Name, connection and TLS, one after another, unless a proxy is in charge of them.
-async fn reach(report: &mut Report, web: &Web, address: &Address, trust: Trust<'_>) -> Option<Way> {
+async fn reach(
+    report: &mut Report,
+    web: &Web,
+    url: &Url,
+    ca_pem: Option<&[u8]>,
+    patience: Duration,
+) -> Option<Way> {
     let began = Instant::now();
-    if let Some(proxy) = web.proxy_for(&address.uri) {
+    if let Some(proxy) = web.proxy_for(url.uri()) {
         let seen = format!("through {proxy}, set in the environment");
         report.push(Step::ok("proxy", seen, began));
-        report.skip(&STEPS[..3], "left to the proxy");
+        for name in ["dns", "tcp", "tls"] {
+            report.push(Step::skipped(name, "left to the proxy"));
+        }
         return Some(Way::Proxy);
     }
-    let found = network::resolve(report, address, trust.patience).await;
-    if found.is_empty() {
-        report.skip(&STEPS[1..], "the host has no address");
-        return None;
-    }
-    let Some(at) = network::connect(report, address, &found, trust.patience).await else {
-        report.skip(&STEPS[2..], "no connection");
-        return None;
-    };
-    if !tls::walk(report, address, at, trust).await {
-        report.skip(&STEPS[3..], "no TLS");
-        return None;
-    }
+    let found = report.require(network::resolve(url, patience).await)?;
+    let at = report.require(network::connect(url, &found, patience).await)?;
+    report.require(tls::walk(url, at, ca_pem, patience).await)?;
     Some(Way::Direct(at))
 }
 
-/// The first exchange; returns whether the protocol can begin.
-async fn speak(report: &mut Report, talk: &mut HttpTalk, way: Way, plan: Plan) -> bool {
+/// The first exchange; `None` if the protocol cannot begin.
+async fn speak(report: &mut Report, talk: &mut HttpTalk, way: Way, plan: Plan) -> Option<()> {
     let began = Instant::now();
     let (method, revision) = first_request(plan);
     let asked = talk.ask(method, json!({}), revision, plan.timeout).await;
     let step = Step::ok("http", seen(&asked), began);
     let problem = match asked {
         Err(AskError::Unreachable(diagnosis)) => Some(match way {
-            Way::Direct(at)
-                if !talk.address.is_secure && tls::is_spoken(&talk.address, at).await =>
-            {
-                tls::other_scheme(&talk.address)
+            Way::Direct(at) if !talk.url.is_https() && tls::is_spoken(&talk.url, at).await => {
+                tls::other_scheme(&talk.url)
             }
             _ => *diagnosis,
         }),
         Err(AskError::Http(reply)) if reply.status == 401 => {
             report.push(step);
-            let url = talk.address.uri.to_string();
-            auth::walk(report, &talk.http.web, &url, &reply, plan.timeout).await;
-            return false;
+            auth::walk(report, talk, &reply, plan.timeout).await;
+            return None;
         }
         Err(AskError::Http(reply)) if reply.is_redirect() => Some(redirected(&reply)),
         Err(AskError::Http(reply)) if reply.is_inconclusive() => {
@@ -169,9 +140,10 @@ async fn speak(report: &mut Report, talk: &mut HttpTalk, way: Way, plan: Plan) -
             None
         }
     };
-    let is_good = problem.is_none();
-    report.push(step.fail(problem));
-    is_good
+    report.require(match problem {
+        None => Ok((step, ())),
+        Some(problem) => Err(step.fail(problem)),
+    })
 }
 
 fn first_request(plan: Plan) -> (&'static str, Revision) {
@@ -209,12 +181,12 @@ async fn look_again(
     if timeout(plan.timeout, places::opens_sse(&talk.http)).await.unwrap_or(false) {
         return None;
     }
-    let Some(uri) = places::find(talk, plan.timeout).await else { return Some(reply.diagnose()) };
-    let (here, there) = (talk.address.uri.path(), uri.path());
-    Some(Diagnosis::refused(
-        format!("the MCP server is not at {here} (HTTP {}), but at {there}", reply.status),
-        format!("Use {uri}"),
-    ))
+    let Some(url) = places::find(talk, plan.timeout).await else { return Some(reply.diagnose()) };
+    let (here, there) = (talk.url.path(), url.path());
+    Some(
+        refused(format!("the MCP server is not at {here} (HTTP {}), but at {there}", reply.status))
+            .fix(format!("Use {}", url.as_str())),
+    )
 }
 
 fn redirected(reply: &HttpReply) -> Diagnosis {
@@ -237,14 +209,12 @@ async fn transport(talk: &HttpTalk, patience: Duration) -> Step {
     }
     let step = Step::ok("transport", "HTTP+SSE of 2024-11-05", began);
     step.warn(match places::find(talk, patience).await {
-        Some(uri) => Diagnosis::broken(
-            "the URL leads to the old transport, but the server has the new one, too",
-            format!("Use {uri}"),
-        ),
-        None => Diagnosis::broken(
-            "the server has only the old transport, which clients are abandoning",
-            "Serve streamable HTTP (2025-03-26 and later), too.",
-        ),
+        Some(url) => {
+            broken("the URL leads to the old transport, but the server has the new one, too")
+                .fix(format!("Use {}", url.as_str()))
+        }
+        None => broken("the server has only the old transport, which clients are abandoning")
+            .fix("Serve streamable HTTP (2025-03-26 and later), too."),
     })
 }
 
@@ -262,7 +232,7 @@ async fn initialized(talk: &HttpTalk, patience: Duration) -> Step {
     };
     let problem = problem.map(|cause| {
         let fix = "Respond to notifications with 202 and no body, and keep the session open.";
-        Diagnosis::broken(cause, fix)
+        broken(cause).fix(fix)
     });
     Step::ok("initialized", seen, began).warn(problem)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, header};
 
-use super::report::{Code, Diagnosis};
+use super::report::{Diagnosis, broken, refused, unauthorized, unreachable};
 use super::seen::{plain, quoted, seconds};
 
 /// An HTTP response, as far as it was read.
@@ -58,133 +58,85 @@ impl HttpReply {
 
     /// What a response without a message means.
     pub(crate) fn diagnose(&self) -> Diagnosis {
-        let (cause, fix) = match self.status {
-            200..300 if self.is_html() => (
-                "the response is a web page, not an MCP message",
-                "Use the URL of the server itself, which often ends with /mcp. A login page in \
-                 front of it must let this request pass.",
-            ),
-            200..300 => (
-                "the response contains no message",
-                "The URL leads to something else, or to a server that violates the protocol.",
-            ),
-            300..400 => ("the server redirects the request", "Use the URL in Location."),
+        let found = match self.status {
+            200..300 if self.is_html() => broken("the response is a web page, not an MCP message")
+                .fix("Use the server's own URL, which often ends with /mcp, without a login page."),
+            200..300 => broken("the response contains no message")
+                .fix("The URL leads to something else, or to a server that violates the protocol."),
+            300..400 => refused("the server redirects the request").fix("Use the URL in Location."),
             400 if self.wants_tls() => {
-                return Diagnosis::unreachable(
-                    "the port speaks TLS, but the URL says http",
-                    "Use https://.",
-                );
+                unreachable("the port speaks TLS, but the URL says http").fix("Use https://.")
             }
-            400 => ("the server rejects the request without a message that says why", LOG),
+            400 => refused("the server rejects the request and does not say why").fix(LOG),
             401 => return self.unauthorized(),
-            403 => return self.forbidden(),
-            404 => (
-                "there is nothing at this path",
-                "Check the path: most servers use /mcp, old ones /sse.",
-            ),
-            405 => ("this path does not accept POST", "Check the path: most servers use /mcp."),
-            406 => (
-                "the server rejects an Accept header with JSON and event streams",
-                "Look for both types anywhere in Accept; a proxy may rewrite the header.",
-            ),
-            407 => ("the proxy requires credentials", "Put user and password into HTTPS_PROXY."),
-            408 | 504 => (
-                "something in between timed out waiting for the server",
-                "Check whether the server hangs, or raise the proxy's timeout.",
-            ),
-            410 => ("the server is gone from this path", "Look for its new URL."),
-            413 => (
-                "the request is too large for the server",
-                "The first request is small: raise the server's limit.",
-            ),
-            415 => (
-                "the server does not accept application/json",
-                "Accept it in the server; a proxy may rewrite Content-Type.",
-            ),
-            421 => ("this server does not serve that host", "Use the name that the server knows."),
-            426 => (
-                "the server requires another protocol, such as WebSocket",
-                "MCP uses plain HTTP requests: use the server's MCP path.",
-            ),
-            429 => ("the server received too many requests", "Wait, then try again."),
-            502 | 503 => (
-                "a proxy in front of the server cannot reach it",
-                "Start the server behind the proxy, and check the address that the proxy uses.",
-            ),
-            500.. => ("the server failed internally", LOG),
-            _ => ("the server rejects the request without a message", LOG),
+            403 => self.forbidden(),
+            404 => refused("there is nothing at this path")
+                .fix("Check the path: most servers use /mcp, old ones /sse."),
+            405 => refused("this path does not accept POST")
+                .fix("Check the path: most servers use /mcp."),
+            406 => refused("the server rejects an Accept header with JSON and event streams")
+                .fix("Look for both types anywhere in Accept; a proxy may rewrite the header."),
+            407 => unreachable("the proxy requires credentials")
+                .fix("Put user and password into HTTPS_PROXY."),
+            408 | 504 => unreachable("something in between timed out waiting for the server")
+                .fix("Check whether the server hangs, or raise the proxy's timeout."),
+            410 => refused("the server is gone from this path").fix("Look for its new URL."),
+            413 => refused("the request is too large for the server")
+                .fix("The first request is small: raise the server's limit."),
+            415 => refused("the server does not accept application/json")
+                .fix("Accept it in the server; a proxy may rewrite Content-Type."),
+            421 => refused("this server does not serve that host")
+                .fix("Use the name that the server knows."),
+            426 => refused("the server requires another protocol, such as WebSocket")
+                .fix("MCP uses plain HTTP requests: use the server's MCP path."),
+            429 => refused("the server received too many requests").fix("Wait, then try again."),
+            502 | 503 => unreachable("a proxy in front of the server cannot reach it")
+                .fix("Start the server, and check the address that the proxy has for it."),
+            500.. => refused("the server failed internally").fix(LOG),
+            _ => refused("the server rejects the request without a message").fix(LOG),
         };
-        let code = match self.status {
-            502..=504 | 407 | 408 => Code::Unreachable,
-            200..300 => Code::Broken,
-            _ => Code::Refused,
-        };
-        Diagnosis::new(code, format!("{cause} (HTTP {})", self.status), fix)
+        Diagnosis { cause: format!("{} (HTTP {})", found.cause, self.status), ..found }
     }
 
     /// Whether it is what servers say to plain HTTP on a TLS port.
     fn wants_tls(&self) -> bool {
         let body = self.text();
-        let known = [
-            "plain http request was sent to https port",
-            "http request to an https server",
-            "requires tls",
-        ];
-        known.iter().any(|words| body.contains(words))
+        body.contains("plain http request was sent to https port")
+            || body.contains("http request to an https server")
+            || body.contains("requires tls")
     }
 
     /// Without a token, or with one that the server rejects.
     pub(crate) fn unauthorized(&self) -> Diagnosis {
-        let (cause, fix) = if self.has_credentials {
-            (
-                "the server rejects the token (HTTP 401)",
-                "It may have expired, be mistyped, or belong to another server: log in again \
-                 (bowline login URL), or give another one.",
-            )
-        } else {
-            (
-                "the server requires a login (HTTP 401)",
-                "Log in with `bowline login URL`, or give a token with --token.",
-            )
-        };
-        Diagnosis::new(Code::Unauthorized, cause, fix)
+        if !self.has_credentials {
+            return unauthorized("the server requires a login (HTTP 401)")
+                .fix("Log in with `bowline login URL`, or give a token with --token.");
+        }
+        unauthorized("the server rejects the token (HTTP 401)").fix(
+            "It may have expired, be mistyped, or belong to another server: log in again (bowline \
+             login URL), or give another one.",
+        )
     }
 
     fn forbidden(&self) -> Diagnosis {
         let body = self.text();
         let challenge = self.header(header::WWW_AUTHENTICATE).unwrap_or_default();
-        let (code, cause, fix) = if challenge.contains("insufficient_scope") {
-            (
-                Code::Unauthorized,
-                "the token lacks a scope that the server requires (HTTP 403)",
-                "Log in again and grant the scope in WWW-Authenticate.",
-            )
+        if challenge.contains("insufficient_scope") {
+            unauthorized("the token lacks a scope that the server requires")
+                .fix("Log in again and grant the scope in WWW-Authenticate.")
         } else if body.contains("origin") {
-            (
-                Code::Refused,
-                "the server rejects the request's Origin (HTTP 403)",
-                "Allow the origin in the server's settings, or do not send one.",
-            )
+            refused("the server rejects the request's Origin")
+                .fix("Allow the origin in the server's settings, or do not send one.")
         } else if body.contains("host") {
-            (
-                Code::Refused,
-                "the server rejects the host name in the URL (HTTP 403, Host)",
-                "Allow the host in the server's settings, or use a name it knows (localhost).",
-            )
+            refused("the server rejects the URL's host name, the Host header")
+                .fix("Allow the host in the server's settings, or use a name it knows (localhost).")
         } else if self.has_credentials {
-            (
-                Code::Unauthorized,
-                "the token's owner lacks permission (HTTP 403)",
-                "Ask for the permission, or use another account.",
-            )
+            unauthorized("the token's owner lacks permission")
+                .fix("Ask for the permission, or use another account.")
         } else {
-            (
-                Code::Refused,
-                "the server or something in front of it forbids the request (HTTP 403)",
-                "Find out what responds (a firewall, a proxy, the server), and check its log.",
-            )
-        };
-        Diagnosis::new(code, cause, fix)
+            refused("the server or something in front of it forbids the request")
+                .fix("Find out what responds (a firewall, a proxy, the server), and check its log.")
+        }
     }
 }
 
@@ -195,6 +147,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+    use crate::failure::Code;
 
     fn reply(status: u16, media: &str, body: &str) -> HttpReply {
         let mut headers = HeaderMap::new();
@@ -215,7 +168,7 @@ mod tests {
             (200, "text/plain", "<html>", "a web page", Code::Broken),
             (200, "application/json", "{\"ok\":true}", "contains no message", Code::Broken),
             (302, "text/html", "", "redirects", Code::Refused),
-            (400, "text/plain", "no", "rejects the request", Code::Refused),
+            (400, "text/plain", "no", "does not say why", Code::Refused),
             (
                 400,
                 "text/html",

@@ -1,17 +1,23 @@
 //! What programs write to standard error before they exit, and what it means.
 
-use super::report::Diagnosis;
+use super::report::{Diagnosis, unreachable};
 
-/// A message that many programs print.
-struct Sign {
+/// Text that many programs print, and what it means.
+pub(crate) struct Sign {
     /// Lower-case alternatives, the clearest first. Parts joined by ` + ` must be on one line.
-    any: &'static [&'static str],
-    cause: &'static str,
-    fix: &'static str,
+    pub(crate) any: &'static [&'static str],
+    pub(crate) cause: &'static str,
+    pub(crate) fix: &'static str,
 }
 
-const fn sign(any: &'static [&'static str], cause: &'static str, fix: &'static str) -> Sign {
-    Sign { any, cause, fix }
+pub(crate) const fn sign(any: &'static [&'static str], cause: &'static str) -> Sign {
+    Sign { any, cause, fix: "" }
+}
+
+impl Sign {
+    pub(crate) const fn fix(self, fix: &'static str) -> Self {
+        Self { fix, ..self }
+    }
 }
 
 const INSTALL: &str = "Install the program's dependencies where it runs, and check that it runs \
@@ -29,124 +35,76 @@ const SIGNS: &[Sign] = &[
     sign(
         &["cannot find module", "err_module_not_found"],
         "one of the program's modules is not installed",
-        INSTALL,
-    ),
-    sign(&["modulenotfounderror", "no module named"], "a Python module is not installed", INSTALL),
-    sign(&["importerror"], "a Python module cannot be imported", INSTALL),
+    )
+    .fix(INSTALL),
+    sign(&["modulenotfounderror", "no module named"], "a Python module is not installed")
+        .fix(INSTALL),
+    sign(&["importerror"], "a Python module cannot be imported").fix(INSTALL),
     sign(
         &["err_require_esm"],
         "the program mixes CommonJS and ES modules in a way that this Node.js cannot load",
-        NODE,
-    ),
-    sign(&["unsupported engine", "requires node"], "the package needs another Node.js", NODE),
-    sign(&["syntaxerror + unexpected token"], "this Node.js cannot parse the program", NODE),
-    sign(
-        &["cannot use import statement"],
-        "Node.js loads an ES module as a CommonJS script",
-        "Set \"type\": \"module\" in package.json, or name the file .mjs.",
-    ),
-    sign(&["npm + e404"], "npm cannot find the package", NPM),
-    sign(&["npm + enotfound"], "npm cannot reach its registry", NPM),
-    sign(&["npm + could not determine executable"], "the package has no executable", NPM),
-    sign(
-        &["no solution found when resolving"],
-        "uv cannot resolve the package's dependencies",
-        "Check the package's name and the Python version that it needs.",
-    ),
-    sign(
-        &["was not found in the package registry"],
-        "uv cannot find the package",
-        "Check the package's name.",
-    ),
-    sign(
-        &["unable to find image"],
-        "docker does not have the image yet and is downloading it",
-        "Run `docker pull` with the image's name once, then try again.",
-    ),
-    sign(
-        &["cannot connect to the docker daemon"],
-        "the docker daemon is not running",
-        "Start Docker.",
-    ),
-    sign(
-        &["the input device is not a tty"],
-        "docker was told to allocate a terminal",
-        "Use `docker run -i`, without -t.",
-    ),
+    )
+    .fix(NODE),
+    sign(&["unsupported engine", "requires node"], "the package needs another Node.js").fix(NODE),
+    sign(&["syntaxerror + unexpected token"], "this Node.js cannot parse the program").fix(NODE),
+    sign(&["cannot use import statement"], "Node.js loads an ES module as a CommonJS script")
+        .fix("Set \"type\": \"module\" in package.json, or name the file .mjs."),
+    sign(&["npm + e404"], "npm cannot find the package").fix(NPM),
+    sign(&["npm + enotfound"], "npm cannot reach its registry").fix(NPM),
+    sign(&["npm + could not determine executable"], "the package has no executable").fix(NPM),
+    sign(&["no solution found when resolving"], "uv cannot resolve the package's dependencies")
+        .fix("Check the package's name and the Python version that it needs."),
+    sign(&["was not found in the package registry"], "uv cannot find the package")
+        .fix("Check the package's name."),
+    sign(&["unable to find image"], "docker does not have the image yet and is downloading it")
+        .fix("Run `docker pull` with the image's name once, then try again."),
+    sign(&["cannot connect to the docker daemon"], "the docker daemon is not running")
+        .fix("Start Docker."),
+    sign(&["the input device is not a tty"], "docker was told to allocate a terminal")
+        .fix("Use `docker run -i`, without -t."),
     sign(
         &["address already in use", "eaddrinuse"],
         "the address that the program listens on is already in use",
-        "Stop the other process, or choose another port. A stdio server needs no port.",
-    ),
-    sign(&["environment variable"], "an environment variable is missing or wrong", SET),
-    sign(&["api key + required"], "a key is missing", SET),
-    sign(&["api_key"], "a key is missing or wrong", SET),
-    sign(&["missing + token"], "a token is missing", SET),
-    sign(&["keyerror:"], "a key is missing, often an environment variable", SET),
-    sign(&["unauthorized"], "a service behind the server rejects its credentials", SET),
+    )
+    .fix("Stop the other process, or choose another port. A stdio server needs no port."),
+    sign(&["environment variable"], "an environment variable is missing or wrong").fix(SET),
+    sign(&["api key + required"], "a key is missing").fix(SET),
+    sign(&["api_key"], "a key is missing or wrong").fix(SET),
+    sign(&["missing + token"], "a token is missing").fix(SET),
+    sign(&["keyerror:"], "a key is missing, often an environment variable").fix(SET),
+    sign(&["unauthorized"], "a service behind the server rejects its credentials").fix(SET),
     sign(
         &["econnrefused", "connection refused"],
         "a service that the server needs is not reachable",
-        "Start that service, or correct its address in the server's settings.",
-    ),
-    sign(
-        &["glibc + not found"],
-        "the program was built for a newer C library",
-        "Use a build for this system, or build it here.",
-    ),
-    sign(
-        &["error while loading shared libraries"],
-        "a shared library is missing",
-        "Install the library that the line names.",
-    ),
-    sign(
-        &["exec format error"],
-        "the program was built for another kind of machine",
-        "Use a build for this machine.",
-    ),
-    sign(
-        &["permission denied"],
-        "the program lacks a permission",
-        "Check the owner and mode of the file that the line names.",
-    ),
-    sign(
-        &["no such file or directory"],
-        "a file that the program needs is missing",
+    )
+    .fix("Start that service, or correct its address in the server's settings."),
+    sign(&["glibc + not found"], "the program was built for a newer C library")
+        .fix("Use a build for this system, or build it here."),
+    sign(&["error while loading shared libraries"], "a shared library is missing")
+        .fix("Install the library that the line names."),
+    sign(&["exec format error"], "the program was built for another kind of machine")
+        .fix("Use a build for this machine."),
+    sign(&["permission denied"], "the program lacks a permission")
+        .fix("Check the owner and mode of the file that the line names."),
+    sign(&["no such file or directory"], "a file that the program needs is missing").fix(
         "Check the paths in the arguments: they are relative to the working directory (--cwd).",
     ),
-    sign(
-        &["can't open file"],
-        "the script is not where the command says",
-        "Give its full path, or the right working directory (--cwd).",
-    ),
-    sign(
-        &["command not found"],
-        "a program that this one starts is not in PATH",
-        "Install it, or set PATH with --env.",
-    ),
-    sign(&["unrecognized option"], "the program does not know one of its options", USAGE),
-    sign(&["unexpected argument"], "the program does not know one of its arguments", USAGE),
-    sign(
-        &["usage:"],
-        "the program does not understand its arguments",
+    sign(&["can't open file"], "the script is not where the command says")
+        .fix("Give its full path, or the right working directory (--cwd)."),
+    sign(&["command not found"], "a program that this one starts is not in PATH")
+        .fix("Install it, or set PATH with --env."),
+    sign(&["unrecognized option"], "the program does not know one of its options").fix(USAGE),
+    sign(&["unexpected argument"], "the program does not know one of its arguments").fix(USAGE),
+    sign(&["usage:"], "the program does not understand its arguments").fix(
         "Compare them with its documentation: many servers need a word like `stdio` or `serve`.",
     ),
-    sign(
-        &["out of memory"],
-        "the program ran out of memory",
-        "Give it more memory, or less to do.",
-    ),
-    sign(
-        &["traceback (most recent call last)"],
-        "the program exited with a Python exception",
-        "See the last lines of its standard error.",
-    ),
-    sign(&["panicked at"], "the program panicked", "Its standard error says where."),
-    sign(
-        &["unhandled"],
-        "the program exited with an unhandled error",
-        "Its standard error says which.",
-    ),
+    sign(&["out of memory"], "the program ran out of memory")
+        .fix("Give it more memory, or less to do."),
+    sign(&["traceback (most recent call last)"], "the program exited with a Python exception")
+        .fix("See the last lines of its standard error."),
+    sign(&["panicked at"], "the program panicked").fix("Its standard error says where."),
+    sign(&["unhandled"], "the program exited with an unhandled error")
+        .fix("Its standard error says which."),
 ];
 
 /// What the lines mean, and the line that says so.
@@ -158,7 +116,7 @@ pub(crate) fn explain(lines: &[String]) -> Option<(Diagnosis, &str)> {
     };
     SIGNS.iter().find_map(|sign| {
         let at = sign.any.iter().find_map(find)?;
-        Some((Diagnosis::unreachable(sign.cause, sign.fix), lines[at].as_str()))
+        Some((unreachable(sign.cause).fix(sign.fix), lines[at].as_str()))
     })
 }
 

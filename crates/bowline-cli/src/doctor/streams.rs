@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::conversation::{AskError, HttpTalk, frame};
 use super::era::Live;
-use super::report::{Diagnosis, Report, Step};
+use super::report::{Report, Step, broken, unreachable};
 use super::seen::{plain, seconds};
 
 /// An event that takes longer than this after the head of its response was held back.
@@ -65,20 +65,20 @@ fn judge(step: Step, opened: &Opened, first_event: Option<Duration>, headers: &H
             return step.with_seen(format!("the server has none (HTTP {status})"));
         }
         (Opened::Broken(what), _) => {
-            return step.with_seen(what).warn(Diagnosis::broken(
-                format!("the event stream cannot be opened: {what}"),
-                "Respond with text/event-stream, or with 405 if there is no such stream.",
-            ));
+            return step
+                .with_seen(what)
+                .warn(broken(format!("the event stream cannot be opened: {what}")).fix(
+                    "Respond with text/event-stream, or with 405 if there is no such stream.",
+                ));
         }
     };
-    step.with_seen(&held_back).warn(Diagnosis::unreachable(
-        format!("events do not arrive at once: {held_back}"),
-        format!(
+    step.with_seen(&held_back).warn(
+        unreachable(format!("events do not arrive at once: {held_back}")).fix(format!(
             "Something in between{} buffers responses: turn buffering and compression off there \
              (nginx: proxy_buffering off, or the header X-Accel-Buffering: no).",
             intermediary(headers)
-        ),
-    ))
+        )),
+    )
 }
 
 /// What is in between, as far as headers tell.
@@ -131,7 +131,7 @@ async fn open(talk: &HttpTalk, live: &Live, headers: &mut HeaderMap) -> Opened {
 /// foreign origins.
 async fn origin(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
     const FOREIGN: &str = "https://foreign.example";
-    if !talk.address.is_loopback() || talk.is_sse() {
+    if !talk.url.is_loopback() || talk.is_sse() {
         return Step::skipped("origin", "matters only for servers on this machine");
     }
     let began = Instant::now();
@@ -145,11 +145,11 @@ async fn origin(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
     let status = response.status();
     let seen = format!("a request from {FOREIGN}: HTTP {}", status.as_u16());
     let warning = status.is_success().then(|| {
-        Diagnosis::broken(
+        broken(
             "the server accepts requests from any web page, so a page in the user's browser can \
              use it",
-            "Reject requests with an unknown Origin with 403.",
         )
+        .fix("Reject requests with an unknown Origin with 403.")
     });
     Step::ok("origin", seen, began).warn(warning)
 }

@@ -1,127 +1,84 @@
 //! TLS: the certificate that the host presents, and why it is not trusted.
 
-mod certificate;
-
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bowline_web::{Host, Url};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{
+    WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor,
 };
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     self, AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore,
     SignatureScheme,
 };
 
-use super::address::Address;
 use super::network::say_plainly;
-use super::report::{Diagnosis, Report, Step};
+use super::report::{Diagnosis, Step, unreachable};
 use super::seen::{plain, quoted, seconds};
 
 /// How long a second look at a port may take.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// Certificates to trust beside those of the system, and how long to wait.
-#[derive(Clone, Copy)]
-pub(crate) struct Trust<'a> {
-    pub(crate) ca_pem: Option<&'a [u8]>,
-    pub(crate) patience: Duration,
-}
-
-/// Performs the handshake; returns whether it succeeded.
+/// Performs the handshake, if the URL wants one.
 pub(crate) async fn walk(
-    report: &mut Report,
-    address: &Address,
+    url: &Url,
     at: SocketAddr,
-    trust: Trust<'_>,
-) -> bool {
+    ca_pem: Option<&[u8]>,
+    patience: Duration,
+) -> Result<(Step, ()), Step> {
     let began = Instant::now();
-    if !address.is_secure {
-        report.push(Step::skipped("tls", "the URL is plain http"));
-        return true;
+    if !url.is_https() {
+        return Ok((Step::skipped("tls", "the URL is plain http"), ()));
     }
-    let (outcome, presented) = handshake(address, at, trust).await;
-    let problem = match outcome {
-        Ok(seen) => {
-            report.push(Step::ok("tls", seen, began));
-            return true;
-        }
-        Err(problem) => problem,
+    let (outcome, presented) = handshake(url, at, ca_pem, patience).await;
+    let error = match outcome {
+        Ok(seen) => return Ok((Step::ok("tls", seen, began), ())),
+        Err(error) => error,
     };
-    let mut seen = problem.to_string();
-    let mut diagnosis = diagnose(&problem, address, &presented);
-    if problem.may_be_plain() {
-        let said = say_plainly(at, &address.host, LOOK).await;
+    if presented.is_empty() {
+        let said = say_plainly(at, url.host(), LOOK).await;
         if said.starts_with(b"HTTP/") {
             let said = quoted(&said[..said.len().min(24)]);
-            seen = format!("{seen}; to plain HTTP it responds {said}");
-            diagnosis = other_scheme(address);
+            let seen = format!("{error}; to plain HTTP it responds {said}");
+            return Err(Step::ok("tls", seen, began).fail(other_scheme(url)));
         }
     }
-    report.push(Step::ok("tls", seen, began).fail(diagnosis));
-    false
+    let diagnosis = diagnose(&error, url, &presented);
+    Err(Step::ok("tls", error.to_string(), began).fail(diagnosis))
 }
 
 /// Whether a port that a plain `http` URL names speaks TLS.
-pub(crate) async fn is_spoken(address: &Address, at: SocketAddr) -> bool {
-    let said = say_plainly(at, &address.host, LOOK).await;
+pub(crate) async fn is_spoken(url: &Url, at: SocketAddr) -> bool {
+    let said = say_plainly(at, url.host(), LOOK).await;
     if let [0x15, 0x03, ..] = said.as_slice() {
         return true;
     }
-    let trust = Trust { ca_pem: None, patience: LOOK };
-    said.is_empty() && !handshake(address, at, trust).await.1.is_empty()
+    said.is_empty() && !handshake(url, at, None, LOOK).await.1.is_empty()
 }
 
 /// The port speaks TLS and the URL says http, or the reverse.
-pub(crate) fn other_scheme(address: &Address) -> Diagnosis {
-    let (port, url) = (address.port, address.uri.to_string());
-    if address.is_secure {
-        let url = plain(&url.replacen("https://", "http://", 1));
-        Diagnosis::unreachable(
-            format!("port {port} speaks plain HTTP, but the URL says https"),
-            format!("Use {url}, or put TLS in front of the server."),
-        )
+pub(crate) fn other_scheme(url: &Url) -> Diagnosis {
+    let port = url.port();
+    let (_, rest) = url.as_str().split_once("://").unwrap_or_default();
+    let rest = plain(rest);
+    if url.is_https() {
+        unreachable(format!("port {port} speaks plain HTTP, but the URL says https"))
+            .fix(format!("Use http://{rest}, or put TLS in front of the server."))
     } else {
-        let url = plain(&url.replacen("http://", "https://", 1));
-        Diagnosis::unreachable(
-            format!("port {port} speaks TLS, but the URL says http"),
-            format!("Use {url}"),
-        )
-    }
-}
-
-/// Why the handshake failed.
-#[derive(Debug)]
-enum Problem {
-    Tls(rustls::Error),
-    Io(std::io::Error),
-    TimedOut(Duration),
-    Host,
-}
-
-impl Problem {
-    /// Whether the peer may not speak TLS at all.
-    fn may_be_plain(&self) -> bool {
-        !matches!(self, Self::Tls(rustls::Error::InvalidCertificate(_)) | Self::Host)
-    }
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Tls(error) => error.fmt(f),
-            Self::Io(error) => error.fmt(f),
-            Self::TimedOut(after) => write!(f, "no handshake in {}", seconds(*after)),
-            Self::Host => f.write_str("the host is neither a name nor an IP address"),
-        }
+        unreachable(format!("port {port} speaks TLS, but the URL says http"))
+            .fix(format!("Use https://{rest}"))
     }
 }
 
@@ -129,39 +86,31 @@ type Certificates = Vec<CertificateDer<'static>>;
 
 /// The protocol that was negotiated, and the certificates that were presented in any case.
 async fn handshake(
-    address: &Address,
+    url: &Url,
     at: SocketAddr,
-    trust: Trust<'_>,
-) -> (Result<String, Problem>, Certificates) {
+    ca_pem: Option<&[u8]>,
+    patience: Duration,
+) -> (io::Result<String>, Certificates) {
     let presented = Arc::default();
-    let outcome = async {
-        let name = ServerName::try_from(address.host.clone()).map_err(|_| Problem::Host)?;
-        let connector = TlsConnector::from(Arc::new(config(trust.ca_pem, &presented)?));
-        let stream = TcpStream::connect(at).await.map_err(Problem::Io)?;
-        let stream = connector.connect(name, stream).await.map_err(problem)?;
+    let exchange = async {
+        let name = ServerName::try_from(url.host().bare()).map_err(io::Error::other)?;
+        let connector = TlsConnector::from(Arc::new(config(ca_pem, &presented)?));
+        let stream = connector.connect(name, TcpStream::connect(at).await?).await?;
         let session = stream.get_ref().1;
         let version = session.protocol_version().and_then(|it| it.as_str()).unwrap_or("TLS");
         let protocol = session.alpn_protocol().map(String::from_utf8_lossy);
         let protocol = protocol.map(|it| format!(", {}", plain(&it))).unwrap_or_default();
         Ok(format!("{version}{protocol}"))
     };
-    let outcome = timeout(trust.patience, outcome).await;
-    let outcome = outcome.unwrap_or(Err(Problem::TimedOut(trust.patience)));
+    let outcome = timeout(patience, exchange).await.unwrap_or_else(|_| {
+        let what = format!("no handshake in {}", seconds(patience));
+        Err(io::Error::new(ErrorKind::TimedOut, what))
+    });
     let presented = std::mem::take(&mut *presented.lock().unwrap_or_else(PoisonError::into_inner));
     (outcome, presented)
 }
 
-fn problem(error: std::io::Error) -> Problem {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(inner) => Problem::Tls(inner.clone()),
-        None => Problem::Io(error),
-    }
-}
-
-fn config(
-    ca_pem: Option<&[u8]>,
-    presented: &Arc<Mutex<Certificates>>,
-) -> Result<ClientConfig, Problem> {
+fn config(ca_pem: Option<&[u8]>, presented: &Arc<Mutex<Certificates>>) -> io::Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -171,15 +120,15 @@ fn config(
     let inner =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
     let inner = inner.map_err(|error| {
-        let what = format!("this system has no trusted certificates: {error}");
-        Problem::Tls(rustls::Error::General(what))
+        io::Error::other(format!("this system has no trusted certificates: {error}"))
     })?;
     let verifier = Arc::new(Recorder { inner, presented: Arc::clone(presented) });
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(Problem::Tls)?;
-    let mut config =
-        builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -229,79 +178,89 @@ impl ServerCertVerifier for Recorder {
     }
 }
 
-fn diagnose(problem: &Problem, address: &Address, presented: &[CertificateDer<'_>]) -> Diagnosis {
+/// Why the handshake failed.
+fn diagnose(error: &io::Error, url: &Url, presented: &[CertificateDer<'_>]) -> Diagnosis {
     use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
-    let host = &address.host;
-    let (cause, fix) = match problem {
-        Problem::Tls(InvalidCertificate(error)) => distrusted(error, host, presented),
-        Problem::Tls(AlertReceived(AlertDescription::UnrecognisedName)) => (
-            format!("the server does not know the name {host}"),
-            "Use the name in its certificate.",
-        ),
-        Problem::Tls(AlertReceived(AlertDescription::CertificateRequired)) => (
-            "the server requires a client certificate".to_owned(),
-            "Client certificates are not supported here: use a proxy that has one.",
-        ),
-        Problem::Tls(AlertReceived(alert)) => (
-            format!("the server aborts the handshake: {alert:?}"),
-            "Its TLS versions or ciphers may be too old: it needs TLS 1.2 or 1.3.",
-        ),
-        Problem::Tls(InvalidMessage(_)) => (
-            format!("port {} does not speak TLS", address.port),
-            "Check the port, and whether the URL should say http.",
-        ),
-        Problem::TimedOut(after) => (
-            format!(
-                "the port accepts connections but completes no TLS handshake within {}",
-                seconds(*after)
-            ),
-            "Check the port; a firewall or proxy in between may block the handshake.",
-        ),
-        other => (
-            format!("the TLS handshake breaks off: {other}"),
-            "Check the port, and whether something in between intercepts TLS.",
-        ),
-    };
-    Diagnosis::unreachable(cause, fix)
+    let host = url.host();
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(InvalidCertificate(error)) => distrusted(error, host, presented),
+        Some(AlertReceived(AlertDescription::UnrecognisedName)) => {
+            unreachable(format!("the server does not know the name {host}"))
+                .fix("Use the name in its certificate.")
+        }
+        Some(AlertReceived(AlertDescription::CertificateRequired)) => {
+            unreachable("the server requires a client certificate")
+                .fix("Client certificates are not supported here: use a proxy that has one.")
+        }
+        Some(AlertReceived(alert)) => {
+            unreachable(format!("the server aborts the handshake: {alert:?}"))
+                .fix("Its TLS versions or ciphers may be too old: it needs TLS 1.2 or 1.3.")
+        }
+        Some(InvalidMessage(_)) => unreachable(format!("port {} does not speak TLS", url.port()))
+            .fix("Check the port, and whether the URL should say http."),
+        None if error.kind() == ErrorKind::TimedOut => {
+            unreachable(format!("the port accepts connections, but not TLS: {error}"))
+                .fix("Check the port; a firewall or proxy in between may block the handshake.")
+        }
+        _ => unreachable(format!("the TLS handshake breaks off: {error}"))
+            .fix("Check the port, and whether something in between intercepts TLS."),
+    }
 }
 
 /// Why a certificate is not trusted.
 fn distrusted(
     error: &CertificateError,
-    host: &str,
+    host: &Host,
     presented: &[CertificateDer<'_>],
-) -> (String, &'static str) {
+) -> Diagnosis {
     const NAME: &str = "Use a name in the certificate, or get a certificate for this one.";
     match error {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => (
-            format!("the certificate of {host} has expired"),
-            "Renew it, and check this machine's clock.",
-        ),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            unreachable(format!("the certificate of {host} has expired"))
+                .fix("Renew it, and check this machine's clock.")
+        }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            (format!("the certificate of {host} is not valid yet"), "Check this machine's clock.")
+            unreachable(format!("the certificate of {host} is not valid yet"))
+                .fix("Check this machine's clock.")
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
             let names = plain(&presented.join(", "));
-            (format!("the certificate is not for {host} but for {names}"), NAME)
+            unreachable(format!("the certificate is not for {host} but for {names}")).fix(NAME)
         }
-        CertificateError::NotValidForName => (format!("the certificate is not for {host}"), NAME),
+        CertificateError::NotValidForName => {
+            unreachable(format!("the certificate is not for {host}")).fix(NAME)
+        }
         CertificateError::Revoked => {
-            (format!("the certificate of {host} was revoked"), "Get a new one.")
+            unreachable(format!("the certificate of {host} was revoked")).fix("Get a new one.")
         }
-        _ if certificate::is_self_signed(presented) => (
-            format!("the certificate of {host} is self-signed"),
-            "Get one from an authority that clients trust, or pass a file that contains it with \
-             --ca.",
-        ),
-        CertificateError::UnknownIssuer => (
-            format!(
-                "the certificate of {host} is not signed by an authority that this system trusts"
-            ),
-            "Make the server send its intermediate certificates, too; for an authority of your \
-             own, pass a file with its certificate: --ca.",
-        ),
-        other => (format!("the certificate of {host} cannot be used: {other}"), "Get another one."),
+        _ if is_self_signed(presented) => {
+            unreachable(format!("the certificate of {host} is self-signed"))
+                .fix("Get one from an authority that clients trust, or pass it in a file: --ca.")
+        }
+        CertificateError::UnknownIssuer => {
+            unreachable(format!("no authority that this system trusts signed {host}'s certificate"))
+                .fix(
+                    "Make the server send its intermediate certificates, too; for an authority of \
+                     your own, pass its certificate in a file: --ca.",
+                )
+        }
+        other => unreachable(format!("the certificate of {host} cannot be used: {other}"))
+            .fix("Get another one."),
     }
+}
+
+/// Whether the host presented a single certificate, signed with its own key.
+fn is_self_signed(presented: &[CertificateDer<'_>]) -> bool {
+    let [only] = presented else { return false };
+    let Ok(parsed) = ParsedCertificate::try_from(only) else { return false };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates([only.clone().into_owned()]);
+    let algorithms = ring::default_provider().signature_verification_algorithms.all;
+    let now = UnixTime::now();
+    let verified = verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], now, algorithms);
+    let Err(rustls::Error::InvalidCertificate(error)) = verified else { return true };
+    !matches!(error, CertificateError::UnknownIssuer | CertificateError::BadSignature)
 }
 
 #[cfg(test)]
@@ -309,26 +268,45 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_self_signed_certificates_are() {
+        let own = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
+        let own = own.cert.der();
+        assert!(is_self_signed(&[own.clone()]));
+        assert!(!is_self_signed(&[own.clone(), own.clone()]));
+        assert!(!is_self_signed(&[]));
+        for bytes in [&b""[..], b"0", b"0\x84\xff\xff\xff\xff", b"0\x03\x02\x01\x01", &own[..40]] {
+            assert!(!is_self_signed(&[bytes.to_vec().into()]), "{bytes:?}");
+        }
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut authority = rcgen::CertificateParams::new([]).unwrap();
+        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let issuer = rcgen::Issuer::new(authority, rcgen::KeyPair::generate().unwrap());
+        let leaf = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        assert!(!is_self_signed(&[leaf.signed_by(&key, &issuer).unwrap().der().clone()]));
+    }
+
+    #[test]
     fn each_problem_has_its_cause() {
-        let address = Address::parse("https://a.example/").unwrap();
-        let bad = |error| Problem::Tls(rustls::Error::InvalidCertificate(error));
-        let alert = |alert| Problem::Tls(rustls::Error::AlertReceived(alert));
-        for (problem, cause) in [
+        let url = Url::parse("https://a.example/").unwrap();
+        let tls = |error: rustls::Error| io::Error::new(ErrorKind::InvalidData, error);
+        let bad = |error| tls(rustls::Error::InvalidCertificate(error));
+        let alert = |alert| tls(rustls::Error::AlertReceived(alert));
+        for (error, cause) in [
             (bad(CertificateError::Expired), "has expired"),
             (bad(CertificateError::NotValidYet), "not valid yet"),
             (bad(CertificateError::NotValidForName), "not for a.example"),
-            (bad(CertificateError::UnknownIssuer), "not signed by an authority"),
+            (bad(CertificateError::UnknownIssuer), "no authority that this system trusts"),
             (bad(CertificateError::Revoked), "revoked"),
             (bad(CertificateError::BadSignature), "cannot be used"),
             (alert(AlertDescription::UnrecognisedName), "does not know"),
             (alert(AlertDescription::CertificateRequired), "client certificate"),
             (alert(AlertDescription::HandshakeFailure), "aborts the handshake"),
-            (Problem::Tls(rustls::InvalidMessage::InvalidContentType.into()), "does not speak TLS"),
-            (Problem::TimedOut(LOOK), "no TLS handshake within"),
-            (Problem::Io(std::io::ErrorKind::ConnectionReset.into()), "breaks off"),
+            (tls(rustls::InvalidMessage::InvalidContentType.into()), "does not speak TLS"),
+            (ErrorKind::TimedOut.into(), "but not TLS"),
+            (ErrorKind::ConnectionReset.into(), "breaks off"),
         ] {
-            let found = diagnose(&problem, &address, &[]);
-            assert!(found.cause.contains(cause), "{problem:?}: {found:?}");
+            let found = diagnose(&error, &url, &[]);
+            assert!(found.cause.contains(cause), "{error:?}: {found:?}");
         }
     }
 }

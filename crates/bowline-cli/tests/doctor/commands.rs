@@ -1,16 +1,16 @@
-//! Commands: programs that are not there, do not start, do not speak, or speak wrongly.
+//! Commands: programs that do not exist, do not start, stay silent, or violate the protocol.
 
 use std::thread;
 use std::time::Duration;
 
 use super::world::{Folder, PROGRAM, doctor, doctor_for_people, left, mark, patient};
 
-/// Long enough for anything that answers at all.
+/// Long enough for anything that responds at all.
 const LONG: &str = "60s";
-/// For those that never answer: it is waited for to its end.
+/// For programs that never respond: all of it passes.
 const SHORT: &str = "6s";
 
-/// Looks at a patient of this manner; nothing is left of it.
+/// Examines a patient with this manner, and waits until no process of it is left.
 fn examine(manner: &str, timeout: &str) -> super::world::Found {
     let mark = mark();
     let found = doctor(&["--timeout", timeout, "--", &patient(), manner, &mark]);
@@ -20,14 +20,14 @@ fn examine(manner: &str, timeout: &str) -> super::world::Found {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("{manner} is still there");
+    panic!("{manner} is still running");
 }
 
 #[test]
 fn an_exit_is_noticed_even_if_a_child_holds_the_pipe() {
     let script = "echo cannot open the database >&2; sleep 300 & exit 3";
     let found = doctor(&["--timeout", "10m", "--", "sh", "-c", script]);
-    found.is("fail", "initialize", "status 3; its last words: cannot open", 4);
+    found.is("fail", "initialize", "(exit status: 3); its last words: cannot open", 4);
 }
 
 #[test]
@@ -44,20 +44,20 @@ fn each_nasty_server_is_diagnosed() {
         ("buffered", SHORT, "fail", "initialize", "nothing arrived until its input was closed", 4),
         ("mute", SHORT, "fail", "initialize", "wrote nothing to standard output", 4),
         ("web", SHORT, "fail", "initialize", "serves HTTP (http://127.0.0.1:3999/mcp)", 4),
-        // What it answers to the first question.
+        // How it answers the first request.
         ("silent", SHORT, "warn", "discover", "server/discover was not answered", 0),
         ("late", SHORT, "warn", "discover", "server/discover was not answered", 0),
         ("dies", LONG, "warn", "discover", "the program exited on server/discover", 0),
         ("malformed", LONG, "warn", "discover", "supportedVersions", 0),
-        // What it answers to the handshake.
+        // How it answers the handshake.
         ("ends", LONG, "fail", "initialize", "its last words: cannot open the database", 4),
         ("stringid", LONG, "fail", "initialize", "its id is the string", 9),
         ("otherid", SHORT, "fail", "initialize", "the id 4711, which no request had", 9),
         ("oldest", LONG, "fail", "initialize", "the server 2023-01-01", 9),
         ("nameless", LONG, "fail", "initialize", "result.serverInfo is missing", 9),
         ("eager", LONG, "warn", "initialized", "sends roots/list before", 0),
-        // What becomes of it after that.
-        ("hello", LONG, "fail", "tools", "exited mid-conversation with status 5", 4),
+        // What it does after that.
+        ("hello", LONG, "fail", "tools", "ended mid-conversation (exit status: 5)", 4),
         ("hangs", SHORT, "fail", "tools", "did not answer tools/list", 4),
         ("exits", LONG, "fail", "tools", "not installed: Error: Cannot find module", 4),
         ("fails", LONG, "fail", "tools", "the database is closed", 7),
@@ -66,9 +66,9 @@ fn each_nasty_server_is_diagnosed() {
         ("badschema", LONG, "fail", "tools", "its type is \"string\"", 9),
         ("noschema", LONG, "fail", "tools", "inputSchema is missing", 9),
         ("lacks", LONG, "warn", "resources", "does not implement resources/list", 0),
-        // How it ends.
-        ("deaf", LONG, "warn", "shutdown", "it must be killed", 0),
-        ("stubborn", LONG, "warn", "shutdown", "it must be killed", 0),
+        // How it exits.
+        ("deaf", LONG, "warn", "shutdown", "must be killed", 0),
+        ("stubborn", LONG, "warn", "shutdown", "must be killed", 0),
         ("leaves", LONG, "warn", "shutdown", "leaves processes behind", 0),
     ];
     thread::scope(|scope| {
@@ -135,7 +135,7 @@ fn programs_that_exit_immediately() {
         ("echo 'listen EADDRINUSE: address already in use' >&2; exit 1", "already in use"),
         ("kill -SEGV $$", "crashed"),
         ("kill -KILL $$", "killed"),
-        ("echo odd >&2; exit 9", "exited with status 9; its last words: odd"),
+        ("echo odd >&2; exit 9", "ended (exit status: 9); its last words: odd"),
     ] {
         let script = format!("read line; {script}");
         doctor(&["--timeout", LONG, "--", "sh", "-c", &script]).is("fail", "initialize", cause, 4);
@@ -151,7 +151,7 @@ fn people_read_steps_a_cause_and_a_fix_but_no_secret() {
     assert!(lines[0].starts_with("  ok      program             /"), "{said}");
     assert!(said.contains("\nFailed at: initialize\n"), "{said}");
     assert!(
-        said.contains("  Cause: the program exited with status 3; its last words: [redacted]"),
+        said.contains("  Cause: the program ended (exit status: 3); its last words: [redacted]"),
         "{said}"
     );
     assert!(said.contains("  Fix:   "), "{said}");

@@ -1,5 +1,5 @@
-//! `bowline doctor` against servers that work and against everything that does not: it names the
-//! cause of each, and leaves nothing behind.
+//! `bowline doctor` against servers that work and against everything that does not: it names each
+//! cause, and leaves no process behind.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test")]

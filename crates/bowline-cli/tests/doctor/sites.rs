@@ -1,4 +1,4 @@
-//! URLs: servers that are well, and everything that stands in for one.
+//! URLs: servers that work, and everything else that may respond there.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ fn url(address: SocketAddr, path: &str) -> String {
 }
 
 #[test]
-fn servers_that_are_well_in_both_eras() {
+fn good_servers_pass_in_both_eras() {
     let address = serve(|_| server().http());
     for (revision, era) in [("auto", "modern"), ("legacy", "legacy"), ("2025-06-18", "legacy")] {
         let found = doctor(&["--revision", revision, &url(address, "/mcp")]);
@@ -42,7 +42,7 @@ fn the_old_transport_is_recognised() {
 }
 
 #[test]
-fn addresses_that_lead_nowhere() {
+fn unreachable_urls_have_causes() {
     let closed = SocketAddr::from(([127, 0, 0, 1], free_port()));
     doctor(&[&url(closed, "/mcp")]).is("fail", "tcp", "nothing listens on port", 4);
     doctor(&["http://nowhere.invalid/mcp"]).is("fail", "dns", "cannot be resolved", 4);
@@ -52,7 +52,7 @@ fn addresses_that_lead_nowhere() {
 }
 
 #[test]
-fn proxies_are_told_and_blamed() {
+fn proxies_are_shown_and_blamed() {
     let closed = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let proxy = format!("http://user:hidden-word@{closed}");
     let with = [("HTTP_PROXY", proxy.as_str()), ("http_proxy", &proxy), ("NO_PROXY", "")];
@@ -78,7 +78,7 @@ fn secure((chain, key): &(String, String)) -> SocketAddr {
 }
 
 #[test]
-fn tls_that_is_well_and_tls_that_is_not() {
+fn each_problem_with_tls_has_its_cause() {
     let folder = Folder::new();
     let good = certificate(|_| {});
     let ca = folder.put("good.pem", good.0.as_bytes(), false);
@@ -112,14 +112,14 @@ fn tls_that_is_well_and_tls_that_is_not() {
 }
 
 #[test]
-fn answers_that_are_no_messages() {
+fn each_status_without_a_message_has_its_cause() {
     let html = "content-type: text/html";
     for (status, headers, body, cause, code) in [
         (200, html, "<!DOCTYPE html><title>Welcome</title>", "the response is a web page", 9),
         (404, html, "<h1>Not Found</h1>", "nothing at this path", 7),
         (405, "allow: GET", "", "does not accept POST", 7),
         (403, "", "Invalid Origin", "rejects the request's Origin", 7),
-        (403, "", "Host is not allowed", "rejects the host name", 7),
+        (403, "", "Host is not allowed", "host name", 7),
         (406, "", "Not Acceptable", "JSON and event streams", 7),
         (415, "", "Unsupported Media Type", "does not accept application/json", 7),
         (429, "", "slow down", "too many requests", 7),
@@ -137,7 +137,7 @@ fn answers_that_are_no_messages() {
 }
 
 #[test]
-fn the_right_path_is_found_elsewhere() {
+fn the_right_path_is_found() {
     let address = serve(|_| server().http().path("/api/mcp"));
     for wrong in ["/mcp", "/wrong/place"] {
         let found = doctor(&[&url(address, wrong)]);
@@ -146,7 +146,7 @@ fn the_right_path_is_found_elsewhere() {
     }
 }
 
-/// A legacy server of few words.
+/// A minimal legacy server.
 fn plain_legacy(asked: &Asked) -> Option<String> {
     let id = &asked.body["id"];
     let message = |result: Value| {
@@ -167,9 +167,9 @@ fn plain_legacy(asked: &Asked) -> Option<String> {
 }
 
 #[test]
-fn events_that_are_held_back_and_pages_that_are_let_in() {
+fn buffered_events_and_foreign_origins_are_reported() {
     let address = site(|asked| match asked.method.as_str() {
-        // A stream that somebody collects before passing it on.
+        // A stream that a proxy buffers.
         "GET" => None,
         _ => plain_legacy(asked),
     });
@@ -181,13 +181,13 @@ fn events_that_are_held_back_and_pages_that_are_let_in() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up() {
+fn a_silent_server_times_out() {
     let address = site(|_| None);
     let found = doctor(&["--timeout", "2s", &url(address, "/mcp")]);
     found.is("fail", "http", "did not answer within 2.0 s", 4);
 }
 
-/// An authorization server of one document.
+/// An authorization server with a single document.
 fn issuer(document: impl Fn(&str) -> Value + Send + Sync + 'static) -> String {
     let address = std::sync::OnceLock::<String>::new();
     let address = std::sync::Arc::new(address);
@@ -222,7 +222,7 @@ fn protected(address: SocketAddr, issuer: &str) -> Http {
 }
 
 #[test]
-fn a_server_that_wants_a_login_says_where() {
+fn a_server_that_requires_a_login_is_explained() {
     let good = issuer(good_metadata);
     let address = serve(|address| protected(address, &good));
     let found = doctor(&[&url(address, "/mcp")]);
@@ -238,7 +238,7 @@ fn a_server_that_wants_a_login_says_where() {
     for (document, cause) in [
         (json!({ "code_challenge_methods_supported": null }), "PKCE"),
         (json!({ "token_endpoint": null }), "has no token_endpoint"),
-        (json!({ "issuer": "https://other.example" }), "of the issuer https://other.example"),
+        (json!({ "issuer": "https://other.example" }), "the issuer https://other.example"),
     ] {
         let bad = issuer(move |issuer| {
             let mut metadata = good_metadata(issuer);
@@ -252,12 +252,12 @@ fn a_server_that_wants_a_login_says_where() {
     }
     let nowhere = site(|_| answer(404, "", ""));
     let address = serve(|address| protected(address, &format!("http://{nowhere}")));
-    let cause = "does not answer with its metadata";
+    let cause = "has no metadata";
     doctor(&[&url(address, "/mcp")]).is("fail", "authorization server", cause, 3);
 }
 
 #[test]
-fn a_server_that_wants_a_token_and_does_not_help() {
+fn incomplete_or_foreign_metadata_is_reported() {
     let address = site(|asked| match asked.path.as_str() {
         "/mcp" => answer(401, "", "Unauthorized"),
         _ => answer(404, "", ""),
@@ -266,7 +266,7 @@ fn a_server_that_wants_a_token_and_does_not_help() {
     found.is("fail", "resource metadata", "does not say where to get one", 3);
     assert_eq!(found.step("challenge")["seen"], "no WWW-Authenticate");
 
-    // Behind a proxy that it does not know of: the metadata is for another address.
+    // Behind a proxy that the server does not know about, the metadata is for another URL.
     let good = issuer(good_metadata);
     let address = serve(|_| {
         let tokens = JwtVerifier::new(&good).unwrap();
@@ -289,7 +289,7 @@ fn a_server_that_wants_a_token_and_does_not_help() {
 }
 
 #[test]
-fn a_good_token_opens_the_door() {
+fn a_good_token_is_accepted() {
     let address = serve(|address| {
         let tokens = StaticTokens::new().token("open-sesame", Identity::new("alice").scope("mcp"));
         let guard = Guard::new(&format!("http://{address}/mcp"), tokens).unwrap();

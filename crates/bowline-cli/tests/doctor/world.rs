@@ -1,4 +1,4 @@
-//! The program under test, and things for it to look at.
+//! The program under test, and things for it to examine.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -22,12 +22,12 @@ pub(crate) struct Found {
     pub(crate) document: Value,
 }
 
-/// Asks the doctor, and reads the document.
+/// Runs the doctor, and parses the document.
 pub(crate) fn doctor(arguments: &[&str]) -> Found {
     doctor_with(arguments, &[])
 }
 
-/// The same in this environment.
+/// Runs the doctor with more environment variables.
 pub(crate) fn doctor_with(arguments: &[&str], variables: &[(&str, &str)]) -> Found {
     let all = [&["doctor", "--output", "json"], arguments].concat();
     let variables = [&surroundings(), variables].concat();
@@ -35,18 +35,18 @@ pub(crate) fn doctor_with(arguments: &[&str], variables: &[(&str, &str)]) -> Fou
     assert_eq!(said.err, "", "{arguments:?}");
     assert_eq!(said.out.lines().count(), 1, "{arguments:?}: {}", said.out);
     let document: Value = serde_json::from_str(&said.out).expect("one document");
-    let code = said.code.expect("it ends by itself");
+    let code = said.code.expect("it exits without a signal");
     assert_eq!(document["exitCode"], code);
     Found { code, document }
 }
 
-/// Asks the doctor, and reads what people read.
+/// Runs the doctor, and returns what people read.
 pub(crate) fn doctor_for_people(arguments: &[&str]) -> String {
     let all = [&["doctor"], arguments].concat();
     Process::start_with(PROGRAM, &all, &surroundings()).close().out
 }
 
-/// No logins of whoever runs the tests.
+/// Hides the logins of the user who runs the tests.
 fn surroundings() -> [(&'static str, &'static str); 1] {
     [("BOWLINE_DATA_DIR", "/nonexistent/bowline")]
 }
@@ -90,17 +90,17 @@ pub(crate) fn patient() -> String {
     path.to_str().expect("the path is text").to_owned()
 }
 
-/// A mark of its own for each patient, to find what is left of it.
+/// A unique argument for each patient, to find what is left of it.
 pub(crate) fn mark() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("doctor-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// How many processes carry this mark.
+/// How many processes have this mark.
 pub(crate) fn left(mark: &str) -> usize {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
-    // The name of a script or a test holds no mark; an argument that is one does.
+    // Only an argument counts, not a name that happens to contain the mark.
     lines.filter(|line| line.split('\0').any(|word| word == mark)).count()
 }
 
@@ -146,14 +146,14 @@ pub(crate) fn serve(make: impl FnOnce(SocketAddr) -> Http) -> SocketAddr {
     address
 }
 
-/// What a request asks for.
+/// A request.
 pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: Value,
 }
 
-/// A site that answers as a test says, to the byte; `None` holds the connection open for a while.
+/// A site that responds exactly as a test says; `None` holds the connection open for a while.
 pub(crate) fn site(
     answer: impl Fn(&Asked) -> Option<String> + Send + Sync + 'static,
 ) -> SocketAddr {
@@ -170,7 +170,7 @@ pub(crate) fn site(
     })
 }
 
-/// An HTTP answer.
+/// An HTTP response.
 pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Option<String> {
     let length = body.len();
     let headers = headers.lines().map(|line| format!("{line}\r\n")).collect::<String>();

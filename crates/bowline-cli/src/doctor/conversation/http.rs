@@ -11,25 +11,25 @@ use bowline_check::frames::message::notification;
 use bowline_check::frames::{
     Events, Http, HttpRequest, HttpSse, LIMIT, Lost, NoStream, endpoint, read_body,
 };
-use bowline_web::{Authorize, Body, Web, WebError};
+use bowline_web::{Authorize, Body, Url, Web, WebError};
 use http::{HeaderMap, Response};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::super::address::Address;
-use super::super::report::Diagnosis;
+use super::super::report::unreachable;
 use super::super::seen::{plain, quoted};
 use super::super::status::HttpReply;
-use super::{AskError, Asked, frame, outcome, tap};
+use super::{AskError, Asked, frame, outcome};
 use crate::record::Way;
 use crate::session::note;
+use crate::target::tap;
 
 /// How much is kept of a body without a message.
 const KEPT: usize = 4 << 10;
 
 /// A server at a URL.
 pub(crate) struct HttpTalk {
-    pub(crate) address: Address,
+    pub(crate) url: Url,
     pub(crate) http: Http,
     next_id: u64,
     /// The stream of HTTP+SSE, and where messages go.
@@ -43,12 +43,12 @@ pub(crate) struct HttpTalk {
 impl HttpTalk {
     pub(crate) fn new(
         web: Web,
-        address: Address,
+        url: Url,
         headers: HeaderMap,
         login: Option<Arc<dyn Authorize>>,
     ) -> Self {
-        let http = Http::new(web, address.uri.clone(), headers).with_login(login).with_tap(tap());
-        Self { address, http, next_id: 0, sse: None, kept: Vec::new(), first_event: None }
+        let http = Http::new(web, url.uri().clone(), headers).with_login(login).with_tap(tap());
+        Self { url, http, next_id: 0, sse: None, kept: Vec::new(), first_event: None }
     }
 
     /// Keeps an outcome for the next time that the same request is made.
@@ -100,7 +100,7 @@ impl HttpTalk {
         }
         let body = read_body(body, LIMIT).await;
         note(Way::Received, &body, None);
-        // A rejected caller is told by the status, whatever the body says.
+        // For a rejected caller the status counts, whatever the body says.
         let is_barred = matches!(status, 401 | 403) && self.sse.is_none();
         match read_message(&body, id, status).filter(|_| !is_barred) {
             Some(asked) => asked,
@@ -199,24 +199,16 @@ impl From<Lost> for AskError {
             Lost::Web(error) => (with_causes(&**error), fix(error)),
             other => (other.to_string(), "Check the URL and the network."),
         };
-        Self::Unreachable(Box::new(Diagnosis::unreachable(plain(&cause), fix)))
+        Self::Unreachable(Box::new(unreachable(plain(&cause)).fix(fix)))
     }
 }
 
 fn fix(error: &WebError) -> &'static str {
     match error {
-        WebError::Proxy { .. } => {
-            "Check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY), or add the host to NO_PROXY."
-        }
-        WebError::Closed { .. } => {
-            "The server or something in between closed the connection: check its log."
-        }
-        WebError::Protocol { .. } => {
-            "Check the port and the scheme: what responds there does not speak HTTP."
-        }
-        WebError::TimedOut { .. } => {
-            "The server accepts the connection but does not respond: check whether it hangs."
-        }
+        WebError::Proxy { .. } => "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or set NO_PROXY.",
+        WebError::Closed { .. } => "Check the log of the server, or of a proxy in between.",
+        WebError::Protocol { .. } => "Check the port and the scheme: it does not speak HTTP.",
+        WebError::TimedOut { .. } => "Check whether the server hangs: it accepts connections.",
         _ => "Check the URL and the network.",
     }
 }

@@ -1,6 +1,7 @@
 //! A conversation with a process: every line of its output is inspected.
 
 use std::io;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use bowline::proto::revision::Revision;
@@ -10,19 +11,19 @@ use bowline_check::frames::{Process, Recipe};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::super::ending::{End, Evidence, runner};
+use super::super::ending::Evidence;
 use super::super::output::Output;
 use super::super::seen::plain;
-use super::{AskError, Asked, frame, outcome, tap};
+use super::{AskError, Asked, frame, outcome};
+use crate::target::tap;
 
 /// A server that runs as a process, or did.
 pub(crate) struct StdioTalk {
     recipe: Recipe,
     pub(crate) process: Process,
     started: Instant,
-    lines: Output,
+    evidence: Evidence,
     next_id: u64,
-    answered: u64,
     is_initialized: bool,
     /// The first request other than `ping` that the server sent before the handshake was over.
     pub(crate) early_request: Option<String>,
@@ -40,11 +41,10 @@ impl StdioTalk {
     pub(crate) fn start(recipe: Recipe) -> io::Result<Self> {
         Ok(Self {
             process: Process::start(&recipe, tap())?,
+            evidence: Evidence::new(&recipe.program.to_string_lossy()),
             recipe,
             started: Instant::now(),
-            lines: Output::default(),
             next_id: 0,
-            answered: 0,
             is_initialized: false,
             early_request: None,
             unexpected: Vec::new(),
@@ -85,7 +85,7 @@ impl StdioTalk {
             if let Some(asked) = self.hear(&line, id)
                 && is_sent
             {
-                self.answered += u64::from(!matches!(asked, Err(AskError::Malformed(_))));
+                self.evidence.answered += u64::from(!matches!(asked, Err(AskError::Malformed(_))));
                 return asked;
             }
             let message = serde_json::from_slice(&line).ok();
@@ -107,10 +107,10 @@ impl StdioTalk {
     /// Inspects a line; returns the outcome of the request if it is the response.
     fn hear(&mut self, line: &[u8], id: u64) -> Option<Asked> {
         let Ok(message) = Message::parse(line) else {
-            self.lines.take_stray(line);
+            self.evidence.output.take_stray(line);
             return None;
         };
-        self.lines.messages += 1;
+        self.evidence.output.messages += 1;
         let unexpected = match message {
             Message::Response(response) => match outcome(response, id, None) {
                 Ok(asked) => return Some(asked),
@@ -147,32 +147,27 @@ impl StdioTalk {
 
     /// What the program wrote to standard output so far.
     pub(crate) fn output(&self) -> Output {
-        Output { head: self.process.head().to_vec(), ..self.lines.clone() }
+        Output { head: self.process.head().to_vec(), ..self.evidence.output.clone() }
     }
 
     /// Finds out what became of a program that did not answer: how it exited, or whether it only
     /// buffers its output.
     pub(crate) async fn give_up(&mut self, method: &str, error: &AskError) -> Evidence {
-        let (mut end, mut was_buffered, mut waited) = (None, false, self.started.elapsed());
+        self.evidence.waited = self.started.elapsed();
         if let AskError::TimedOut(after) = error {
-            waited = *after;
-            was_buffered = self.process.head().is_empty() && self.is_freed_by_end().await;
+            self.evidence.waited = *after;
+            self.evidence.was_buffered =
+                self.process.head().is_empty() && self.is_freed_by_end().await;
         } else {
-            end = self.process.exit(GRACE).await.status;
+            self.evidence.status = self.process.exit(GRACE).await.status;
         }
         if let Some(line) = self.process.take_unfinished() {
-            self.lines.take_stray(&line);
+            self.evidence.output.take_stray(&line);
         }
-        Evidence {
-            output: self.output(),
-            stderr: self.process.stderr(),
-            end: end.map(End::from),
-            was_buffered,
-            waited,
-            runner: runner(&self.recipe.program.to_string_lossy()),
-            answered: self.answered,
-            method: method.to_owned(),
-        }
+        self.evidence.output = self.output();
+        self.evidence.stderr = self.process.stderr();
+        self.evidence.method = method.to_owned();
+        self.evidence.clone()
     }
 
     /// Whether messages arrive once the input is closed.
@@ -190,7 +185,7 @@ impl StdioTalk {
     }
 
     /// Closes the input and waits for the program to exit, inspecting what it still writes.
-    pub(crate) async fn close_input(&mut self, patience: Duration) -> Option<End> {
+    pub(crate) async fn close_input(&mut self, patience: Duration) -> Option<ExitStatus> {
         self.process.close_input();
         let last = self.next_id;
         let exit = async {
@@ -199,6 +194,6 @@ impl StdioTalk {
             }
             self.process.wait(patience).await
         };
-        timeout(patience, exit).await.ok().flatten().map(End::from)
+        timeout(patience, exit).await.ok().flatten()
     }
 }

@@ -72,7 +72,7 @@ fn each_fault_has_its_cause() {
         ("good --flag", "are one word", "Separate"),
         ("", "the command is empty", "--"),
     ] {
-        let (seen, found) = sandbox.wanted(program).find().expect_err(program);
+        let (seen, found) = sandbox.wanted(program).locate().expect_err(program);
         assert!(found.cause.contains(cause), "{program}: {found:?}");
         assert!(found.fix.contains(fix), "{program}: {found:?}");
         assert!(!seen.is_empty());
@@ -83,15 +83,15 @@ fn each_fault_has_its_cause() {
 fn programs_are_found_and_traps_are_reported() {
     let sandbox = Sandbox::new("found");
     let good = sandbox.put("bin/good", b"#!/bin/sh\n", 0o755);
-    let found = sandbox.wanted("good").find().unwrap();
-    assert_eq!(found.seen, format!("{}, a script for /bin/sh", good.display()));
-    assert_eq!(found.advice, None);
+    let (seen, advice) = sandbox.wanted("good").locate().unwrap();
+    assert_eq!(seen, format!("{}, a script for /bin/sh", good.display()));
+    assert_eq!(advice, None);
     assert!(sandbox.wanted("./bin/good").find().is_ok());
 
     sandbox.put("home/.local/bin/mine", b"\x7fELF", 0o755);
     let mut wanted = sandbox.wanted("mine");
     wanted.path = sandbox.0.join("home/.local/bin").into_os_string();
-    let advice = wanted.find().unwrap().advice.unwrap();
+    let advice = wanted.locate().unwrap().1.unwrap();
     assert!(advice.cause.contains("shorter PATH"), "{advice:?}");
 }
 
@@ -100,11 +100,11 @@ fn the_working_directory_is_checked() {
     let sandbox = Sandbox::new("directory");
     let file = sandbox.put("file", b"", 0o644);
     let mut wanted = sandbox.wanted("x");
-    assert!(wanted.check_directory().unwrap().is_some());
-    wanted.directory = Some(file);
-    assert!(wanted.check_directory().unwrap_err().1.cause.contains("is not a directory"));
-    wanted.directory = Some(sandbox.0.join("gone"));
-    assert!(wanted.check_directory().unwrap_err().1.cause.contains("does not exist"));
-    wanted.directory = None;
-    assert_eq!(wanted.check_directory().unwrap(), None);
+    assert!(wanted.check_directory().is_ok());
+    for (directory, cause) in [(file, "is not a directory"), (sandbox.0.join("gone"), "not exist")]
+    {
+        wanted.directory = Some(directory);
+        let step = wanted.check_directory().unwrap_err();
+        assert!(step.seen.contains(cause) && step.diagnosis.unwrap().cause.contains(cause));
+    }
 }
