@@ -1,8 +1,8 @@
 //! Frame-level connections to a server: exactly the given bytes are sent, and everything that comes
 //! back is kept, readable or not.
 //!
-//! The SDK's client cannot stand in for this: it sends nothing wrong, and it repairs or drops what a
-//! server gets wrong.
+//! The SDK's client cannot stand in for this: it sends nothing wrong, and it repairs or drops what
+//! a server gets wrong.
 //!
 //! | type | is |
 //! |---|---|

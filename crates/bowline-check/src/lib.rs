@@ -27,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! [`frames`] is the client underneath, for other programs that must see what a server really sends.
+//! [`frames`] is the client underneath, for programs that must see what a server really sends.
 
 mod calls;
 mod check;

@@ -1,4 +1,4 @@
-//! `bowline check`: tests any server against the specification and the habits of well-known clients.
+//! `bowline check`: tests any server against the specification and what well-known clients need.
 
 mod human;
 mod list;

@@ -1,5 +1,5 @@
-//! Habits that are valid JSON Schema, but that clients or model providers do not accept: one function
-//! per habit, over every subschema of every tool's input.
+//! Habits that are valid JSON Schema, but that clients or model providers do not accept: one
+//! function per habit, over every subschema of every tool's input.
 
 use serde_json::{Map, Value};
 

@@ -169,7 +169,7 @@ fn a_program_that_hangs_is_not_left_behind() {
     let (script, sleep) = hanging(7);
     let (code, _, err) = check(&["--timeout", "300ms", "--jobs", "4", "--", "sh", "-c", &script]);
     assert_eq!(code, Some(4), "{err}");
-    assert!(err.contains("no answer within 300ms"), "{err}");
+    assert!(err.contains("no response within 300ms"), "{err}");
     wait_until(|| running(&sleep) == 0);
 }
 
@@ -244,7 +244,7 @@ fn a_server_that_wants_a_token_is_checked_as_far_as_it_can_be() {
     assert_eq!((code, &report["conclusion"]), (Some(3), &"unauthorized".into()), "{err}");
     let (code, _, err) = check(&["--token", "sesame-sesame", &good]);
     assert_eq!(code, Some(3), "{err}");
-    assert!(err.contains("the token is not good") && !err.contains("sesame"), "{err}");
+    assert!(err.contains("the token is not accepted") && !err.contains("sesame"), "{err}");
     let (code, out, err) = check(&["--only", "tools", &good]);
     assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
     // Nothing says how to log in.
