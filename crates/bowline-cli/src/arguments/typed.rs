@@ -1,6 +1,6 @@
 //! Text as the value that a schema wants.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::loose;
 use crate::schema::{Kinds, View, unquoted};
@@ -32,7 +32,7 @@ pub(crate) fn typed(text: &str, view: &View) -> Result<Value, ()> {
     if let Some(number) = number(text, kinds)
         && (!can_be_text || number.to_string() == text)
     {
-        return Ok(number);
+        return Ok(Value::Number(number));
     }
     if kinds.has(Kinds::NULL) && !can_be_text && text == "null" {
         return Ok(Value::Null);
@@ -55,10 +55,9 @@ pub(crate) fn typed(text: &str, view: &View) -> Result<Value, ()> {
     Err(())
 }
 
-fn number(text: &str, kinds: Kinds) -> Option<Value> {
-    let value: Value = serde_json::from_str(text.trim()).ok()?;
-    let number = value.as_number()?;
+fn number(text: &str, kinds: Kinds) -> Option<Number> {
+    let number: Number = serde_json::from_str(text.trim()).ok()?;
     let is_whole = !number.is_f64() || number.as_f64().is_some_and(|it| it.fract() == 0.0);
     let fits = kinds.has(Kinds::NUMBER) || kinds.has(Kinds::INTEGER) && is_whole;
-    fits.then_some(value)
+    fits.then_some(number)
 }

@@ -15,7 +15,7 @@ pub(crate) enum Dialog {
     /// The arguments of a tool.
     Call { tool: String, form: Form, in_background: bool },
     /// What a server asks; with the form that is being filled in.
-    Server { question: Question, form: Option<Form> },
+    Server { question: Box<Question>, form: Option<Form> },
 }
 
 /// What an answer led to.
@@ -52,7 +52,7 @@ impl Dialog {
                 format!("The server asks the model{id}:\n{}", conversation(params))
             }
         };
-        (text, Self::Server { question, form: None })
+        (text, Self::Server { question: Box::new(question), form: None })
     }
 
     /// What to ask.

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 const PLAIN: Modifiers = Modifiers::NONE;
 const CONTROL: Modifiers = Modifiers::CONTROL;
 const ALT: Modifiers = Modifiers::ALT;
-/// How Windows reports AltGr, which types characters.
+/// How Windows reports `AltGr`, which types characters.
 const ALT_GR: Modifiers = Modifiers::CONTROL.union(Modifiers::ALT);
 
 /// What a key asks of the session.

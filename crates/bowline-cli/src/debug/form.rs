@@ -92,7 +92,7 @@ impl Form {
         }
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         if let Some(variant) = number.and_then(|number| forms(&view).into_iter().nth(number)) {
-            self.narrow(variant);
+            self.narrow(&variant);
             return Ok(());
         }
         let value = read(&property.view, text)
@@ -183,15 +183,15 @@ impl Form {
     }
 
     /// The property takes one of its forms, and is asked for again.
-    fn narrow(&mut self, form: View) {
-        let is_object = is_object(&form) && self.levels.len() <= DEEPEST;
+    fn narrow(&mut self, form: &View) {
+        let is_object = is_object(form) && self.levels.len() <= DEEPEST;
         if let Some(level) = self.levels.last_mut()
             && let Some(property) = level.properties.get_mut(level.at)
         {
             property.view = form.clone();
         }
         if is_object {
-            self.open(&form);
+            self.open(form);
         }
         self.settle();
     }

@@ -141,7 +141,7 @@ impl Pipe {
         if let Done::Ask(dialog) = done {
             done = match *dialog {
                 Dialog::Call { tool, .. } => self.talk.call_tool(&tool, &Json::empty_object()),
-                _ => Done::Nothing,
+                Dialog::Server { .. } => Done::Nothing,
             };
         }
         match done {

@@ -138,7 +138,7 @@ impl Interactive {
         let is_wanted = |question: &Question| question.id.as_ref() == Some(id);
         if self.asking.as_ref().and_then(Asking::question).is_some_and(is_wanted) {
             return match self.end_asking()? {
-                Dialog::Server { question, .. } => Some(question),
+                Dialog::Server { question, .. } => Some(*question),
                 Dialog::Call { .. } => None,
             };
         }
