@@ -1,8 +1,8 @@
 //! Asks `bowline` and MCP Inspector's command line the same questions, and writes the figures to
 //! `docs/inspector.md`.
 //!
-//! Everything is installed and run in `target/inspector`. The lines of [`questions`] are run, counted
-//! and shown on the page; the step fails where an answer differs from what the page says.
+//! Everything is installed and run in `target/inspector`. The lines of [`questions`] are run,
+//! counted and shown on the page; the step fails where an answer differs from what the page says.
 
 mod ask;
 mod page;

@@ -35,7 +35,6 @@ pub(crate) struct AnswerArgs {
     pub(crate) root: Vec<PathBuf>,
 }
 
-/// The answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers {
     script: Arc<Script>,
@@ -227,7 +226,6 @@ fn report(screen: &Screen, question: &str, answer: &str) {
     screen.aside("asked", Style::Cyan, &format!("{question} → {answer}"));
 }
 
-/// A folder as a URI.
 fn file_uri(dir: &Path) -> Result<String, Failure> {
     let wrong = |problem: &dyn std::fmt::Display| {
         Failure::usage(format!("--root {}: {problem}", dir.display()))

@@ -91,7 +91,6 @@ impl Failure {
         text
     }
 
-    /// For programs: one line of JSON.
     pub(crate) fn for_programs(&self) -> String {
         let mut error = json!({
             "exit": self.code as u8,

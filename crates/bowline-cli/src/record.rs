@@ -48,13 +48,10 @@ pub(crate) enum LineKind {
     Session,
     /// A message, or what came in place of one.
     Message,
-    /// The head of an HTTP message.
     Http,
-    /// A line of the server's standard error.
     Stderr,
     /// Something unusable that the server sent.
     Fault,
-    /// The end.
     End,
     /// A kind from a later version.
     #[default]
@@ -62,7 +59,6 @@ pub(crate) enum LineKind {
     Other,
 }
 
-/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Way {
@@ -70,7 +66,6 @@ pub(crate) enum Way {
     Received,
 }
 
-/// The head of an HTTP message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HttpHead {
     /// The same number for a request and its response.
@@ -93,7 +88,6 @@ pub(crate) struct Opening {
     pub(crate) target: Value,
 }
 
-/// Writes a session file.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     file: Mutex<Option<File>>,

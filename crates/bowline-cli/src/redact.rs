@@ -29,7 +29,6 @@ fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end)) && !HARMLESS.contains(&name)
 }
 
-/// A URL without its secrets.
 pub(crate) fn url(url: &str) -> String {
     split(url).0
 }
@@ -89,7 +88,6 @@ impl Redactor {
         Self { secrets }
     }
 
-    /// Text without the known secrets.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut clean = text.to_owned();
         for secret in &self.secrets {
@@ -113,7 +111,6 @@ impl Redactor {
     }
 }
 
-/// Replaces the string values of secret members.
 fn members(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;

@@ -92,9 +92,7 @@ impl Paint {
 /// Standard output and standard error.
 pub(crate) struct Screen {
     pub(crate) format: Format,
-    /// For standard output.
     pub(crate) out: Paint,
-    /// For standard error.
     pub(crate) err: Paint,
     /// The width of a line, where it is limited.
     pub(crate) columns: Option<usize>,
@@ -147,7 +145,6 @@ impl Screen {
         self.format == Format::Json
     }
 
-    /// The width of prose.
     pub(crate) fn width(&self) -> usize {
         self.columns.unwrap_or(WIDTH).max(20)
     }
@@ -216,14 +213,13 @@ impl Screen {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         let word = self.err.paint(Style::Yellow, "warning:");
         self.say(&format!("bowline: {word} {}\n", plain(text)));
     }
 
-    /// Prints a line that comes from the server rather than from us: a line of its standard error, a
-    /// log message, a question with its answer.
+    /// Prints a line that comes from the server: of its standard error, a log message, a question
+    /// with its answer.
     pub(crate) fn aside(&self, source: &str, style: Style, text: &str) {
         if !self.is_quiet {
             let source = self.err.paint(Style::Dim, &format!("{source} │"));
@@ -231,7 +227,6 @@ impl Screen {
         }
     }
 
-    /// Shows the progress of a call.
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         if !self.is_quiet {
             self.lock().bar.show(done, total, &line(message), self.width());

@@ -21,8 +21,8 @@ const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 876
 /// Serve the ready-made servers: all of them over HTTP, or one by name
 ///
 /// Without a name, serves all of them at one address, port 8765 on loopback unless --http says
-/// otherwise; the names of their tools begin with the server's name. With a name, serves that one on
-/// standard input and output, or over HTTP with --http; in a terminal it shows how to connect a
+/// otherwise; the names of their tools begin with the server's name. With a name, serves that one
+/// on standard input and output, or over HTTP with --http; in a terminal it shows how to connect a
 /// client instead.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -227,7 +227,6 @@ impl Session {
         Failure::new(Code::Unreachable, format!("the connection ended{reason}"))
     }
 
-    /// Disconnects, and leaves nothing behind.
     pub(crate) async fn close(self) {
         self.close_with(None).await;
     }

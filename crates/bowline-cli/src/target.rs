@@ -98,7 +98,8 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) connect_timeout: Option<Duration>,
 
-    /// The protocol to speak: auto, legacy, modern, or a revision such as 2025-11-25 [default: auto]
+    /// The protocol to speak: auto, legacy, modern, or a revision such as 2025-11-25 [default:
+    /// auto]
     #[arg(long, value_name = "REVISION", value_parser = preference)]
     pub(crate) revision: Option<Preference>,
 

@@ -73,7 +73,6 @@ pub(crate) fn end_of_string(text: &str) -> Option<usize> {
     None
 }
 
-/// The number of columns that a line takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }

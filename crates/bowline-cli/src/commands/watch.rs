@@ -21,9 +21,9 @@ use crate::text::line;
 /// Report what changes on a server as it happens, until Ctrl-C
 ///
 /// When a list of tools, prompts or resources changes, it is fetched again and compared: + marks
-/// what was added, - what was removed, ~ what is different now. URIs are subscribed to. The server's
-/// log messages are shown as well. With --output json, each change is a line. `bowline listen`
-/// prints the notifications themselves.
+/// what was added, - what was removed, ~ what is different now. URIs are subscribed to. The
+/// server's log messages are shown as well. With --output json, each change is a line. `bowline
+/// listen` prints the notifications themselves.
 #[derive(Args)]
 #[command(override_usage = "bowline watch [OPTIONS] TARGET [URI]...\n       \
     bowline watch [OPTIONS] [URI]... -- COMMAND [ARGS]...")]

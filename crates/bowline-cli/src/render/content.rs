@@ -26,7 +26,6 @@ impl<'a> ContentRenderer<'a> {
         Self { screen, save, saved: 0 }
     }
 
-    /// The result of a tool.
     pub(crate) fn tool_result(&mut self, result: &CallToolResult) -> Result<String, Failure> {
         let mut text = String::new();
         let structured = result.structured_content.as_ref();
@@ -55,7 +54,6 @@ impl<'a> ContentRenderer<'a> {
         Ok(text)
     }
 
-    /// The messages of a prompt.
     pub(crate) fn prompt(&mut self, prompt: &GetPromptResult) -> Result<String, Failure> {
         let about = prompt.description.as_ref().map(|about| self.note(about) + "\n");
         let mut text = about.unwrap_or_default();
@@ -70,7 +68,6 @@ impl<'a> ContentRenderer<'a> {
         Ok(text)
     }
 
-    /// One part of a resource.
     pub(crate) fn resource(&mut self, contents: &ResourceContents) -> Result<String, Failure> {
         let kind = contents.mime_type.as_deref().unwrap_or("application/octet-stream");
         match &contents.data {

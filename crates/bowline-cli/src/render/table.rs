@@ -3,8 +3,8 @@
 use crate::screen::{Paint, Screen, Style};
 use crate::text::{cut, width};
 
-/// A table for standard output. Cells must be safe for a terminal and on one line. Empty columns are
-/// left out.
+/// A table for standard output, without empty columns. Cells must be safe for a terminal and on one
+/// line.
 pub(crate) fn render(head: &[&str], rows: Vec<Vec<String>>, screen: &Screen) -> String {
     let used = |at: usize| rows.iter().any(|row| !row[at].is_empty());
     let used: Vec<bool> = (0..head.len()).map(used).collect();

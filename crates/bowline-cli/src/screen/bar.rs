@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use crate::text::cut;
 
-/// A progress bar.
 #[derive(Debug, Default)]
 pub(super) struct Bar {
     is_terminal: bool,
@@ -13,7 +12,6 @@ pub(super) struct Bar {
     said: String,
 }
 
-/// The bar's width in columns.
 const LENGTH: usize = 24;
 
 impl Bar {

@@ -55,13 +55,10 @@ pub(crate) struct SentRequest {
 /// What a tap receives, secrets included.
 #[derive(Debug)]
 pub(crate) enum Tapped<'a> {
-    /// A message of this client.
     Sent(&'a str),
     /// A message of the server, or what it sent instead of one.
     Received(&'a str),
-    /// A line of the server's standard error.
     Stderr(&'a str),
-    /// A notification of the server.
     Notification(&'a Notification),
 }
 
@@ -168,7 +165,6 @@ impl Journal {
         self.is_verbose.store(is_verbose, Ordering::Relaxed);
     }
 
-    /// The session is over.
     pub(super) fn end(&self, failure: Option<&Failure>) {
         self.record_text(LineKind::End, failure.map(|failure| failure.what.as_str()));
     }

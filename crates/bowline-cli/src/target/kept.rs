@@ -82,7 +82,6 @@ impl Authorize for Kept {
     }
 }
 
-/// There is no user to log in.
 struct Nobody;
 
 impl Login for Nobody {

@@ -34,7 +34,9 @@ pub(crate) fn authorization_server(person: Person) -> Service {
                 "code_challenge_methods_supported": ["S256"],
                 "token_endpoint_auth_methods_supported": ["none"],
             })),
-            "/register" => HttpReply { status: 201, ..HttpReply::json(&json!({ "client_id": "me" })) },
+            "/register" => {
+                HttpReply { status: 201, ..HttpReply::json(&json!({ "client_id": "me" })) }
+            }
             "/authorize" => authorize(query, person),
             "/token" => token(asked),
             _ => HttpReply::error(404, "nothing here"),

@@ -33,7 +33,6 @@ impl<'a> Expand<'a> {
         Self { client, workspace, described, inputs, environment: |name| std::env::var(name).ok() }
     }
 
-    /// The folder that the file configures.
     pub(super) fn workspace(&self) -> &Path {
         &self.workspace
     }
