@@ -63,7 +63,8 @@ fn value(input: &[u8]) {
     let written = encode_value(&read);
     assert_eq!(decode_value(&written).as_deref(), Ok(&*read));
     let seen = value.to_str().expect("it was read").trim_matches([' ', '\t']);
-    // Base64 has one encoding: a text that must be encoded was written exactly so. A tab may be plain.
+    // Base64 has one encoding: a text that must be encoded was written exactly so. A tab may be
+    // plain.
     if written.as_bytes().starts_with(b"=?base64?") && *read != *seen {
         assert_eq!(written, *seen);
     }

@@ -63,7 +63,7 @@ impl Json {
 
     /// Parses the value as a tree.
     pub fn to_value(&self) -> Value {
-        // Well formed, but perhaps nested too deeply, or with a number that a tree cannot represent.
+        // Well formed, but perhaps nested too deeply, or with a number that a tree cannot hold.
         self.parse().unwrap_or(Value::Null)
     }
 

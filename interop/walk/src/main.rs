@@ -100,7 +100,7 @@ impl Mode {
 impl KnownServer {
     fn modes(&self, transport: &str) -> Vec<Mode> {
         let revisions: Vec<Revision> = match transport {
-            // HTTP+SSE ended with the legacy era; the other revisions are walked over other transports.
+            // HTTP+SSE ended with the legacy era. Other transports walk the other revisions.
             "sse" => vec![Revision::V2024_11_05, Revision::V2025_11_25],
             _ => self.revisions.to_vec(),
         };

@@ -109,7 +109,7 @@ pub(super) async fn timeout(guest: &Guest) -> Outcome {
         Err(CallError::TimedOut { .. }) => {}
         other => return Err(format!("{other:?}").into()),
     }
-    // On a busy machine the call may time out before the tool starts; then there is nothing to stop.
+    // On a busy machine the call may time out before the tool starts; then nothing needs to stop.
     until(async || Ok(abandoned(guest).await? > before || !has_begun)).await
 }
 
