@@ -76,6 +76,7 @@ pub(crate) use self::running::{Running, until_deadline};
 pub use self::schema::schema_for;
 #[cfg(feature = "http")]
 pub(crate) use self::scopes::{Rights, Scopes};
+#[cfg(feature = "client")]
 pub(crate) use self::serve::serve_core;
 pub use self::serve::{ServeError, stop_signal};
 #[cfg(feature = "http")]

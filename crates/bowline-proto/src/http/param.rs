@@ -24,11 +24,12 @@ use std::fmt;
 
 use crate::raw::Raw;
 use ::http::{HeaderMap, HeaderName, HeaderValue};
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 pub use self::schema::AnnotationError;
 use super::mismatch::{HeaderMismatch, HeaderProblem, malformed, only, same};
+use super::quote;
 use super::sentinel::{decode_value, encode_value};
 use crate::wire::Text;
 
@@ -44,6 +45,8 @@ struct ParamHeader {
     name: HeaderName,
     /// The name as the tool spells it.
     shown: String,
+    /// The names that lead to the argument, joined by dots.
+    argument: String,
 }
 
 /// The part of a schema that contains annotations.
@@ -78,7 +81,7 @@ impl ParamHeaders {
     ) -> Result<Vec<(HeaderName, HeaderValue)>, ArgumentsError> {
         let mut encoded = Vec::with_capacity(self.headers.len());
         for (header, argument) in self.headers.iter().zip(self.find(arguments)?) {
-            let value = match Argument::read(argument)? {
+            let value = match Argument::read(header, argument)? {
                 Argument::Text(text) => encode_value(&text),
                 Argument::Integer(number) => HeaderValue::from(number),
                 Argument::Absent | Argument::OtherNumber(_) | Argument::Structure => continue,
@@ -97,11 +100,8 @@ impl ParamHeaders {
         headers: &HeaderMap,
         arguments: Option<Raw<'_>>,
     ) -> Result<(), HeaderMismatch> {
-        let Some(first) = self.headers.first() else {
-            return Ok(());
-        };
         let found = self.find(arguments).map_err(|error| {
-            HeaderMismatch::new(first.shown.clone(), HeaderProblem::Unclear(error))
+            HeaderMismatch::new(error.header.clone(), HeaderProblem::Unclear(error))
         })?;
         for (header, argument) in self.headers.iter().zip(found) {
             check_one(header, headers, argument)
@@ -114,9 +114,42 @@ impl ParamHeaders {
     fn find<'a>(&self, arguments: Option<Raw<'a>>) -> Result<Vec<Option<Raw<'a>>>, ArgumentsError> {
         let mut found = vec![None; self.headers.len()];
         if let Some(arguments) = arguments.filter(|_| !self.is_empty()) {
-            self.root.find(arguments, &mut found)?;
+            self.find_below(&self.root, "", arguments, &mut found)?;
         }
         Ok(found)
+    }
+
+    fn find_below<'a>(
+        &self,
+        node: &Node,
+        name: &str,
+        raw: Raw<'a>,
+        found: &mut [Option<Raw<'a>>],
+    ) -> Result<(), ArgumentsError> {
+        if let Some(header) = node.header {
+            found[header] = Some(raw);
+        }
+        if node.properties.is_empty() || !raw.get().starts_with('{') {
+            return Ok(());
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+        let members = Members(&node.properties).deserialize(&mut deserializer);
+        let members =
+            members.map_err(|error| self.error(node, name, format!("cannot be read: {error}")))?;
+        for ((name, node), member) in node.properties.iter().zip(members) {
+            match member {
+                Member::Absent => {}
+                Member::Once(member) => self.find_below(node, name, member, found)?,
+                Member::Twice => return Err(self.error(node, name, "appears twice".to_owned())),
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, node: &Node, argument: &str, problem: String) -> ArgumentsError {
+        let header = node.first_header().and_then(|index| self.headers.get(index));
+        let header = header.map(|header| header.shown.clone()).unwrap_or_default();
+        ArgumentsError { header, argument: argument.to_owned(), problem }
     }
 }
 
@@ -125,7 +158,7 @@ fn check_one(
     headers: &HeaderMap,
     argument: Option<Raw<'_>>,
 ) -> Result<(), HeaderProblem> {
-    let argument = Argument::read(argument).map_err(HeaderProblem::Unclear)?;
+    let argument = Argument::read(header, argument).map_err(HeaderProblem::Unclear)?;
     let Some(value) = only(headers, &header.name)? else {
         return match argument {
             Argument::Absent | Argument::OtherNumber(_) | Argument::Structure => Ok(()),
@@ -156,14 +189,19 @@ enum Argument<'a> {
 }
 
 impl<'a> Argument<'a> {
-    fn read(raw: Option<Raw<'a>>) -> Result<Self, ArgumentsError> {
+    fn read(header: &ParamHeader, raw: Option<Raw<'a>>) -> Result<Self, ArgumentsError> {
+        let unreadable = |error: serde_json::Error| ArgumentsError {
+            header: header.shown.clone(),
+            argument: header.argument.clone(),
+            problem: format!("cannot be read: {error}"),
+        };
         let Some(raw) = raw.map(Raw::get) else {
             return Ok(Self::Absent);
         };
         Ok(match raw.as_bytes() {
             [b'n', ..] => Self::Absent,
             [b't' | b'f', ..] => Self::Text(Cow::Borrowed(raw)),
-            [b'"', ..] => Self::Text(serde_json::from_str::<Text<'_>>(raw)?.0),
+            [b'"', ..] => Self::Text(serde_json::from_str::<Text<'_>>(raw).map_err(unreadable)?.0),
             [b'{' | b'[', ..] => Self::Structure,
             _ => read_json_integer(raw).map_or(Self::OtherNumber(raw), Self::Integer),
         })
@@ -196,29 +234,25 @@ fn read_integer(text: &str) -> Option<i64> {
 }
 
 impl Node {
-    fn find<'a>(&self, raw: Raw<'a>, found: &mut [Option<Raw<'a>>]) -> Result<(), ArgumentsError> {
-        if let Some(header) = self.header {
-            found[header] = Some(raw);
-        }
-        if self.properties.is_empty() || !raw.get().starts_with('{') {
-            return Ok(());
-        }
-        let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-        let members = Members(&self.properties).deserialize(&mut deserializer)?;
-        for ((_, node), member) in self.properties.iter().zip(members) {
-            if let Some(member) = member {
-                node.find(member, found)?;
-            }
-        }
-        Ok(())
+    fn first_header(&self) -> Option<usize> {
+        self.header.or_else(|| self.properties.iter().find_map(|(_, node)| node.first_header()))
     }
 }
 
 /// Reads the members of an object that have annotations, each at most once.
 struct Members<'n>(&'n [(String, Node)]);
 
+/// A member of an object. One that appears twice is not read: some readers take the first, some
+/// the last, and a header could only agree with one of them.
+#[derive(Clone, Copy)]
+enum Member<'a> {
+    Absent,
+    Once(Raw<'a>),
+    Twice,
+}
+
 impl<'de> DeserializeSeed<'de> for Members<'_> {
-    type Value = Vec<Option<Raw<'de>>>;
+    type Value = Vec<Member<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -226,41 +260,46 @@ impl<'de> DeserializeSeed<'de> for Members<'_> {
 }
 
 impl<'de> Visitor<'de> for Members<'_> {
-    type Value = Vec<Option<Raw<'de>>>;
+    type Value = Vec<Member<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = vec![None; self.0.len()];
+        let mut members = vec![Member::Absent; self.0.len()];
         while let Some(Text(key)) = map.next_key()? {
             let Some(index) = self.0.iter().position(|(name, _)| *name == key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            // Some readers take the first one, some the last, and a header could only match one.
-            if members[index].replace(map.next_value()?).is_some() {
-                return Err(de::Error::custom(format_args!("{key:?} is repeated")));
-            }
+            let value = map.next_value()?;
+            members[index] = match members[index] {
+                Member::Absent => Member::Once(value),
+                Member::Once(_) | Member::Twice => Member::Twice,
+            };
         }
         Ok(members)
     }
 }
 
-/// Why the arguments of a call are ambiguous.
+/// An argument of a call that no header can repeat, because it is ambiguous or unreadable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArgumentsError(String);
-
-impl From<serde_json::Error> for ArgumentsError {
-    fn from(error: serde_json::Error) -> Self {
-        Self(error.to_string())
-    }
+pub struct ArgumentsError {
+    /// The header that would repeat it.
+    pub header: String,
+    /// The argument; names that lead to a nested one are joined by dots.
+    pub argument: String,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 impl fmt::Display for ArgumentsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "arguments: {}", self.0)
+        match self.argument.as_str() {
+            "" => write!(f, "the arguments: {}", self.problem),
+            argument => write!(f, "argument {} {}", quote(argument), self.problem),
+        }
     }
 }
 

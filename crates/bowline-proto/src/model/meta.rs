@@ -234,6 +234,19 @@ pub trait RequestParams<'a> {
 
     /// Metadata, mutably.
     fn meta_mut(&mut self) -> &mut RequestMeta<'a>;
+
+    /// The arguments of a tool, which headers may repeat.
+    fn arguments(&self) -> Option<Raw<'a>> {
+        None
+    }
+
+    /// The name of the tool, prompt or task, or the URI of the resource, which a header repeats.
+    fn into_name(self) -> Option<Cow<'a, str>>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// What all results have in common.
@@ -248,10 +261,11 @@ pub trait ResultBody {
     fn extra_mut(&mut self) -> &mut Extra;
 }
 
-/// Implements [`RequestParams`] for structs with a member `meta`.
+/// Implements [`RequestParams`] for structs with a member `meta`; in braces, the members that headers
+/// repeat: the name, and the arguments.
 macro_rules! request_params {
-    ($($name:ident),* $(,)?) => {$(
-        impl<'a> $crate::model::RequestParams<'a> for $name<'a> {
+    ($($params:ident $({ $name:ident $(, $arguments:ident)? })?),* $(,)?) => {$(
+        impl<'a> $crate::model::RequestParams<'a> for $params<'a> {
             fn meta(&self) -> &$crate::model::RequestMeta<'a> {
                 &self.meta
             }
@@ -259,6 +273,17 @@ macro_rules! request_params {
             fn meta_mut(&mut self) -> &mut $crate::model::RequestMeta<'a> {
                 &mut self.meta
             }
+
+            $($(
+                fn arguments(&self) -> Option<$crate::raw::Raw<'a>> {
+                    self.$arguments
+                }
+            )?
+
+                fn into_name(self) -> Option<std::borrow::Cow<'a, str>> {
+                    Some(self.$name.into())
+                }
+            )?
         }
     )*};
 }

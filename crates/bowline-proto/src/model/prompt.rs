@@ -121,5 +121,5 @@ impl PromptMessage {
     }
 }
 
-request_params!(GetPromptParams);
+request_params!(GetPromptParams { name });
 result_body!(GetPromptResult);

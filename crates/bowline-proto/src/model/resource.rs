@@ -261,5 +261,5 @@ pub struct ResourceUpdatedParams {
     pub meta: Option<Meta>,
 }
 
-request_params!(ReadResourceParams, SubscribeParams);
+request_params!(ReadResourceParams { uri }, SubscribeParams);
 result_body!(ReadResourceResult);

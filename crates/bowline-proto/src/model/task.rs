@@ -164,5 +164,5 @@ pub struct TaskStatusParams {
     pub meta: Option<Meta>,
 }
 
-request_params!(TaskParams);
+request_params!(TaskParams { task_id });
 result_body!(CreateTaskResult, GetTaskResult, GetTaskPayloadResult, ListTasksResult);

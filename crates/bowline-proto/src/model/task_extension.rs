@@ -129,5 +129,5 @@ pub struct UpdateTaskParams<'a> {
     pub meta: RequestMeta<'a>,
 }
 
-request_params!(TaskParams, UpdateTaskParams);
+request_params!(TaskParams { task_id }, UpdateTaskParams { task_id });
 result_body!(CreateTaskResult, GetTaskResult);

@@ -185,5 +185,5 @@ impl CallToolResult {
     }
 }
 
-request_params!(CallToolParams);
+request_params!(CallToolParams { name, arguments });
 result_body!(CallToolResult);

@@ -18,7 +18,7 @@ use super::notification::{Fault, Notification};
 use super::restart::Restart;
 use super::shared::{Profile, Shared};
 use super::supervise::{Once, Source, Supervisor};
-use super::target::{Place, Target};
+use super::target::{Destination, Target};
 use super::trace::{self, TraceContext};
 use super::verdicts::Verdicts;
 use super::wire::WireMessage;
@@ -218,9 +218,9 @@ impl ClientBuilder {
     /// What was started is ended.
     pub async fn connect(self, target: impl Into<Target>) -> Result<Client, OpenError> {
         let source = match target.into().0 {
-            Place::Command(command) => Source::Command(command),
-            Place::Stream(once) => Source::Once(Some(once)),
-            Place::Server(server) => {
+            Destination::Command(command) => Source::Command(command),
+            Destination::Stream(once) => Source::Once(Some(once)),
+            Destination::Server(server) => {
                 let core = server.build().map_err(|error| OpenError::Serve(with_causes(&error)))?;
                 let (ours, theirs) = tokio::io::duplex(64 << 10);
                 let (reader, writer) = tokio::io::split(ours);
@@ -232,9 +232,9 @@ impl ClientBuilder {
                 Source::Once(Some(Once { reader, writer, server: Some(server) }))
             }
             #[cfg(feature = "client-http")]
-            Place::Url(url) => return self.connect_to_url(*url).await,
+            Destination::Url(url) => return self.connect_to_url(*url).await,
             #[cfg(not(feature = "client-http"))]
-            Place::Nowhere(why) => return Err(OpenError::Target(why)),
+            Destination::Nowhere(why) => return Err(OpenError::Target(why)),
         };
         let shared = Shared::new(self.profile, self.handlers);
         let (closing, closed) = watch::channel(false);

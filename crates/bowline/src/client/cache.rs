@@ -57,7 +57,7 @@ impl Cache {
     }
 
     /// The result of a call, if it is fresh.
-    pub(super) fn find(&self, call: &Outgoing) -> Option<Json> {
+    pub(super) fn find(&self, call: &Outgoing<'_>) -> Option<Json> {
         if !self.may_keep(&call.method) {
             return None;
         }
@@ -73,7 +73,7 @@ impl Cache {
 
     /// Keeps the result of a call that was sent at `asked`, if the server allows it and has told
     /// of no change since.
-    pub(super) fn keep(&self, call: &Outgoing, result: &Json, asked: Epoch) {
+    pub(super) fn keep(&self, call: &Outgoing<'_>, result: &Json, asked: Epoch) {
         #[derive(Deserialize)]
         struct Freshness {
             #[serde(rename = "ttlMs", default)]
@@ -140,7 +140,7 @@ impl Kept {
     }
 }
 
-fn key(call: &Outgoing) -> (String, String) {
+fn key(call: &Outgoing<'_>) -> (String, String) {
     (call.method.clone().into_owned(), call.members().to_owned())
 }
 
@@ -148,10 +148,11 @@ fn key(call: &Outgoing) -> (String, String) {
 mod tests {
     use serde_json::json;
 
+    use super::super::outgoing::Repeated;
     use super::*;
 
-    fn call(method: &str) -> Outgoing {
-        Outgoing::raw(method, &Json::empty_object()).unwrap()
+    fn call(method: &'static str) -> Outgoing<'static> {
+        Outgoing::written(method, "{}", Repeated::default())
     }
 
     fn result(millis: i64) -> Json {

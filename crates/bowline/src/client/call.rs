@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,23 +20,84 @@ use tokio::sync::mpsc;
 
 use super::Client;
 use super::error::CallError;
-use super::exchange::Sending;
+use super::exchange::{ExchangeError, Sending};
 use super::notification::Boxed;
 use super::outgoing::{Outgoing, Round};
 use super::rounds::Rounds;
-use super::shared::{Hears, Live, Shared, guarded};
+use super::shared::{Hears, Live, Shared, guarded, lock};
 
-/// What one call does otherwise than the client's other calls.
+/// A call that has not been sent: await it.
+///
+/// `R` is what is asked: a method with typed parameters ([`Typed`]), a tool
+/// ([`ToolCall`](super::ToolCall)), any method as JSON ([`JsonCall`](super::JsonCall)), or a whole
+/// list ([`List`](super::List)).
+///
+/// # Cancel safety
+/// Dropping a call while it waits cancels it: the client tells the server, and ignores a late
+/// answer.
+#[must_use = "a call does nothing until it is awaited"]
+pub struct Call<R> {
+    pub(super) client: Client,
+    pub(super) request: R,
+    pub(super) options: CallOptions,
+}
+
+/// How one call differs from the client's other calls.
 #[derive(Default, Clone)]
 pub(super) struct CallOptions {
     pub(super) idle: Option<Duration>,
     pub(super) total: Option<Duration>,
     pub(super) skips_cache: bool,
-    pub(super) progress: Option<mpsc::Sender<ProgressParams>>,
+    pub(super) reports: Option<Reports>,
 }
 
-/// A function that is told how far a call is.
-pub(super) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
+/// Where the progress of a call goes.
+#[derive(Clone)]
+pub(super) enum Reports {
+    Stream(mpsc::Sender<ProgressParams>),
+    Function(Arc<Mutex<OnProgress>>),
+}
+
+/// A function that receives progress.
+type OnProgress = dyn FnMut(ProgressParams) + Send;
+
+impl<R> Call<R> {
+    pub(super) fn new(client: &Client, request: R) -> Self {
+        Self { client: client.clone(), request, options: CallOptions::default() }
+    }
+
+    /// Sets how long to wait without an answer and without progress.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.options.idle = Some(timeout);
+        self
+    }
+
+    /// Sets how long to wait in total, whatever progress is reported. For a list, this applies to
+    /// each page.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.total = Some(timeout);
+        self
+    }
+
+    /// Asks for progress, and calls `hear` with each report in the task that awaits the call.
+    pub fn on_progress(mut self, hear: impl FnMut(ProgressParams) + Send + 'static) -> Self {
+        self.options.reports = Some(Reports::Function(Arc::new(Mutex::new(hear))));
+        self
+    }
+
+    /// Asks for progress, and returns it as a stream that ends with the call.
+    pub fn with_progress(mut self) -> (Self, ProgressStream) {
+        let (sink, stream) = ProgressStream::new(&self.client.shared);
+        self.options.reports = Some(Reports::Stream(sink));
+        (self, stream)
+    }
+
+    /// Asks the server even if the cache has a fresh result.
+    pub fn without_cache(mut self) -> Self {
+        self.options.skips_cache = true;
+        self
+    }
+}
 
 impl CallOptions {
     fn timeout(&self, shared: &Shared) -> Timeout {
@@ -52,91 +113,30 @@ impl CallOptions {
         let own = self.idle.into_iter().chain(self.total).min();
         own.unwrap_or(Duration::MAX).min(shared.profile.timeouts.connect)
     }
-
-    fn hears(&self) -> Hears {
-        self.progress.clone().map_or(Hears::Nothing, Hears::Progress)
-    }
 }
 
-/// Writes the settings that every kind of call has.
-macro_rules! settings {
-    () => {
-        /// How long to wait without an answer and without progress.
-        pub fn idle_timeout(mut self, timeout: std::time::Duration) -> Self {
-            self.options.idle = Some(timeout);
-            self
-        }
+/// A method with its parameters.
+pub struct Typed<'p, M: Method>(pub(super) M::Params<'p>);
 
-        /// How long to wait in all, whatever progress is reported.
-        pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
-            self.options.total = Some(timeout);
-            self
-        }
-
-        /// Asks for progress, and is told of it in the task that waits for the answer.
-        pub fn on_progress(
-            mut self,
-            hear: impl FnMut(bowline_proto::model::ProgressParams) + Send + 'static,
-        ) -> Self {
-            self.on_progress = Some(Box::new(hear));
-            self
-        }
-
-        /// Asks for progress, and gives it as a stream that ends with the call.
-        pub fn with_progress(mut self) -> (Self, $crate::client::ProgressStream) {
-            let (sink, stream) = $crate::client::ProgressStream::new(&self.client.shared);
-            self.options.progress = Some(sink);
-            (self, stream)
-        }
-
-        /// Asks the server even if a fresh result is at hand.
-        pub fn without_cache(mut self) -> Self {
-            self.options.skips_cache = true;
-            self
-        }
-    };
-}
-pub(super) use settings;
-
-/// A call that has not been sent: await it.
-///
-/// # Cancel safety
-/// Dropped while it waits, it is cancelled: the server is told, and a late answer is ignored.
-#[must_use = "a call does nothing until it is awaited"]
-pub struct Call<'p, M: Method> {
-    client: Client,
-    params: M::Params<'p>,
-    options: CallOptions,
-    on_progress: Option<OnProgress>,
-}
-
-impl<'p, M: Method> Call<'p, M> {
-    pub(super) fn new(client: &Client, params: M::Params<'p>) -> Self {
-        let options = CallOptions::default();
-        Self { client: client.clone(), params, options, on_progress: None }
-    }
-
-    settings!();
-}
-
-impl<'p, M: Method + 'p> Call<'p, M>
+impl<'p, M: Method + 'p> Call<Typed<'p, M>>
 where
     M::Params<'p>: RequestParams<'p> + Send + 'p,
 {
-    /// Sends it once, and gives what the server says: a result, or questions. Nothing is asked of
-    /// this client's handlers. For those who pass questions on.
+    /// Sends the call once, and returns what the server says: a result, or questions. The client's
+    /// handlers are not asked. For applications that pass the questions on.
     ///
     /// # Errors
     /// When there is no answer, or it is an error.
     pub async fn once(self) -> Result<Outcome<M::Result>, CallError> {
-        let Self { client, params, options, .. } = self;
-        let (live, outgoing) = client.shared.prepare::<M>(building::<M>(params), &options).await?;
+        let Self { client, request, options } = self;
+        let build = building::<M>(request.0);
+        let (live, outgoing) = client.shared.prepare::<M>(build, &options).await?;
         let result = client.shared.send(&live, &outgoing, &Round::default(), &options).await?;
         Ok(decode_outcome::<M>(live.peer.revision, result.as_raw())?)
     }
 }
 
-impl<'p, M: Method + 'p> IntoFuture for Call<'p, M>
+impl<'p, M: Method + 'p> IntoFuture for Call<Typed<'p, M>>
 where
     M::Params<'p>: RequestParams<'p> + Send + 'p,
 {
@@ -144,18 +144,16 @@ where
     type IntoFuture = Boxed<'p, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { client, params, mut options, on_progress } = self;
-        let build = building::<M>(params);
-        Box::pin(
-            async move { client.shared.call_heard::<M>(build, &mut options, on_progress).await },
-        )
+        let Self { client, request, options } = self;
+        let build = building::<M>(request.0);
+        Box::pin(async move { client.shared.call::<M>(build, &options).await })
     }
 }
 
-/// How to encode a call with these parameters, once it is known what is spoken.
+/// How to encode a call with these parameters, once the revision is known.
 pub(super) fn building<'p, M: Method>(
     params: M::Params<'p>,
-) -> impl FnOnce(Revision) -> Result<Outgoing, CallError> + Send + 'p
+) -> impl FnOnce(Revision) -> Result<Outgoing<'p>, CallError> + Send + 'p
 where
     M::Params<'p>: RequestParams<'p> + Send + 'p,
 {
@@ -163,46 +161,44 @@ where
 }
 
 impl Shared {
-    /// Makes a call, and tells how far it is.
-    pub(super) async fn call_heard<M: Method>(
-        self: &Arc<Self>,
-        build: impl FnOnce(Revision) -> Result<Outgoing, CallError>,
-        options: &mut CallOptions,
-        on_progress: Option<OnProgress>,
-    ) -> Result<M::Result, CallError> {
-        match on_progress {
-            None => self.call::<M>(build, options).await,
-            Some(hear) => {
-                let (sink, stream) = ProgressStream::new(self);
-                options.progress = Some(sink);
-                Box::pin(heard(hear, stream, self.call::<M>(build, options))).await
-            }
-        }
-    }
-
     /// Makes a call, and answers what the server asks until there is a result.
     ///
-    /// Here and below, what seldom happens is on the heap, so that a call that waits is small.
-    pub(super) async fn call<M: Method>(
+    /// Here and below, rare cases are on the heap, so that a call that waits is small.
+    pub(super) async fn call<'a, M: Method>(
         self: &Arc<Self>,
-        build: impl FnOnce(Revision) -> Result<Outgoing, CallError>,
+        build: impl FnOnce(Revision) -> Result<Outgoing<'a>, CallError>,
         options: &CallOptions,
     ) -> Result<M::Result, CallError> {
         let (live, outgoing) = self.prepare::<M>(build, options).await?;
+        let decode = |result: Json| match decode_outcome::<M>(live.peer.revision, result.as_raw())?
+        {
+            Outcome::Complete(result) => Ok(Ok(result)),
+            Outcome::InputRequired(asked) => Ok(Err(Box::new(asked))),
+            Outcome::Task(_) => {
+                Err(DecodeError::new(M::NAME, "result is a task, which the call did not ask for"))
+            }
+        };
+        self.call_until_complete(&live, &outgoing, options, decode).await
+    }
+
+    /// Sends a call, and sends it again with answers as long as `decode` finds questions in the
+    /// result.
+    pub(super) async fn call_until_complete<T>(
+        self: &Arc<Self>,
+        live: &Live,
+        outgoing: &Outgoing<'_>,
+        options: &CallOptions,
+        decode: impl Fn(Json) -> Result<Result<T, Box<InputRequiredResult>>, DecodeError>,
+    ) -> Result<T, CallError> {
         let mut round = Round::default();
         let mut rounds = Rounds::new();
         loop {
-            let result = self.send(&live, &outgoing, &round, options).await?;
-            let asked = match decode_outcome::<M>(live.peer.revision, result.as_raw())? {
-                Outcome::Complete(result) => return Ok(result),
-                Outcome::InputRequired(asked) => Box::new(asked),
-                Outcome::Task(_) => {
-                    let problem = "result is a task, which was not asked for";
-                    return Err(DecodeError::new(M::NAME, problem).into());
-                }
+            let result = self.send(live, outgoing, &round, options).await?;
+            let asked = match decode(result)? {
+                Ok(result) => return Ok(result),
+                Err(asked) => asked,
             };
-            drop(result);
-            round = Box::pin(rounds.next(self, M::NAME, &live, *asked)).await?;
+            round = Box::pin(rounds.next(self, &outgoing.method, live, *asked)).await?;
         }
     }
 
@@ -230,18 +226,18 @@ impl Shared {
     }
 
     /// Waits for a connection, and checks that the server can answer.
-    async fn prepare<M: Method>(
+    async fn prepare<'a, M: Method>(
         &self,
-        build: impl FnOnce(Revision) -> Result<Outgoing, CallError>,
+        build: impl FnOnce(Revision) -> Result<Outgoing<'a>, CallError>,
         options: &CallOptions,
-    ) -> Result<(Live, Outgoing), CallError> {
+    ) -> Result<(Live, Outgoing<'a>), CallError> {
         let live = self.ready_within(M::NAME, options.patience(self)).await?;
         check(&live, M::NAME)?;
         let outgoing = build(live.peer.revision)?;
         Ok((live, outgoing))
     }
 
-    /// Tells a legacy server from which level on to send log messages.
+    /// Tells a legacy server the level from which it should send log messages.
     pub(super) async fn tell_log_level(
         self: &Arc<Self>,
         level: LoggingLevel,
@@ -251,23 +247,11 @@ impl Shared {
         self.call::<SetLevel>(build, &CallOptions::default()).await.map(drop)
     }
 
-    /// Any call at all, as it is.
-    pub(super) async fn call_raw(
-        self: &Arc<Self>,
-        method: &str,
-        params: &Json,
-        options: CallOptions,
-    ) -> Result<Json, CallError> {
-        let live = self.ready_within(method, options.patience(self)).await?;
-        let outgoing = Outgoing::raw(method, params)?;
-        self.send(&live, &outgoing, &Round::default(), &options).await
-    }
-
     /// Sends a call once, or finds its result in the cache.
     pub(super) async fn send(
         self: &Arc<Self>,
         live: &Live,
-        outgoing: &Outgoing,
+        outgoing: &Outgoing<'_>,
         round: &Round,
         options: &CallOptions,
     ) -> Result<Json, CallError> {
@@ -281,14 +265,50 @@ impl Shared {
             round,
             claim: &live.claim,
             timeout: options.timeout(self),
-            hears: options.hears(),
+            hears: match &options.reports {
+                Some(Reports::Stream(sink)) => Hears::Progress(sink.clone()),
+                _ => Hears::Nothing,
+            },
             is_cancellable: true,
         };
         let asked = self.cache.epoch();
-        let result = self.exchange(&live.link, &sending).await;
-        let result = result.map_err(|trouble| trouble.into_call_error(&outgoing.method))?;
+        let result = match &options.reports {
+            Some(Reports::Function(hear)) => {
+                Box::pin(self.exchange_heard(live, sending, hear)).await
+            }
+            _ => self.exchange(&live.link, &sending).await,
+        };
+        let result = result.map_err(|error| error.into_call_error(&outgoing.method))?;
         self.cache.keep(outgoing, &result, asked);
         Ok(result)
+    }
+
+    /// Sends a request, and passes its progress on; all of it before the answer.
+    async fn exchange_heard(
+        self: &Arc<Self>,
+        live: &Live,
+        mut sending: Sending<'_>,
+        hear: &Mutex<OnProgress>,
+    ) -> Result<Json, ExchangeError> {
+        let (sink, mut progress) = ProgressStream::new(self);
+        sending.hears = Hears::Progress(sink);
+        let hear = |report| {
+            let mut hear = lock(hear);
+            guarded(|| hear(report));
+        };
+        let mut exchange = std::pin::pin!(self.exchange(&live.link, &sending));
+        loop {
+            tokio::select! {
+                biased;
+                Some(report) = progress.next() => hear(report),
+                answer = &mut exchange => {
+                    while let Ok(report) = progress.0.try_recv() {
+                        hear(report);
+                    }
+                    return answer;
+                }
+            }
+        }
     }
 }
 
@@ -311,7 +331,7 @@ fn check(live: &Live, name: &'static str) -> Result<(), CallError> {
 pub struct ProgressStream(mpsc::Receiver<ProgressParams>);
 
 impl ProgressStream {
-    pub(super) fn new(shared: &Shared) -> (mpsc::Sender<ProgressParams>, Self) {
+    fn new(shared: &Shared) -> (mpsc::Sender<ProgressParams>, Self) {
         let (sink, stream) = mpsc::channel(shared.profile.limits.progress.max(1));
         (sink, Self(stream))
     }
@@ -330,26 +350,5 @@ impl Stream for ProgressStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(cx)
-    }
-}
-
-/// Waits for a call and passes its progress on; all of it before the answer.
-pub(super) async fn heard<T>(
-    mut hear: OnProgress,
-    mut progress: ProgressStream,
-    call: impl Future<Output = T>,
-) -> T {
-    let mut call = std::pin::pin!(call);
-    loop {
-        tokio::select! {
-            biased;
-            Some(report) = progress.next() => guarded(|| hear(report)),
-            answer = &mut call => {
-                while let Ok(report) = progress.0.try_recv() {
-                    guarded(|| hear(report));
-                }
-                return answer;
-            }
-        }
     }
 }

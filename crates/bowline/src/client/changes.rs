@@ -205,7 +205,7 @@ async fn listen_once(shared: &Arc<Shared>, live: &Live, feed: &Arc<Feed>) -> Res
         ended = &mut exchange => ended,
         () = unacknowledged => return Err(late(SubscriptionsListen::NAME, patience)),
     };
-    ended.map(drop).map_err(|trouble| trouble.into_call_error(SubscriptionsListen::NAME))
+    ended.map(drop).map_err(|error| error.into_call_error(SubscriptionsListen::NAME))
 }
 
 /// The server does not say whether it will tell.

@@ -7,9 +7,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 
 use super::error::CloseReason;
-use super::incoming::Route;
 use super::notification::{Fault, start_of};
-use super::shared::{Shared, lock};
+use super::shared::{Link, Shared, lock};
 use super::wire::tell_lines;
 use crate::clock;
 use crate::outbox::Outbox;
@@ -33,12 +32,12 @@ pub(super) async fn drive(
 ) -> CloseReason {
     let mut input = Input::new(reader, shared.profile.limits.message_length);
     let mut output = Some(Output::new(writer));
-    let route = Route::Stream(Arc::clone(&outbox));
+    let link = Link::Stream(Arc::clone(&outbox));
     let mut alarm = std::pin::pin!(Alarm::new());
     // Until when a server that no longer reads may still speak.
     let mut last_words = None;
     loop {
-        take_in(&shared, &mut input, &route);
+        take_in(&shared, &mut input, &link);
         let hook = shared.profile.on_wire.as_ref();
         let has_work = output
             .as_mut()
@@ -64,7 +63,7 @@ pub(super) async fn drive(
             () = until(last_words) => break CloseReason::Failed("the server no longer reads".to_owned()),
             read = input.read(), if input.is_empty() => match read {
                 Ok(()) if input.is_open() => {}
-                Ok(()) => break take_in_last(&shared, &mut input, &route),
+                Ok(()) => break take_in_last(&shared, &mut input, &link),
                 Err(error) => break CloseReason::Failed(format!("reading failed: {error}")),
             },
         }
@@ -97,10 +96,10 @@ async fn write(output: &mut Option<Output<Writer>>) -> std::io::Result<()> {
     }
 }
 
-fn take_in(shared: &Arc<Shared>, input: &mut Input<Reader>, route: &Route) {
+fn take_in(shared: &Arc<Shared>, input: &mut Input<Reader>, link: &Link) {
     while let Some(frame) = input.next_frame() {
         match frame {
-            Ok(frame) => shared.handle_frame(frame, route),
+            Ok(frame) => drop(shared.handle_frame(frame, link, None)),
             Err(error) => {
                 let broken = bowline_proto::wire::ParseError::too_long(error.limit, &error.prefix);
                 tracing::warn!(start = start_of(&error.prefix), "a message was too long");
@@ -112,9 +111,9 @@ fn take_in(shared: &Arc<Shared>, input: &mut Input<Reader>, route: &Route) {
 }
 
 /// The stream has ended: its last line may lack its end.
-fn take_in_last(shared: &Arc<Shared>, input: &mut Input<Reader>, route: &Route) -> CloseReason {
+fn take_in_last(shared: &Arc<Shared>, input: &mut Input<Reader>, link: &Link) -> CloseReason {
     if let Some(frame) = input.last_frame() {
-        shared.handle_frame(&frame, route);
+        let _ = shared.handle_frame(&frame, link, None);
     }
     CloseReason::EndOfStream
 }

@@ -1,5 +1,7 @@
 //! One request and its answer: on a byte stream here, over HTTP in `http::exchange`.
 
+mod error;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +10,16 @@ use bowline_proto::session::Timeout;
 use bowline_proto::wire::Id;
 use tokio::sync::oneshot;
 
+pub(super) use self::error::ExchangeError;
 use super::outgoing::{Beside, Claim, Outgoing, Round, cancelled};
 use super::shared::{Hears, Link, Shared, Waiter, lock};
 use super::trace::TraceContext;
-use super::trouble::Trouble;
 use crate::clock;
 use crate::outbox::Outbox;
 
 /// How one request is sent.
 pub(super) struct Sending<'a> {
-    pub(super) outgoing: &'a Outgoing,
+    pub(super) outgoing: &'a Outgoing<'a>,
     pub(super) round: &'a Round,
     pub(super) claim: &'a Claim,
     pub(super) timeout: Timeout,
@@ -34,20 +36,13 @@ impl Shared {
         self: &Arc<Self>,
         link: &Link,
         sending: &Sending<'_>,
-    ) -> Result<Json, Trouble> {
-        match link {
-            Link::Stream(outbox) => self.exchange_on_stream(outbox, sending).await,
-            // On the heap, because it is many times as large as that on a stream.
+    ) -> Result<Json, ExchangeError> {
+        let outbox = match link {
+            Link::Stream(outbox) => outbox,
+            // On the heap, because it is many times as large as an exchange on a stream.
             #[cfg(feature = "client-http")]
-            Link::Http(http) => Box::pin(http.exchange(self, sending)).await,
-        }
-    }
-
-    async fn exchange_on_stream(
-        self: &Arc<Self>,
-        outbox: &Outbox,
-        sending: &Sending<'_>,
-    ) -> Result<Json, Trouble> {
+            Link::Http(http) => return Box::pin(http.exchange(self, sending)).await,
+        };
         if !outbox.has_room() {
             let idle = sending.timeout.idle.or(sending.timeout.total);
             Box::pin(self.room(outbox, idle)).await?;
@@ -61,12 +56,12 @@ impl Shared {
         let waiting = Waiting { shared: self, outbox, id };
         if !self.push(&waiting.id, outbox, sending) {
             lock(&self.calls).abandon(&waiting.id);
-            return Err(Trouble::Closed(self.reason()));
+            return Err(ExchangeError::Closed(self.reason()));
         }
         let answer = answered.await;
         // Whoever answered, or dropped the waiter, has taken it out.
         waiting.end();
-        answer.unwrap_or_else(|_| Err(Trouble::Closed(self.reason())))
+        answer.unwrap_or_else(|_| Err(ExchangeError::Closed(self.reason())))
     }
 
     /// Hands a request to the writer. Says whether there is one.
@@ -91,14 +86,14 @@ impl Shared {
     }
 
     /// Waits for room to write, which a server that does not read never makes.
-    async fn room(&self, outbox: &Outbox, idle: Option<Duration>) -> Result<(), Trouble> {
+    async fn room(&self, outbox: &Outbox, idle: Option<Duration>) -> Result<(), ExchangeError> {
         let room = match idle {
             Some(idle) => tokio::time::timeout(idle, outbox.room())
                 .await
-                .map_err(|_| Trouble::TimedOut(idle))?,
+                .map_err(|_| ExchangeError::TimedOut(idle))?,
             None => outbox.room().await,
         };
-        room.map_err(|_| Trouble::Closed(self.reason()))
+        room.map_err(|_| ExchangeError::Closed(self.reason()))
     }
 }
 

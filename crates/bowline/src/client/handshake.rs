@@ -13,11 +13,11 @@ use bowline_proto::revision::{Adapt, Revision};
 use bowline_proto::session::{Action, Connect, ConnectError, Event, Question, Timeout};
 use bowline_proto::wire::encode_notification;
 
+use super::exchange::ExchangeError;
 use super::exchange::Sending;
 use super::outgoing::{Claim, Outgoing, Round};
 use super::shared::{Hears, Link, Live, Shared};
 use super::state::Peer;
-use super::trouble::Trouble;
 
 /// Why the search stopped without a connection.
 pub(super) enum Stop {
@@ -79,7 +79,7 @@ impl<'a> Search<'a> {
                 self.found = Some(discovered);
                 action
             }
-            Err(trouble) => self.trouble(Question::Discover, trouble),
+            Err(error) => self.failed(Question::Discover, error),
         }
     }
 
@@ -87,12 +87,12 @@ impl<'a> Search<'a> {
         &self,
         revision: Revision,
         timeout: Option<Duration>,
-    ) -> Result<Peer, Trouble> {
+    ) -> Result<Peer, ExchangeError> {
         let outgoing = Outgoing::typed::<Discover>(EmptyParams::default(), revision)
             .expect("discovery has no parameters");
         let result = self.ask(&outgoing, revision, timeout).await?;
         let result: DiscoverResult =
-            decode_result(Discover::NAME, result.as_raw()).map_err(Trouble::Malformed)?;
+            decode_result(Discover::NAME, result.as_raw()).map_err(ExchangeError::Malformed)?;
         Ok(Peer {
             revision,
             info: result.meta.as_ref().and_then(Meta::server_info),
@@ -116,11 +116,11 @@ impl<'a> Search<'a> {
                 });
                 action
             }
-            Err(trouble) => self.trouble(Question::Initialize, trouble),
+            Err(error) => self.failed(Question::Initialize, error),
         }
     }
 
-    async fn ask_initialize(&self, revision: Revision) -> Result<InitializeResult, Trouble> {
+    async fn ask_initialize(&self, revision: Revision) -> Result<InitializeResult, ExchangeError> {
         let mut capabilities = self.shared.handlers.capabilities();
         let mut client_info = self.shared.profile.info.clone();
         // Neither can be unsupported: what a revision lacks is dropped.
@@ -132,15 +132,15 @@ impl<'a> Search<'a> {
         let outgoing = Outgoing::typed::<Initialize>(params, revision)
             .expect("a name, a version and capabilities have a JSON form");
         let result = self.ask(&outgoing, revision, None).await?;
-        decode_result(Initialize::NAME, result.as_raw()).map_err(Trouble::Malformed)
+        decode_result(Initialize::NAME, result.as_raw()).map_err(ExchangeError::Malformed)
     }
 
     async fn ask(
         &self,
-        outgoing: &Outgoing,
+        outgoing: &Outgoing<'_>,
         revision: Revision,
         timeout: Option<Duration>,
-    ) -> Result<Json, Trouble> {
+    ) -> Result<Json, ExchangeError> {
         let claim = self.claim(revision);
         let timeout = timeout.unwrap_or(self.shared.profile.timeouts.connect);
         let sending = Sending {
@@ -170,12 +170,12 @@ impl<'a> Search<'a> {
         Claim::new(revision, &self.shared.profile.info, &capabilities)
     }
 
-    fn trouble(&mut self, question: Question, trouble: Trouble) -> Action {
+    fn failed(&mut self, question: Question, error: ExchangeError) -> Action {
         #[cfg(feature = "client-http")]
-        if let Trouble::Unauthorized { status, problem } = &trouble {
+        if let ExchangeError::Unauthorized { status, problem } = &error {
             self.unauthorized = Some((*status, problem.clone()));
         }
-        self.connect.handle_event(trouble.into_event(question))
+        self.connect.handle_event(error.into_event(question))
     }
 
     async fn open_sse(&mut self) -> Action {
@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
             #[cfg(feature = "client-http")]
             Link::Http(http) => match http.open_sse(self.shared).await {
                 Ok(()) => self.connect.handle_event(Event::EndpointFound),
-                Err(trouble) => self.trouble(Question::Endpoint, trouble),
+                Err(error) => self.failed(Question::Endpoint, error),
             },
             Link::Stream(_) => self.connect.handle_event(Event::Malformed(Question::Endpoint)),
         }

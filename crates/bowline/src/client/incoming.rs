@@ -22,36 +22,33 @@ use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, Request, Re
 use tokio::sync::oneshot;
 
 use super::changes::Change;
-#[cfg(feature = "client-http")]
-use super::http::HttpLink;
+use super::exchange::ExchangeError;
 use super::notification::{Fault, Notification, start_of};
 use super::outgoing::answered;
-use super::shared::{Hears, Shared, guarded, lock, malformed, refused};
+use super::shared::{Hears, Link, Shared, guarded, lock, malformed, refused};
 use super::wire::{self as tap, Direction};
 use crate::clock;
-use crate::outbox::Outbox;
-
-/// Where a message came from, which is where an answer to it goes.
-#[derive(Clone)]
-pub(super) enum Route {
-    Stream(Arc<Outbox>),
-    #[cfg(feature = "client-http")]
-    Http(Arc<HttpLink>),
-}
 
 impl Shared {
-    /// Takes in one frame.
-    pub(super) fn handle_frame(self: &Arc<Self>, frame: &[u8], route: &Route) {
+    /// Takes in one frame. Returns the answer to `call` if the frame has it; every other answer
+    /// goes to its waiter.
+    pub(super) fn handle_frame(
+        self: &Arc<Self>,
+        frame: &[u8],
+        link: &Link,
+        call: Option<&Id>,
+    ) -> Option<Result<Json, ExchangeError>> {
         tap::tell(self.profile.on_wire.as_ref(), Direction::Received, frame);
+        let mut answer = None;
         match Message::parse(frame) {
-            Ok(message) => self.handle_message(message, route),
+            Ok(message) => answer = self.handle_message(message, link, call),
             // Only 2025-03-26 has batches, but then from servers too.
             Err(_) if frame.trim_ascii_start().starts_with(b"[") => {
                 match wire::parse_batch(frame) {
                     Ok(messages) => {
-                        messages
-                            .into_iter()
-                            .for_each(|message| self.handle_message(message, route));
+                        for message in messages {
+                            answer = answer.or(self.handle_message(message, link, call));
+                        }
                     }
                     Err(BatchError::Whole(error)) => self.handle_broken(frame, &error),
                     Err(BatchError::Parts(errors)) => {
@@ -61,17 +58,24 @@ impl Shared {
             }
             Err(error) => self.handle_broken(frame, &error),
         }
+        answer
     }
 
-    fn handle_message(self: &Arc<Self>, message: Message<'_>, route: &Route) {
+    fn handle_message(
+        self: &Arc<Self>,
+        message: Message<'_>,
+        link: &Link,
+        call: Option<&Id>,
+    ) -> Option<Result<Json, ExchangeError>> {
         match message {
-            Message::Response(response) => self.handle_response(response),
+            Message::Response(response) => return self.handle_response(response, call),
             Message::Notification(notification) => {
                 self.handle_notification(&notification.method, notification.params);
             }
-            Message::Request(request) => self.handle_request(request, route),
+            Message::Request(request) => self.handle_request(request, link),
             Message::Fault(error) => self.fault(&Fault::Reported(error)),
         }
+        None
     }
 
     /// Takes in a frame that is no message. If it was the answer to a call, the call ends now and
@@ -92,12 +96,20 @@ impl Shared {
         }
     }
 
-    fn handle_response(&self, response: Response<'_>) {
+    fn handle_response(
+        &self,
+        response: Response<'_>,
+        call: Option<&Id>,
+    ) -> Option<Result<Json, ExchangeError>> {
         let Response { id, outcome } = response;
-        let answer = lock(&self.calls).close(&id);
-        match answer {
+        let recipient = lock(&self.calls).close(&id);
+        match recipient {
             Recipient::Awaited(waiter) => {
-                let _ = waiter.answer.send(outcome.map(Json::copy_of).map_err(refused));
+                let answer = outcome.map(Json::copy_of).map_err(refused);
+                if call == Some(&id) {
+                    return Some(answer);
+                }
+                let _ = waiter.answer.send(answer);
             }
             Recipient::Late => tracing::debug!(%id, "an answer that nobody waits for any more"),
             Recipient::Unknown => {
@@ -111,6 +123,7 @@ impl Shared {
                 self.fault(&Fault::UnknownAnswer { id: id.to_string() });
             }
         }
+        None
     }
 
     /// What is spoken, or the latest of the legacy era while that is being found out.
@@ -195,19 +208,19 @@ impl Shared {
     }
 
     /// Starts to answer a question of the server.
-    fn handle_request(self: &Arc<Self>, request: Request<'_>, route: &Route) {
+    fn handle_request(self: &Arc<Self>, request: Request<'_>, link: &Link) {
         let Request { id, method, params } = request;
-        if self.revision().is_modern() && !route.is_stream() {
+        if self.revision().is_modern() && !link.is_stream() {
             let problem = format!("a request ({method}), which this revision does not have");
             return self.fault(&Fault::NotAMessage { problem, start: String::new() });
         }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return self.refuse(route, &id, &method, busy());
+            return self.refuse(link, &id, &method, busy());
         };
         let params = params.raw().map(Json::copy_of);
         // The task must not end before its place is taken.
         let (begin, begun) = oneshot::channel();
-        let (shared, reply, asked) = (Arc::clone(self), route.clone(), id.clone());
+        let (shared, reply, asked) = (Arc::clone(self), link.clone(), id.clone());
         let name = method.clone().into_owned();
         let task = self.spawn(async move {
             let _place = place;
@@ -222,23 +235,23 @@ impl Shared {
         let begun = lock(&self.inbound).begin(id.clone(), &method, task);
         match begun {
             Ok(ticket) => drop(begin.send(ticket)),
-            Err(BeginError::Refused(error)) => self.refuse(route, &id, &method, error),
-            Err(BeginError::Full) => self.refuse(route, &id, &method, busy()),
+            Err(BeginError::Refused(error)) => self.refuse(link, &id, &method, error),
+            Err(BeginError::Full) => self.refuse(link, &id, &method, busy()),
         }
     }
 
     /// Refuses a question of the server. One that asks and does not read the answers gets none:
     /// they must not pile up here.
-    fn refuse(self: &Arc<Self>, route: &Route, id: &Id, method: &str, error: ErrorObject) {
-        let is_answered = match route {
-            Route::Stream(outbox) => outbox.try_push(|out| answered(out, id, &Err(error))),
+    fn refuse(self: &Arc<Self>, link: &Link, id: &Id, method: &str, error: ErrorObject) {
+        let is_answered = match link {
+            Link::Stream(outbox) => outbox.try_push(|out| answered(out, id, &Err(error))),
             #[cfg(feature = "client-http")]
-            Route::Http(_) => match Arc::clone(&self.places).try_acquire_owned() {
+            Link::Http(_) => match Arc::clone(&self.places).try_acquire_owned() {
                 Err(_) => false,
                 Ok(place) => {
-                    let (route, id) = (route.clone(), id.clone());
+                    let (link, id) = (link.clone(), id.clone());
                     self.spawn(async move {
-                        route.answer(&id, Err(error)).await;
+                        link.answer(&id, Err(error)).await;
                         drop(place);
                     });
                     true
@@ -270,7 +283,7 @@ async fn caught<T>(
     std::future::poll_fn(poll).await
 }
 
-impl Route {
+impl Link {
     /// Whether questions can be answered here in every era.
     fn is_stream(&self) -> bool {
         matches!(self, Self::Stream(_))

@@ -1,10 +1,12 @@
 //! Lists: all pages as a `Vec`, or item by item as a stream.
 
+use std::any::Any;
 use std::collections::{HashSet, VecDeque};
 use std::future::IntoFuture;
+use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bowline_proto::decode::DecodeError;
 use bowline_proto::method::{ListPrompts, ListResourceTemplates, ListResources, ListTools, Method};
@@ -15,8 +17,9 @@ use bowline_proto::model::{
 use futures_core::Stream;
 
 use super::Client;
-use super::call::{CallOptions, building};
+use super::call::{Call, CallOptions, building};
 use super::error::CallError;
+use super::limits::ClientLimits;
 use super::notification::Boxed;
 use super::shared::Shared;
 
@@ -27,12 +30,6 @@ pub trait Listing: for<'a> Method<Params<'a> = PaginatedParams<'a>> + 'static {
 
     /// Takes a page apart: its items, and where the next page starts.
     fn take(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
-
-    /// Whether an item may be shown; remembers what calls need to know of it.
-    #[doc(hidden)]
-    fn admit(_: &Client, _: &Self::Item) -> bool {
-        true
-    }
 }
 
 impl Listing for ListTools {
@@ -40,11 +37,6 @@ impl Listing for ListTools {
 
     fn take(page: ListToolsResult) -> (Vec<Tool>, Option<String>) {
         (page.tools, page.next_cursor)
-    }
-
-    fn admit(client: &Client, tool: &Tool) -> bool {
-        let is_modern_http = client.shared.live().is_some_and(|live| live.sends_headers());
-        client.shared.tools.learn(tool, is_modern_http)
     }
 }
 
@@ -72,44 +64,28 @@ impl Listing for ListResourceTemplates {
     }
 }
 
-/// A list that has not been asked for: await it for all of it, or take it as a stream.
+/// A list: await it for all items, or take them as a stream.
 ///
-/// It ends with an error when the server gives more pages or items than
-/// [`ClientLimits`](super::ClientLimits) allows, or a page twice.
-#[must_use = "a list is not asked for until it is awaited"]
-pub struct List<M: Listing> {
-    client: Client,
-    options: CallOptions,
-    method: std::marker::PhantomData<fn() -> M>,
-}
+/// It fails when the server sends more pages or items than [`ClientLimits`](super::ClientLimits)
+/// allows, or a page twice.
+pub type List<M> = Call<Pages<M>>;
 
-impl<M: Listing> List<M> {
-    pub(super) fn new(client: &Client) -> Self {
-        let options = CallOptions::default();
-        Self { client: client.clone(), options, method: std::marker::PhantomData }
+/// All pages of a list.
+pub struct Pages<M: Listing>(PhantomData<fn() -> M>);
+
+impl<M: Listing> Call<Pages<M>> {
+    pub(super) fn list(client: &Client) -> Self {
+        Self::new(client, Pages(PhantomData))
     }
 
-    /// How long to wait for each page.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options.total = Some(timeout);
-        self
-    }
-
-    /// Asks the server even if fresh pages are at hand.
-    pub fn without_cache(mut self) -> Self {
-        self.options.skips_cache = true;
-        self
-    }
-
-    /// Item by item; the next page is asked for when the last one is used up.
+    /// Returns item by item; asks for the next page when the last one is used up.
     pub fn stream(self) -> Items<M> {
         let Self { client, options, .. } = self;
-        let walk = Walk::default();
-        Items { client, options, walk, ready: VecDeque::new(), state: Page::Next(None) }
+        Items { client, options, ready: VecDeque::new(), page: Page::Next(Walk::new()) }
     }
 }
 
-impl<M: Listing> IntoFuture for List<M> {
+impl<M: Listing> IntoFuture for Call<Pages<M>> {
     type Output = Result<Vec<M::Item>, CallError>;
     type IntoFuture = Boxed<'static, Self::Output>;
 
@@ -129,81 +105,26 @@ impl<M: Listing> IntoFuture for List<M> {
 pub struct Items<M: Listing> {
     client: Client,
     options: CallOptions,
-    walk: Walk,
     ready: VecDeque<M::Item>,
-    state: Page<M>,
+    page: Page<M>,
 }
 
 enum Page<M: Listing> {
-    /// The page to ask for next.
-    Next(Option<String>),
+    /// The next page is to be asked for.
+    Next(Walk<M>),
     /// A page that was asked for.
-    Awaited(Boxed<'static, Result<M::Result, CallError>>),
+    Awaited(Boxed<'static, Result<(Vec<M::Item>, Walk<M>), CallError>>),
     /// There are no more.
     Last,
 }
 
-/// How far a walk over pages has come.
-#[derive(Default)]
-struct Walk {
-    pages: u64,
-    items: u64,
-    cursors: HashSet<String>,
-}
-
 impl<M: Listing> Items<M> {
-    /// The next item. `None` after the last, or after an error.
+    /// Waits for the next item. Returns `None` after the last, or after an error.
     ///
     /// # Cancel safety
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<Result<M::Item, CallError>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
-    }
-
-    fn ask(&self, cursor: Option<String>) -> Boxed<'static, Result<M::Result, CallError>> {
-        let client = self.client.clone();
-        let options = self.options.clone();
-        Box::pin(async move {
-            let params = PaginatedParams { cursor, meta: RequestMeta::default() };
-            client.shared.call::<M>(building::<M>(params), &options).await
-        })
-    }
-
-    fn take_in(&mut self, page: M::Result) -> Result<(), CallError> {
-        let (items, next) = M::take(page);
-        self.walk.step::<M>(&self.client.shared, items.len(), next.as_deref())?;
-        let client = &self.client;
-        self.ready.extend(items.into_iter().filter(|item| M::admit(client, item)));
-        self.state = next.map_or(Page::Last, |cursor| Page::Next(Some(cursor)));
-        Ok(())
-    }
-}
-
-impl Walk {
-    fn step<M: Listing>(
-        &mut self,
-        shared: &Shared,
-        items: usize,
-        next: Option<&str>,
-    ) -> Result<(), CallError> {
-        let limits = &shared.profile.limits;
-        self.pages += 1;
-        self.items = self.items.saturating_add(items as u64);
-        let exceeded =
-            |what, limit| Err(CallError::LimitExceeded { method: M::NAME.to_owned(), what, limit });
-        if self.items > limits.list_items {
-            return exceeded("the number of items (ClientLimits::list_items)", limits.list_items);
-        }
-        let Some(next) = next else { return Ok(()) };
-        if self.pages >= limits.list_pages {
-            return exceeded("the number of pages (ClientLimits::list_pages)", limits.list_pages);
-        }
-        if !self.cursors.insert(next.to_owned()) {
-            let problem =
-                format!("result.nextCursor {next:?} was there before; the list never ends");
-            return Err(DecodeError::new(M::NAME, problem).into());
-        }
-        Ok(())
     }
 }
 
@@ -216,22 +137,107 @@ impl<M: Listing> Stream for Items<M> {
             if let Some(item) = this.ready.pop_front() {
                 return Poll::Ready(Some(Ok(item)));
             }
-            match &mut this.state {
+            match std::mem::replace(&mut this.page, Page::Last) {
                 Page::Last => return Poll::Ready(None),
-                Page::Next(cursor) => {
-                    let cursor = cursor.take();
-                    this.state = Page::Awaited(this.ask(cursor));
+                Page::Next(walk) if walk.is_over => return Poll::Ready(None),
+                Page::Next(mut walk) => {
+                    let (client, options) = (this.client.clone(), this.options.clone());
+                    this.page = Page::Awaited(Box::pin(async move {
+                        let items = walk.next_page(&client.shared, &options).await?;
+                        Ok((items, walk))
+                    }));
                 }
-                Page::Awaited(page) => {
-                    let page = ready!(page.as_mut().poll(cx));
-                    this.state = Page::Last;
-                    if let Err(error) = page.and_then(|page| this.take_in(page)) {
-                        this.ready.clear();
-                        this.state = Page::Last;
-                        return Poll::Ready(Some(Err(error)));
+                Page::Awaited(mut page) => match page.as_mut().poll(cx) {
+                    Poll::Pending => {
+                        this.page = Page::Awaited(page);
+                        return Poll::Pending;
                     }
-                }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
+                    Poll::Ready(Ok((items, walk))) => {
+                        this.ready.extend(items);
+                        this.page = Page::Next(walk);
+                    }
+                },
             }
+        }
+    }
+}
+
+/// A walk over the pages of a list.
+struct Walk<M> {
+    /// Where the next page starts.
+    cursor: Option<String>,
+    /// Whether the last page has been read.
+    is_over: bool,
+    pages: u64,
+    items: u64,
+    cursors: HashSet<String>,
+    method: PhantomData<fn() -> M>,
+}
+
+impl<M: Listing> Walk<M> {
+    fn new() -> Self {
+        let (cursors, method) = (HashSet::new(), PhantomData);
+        Self { cursor: None, is_over: false, pages: 0, items: 0, cursors, method }
+    }
+
+    /// Asks for the next page, and returns those of its items that may be shown.
+    async fn next_page(
+        &mut self,
+        shared: &Arc<Shared>,
+        options: &CallOptions,
+    ) -> Result<Vec<M::Item>, CallError> {
+        let params = PaginatedParams { cursor: self.cursor.take(), meta: RequestMeta::default() };
+        let page = shared.call::<M>(building::<M>(params), options).await?;
+        let (mut items, next) = M::take(page);
+        self.count(&shared.profile.limits, items.len(), next.as_deref())?;
+        items.retain(|item| admit(shared, item));
+        self.is_over = next.is_none();
+        self.cursor = next;
+        Ok(items)
+    }
+
+    fn count(
+        &mut self,
+        limits: &ClientLimits,
+        items: usize,
+        next: Option<&str>,
+    ) -> Result<(), CallError> {
+        self.pages += 1;
+        self.items = self.items.saturating_add(items as u64);
+        let exceeded =
+            |what, limit| Err(CallError::LimitExceeded { method: M::NAME.to_owned(), what, limit });
+        if self.items > limits.list_items {
+            return exceeded("the number of items (ClientLimits::list_items)", limits.list_items);
+        }
+        let Some(next) = next else { return Ok(()) };
+        if self.pages >= limits.list_pages {
+            return exceeded("the number of pages (ClientLimits::list_pages)", limits.list_pages);
+        }
+        if !self.cursors.insert(next.to_owned()) {
+            let problem = format!("result.nextCursor {next:?} repeats an earlier one");
+            return Err(DecodeError::new(M::NAME, problem).into());
+        }
+        Ok(())
+    }
+}
+
+/// Whether an item may be shown. Of tools, this remembers what calls need to know.
+fn admit(shared: &Shared, item: &dyn Any) -> bool {
+    let Some(tool) = item.downcast_ref::<Tool>() else { return true };
+    let needs_headers = shared.live().is_some_and(|live| live.sends_headers());
+    shared.tools.learn(tool, needs_headers)
+}
+
+/// Lists the tools again, because the server misses headers that only their schemas tell of.
+#[cfg(feature = "client-http")]
+pub(super) async fn relist(shared: &Arc<Shared>) {
+    let options = CallOptions { skips_cache: true, ..CallOptions::default() };
+    let mut walk = Walk::<ListTools>::new();
+    while !walk.is_over {
+        if let Err(error) = walk.next_page(shared, &options).await {
+            tracing::debug!(%error, "the tools cannot be listed again");
+            return;
         }
     }
 }

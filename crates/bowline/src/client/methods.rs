@@ -13,7 +13,7 @@ use bowline_proto::model::{
 use serde::Serialize;
 
 use super::Client;
-use super::call::{Call, CallOptions};
+use super::call::{Call, Typed};
 use super::error::CallError;
 use super::list::List;
 use super::shared::{Link, lock};
@@ -32,48 +32,39 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn call<'p, M: Method>(&self, params: M::Params<'p>) -> Call<'p, M> {
-        Call::new(self, params)
-    }
-
-    /// Any call at all, as it is: neither checked nor read, and questions of the server are given
-    /// back. In the modern era `_meta` gets what the protocol demands and is not there.
-    ///
-    /// # Errors
-    /// When there is no answer, or it is an error.
-    pub async fn call_raw(&self, method: &str, params: impl Into<Json>) -> Result<Json, CallError> {
-        self.shared.call_raw(method, &params.into(), CallOptions::default()).await
+    pub fn call<'p, M: Method>(&self, params: M::Params<'p>) -> Call<Typed<'p, M>> {
+        Call::new(self, Typed(params))
     }
 
     /// Calls a tool with arguments that are an object: a struct, a map, `json!({…})`.
     ///
     /// If the tool has been listed and has an output schema, the result is checked against it.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> ToolCall {
-        ToolCall::new(self, name.into(), &arguments)
+        Call::tool(self, name.into(), &arguments)
     }
 
     /// All tools.
     pub fn list_tools(&self) -> List<ListTools> {
-        List::new(self)
+        Call::list(self)
     }
 
     /// All prompts.
     pub fn list_prompts(&self) -> List<ListPrompts> {
-        List::new(self)
+        Call::list(self)
     }
 
     /// All resources.
     pub fn list_resources(&self) -> List<ListResources> {
-        List::new(self)
+        Call::list(self)
     }
 
     /// All families of resources.
     pub fn list_resource_templates(&self) -> List<ListResourceTemplates> {
-        List::new(self)
+        Call::list(self)
     }
 
     /// Reads a resource.
-    pub fn read_resource(&self, uri: impl Into<String>) -> Call<'static, ReadResource> {
+    pub fn read_resource(&self, uri: impl Into<String>) -> Call<Typed<'static, ReadResource>> {
         let params = ReadResourceParams { uri: uri.into(), ..ReadResourceParams::default() };
         self.call(params)
     }
@@ -83,7 +74,7 @@ impl Client {
         &self,
         name: impl Into<String>,
         arguments: &[(&str, &str)],
-    ) -> Call<'static, GetPrompt> {
+    ) -> Call<Typed<'static, GetPrompt>> {
         let (name, arguments) = (name.into(), members(arguments));
         self.call(GetPromptParams { name, arguments, ..GetPromptParams::default() })
     }
@@ -94,7 +85,7 @@ impl Client {
         prompt: impl Into<String>,
         argument: (&str, &str),
         others: &[(&str, &str)],
-    ) -> Call<'static, Complete> {
+    ) -> Call<Typed<'static, Complete>> {
         let name = prompt.into();
         let reference = Reference::Prompt(PromptReference { name, title: None });
         self.complete(reference, argument, others)
@@ -106,7 +97,7 @@ impl Client {
         template: impl Into<String>,
         variable: (&str, &str),
         others: &[(&str, &str)],
-    ) -> Call<'static, Complete> {
+    ) -> Call<Typed<'static, Complete>> {
         let uri = template.into();
         let reference = Reference::ResourceTemplate(ResourceTemplateReference { uri });
         self.complete(reference, variable, others)
@@ -117,7 +108,7 @@ impl Client {
         reference: Reference,
         (name, value): (&str, &str),
         others: &[(&str, &str)],
-    ) -> Call<'static, Complete> {
+    ) -> Call<Typed<'static, Complete>> {
         let argument = CompleteArgument { name: name.to_owned(), value: value.to_owned() };
         let arguments = members(others);
         let context = arguments.is_some().then_some(CompleteContext { arguments });
@@ -137,7 +128,7 @@ impl Client {
     }
 
     /// What the server can do, asked anew. Modern era only; [`Client::peer`] knows in any.
-    pub fn discover(&self) -> Call<'static, Discover> {
+    pub fn discover(&self) -> Call<Typed<'static, Discover>> {
         self.call(EmptyParams::default())
     }
 
@@ -192,7 +183,7 @@ impl Client {
                 let mut body = Vec::new();
                 encode(&mut body);
                 let sent = http.notify(live.peer.revision, method, body).await;
-                sent.map_err(|trouble| trouble.into_call_error(method))
+                sent.map_err(|error| error.into_call_error(method))
             }
         }
     }

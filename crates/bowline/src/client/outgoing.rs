@@ -1,8 +1,7 @@
 //! A call as text, ready to be sent as often as it takes.
 //!
-//! The parameters are encoded once, without their braces and without `_meta`. What differs from
-//! one sending to the next is written around them: the id, the answers to a server's questions,
-//! the progress token.
+//! The parameters are encoded once, without `_meta`. What differs from one sending to the next is
+//! written around them: the id, the answers to a server's questions, the progress token.
 
 use std::borrow::Cow;
 
@@ -13,27 +12,37 @@ use bowline_proto::method::Method;
 use bowline_proto::model::{
     ClientCapabilities, Implementation, LoggingLevel, RequestParams, meta_key,
 };
-#[cfg(feature = "client-http")]
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Adapt, Revision};
 use bowline_proto::wire::{
     Id, encode_error, encode_notification, encode_request, encode_request_with, encode_response,
 };
 use serde::Serialize;
-#[cfg(feature = "client-http")]
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 use super::error::CallError;
 use super::trace::TraceContext;
 
 /// One call.
 #[derive(Debug, Clone)]
-pub(super) struct Outgoing {
+pub(super) struct Outgoing<'a> {
     pub(super) method: Cow<'static, str>,
     /// `params` without `_meta`: an object.
-    params: String,
+    params: Cow<'a, str>,
     /// The members of `_meta` that the caller set.
     meta: Vec<(String, String)>,
+    /// What headers repeat.
+    #[cfg_attr(not(feature = "client-http"), expect(dead_code, reason = "for HTTP only"))]
+    pub(super) repeated: Repeated<'a>,
+}
+
+/// The parts of the parameters that the headers of a modern HTTP request repeat.
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(not(feature = "client-http"), expect(dead_code, reason = "for HTTP only"))]
+pub(super) struct Repeated<'a> {
+    /// The name of a tool, prompt or task, or the URI of a resource.
+    pub(super) name: Option<Cow<'a, str>>,
+    /// The arguments of a tool, as text.
+    pub(super) arguments: Option<&'a str>,
 }
 
 /// What one sending adds.
@@ -97,9 +106,9 @@ impl Claim {
     }
 }
 
-impl Outgoing {
+impl<'a> Outgoing<'a> {
     /// A call whose types are known.
-    pub(super) fn typed<'a, M: Method>(
+    pub(super) fn typed<M: Method>(
         mut params: M::Params<'a>,
         revision: Revision,
     ) -> Result<Self, CallError>
@@ -109,40 +118,46 @@ impl Outgoing {
         params.adapt(revision)?;
         let own = std::mem::take(params.meta_mut());
         let unsendable = |error: serde_json::Error| CallError::unsendable(M::NAME, error);
-        let params = serde_json::to_string(&params).map_err(unsendable)?;
-        let meta = match own.is_empty() {
-            true => Vec::new(),
-            false => split_meta(&serde_json::to_string(&own).map_err(unsendable)?)
-                .map_err(|problem| CallError::unsendable(M::NAME, problem))?,
+        let text = serde_json::to_string(&params).map_err(unsendable)?;
+        let meta = if own.is_empty() {
+            Vec::new()
+        } else {
+            split_meta(&serde_json::to_string(&own).map_err(unsendable)?)
+                .map_err(|problem| CallError::unsendable(M::NAME, problem))?
         };
-        Ok(Self { method: Cow::Borrowed(M::NAME), params, meta })
+        let arguments = params.arguments().map(Raw::get);
+        let repeated = Repeated { name: params.into_name(), arguments };
+        Ok(Self { method: Cow::Borrowed(M::NAME), params: Cow::Owned(text), meta, repeated })
     }
 
-    /// A call whose parameters have been written: an object without `_meta`, that has the same
-    /// form in every revision.
-    pub(super) fn written(method: &'static str, params: String) -> Self {
-        Self { method: Cow::Borrowed(method), params, meta: Vec::new() }
+    /// A call whose parameters have been written: an object without `_meta` that has the same form
+    /// in every revision.
+    pub(super) fn written(method: &'static str, params: &'a str, repeated: Repeated<'a>) -> Self {
+        let (method, params) = (Cow::Borrowed(method), Cow::Borrowed(params));
+        Self { method, params, meta: Vec::new(), repeated }
     }
 
-    /// A call that only its sender knows.
-    pub(super) fn raw(method: &str, params: &Json) -> Result<Self, CallError> {
+    /// A call of any method, with parameters that only its caller understands.
+    pub(super) fn json(method: &str, params: &'a Json) -> Result<Self, CallError> {
         let unsendable = |problem: String| CallError::unsendable(method, problem);
-        let all: RawMembers<'_> = params
+        let all: RawMembers<'a> = params
             .parse()
             .map_err(|error| unsendable(format!("params must be an object: {error}")))?;
         let mut object = String::from("{");
         let mut meta = Vec::new();
+        let mut repeated = Repeated::default();
         for (key, value) in all.iter() {
-            match key {
-                "_meta" => meta = split_meta(value.get()).map_err(unsendable)?,
-                _ => {
-                    let comma = if object.len() == 1 { "" } else { "," };
-                    object.push_str(&format!("{comma}{}:{}", text(key), value.get()));
-                }
+            if key == "_meta" {
+                meta = split_meta(value.get()).map_err(unsendable)?;
+                continue;
             }
+            repeated.note(method, key, value.get());
+            let comma = if object.len() == 1 { "" } else { "," };
+            object.push_str(&format!("{comma}{}:{}", text(key), value.get()));
         }
         object.push('}');
-        Ok(Self { method: Cow::Owned(method.to_owned()), params: object, meta })
+        let method = Cow::Owned(method.to_owned());
+        Ok(Self { method, params: Cow::Owned(object), meta, repeated })
     }
 
     /// The members of the parameters but `_meta`, with commas between them: what a cache knows the
@@ -150,13 +165,6 @@ impl Outgoing {
     pub(super) fn members(&self) -> &str {
         // An object that `serde_json` wrote, or `raw` did, without blanks around it.
         &self.params[1..self.params.len() - 1]
-    }
-
-    /// One of the parameters, not read yet; never `_meta`.
-    #[cfg(feature = "client-http")]
-    pub(super) fn param(&self, name: &str) -> Option<Raw<'_>> {
-        let mut reader = serde_json::Deserializer::from_str(&self.params);
-        reader.deserialize_map(Find(name)).ok().flatten()
     }
 
     /// Appends the request, without a line break in or after it.
@@ -192,12 +200,11 @@ impl Outgoing {
         for (key, value) in &self.meta {
             meta.key(key).extend_from_slice(value.as_bytes());
         }
-        match self.meta.is_empty() {
-            true => meta.members(&beside.claim.text),
-            false => {
-                let fixed = beside.claim.fixed.iter().filter(|(key, _)| is_ours(key));
-                fixed.for_each(|(key, value)| meta.key(key).extend_from_slice(value.as_bytes()));
-            }
+        if self.meta.is_empty() {
+            meta.members(&beside.claim.text);
+        } else {
+            let fixed = beside.claim.fixed.iter().filter(|(key, _)| is_ours(key));
+            fixed.for_each(|(key, value)| meta.key(key).extend_from_slice(value.as_bytes()));
         }
         if let Some(level) = beside.log_level.filter(|_| is_ours(meta_key::LOG_LEVEL)) {
             meta.member(meta_key::LOG_LEVEL, &level);
@@ -216,6 +223,23 @@ impl Outgoing {
         }
         meta.close();
     }
+}
+
+impl<'a> Repeated<'a> {
+    /// Notes a parameter, if headers repeat it.
+    #[cfg(feature = "client-http")]
+    fn note(&mut self, method: &str, key: &str, value: &'a str) {
+        let source = bowline_proto::http::name_source(method);
+        if source.is_some_and(|source| source.member == key) {
+            self.name = serde_json::from_str::<String>(value).ok().map(Cow::Owned);
+        }
+        if key == "arguments" {
+            self.arguments = Some(value);
+        }
+    }
+
+    #[cfg(not(feature = "client-http"))]
+    fn note(&mut self, _: &str, _: &str, _: &'a str) {}
 }
 
 impl Beside<'_> {
@@ -282,33 +306,6 @@ fn split_meta(object: &str) -> Result<Vec<(String, String)>, String> {
     Ok(members.iter().map(|(key, value)| (key.to_owned(), value.get().to_owned())).collect())
 }
 
-/// Finds one member of an object.
-#[cfg(feature = "client-http")]
-struct Find<'n>(&'n str);
-
-#[cfg(feature = "client-http")]
-impl<'de> Visitor<'de> for Find<'_> {
-    type Value = Option<Raw<'de>>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        #[derive(serde::Deserialize)]
-        struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-        let mut found = None;
-        while let Some(Key(key)) = members.next_key()? {
-            match key == self.0 {
-                true => found = Some(members.next_value()?),
-                false => drop(members.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(found)
-    }
-}
-
 /// A notification that takes back a request.
 pub(super) fn cancelled(out: &mut Vec<u8>, id: &Id, reason: &str) {
     let params = serde_json::json!({ "requestId": id, "reason": reason });
@@ -334,7 +331,7 @@ mod tests {
 
     use super::*;
 
-    fn sent(outgoing: &Outgoing, revision: Revision, round: &Round, progress: bool) -> Value {
+    fn sent(outgoing: &Outgoing<'_>, revision: Revision, round: &Round, progress: bool) -> Value {
         let claim = Claim::new(revision, &Implementation::new("me", "1"), &Default::default());
         let beside =
             Beside { claim: &claim, log_level: None, wants_progress: progress, trace: None };
@@ -366,14 +363,21 @@ mod tests {
 
     #[cfg(feature = "client-http")]
     #[test]
-    fn a_parameter_is_found_by_its_name() {
-        let params = json!({ "name": "a\"b", "x": { "name": 1 }, "\n": [], "_meta": { "y": 2 } });
-        let call = Outgoing::raw("x/y", &params.into()).unwrap();
-        let found = |name| call.param(name).map(Raw::get);
-        assert_eq!(found("name"), Some(r#""a\"b""#));
-        assert_eq!(found("x"), Some(r#"{"name":1}"#));
-        assert_eq!(found("\n"), Some("[]"));
-        assert_eq!(found("y"), None);
+    fn what_headers_repeat_is_noted() {
+        let arguments = json!({ "name": 1 });
+        let params = Json::from(json!({ "name": "a\"b", "arguments": arguments, "uri": "u:x" }));
+        for (method, name) in
+            [("tools/call", Some("a\"b")), ("resources/read", Some("u:x")), ("x/y", None)]
+        {
+            let call = Outgoing::json(method, &params).unwrap();
+            assert_eq!(call.repeated.name.as_deref(), name, "{method}");
+            assert_eq!(call.repeated.arguments, Some(r#"{"name":1}"#));
+        }
+        let arguments = Some(Raw::parse(r#"{"x":1}"#).unwrap());
+        let params = CallToolParams { name: "t".into(), arguments, ..CallToolParams::default() };
+        let call = Outgoing::typed::<CallTool>(params, Revision::LATEST).unwrap();
+        assert_eq!(call.repeated.name.as_deref(), Some("t"));
+        assert_eq!(call.repeated.arguments, Some(r#"{"x":1}"#));
     }
 
     #[test]
@@ -390,11 +394,11 @@ mod tests {
 
     #[test]
     fn what_the_caller_says_beside_wins() {
-        let params = json!({ "x": 1, "_meta": { "progressToken": "mine", "y": 2 } });
-        let call = Outgoing::raw("x/y", &params.into()).unwrap();
+        let params = json!({ "x": 1, "_meta": { "progressToken": "mine", "y": 2 } }).into();
+        let call = Outgoing::json("x/y", &params).unwrap();
         let sent = sent(&call, Revision::LATEST_LEGACY, &Round::default(), true);
         assert_eq!(sent["params"], json!({ "x": 1, "_meta": { "progressToken": "mine", "y": 2 } }));
-        let error = Outgoing::raw("x/y", &json!([1]).into()).unwrap_err();
+        let error = Outgoing::json("x/y", &json!([1]).into()).unwrap_err();
         assert!(error.to_string().starts_with("x/y: params must be an object"), "{error}");
     }
 }

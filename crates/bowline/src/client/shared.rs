@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 use super::cache::Cache;
 use super::changes::{Feed, Feeds};
 use super::error::{CallError, CloseReason};
+use super::exchange::ExchangeError;
 use super::handlers::Handlers;
 #[cfg(feature = "client-http")]
 use super::http::HttpLink;
@@ -27,7 +28,6 @@ use super::state::{Peer, PendingCall, Phase, State};
 use super::tasks::Tasks;
 use super::tools::ToolBook;
 use super::trace::TraceContext;
-use super::trouble::Trouble;
 use super::verdicts::Verdicts;
 use super::wire::OnWire;
 use crate::clock;
@@ -102,7 +102,7 @@ pub(super) enum Link {
 
 /// Who waits for an answer.
 pub(super) struct Waiter {
-    pub(super) answer: oneshot::Sender<Result<Json, Trouble>>,
+    pub(super) answer: oneshot::Sender<Result<Json, ExchangeError>>,
     pub(super) hears: Hears,
     /// Whether the server is told when the answer is no longer wanted.
     pub(super) is_cancellable: bool,
@@ -166,7 +166,7 @@ impl Shared {
     pub(super) fn go_down(&self, reason: &CloseReason) {
         *lock(&self.live) = None;
         for (_, waiter) in lock(&self.calls).drain() {
-            let _ = waiter.answer.send(Err(Trouble::Closed(reason.clone())));
+            let _ = waiter.answer.send(Err(ExchangeError::Closed(reason.clone())));
         }
         for task in lock(&self.inbound).drain() {
             task.abort();
@@ -227,7 +227,7 @@ impl Shared {
             if call.waiter.is_cancellable {
                 let _ = outbox.push(|out| cancelled(out, &call.id, "no answer in time"));
             }
-            let _ = call.waiter.answer.send(Err(Trouble::TimedOut(call.age)));
+            let _ = call.waiter.answer.send(Err(ExchangeError::TimedOut(call.age)));
         }
     }
 
@@ -237,7 +237,7 @@ impl Shared {
             if waiter.is_cancellable {
                 let _ = outbox.push(|out| cancelled(out, &id, "the client is closing"));
             }
-            let _ = waiter.answer.send(Err(Trouble::Closed(CloseReason::Asked)));
+            let _ = waiter.answer.send(Err(ExchangeError::Closed(CloseReason::Asked)));
         }
     }
 
@@ -284,13 +284,13 @@ const NO_LEVEL: u8 = u8::MAX;
 const MOST_PLACES: usize = 1 << 20;
 
 /// An error of the server, as an exchange on a stream has it.
-pub(super) fn refused(error: ErrorObject) -> Trouble {
-    Trouble::Rejected(Rejection { status: None, error: Some(error) })
+pub(super) fn refused(error: ErrorObject) -> ExchangeError {
+    ExchangeError::Rejected(Rejection { status: None, error: Some(error) })
 }
 
 /// An answer that cannot be read.
-pub(super) fn malformed(method: &str, problem: impl Into<String>) -> Trouble {
-    Trouble::Malformed(DecodeError::new(method, problem))
+pub(super) fn malformed(method: &str, problem: impl Into<String>) -> ExchangeError {
+    ExchangeError::Malformed(DecodeError::new(method, problem))
 }
 
 /// Calls a function of the user's, which must not take the connection down with it.
@@ -301,6 +301,6 @@ pub(super) fn guarded(call: impl FnOnce()) {
 }
 
 /// Nothing here is left half done by a panic.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

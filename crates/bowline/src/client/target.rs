@@ -7,9 +7,9 @@ use super::supervise::Once;
 use crate::Server;
 
 /// What a client can connect to: a command, a URL, a byte stream, a server in this process.
-pub struct Target(pub(super) Place);
+pub struct Target(pub(super) Destination);
 
-pub(super) enum Place {
+pub(super) enum Destination {
     Command(Command),
     #[cfg(feature = "client-http")]
     Url(Box<super::http::Endpoint>),
@@ -33,20 +33,20 @@ impl Target {
         writer: impl AsyncWrite + Send + 'static,
     ) -> Self {
         let (reader, writer) = (Box::new(Box::pin(reader)), Box::new(Box::pin(writer)));
-        Self(Place::Stream(Once { reader, writer, server: None }))
+        Self(Destination::Stream(Once { reader, writer, server: None }))
     }
 }
 
 impl From<Command> for Target {
     fn from(command: Command) -> Self {
-        Self(Place::Command(command))
+        Self(Destination::Command(command))
     }
 }
 
 /// A server in this process, reached in memory.
 impl From<Server> for Target {
     fn from(server: Server) -> Self {
-        Self(Place::Server(Box::new(server)))
+        Self(Destination::Server(Box::new(server)))
     }
 }
 
@@ -56,7 +56,7 @@ impl From<&str> for Target {
         #[cfg(feature = "client-http")]
         return Self::from(super::http::Endpoint::new(url));
         #[cfg(not(feature = "client-http"))]
-        Self(Place::Nowhere(format!(
+        Self(Destination::Nowhere(format!(
             "cannot connect to {url:?}: URLs need the feature `client-http`"
         )))
     }
@@ -72,6 +72,6 @@ impl From<String> for Target {
 #[cfg(feature = "client-http")]
 impl From<super::http::Endpoint> for Target {
     fn from(url: super::http::Endpoint) -> Self {
-        Self(Place::Url(Box::new(url)))
+        Self(Destination::Url(Box::new(url)))
     }
 }

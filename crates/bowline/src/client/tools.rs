@@ -1,6 +1,7 @@
 //! What a client remembers of a server's tools: which arguments become headers, what their output
 //! must look like.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
@@ -14,21 +15,21 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use super::call::{CallOptions, OnProgress, settings};
+use super::call::Call;
 use super::error::CallError;
 use super::notification::Boxed;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, Repeated};
 use super::shared::lock;
 
 /// What is known of the tools that were listed.
 pub(super) struct ToolBook {
     most: usize,
-    tools: Mutex<HashMap<String, Arc<Known>>>,
+    tools: Mutex<HashMap<String, Arc<KnownTool>>>,
 }
 
 /// What is known of one tool.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownTool {
     #[cfg(feature = "client-http")]
     pub(super) headers: ParamHeaders,
     output: Option<Schema>,
@@ -39,7 +40,7 @@ impl ToolBook {
         Self { most, tools: Mutex::default() }
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<Arc<Known>> {
+    pub(super) fn find(&self, name: &str) -> Option<Arc<KnownTool>> {
         lock(&self.tools).get(name).cloned()
     }
 
@@ -61,7 +62,7 @@ impl ToolBook {
     }
 }
 
-fn read(tool: &Tool, needs_headers: bool) -> Result<Known, String> {
+fn read(tool: &Tool, needs_headers: bool) -> Result<KnownTool, String> {
     let output = tool.output_schema.as_ref().and_then(|schema| {
         let compiled = Schema::compile(&schema.to_value());
         compiled
@@ -78,42 +79,43 @@ fn read(tool: &Tool, needs_headers: bool) -> Result<Known, String> {
             Err(error) if needs_headers => return Err(error.to_string()),
             Err(_) => ParamHeaders::default(),
         };
-        Ok(Known { headers, output })
+        Ok(KnownTool { headers, output })
     }
     #[cfg(not(feature = "client-http"))]
     {
         let _ = needs_headers;
-        Ok(Known { output })
+        Ok(KnownTool { output })
     }
 }
 
-/// A call of a tool that has not been sent: await it.
-///
-/// # Cancel safety
-/// Dropped while it waits, it is cancelled: the server is told, and a late answer is ignored.
-#[must_use = "a call does nothing until it is awaited"]
-pub struct ToolCall {
-    client: Client,
+/// A call of a tool.
+pub type ToolCall = Call<ToolRequest>;
+
+/// A tool with its arguments.
+pub struct ToolRequest {
     name: String,
     /// `params` as text, or what is wrong with the arguments.
-    params: Result<String, String>,
-    options: CallOptions,
-    on_progress: Option<OnProgress>,
+    params: Result<Params, String>,
 }
 
-impl ToolCall {
-    pub(super) fn new(client: &Client, name: String, arguments: &impl Serialize) -> Self {
-        let params = write(&name, arguments);
-        let options = CallOptions::default();
-        Self { client: client.clone(), name, params, options, on_progress: None }
+/// The parameters of `tools/call` as text.
+struct Params {
+    text: String,
+    /// Where the arguments start in it; they end before the last brace.
+    arguments: usize,
+}
+
+impl Call<ToolRequest> {
+    pub(super) fn tool(client: &Client, name: String, arguments: &impl Serialize) -> Self {
+        let params = Params::write(&name, arguments);
+        Self::new(client, ToolRequest { name, params })
     }
 
-    settings!();
-
-    /// The structured content, as a type of the caller's.
+    /// Makes the call, and returns its structured content as a type of the caller's.
     ///
     /// # Errors
-    /// As a call; and when the tool fails, or its content is missing or of another type.
+    /// Like the call itself; also when the tool fails, or its structured content is missing or of
+    /// another type.
     pub async fn structured<T: DeserializeOwned>(self) -> Result<T, CallError> {
         self.finish(|tool, result| {
             let (tool, result) = success(tool, result)?;
@@ -125,37 +127,42 @@ impl ToolCall {
         .await
     }
 
-    /// The text of the answer, all blocks of it.
+    /// Makes the call, and returns the text of all content blocks, one a line.
     ///
     /// # Errors
-    /// As a call; and when the tool fails.
+    /// Like the call itself; also when the tool fails.
     pub async fn text(self) -> Result<String, CallError> {
         self.finish(|tool, result| success(tool, result).map(|(_, result)| text_of(result))).await
     }
 
-    /// Makes the call, and something of its answer.
-    #[expect(clippy::manual_async_fn, reason = "its future has room for the arguments twice")]
+    #[expect(clippy::manual_async_fn, reason = "an async fn would store `self` twice")]
     fn finish<T>(
-        mut self,
+        self,
         finish: impl FnOnce(String, CallToolResult) -> Result<T, CallError>,
     ) -> impl Future<Output = Result<T, CallError>> {
         async move {
-            let params = std::mem::replace(&mut self.params, Ok(String::new()));
-            let params =
-                params.map_err(|problem| CallError::unsendable(CallTool::NAME, problem))?;
-            let build = |_| Ok(Outgoing::written(CallTool::NAME, params));
-            let (shared, hear) = (&self.client.shared, self.on_progress.take());
-            let result = shared.call_heard::<CallTool>(build, &mut self.options, hear).await?;
-            let result = match shared.tools.find(&self.name) {
-                Some(known) => known.check(&self.name, result)?,
+            let build = |_| self.request.outgoing();
+            let result = self.client.shared.call::<CallTool>(build, &self.options).await?;
+            let result = match self.client.shared.tools.find(&self.request.name) {
+                Some(tool) => tool.check(&self.request.name, result)?,
                 None => result,
             };
-            finish(self.name, result)
+            finish(self.request.name, result)
         }
     }
 }
 
-impl IntoFuture for ToolCall {
+impl ToolRequest {
+    fn outgoing(&self) -> Result<Outgoing<'_>, CallError> {
+        let unsendable = |problem| CallError::unsendable(CallTool::NAME, problem);
+        let Params { text, arguments } = self.params.as_ref().map_err(unsendable)?;
+        let name = Some(Cow::Borrowed(self.name.as_str()));
+        let repeated = Repeated { name, arguments: text.get(*arguments..text.len() - 1) };
+        Ok(Outgoing::written(CallTool::NAME, text, repeated))
+    }
+}
+
+impl IntoFuture for Call<ToolRequest> {
     type Output = Result<CallToolResult, CallError>;
     type IntoFuture = Boxed<'static, Self::Output>;
 
@@ -172,28 +179,32 @@ fn success(tool: String, result: CallToolResult) -> Result<(String, CallToolResu
     }
 }
 
-/// Writes the parameters of a call, straight from the caller's type.
-fn write(name: &str, arguments: &impl Serialize) -> Result<String, String> {
-    const ROOM: usize = 128;
-    let mut out = Vec::with_capacity(ROOM + name.len());
-    out.extend_from_slice(br#"{"name":"#);
-    serde_json::to_writer(&mut out, name).map_err(|error| format!("name: {error}"))?;
-    out.extend_from_slice(br#","arguments":"#);
-    let start = out.len();
-    serde_json::to_writer(&mut out, arguments).map_err(|error| format!("arguments: {error}"))?;
-    match &out[start..] {
-        [b'{', ..] => {}
-        b"null" => {
-            out.truncate(start);
-            out.extend_from_slice(b"{}");
+impl Params {
+    /// Writes them, straight from the caller's type.
+    fn write(name: &str, arguments: &impl Serialize) -> Result<Self, String> {
+        const ROOM: usize = 128;
+        let mut out = Vec::with_capacity(ROOM + name.len());
+        out.extend_from_slice(br#"{"name":"#);
+        serde_json::to_writer(&mut out, name).map_err(|error| format!("name: {error}"))?;
+        out.extend_from_slice(br#","arguments":"#);
+        let arguments_start = out.len();
+        serde_json::to_writer(&mut out, arguments)
+            .map_err(|error| format!("arguments: {error}"))?;
+        match &out[arguments_start..] {
+            [b'{', ..] => {}
+            b"null" => {
+                out.truncate(arguments_start);
+                out.extend_from_slice(b"{}");
+            }
+            _ => return Err("arguments must be an object".to_owned()),
         }
-        _ => return Err("arguments must be an object".to_owned()),
+        out.push(b'}');
+        let text = String::from_utf8(out).map_err(|error| format!("arguments: {error}"))?;
+        Ok(Self { text, arguments: arguments_start })
     }
-    out.push(b'}');
-    String::from_utf8(out).map_err(|error| format!("arguments: {error}"))
 }
 
-impl Known {
+impl KnownTool {
     /// Whether the result is what the tool promised.
     fn check(&self, tool: &str, result: CallToolResult) -> Result<CallToolResult, CallError> {
         let Some(schema) = self.output.as_ref().filter(|_| result.is_error != Some(true)) else {

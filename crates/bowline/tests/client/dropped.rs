@@ -92,7 +92,7 @@ async fn check(is_modern: bool, room: Room, polls: usize) {
             let long = json!({ "x": "x".repeat(300) });
             let call = |client: &Client| {
                 let (client, long) = (client.clone(), long.clone());
-                tokio::spawn(async move { client.call_raw("filler", long).await })
+                tokio::spawn(async move { client.call_json("filler", long).await })
             };
             let first = call(&client);
             settle().await;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bowline::Revision;
 use bowline::client::http::Endpoint;
 use bowline::client::{
     CallError, Change, Client, ClientBuilder, ClientLimits, Phase, Preference, Timeouts, Wanted,
 };
+use bowline::{Json, Revision};
 use serde_json::{Value, json};
 
 use super::fixture::{builder, limits, soon, until};
@@ -168,13 +168,13 @@ async fn the_stream_of_the_server_is_opened_again_where_it_broke() {
     let mut heard = client.notifications();
     let mut listening = listening.events().await;
     listening.event("id: 7\nretry: 10\n", &changed("tools")).await;
-    soon("news", heard.next()).await.unwrap();
+    soon("news", heard.next()).await.unwrap().unwrap();
     drop(listening);
     let again = web.http("GET").await;
     assert_eq!(again.header("last-event-id"), Some("7"));
     let mut again = again.events().await;
     again.event("id: 8\n", &changed("prompts")).await;
-    soon("news", heard.next()).await.unwrap();
+    soon("news", heard.next()).await.unwrap().unwrap();
     drop(again);
     // It has been open, so now the session is gone.
     let last = web.http("GET").await;
@@ -242,18 +242,43 @@ async fn a_missing_header_is_learnt_and_the_call_sent_again_once() {
         list.answer(json!({ "resultType": "complete", "tools": tools })).await;
         let again = web.asked("tools/call").await;
         assert_eq!(again.header("mcp-param-region"), Some("eu"));
-        match is_cured {
-            true => {
-                again.answer(text("done")).await;
-                assert_eq!(said(call).await, "done");
-            }
-            false => {
-                again.refuse(400, -32020).await;
-                let error = failed(call).await;
-                assert_eq!(error.as_refusal().unwrap().code.0, -32020, "{error}");
-            }
+        if is_cured {
+            again.answer(text("done")).await;
+            assert_eq!(said(call).await, "done");
+        } else {
+            again.refuse(400, -32020).await;
+            let error = failed(call).await;
+            assert_eq!(error.as_refusal().unwrap().code.0, -32020, "{error}");
         }
     }
+    assert_eq!(web.unseen(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_argument_that_no_header_can_repeat_is_named_and_nothing_is_sent() {
+    let mut web = Web::start().await;
+    let client = web.modern(builder()).await;
+    let listing = tokio::spawn(client.list_tools().into_future());
+    let schema = json!({ "type": "object", "properties":
+        { "region": { "type": "string", "x-mcp-header": "Region" } } });
+    let tools = json!([{ "name": "t", "inputSchema": schema }]);
+    web.asked("tools/list").await.answer(json!({ "resultType": "complete", "tools": tools })).await;
+    listing.await.unwrap().unwrap();
+    for (arguments, problem) in [
+        (r#"{ "region": "eu", "region": "us" }"#, "appears twice"),
+        (r#"{ "region": "\ud800" }"#, "cannot be read: "),
+    ] {
+        let params = format!(r#"{{ "name": "t", "arguments": {arguments} }}"#);
+        let params = Json::from_text(params).unwrap();
+        let error = client.call_json("tools/call", params).await.unwrap_err();
+        assert!(matches!(error, CallError::Unsendable { .. }), "{error:?}");
+        let message = error.to_string();
+        let start = format!(r#"tools/call: tool "t": argument "region" {problem}"#);
+        assert!(message.starts_with(&start), "{message}");
+        let end = "so header Mcp-Param-Region cannot repeat it; nothing was sent";
+        assert!(message.ends_with(end), "{message}");
+    }
+    assert!(client.pending().is_empty());
     assert_eq!(web.unseen(), [""; 0]);
 }
 
@@ -474,7 +499,7 @@ async fn an_answer_that_is_none_is_told_as_what_it_is() {
     for (status, kind, headers, body, expected) in [
         (200, "text/html", "", "<html>", "neither JSON nor a stream of events"),
         (200, "application/json", "", "{", "the answer"),
-        (200, "application/json", "", &*other, "does not answer the question"),
+        (200, "application/json", "", &*other, "does not answer the request"),
         (202, "text/plain", "", "", "gives no answer"),
         (204, "text/plain", "", "", ""),
         (200, "application/json", "content-encoding: gzip\r\n", "x", "compressed (gzip)"),

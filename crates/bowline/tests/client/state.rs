@@ -116,11 +116,11 @@ async fn results_are_kept_as_long_as_the_server_allows() {
     // A change makes it stale.
     let mut heard = client.notifications();
     wire.say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
-    heard.next().await.unwrap();
+    heard.next().await.unwrap().unwrap();
     assert_eq!(list().await, "3");
     // Another change does not.
     wire.say(&json!({ "jsonrpc": "2.0", "method": "notifications/prompts/list_changed" }));
-    heard.next().await.unwrap();
+    heard.next().await.unwrap().unwrap();
     assert_eq!(list().await, "3");
     server.abort();
     client.close().await;

@@ -98,7 +98,7 @@ pub(super) async fn complete_template(guest: &Guest) -> Outcome {
 }
 
 pub(crate) async fn method_unknown(guest: &Guest) -> Outcome {
-    match guest.client.call_raw("walk/nothing", json!({})).await {
+    match guest.client.call_json("walk/nothing", json!({})).await {
         Ok(answer) => Err(format!("got {answer:?}").into()),
         Err(error) => rejected(&error, &[ErrorCode::METHOD_NOT_FOUND]),
     }

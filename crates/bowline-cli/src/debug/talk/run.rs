@@ -203,10 +203,9 @@ impl Talk {
     fn request(&mut self, id: Json, method: String, params: Json) -> Result<Done, String> {
         let (client, idle) = (self.client()?, self.idle);
         Ok(self.start(method.clone(), Show::Message(id), async move {
-            let call = client.call_raw(&method, params);
-            let Some(idle) = idle else { return call.await };
-            let late = |_| CallError::TimedOut { method: method.clone(), after: idle };
-            tokio::time::timeout(idle, call).await.map_err(late)?
+            let call = client.call_json(method, params);
+            let call = if let Some(idle) = idle { call.timeout(idle) } else { call };
+            call.once().await
         }))
     }
 

@@ -116,7 +116,8 @@ impl<'s> Reader<'s> {
                 format!("{ANNOTATION} needs type string, integer or boolean; found {found}");
             return Err(self.error(reason));
         }
-        self.headers.push(ParamHeader { name, shown: format!("{MCP_PARAM_PREFIX}{shown}") });
+        let shown = format!("{MCP_PARAM_PREFIX}{shown}");
+        self.headers.push(ParamHeader { name, shown, argument: self.path.join(".") });
         Ok(self.headers.len() - 1)
     }
 

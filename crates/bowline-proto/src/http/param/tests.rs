@@ -156,7 +156,7 @@ fn arguments_that_nobody_can_tell() {
     }
     let twice = mirror().encode(Some(raw(r#"{"region":1,"region":2}"#)));
     let message = twice.unwrap_err().to_string();
-    assert!(message.starts_with("arguments: \"region\" is repeated"), "{message}");
+    assert!(message.starts_with("argument \"region\" appears twice"), "{message}");
 }
 
 /// A property with its annotation, if any, and the argument given for it, if any.

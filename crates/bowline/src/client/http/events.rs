@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_proto::json::Json;
 use bowline_proto::sse::Parser;
 use bowline_proto::wire::Id;
 use bowline_web::Body;
 
 use super::HttpLink;
-use crate::client::incoming::Route;
+use crate::client::exchange::ExchangeError;
 use crate::client::notification::Fault;
-use crate::client::shared::{Shared, lock};
-use crate::client::trouble::Trouble;
+use crate::client::shared::{Link, Shared};
 use crate::with_causes;
 
 /// A stream of events, across the breaks in it.
@@ -22,14 +22,6 @@ pub(super) struct Events {
     limit: usize,
     /// How long to wait before the stream is opened anew, if the server says.
     pub(super) retry: Option<Duration>,
-}
-
-/// Why reading stopped.
-pub(super) enum Stopped {
-    /// The call that it was read for has ended.
-    Answered,
-    /// The server ended it, or it broke.
-    Ended,
 }
 
 /// However long the server wants a client to stay away.
@@ -47,21 +39,21 @@ impl Events {
         self.parser.last_event_id().map(str::to_owned)
     }
 
-    /// Reads until the stream ends, or `call` has its answer. Silence longer than `silence` is an
-    /// end too.
+    /// Reads until `call` is answered, and returns the answer; `None` when the stream ends first.
+    /// Silence longer than `silence` counts as the end.
     pub(super) async fn read(
         &mut self,
         mut body: Body,
         call: Option<&Id>,
         silence: Option<Duration>,
-    ) -> Result<Stopped, Trouble> {
+    ) -> Result<Option<Result<Json, ExchangeError>>, ExchangeError> {
         self.parser.restart();
-        let route = Route::Http(Arc::clone(&self.link));
+        let link = Link::Http(Arc::clone(&self.link));
         loop {
             let chunk = match silence {
                 Some(silence) => match tokio::time::timeout(silence, body.chunk()).await {
                     Ok(chunk) => chunk,
-                    Err(_) => return Ok(Stopped::Ended),
+                    Err(_) => return Ok(None),
                 },
                 None => body.chunk().await,
             };
@@ -69,19 +61,24 @@ impl Events {
                 Some(Ok(chunk)) => chunk,
                 Some(Err(error)) => {
                     tracing::debug!(error = %with_causes(&error), "a stream broke");
-                    return Ok(Stopped::Ended);
+                    return Ok(None);
                 }
-                None => return Ok(Stopped::Ended),
+                None => return Ok(None),
             };
-            self.take_in(&route, &chunk, call)?;
-            if call.is_some_and(|id| lock(&self.shared.calls).method(id).is_none()) {
-                return Ok(Stopped::Answered);
+            if let Some(answer) = self.take_in(&link, &chunk, call)? {
+                return Ok(Some(answer));
             }
         }
     }
 
-    fn take_in(&mut self, route: &Route, chunk: &[u8], call: Option<&Id>) -> Result<(), Trouble> {
+    fn take_in(
+        &mut self,
+        link: &Link,
+        chunk: &[u8],
+        call: Option<&Id>,
+    ) -> Result<Option<Result<Json, ExchangeError>>, ExchangeError> {
         let mut rest = chunk;
+        let mut answer = None;
         while let Some(event) = self.parser.next_event(&mut rest) {
             let event = match event {
                 Ok(event) => event,
@@ -98,10 +95,10 @@ impl Events {
             }
             let is_message = event.event.is_none_or(|name| name == "message");
             if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
-                self.shared.handle_frame(data, route);
+                answer = answer.or(self.shared.handle_frame(data, link, call));
             }
         }
-        Ok(())
+        Ok(answer)
     }
 
     /// The first event of HTTP+SSE: where messages go. `None` when it is something else.
@@ -125,8 +122,8 @@ impl Events {
     }
 }
 
-pub(super) fn too_long(limit: usize) -> Trouble {
-    Trouble::TooMuch {
+pub(super) fn too_long(limit: usize) -> ExchangeError {
+    ExchangeError::TooMuch {
         what: "the length of the answer in bytes (ClientLimits::message_length)",
         limit: limit as u64,
     }

@@ -8,8 +8,7 @@ use bowline_proto::error::ErrorCode;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{LAST_EVENT_ID, MCP_SESSION_ID, Media, SessionId};
 use bowline_proto::json::Json;
-use bowline_proto::method::{Initialize, ListTools, Method as _, SubscriptionsListen};
-use bowline_proto::model::PaginatedParams;
+use bowline_proto::method::{Initialize, Method as _, SubscriptionsListen};
 use bowline_proto::revision::Revision;
 use bowline_proto::session::Rejection;
 use bowline_proto::wire::Id;
@@ -20,16 +19,15 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::HttpLink;
-use super::events::{Events, Stopped, too_long};
+use super::events::{Events, too_long};
 use super::request::{refusal, unreachable};
 use super::session::Carrier;
-use crate::client::call::{CallOptions, building};
+use crate::client::exchange::ExchangeError;
 use crate::client::exchange::Sending;
-use crate::client::incoming::Route;
+use crate::client::list::relist;
 use crate::client::notification::start_of;
 use crate::client::outgoing::{answered, cancelled};
-use crate::client::shared::{Shared, Waiter, lock, malformed};
-use crate::client::trouble::Trouble;
+use crate::client::shared::{Link, Shared, Waiter, lock, malformed};
 use crate::clock;
 
 /// How long the rest of a stream may take after its answer, so that its connection can be used
@@ -41,12 +39,14 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// What became of a POST.
 enum Posted {
-    /// All of the answer is in.
-    Done,
+    /// The server answered it.
+    Answered(Result<Json, ExchangeError>),
+    /// The answer comes on another stream, or has come.
+    Elsewhere,
     /// The session is gone.
     NoSession,
     /// It did not reach the server, or the server did not take it: nothing is to be taken back.
-    Refused(Trouble),
+    Refused(ExchangeError),
 }
 
 impl HttpLink {
@@ -56,7 +56,7 @@ impl HttpLink {
         self: &Arc<Self>,
         shared: &Arc<Shared>,
         sending: &Sending<'_>,
-    ) -> Result<Json, Trouble> {
+    ) -> Result<Json, ExchangeError> {
         let (mut was_renewed, mut was_relisted) = (false, false);
         let patience = Patience::new(sending);
         loop {
@@ -75,9 +75,12 @@ impl HttpLink {
                     patience.wait(self.renew(shared, seen)).await??;
                 }
                 Ok(None) => {
-                    return Err(Trouble::Rejected(Rejection { status: Some(404), error: None }));
+                    return Err(ExchangeError::Rejected(Rejection {
+                        status: Some(404),
+                        error: None,
+                    }));
                 }
-                Err(Trouble::Rejected(rejection))
+                Err(ExchangeError::Rejected(rejection))
                     if rejection.code() == Some(ErrorCode::HEADER_MISMATCH)
                         && sending.outgoing.method == "tools/call"
                         && !was_relisted =>
@@ -85,7 +88,7 @@ impl HttpLink {
                     was_relisted = true;
                     patience.wait(Box::pin(relist(shared))).await?;
                 }
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -95,12 +98,10 @@ impl HttpLink {
         self: &Arc<Self>,
         shared: &Arc<Shared>,
         sending: &Sending<'_>,
-    ) -> Result<Option<Json>, Trouble> {
+    ) -> Result<Option<Json>, ExchangeError> {
         let (answer, mut answered) = oneshot::channel();
         let (method, hears) = (sending.outgoing.method.clone(), sending.hears.clone());
-        let headers = self.call_headers(shared, sending);
-        let headers =
-            headers.map_err(|error| malformed(&sending.outgoing.method, error.to_string()))?;
+        let headers = self.call_headers(shared, sending)?;
         let waiter = Waiter { answer, hears, is_cancellable: sending.is_cancellable };
         let begun = clock::now();
         let id =
@@ -124,25 +125,26 @@ impl HttpLink {
             tokio::select! {
                 biased;
                 posted = &mut post, if !is_posted => match posted {
-                    Ok(Posted::Done) => is_posted = true,
+                    Ok(Posted::Answered(answer)) => break answer.map(Some),
+                    Ok(Posted::Elsewhere) => is_posted = true,
                     Ok(Posted::NoSession) => {
                         lock(&shared.calls).abandon(&id);
                         break Ok(None);
                     }
-                    Ok(Posted::Refused(trouble)) => {
+                    Ok(Posted::Refused(error)) => {
                         lock(&shared.calls).abandon(&id);
-                        break Err(trouble);
+                        break Err(error);
                     }
-                    Err(trouble) => break Err(trouble),
+                    Err(error) => break Err(error),
                 },
                 answer = &mut answered => {
-                    let answer = answer.unwrap_or_else(|_| Err(Trouble::Closed(shared.reason())));
-                    if !is_posted && !matches!(answer, Err(Trouble::Closed(_))) {
+                    let answer = answer.unwrap_or_else(|_| Err(ExchangeError::Closed(shared.reason())));
+                    if !is_posted && !matches!(answer, Err(ExchangeError::Closed(_))) {
                         shared.spawn(async move { drop(timeout(REST, post).await) });
                     }
                     break answer.map(Some);
                 }
-                () = expired(shared, &id) => break Err(Trouble::TimedOut(begun.elapsed())),
+                () = expired(shared, &id) => break Err(ExchangeError::TimedOut(begun.elapsed())),
             }
         };
         drop(waiting);
@@ -154,8 +156,8 @@ impl HttpLink {
         let mut body = Vec::new();
         answered(&mut body, id, answer);
         let sent = self.tell(self.legacy_headers(&Method::POST), body).await;
-        if let Err(trouble) = sent {
-            tracing::warn!(?trouble, %id, "an answer did not reach the server");
+        if let Err(error) = sent {
+            tracing::warn!(?error, %id, "an answer did not reach the server");
         }
     }
 
@@ -165,20 +167,17 @@ impl HttpLink {
         revision: Revision,
         method: &str,
         body: Vec<u8>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ExchangeError> {
         self.tell(self.notification_headers(revision, method), body).await
     }
 
     /// Sends a message that has no answer.
-    async fn tell(&self, headers: HeaderMap, body: Vec<u8>) -> Result<(), Trouble> {
+    async fn tell(&self, headers: HeaderMap, body: Vec<u8>) -> Result<(), ExchangeError> {
         let sent = async {
             let response = self.post(headers, body.into()).await?;
-            match response.status().is_success() {
-                true => Ok(()),
-                false => Err(refusal(response).await),
-            }
+            if response.status().is_success() { Ok(()) } else { Err(refusal(response).await) }
         };
-        timeout(PATIENCE, sent).await.unwrap_or(Err(Trouble::TimedOut(PATIENCE)))
+        timeout(PATIENCE, sent).await.unwrap_or(Err(ExchangeError::TimedOut(PATIENCE)))
     }
 }
 
@@ -194,10 +193,10 @@ impl Patience {
         Self { all, end: all.and_then(|all| clock::now().checked_add(all)) }
     }
 
-    async fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
+    async fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, ExchangeError> {
         match (self.end, self.all) {
             (Some(end), Some(all)) => {
-                timeout_at(end, work).await.map_err(|_| Trouble::TimedOut(all))
+                timeout_at(end, work).await.map_err(|_| ExchangeError::TimedOut(all))
             }
             _ => Ok(work.await),
         }
@@ -206,24 +205,6 @@ impl Patience {
 
 /// How long a message that has no answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Learns the server's tools anew, because it misses headers that only their schemas tell.
-async fn relist(shared: &Arc<Shared>) {
-    let options = CallOptions { skips_cache: true, ..CallOptions::default() };
-    let mut cursor = None;
-    for _ in 0..shared.profile.limits.list_pages {
-        let params = PaginatedParams { cursor: cursor.take(), ..PaginatedParams::default() };
-        let build = building::<ListTools>(params);
-        let Ok(page) = shared.call::<ListTools>(build, &options).await else { return };
-        for tool in &page.tools {
-            shared.tools.learn(tool, true);
-        }
-        match page.next_cursor {
-            Some(next) => cursor = Some(next),
-            None => return,
-        }
-    }
-}
 
 /// Waits until a call's time is up; progress moves it.
 async fn expired(shared: &Shared, id: &Id) {
@@ -273,10 +254,10 @@ struct Exchange {
 }
 
 impl Exchange {
-    async fn run(self, headers: HeaderMap, body: Bytes) -> Result<Posted, Trouble> {
+    async fn run(self, headers: HeaderMap, body: Bytes) -> Result<Posted, ExchangeError> {
         let response = match self.link.post(headers, body).await {
             Ok(response) => response,
-            Err(trouble) => return Ok(Posted::Refused(trouble)),
+            Err(error) => return Ok(Posted::Refused(error)),
         };
         let status = response.status();
         if self.method == Initialize::NAME && status.is_success() {
@@ -291,7 +272,7 @@ impl Exchange {
         if self.link.carrier() == Carrier::Sse || status == StatusCode::ACCEPTED {
             return match self.link.carrier() {
                 // The answer comes on the stream that is open already.
-                Carrier::Sse => Ok(Posted::Done),
+                Carrier::Sse => Ok(Posted::Elsewhere),
                 Carrier::Streamable => {
                     Err(malformed(&self.method, "the server accepts the call and gives no answer"))
                 }
@@ -312,23 +293,24 @@ impl Exchange {
         }
     }
 
-    async fn read_json(&self, response: Response<Body>) -> Result<Posted, Trouble> {
+    async fn read_json(&self, response: Response<Body>) -> Result<Posted, ExchangeError> {
         let limit = self.shared.profile.limits.message_length;
         let all = response.into_body().collect(limit).await.map_err(|error| match error {
             WebError::TooLarge { limit, .. } => too_long(limit),
             error => unreachable(&error),
         })?;
-        self.shared.handle_frame(&all, &Route::Http(Arc::clone(&self.link)));
-        match self.is_waiting() {
-            true => Err(malformed(
+        let link = Link::Http(Arc::clone(&self.link));
+        match self.shared.handle_frame(&all, &link, Some(&self.id)) {
+            Some(answer) => Ok(Posted::Answered(answer)),
+            None if self.is_waiting() => Err(malformed(
                 &self.method,
-                format!("the answer does not answer the question: {}", start_of(&all)),
+                format!("the response does not answer the request: {}", start_of(&all)),
             )),
-            false => Ok(Posted::Done),
+            None => Ok(Posted::Elsewhere),
         }
     }
 
-    async fn read_events(&self, body: Body) -> Result<Posted, Trouble> {
+    async fn read_events(&self, body: Body) -> Result<Posted, ExchangeError> {
         let listens = self.method == SubscriptionsListen::NAME;
         let limits = &self.shared.profile.limits;
         let silence = listens.then_some(limits.stream_silence);
@@ -337,25 +319,25 @@ impl Exchange {
         loop {
             if let Some(body) = stream.take() {
                 let read = events.read(body, Some(&self.id), silence);
-                if let Stopped::Answered = read.await? {
-                    return Ok(Posted::Done);
+                if let Some(answer) = read.await? {
+                    return Ok(Posted::Answered(answer));
                 }
             }
             let last = events.last_id().filter(|_| self.is_legacy);
             let Some(last) = last else {
                 let problem = "the stream ended before the answer".to_owned();
-                return Err(Trouble::Unreachable(problem));
+                return Err(ExchangeError::Unreachable(problem));
             };
             sleep(events.retry.unwrap_or(RETRY)).await;
             if !self.is_waiting() {
-                return Ok(Posted::Done);
+                return Ok(Posted::Elsewhere);
             }
             stream = self.resume(&last).await?;
         }
     }
 
     /// Goes on after a break. `None` when it has to be tried again.
-    async fn resume(&self, last: &str) -> Result<Option<Body>, Trouble> {
+    async fn resume(&self, last: &str) -> Result<Option<Body>, ExchangeError> {
         let mut headers = self.link.legacy_headers(&Method::GET);
         let last = HeaderValue::from_str(last)
             .map_err(|_| malformed(&self.method, "the id of an event cannot be sent back"))?;
@@ -366,11 +348,11 @@ impl Exchange {
             // The call's own deadline ends this.
             Ok(response) if response.status().is_server_error() => Ok(None),
             Ok(response) => Err(refusal(response).await),
-            Err(Trouble::Unreachable(problem)) => {
+            Err(ExchangeError::Unreachable(problem)) => {
                 tracing::debug!(problem, "a stream could not be resumed yet");
                 Ok(None)
             }
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         }
     }
 

@@ -1,7 +1,8 @@
 //! One HTTP request: its headers, who we are, where it is sent on to.
 
 use bowline_proto::error::{ErrorCode, ErrorObject};
-use bowline_proto::http::{Outline, name_source, write_legacy};
+use bowline_proto::http::{Outline, write_legacy};
+use bowline_proto::raw::Raw;
 use bowline_proto::session::Rejection;
 use bowline_proto::wire::Message;
 use bowline_web::{Body, Next, Origin, Url, WebError};
@@ -9,10 +10,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 
 use super::HttpLink;
-use crate::client::error::CallError;
+use crate::client::exchange::ExchangeError;
 use crate::client::exchange::Sending;
 use crate::client::shared::{Shared, lock};
-use crate::client::trouble::Trouble;
 use crate::client::wire::HttpWire;
 use crate::with_causes;
 
@@ -41,28 +41,35 @@ impl HttpLink {
         &self,
         shared: &Shared,
         sending: &Sending<'_>,
-    ) -> Result<HeaderMap, CallError> {
+    ) -> Result<HeaderMap, ExchangeError> {
         if !sending.claim.is_modern() {
             return Ok(self.legacy_headers(&Method::POST));
         }
         let outgoing = sending.outgoing;
-        let unsendable = |problem: String| CallError::unsendable(&outgoing.method, problem);
-        let name: Option<String> = name_source(&outgoing.method)
-            .and_then(|source| serde_json::from_str(outgoing.param(source.member)?.get()).ok());
+        let name = outgoing.repeated.name.as_deref();
         let mut headers = self.headers.clone();
         let revision = sending.claim.revision();
-        let outline = Outline {
-            revision: revision.as_str(),
-            method: &outgoing.method,
-            name: name.as_deref(),
-        };
-        outline.write(&mut headers).map_err(|error| unsendable(error.to_string()))?;
+        let outline = Outline { revision: revision.as_str(), method: &outgoing.method, name };
+        let written = outline.write(&mut headers);
+        written.map_err(|error| ExchangeError::Unsendable(error.to_string()))?;
         if outgoing.method == "tools/call"
-            && let Some(known) = name.and_then(|name| shared.tools.find(&name))
-            && !known.headers.is_empty()
+            && let Some(name) = name
+            && let Some(tool) = shared.tools.find(name)
+            && !tool.headers.is_empty()
         {
-            let repeated = known.headers.encode(outgoing.param("arguments"));
-            headers.extend(repeated.map_err(|error| unsendable(error.to_string()))?);
+            let arguments = outgoing.repeated.arguments.map(Raw::parse).transpose();
+            let arguments = arguments.map_err(|error| {
+                ExchangeError::Unsendable(format!(
+                    "tool {name:?}: the arguments are not JSON: {error}"
+                ))
+            })?;
+            let repeated = tool.headers.encode(arguments).map_err(|error| {
+                let header = &error.header;
+                ExchangeError::Unsendable(format!(
+                    "tool {name:?}: {error}, so header {header} cannot repeat it; nothing was sent"
+                ))
+            })?;
+            headers.extend(repeated);
         }
         Ok(headers)
     }
@@ -89,7 +96,7 @@ impl HttpLink {
         &self,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Body>, Trouble> {
+    ) -> Result<Response<Body>, ExchangeError> {
         self.send(Method::POST, self.post_url(), headers, body).await
     }
 
@@ -100,7 +107,7 @@ impl HttpLink {
         mut url: Uri,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Body>, Trouble> {
+    ) -> Result<Response<Body>, ExchangeError> {
         for _ in 0..MOST_TRIES {
             let mut request = Request::new(body.clone());
             *request.method_mut() = method.clone();
@@ -115,17 +122,19 @@ impl HttpLink {
                 None => return check_encoding(response),
             }
         }
-        Err(Trouble::Unreachable(format!("sent on or again more than {MOST_TRIES} times")))
+        Err(ExchangeError::Unreachable(format!("sent on or again more than {MOST_TRIES} times")))
     }
 
     /// Sends a request as it is, with proof of who we are. Says whether to send it again.
-    async fn send_once(&self, request: Request<Bytes>) -> Result<(Response<Body>, bool), Trouble> {
+    async fn send_once(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<(Response<Body>, bool), ExchangeError> {
         let Some(authorize) = &self.authorize else {
             return Ok((self.send_told(request).await?, false));
         };
-        let refused = |error: bowline_web::AuthorizeError, status: u16| Trouble::Unauthorized {
-            status,
-            problem: with_causes(&*error),
+        let refused = |error: bowline_web::AuthorizeError, status: u16| {
+            ExchangeError::Unauthorized { status, problem: with_causes(&*error) }
         };
         let (mut parts, body) = request.into_parts();
         let proof = authorize.headers(&parts).await.map_err(|error| refused(error, 401))?;
@@ -139,7 +148,7 @@ impl HttpLink {
     }
 
     /// Sends a request as it is, and tells whoever watches the wire.
-    async fn send_told(&self, request: Request<Bytes>) -> Result<Response<Body>, Trouble> {
+    async fn send_told(&self, request: Request<Bytes>) -> Result<Response<Body>, ExchangeError> {
         let (parts, body) = request.into_parts();
         let asked = self.wire.request(&parts, &body);
         let response = self.web.send(Request::from_parts(parts, body)).await;
@@ -154,7 +163,7 @@ impl HttpLink {
         method: &Method,
         from: &Uri,
         response: &Response<Body>,
-    ) -> Result<Option<Uri>, Trouble> {
+    ) -> Result<Option<Uri>, ExchangeError> {
         let keeps_method = match response.status() {
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => {
@@ -164,7 +173,7 @@ impl HttpLink {
         };
         let status = response.status().as_u16();
         let refuse = |problem: &str| {
-            Err(Trouble::Unreachable(format!("a redirect (HTTP {status}) {problem}")))
+            Err(ExchangeError::Unreachable(format!("a redirect (HTTP {status}) {problem}")))
         };
         let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
         let Some(next) = location.and_then(|location| resolve(from, location)) else {
@@ -192,20 +201,20 @@ pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Url> {
 }
 
 /// What was not asked for is not unpacked: a small body may unpack to a huge one.
-fn check_encoding(response: Response<Body>) -> Result<Response<Body>, Trouble> {
+fn check_encoding(response: Response<Body>) -> Result<Response<Body>, ExchangeError> {
     let encoding = response.headers().get(header::CONTENT_ENCODING);
     match encoding.map(http::HeaderValue::as_bytes) {
         None | Some(b"identity") => Ok(response),
         Some(encoding) => {
             let encoding = String::from_utf8_lossy(encoding).into_owned();
             let problem = format!("the answer is compressed ({encoding}), which was not asked for");
-            Err(Trouble::Unreachable(problem))
+            Err(ExchangeError::Unreachable(problem))
         }
     }
 }
 
-/// Turns an answer that is an error into trouble.
-pub(super) async fn refusal(response: Response<Body>) -> Trouble {
+/// Reads a response that is an error.
+pub(super) async fn refusal(response: Response<Body>) -> ExchangeError {
     let status = response.status();
     let challenge = response
         .headers()
@@ -218,9 +227,9 @@ pub(super) async fn refusal(response: Response<Body>) -> Trouble {
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && !is_ours(&error) {
         let told = error.map(|error| error.message).or(challenge);
         let problem = told.unwrap_or_else(|| "the server does not say why".to_owned());
-        return Trouble::Unauthorized { status: status.as_u16(), problem };
+        return ExchangeError::Unauthorized { status: status.as_u16(), problem };
     }
-    Trouble::Rejected(Rejection { status: Some(status.as_u16()), error })
+    ExchangeError::Rejected(Rejection { status: Some(status.as_u16()), error })
 }
 
 /// Whether an error is one of the protocol, which a 403 for the wrong `Origin` is not.
@@ -237,6 +246,6 @@ fn read_error(body: &[u8]) -> Option<ErrorObject> {
     }
 }
 
-pub(super) fn unreachable(error: &WebError) -> Trouble {
-    Trouble::Unreachable(with_causes(error))
+pub(super) fn unreachable(error: &WebError) -> ExchangeError {
+    ExchangeError::Unreachable(with_causes(error))
 }

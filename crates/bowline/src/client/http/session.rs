@@ -20,10 +20,10 @@ use super::HttpLink;
 use super::events::Events;
 use super::exchange::discard;
 use super::request::{refusal, resolve};
+use crate::client::exchange::ExchangeError;
 use crate::client::notification::Boxed;
 use crate::client::restart::Backoff;
 use crate::client::shared::{Shared, lock, malformed};
-use crate::client::trouble::Trouble;
 
 /// A session, or what there is before one.
 #[derive(Default)]
@@ -90,11 +90,11 @@ impl HttpLink {
         self: &Arc<Self>,
         shared: &Arc<Shared>,
         seen: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ExchangeError> {
         let (done, outcome) = oneshot::channel();
         let (link, ours) = (Arc::clone(self), Arc::clone(shared));
         shared.spawn(async move { drop(done.send(link.renew_boxed(&ours, seen).await)) });
-        outcome.await.unwrap_or_else(|_| Err(Trouble::Closed(shared.reason())))
+        outcome.await.unwrap_or_else(|_| Err(ExchangeError::Closed(shared.reason())))
     }
 
     /// On the heap, because the handshake that it makes is an exchange, which may lead here.
@@ -102,13 +102,17 @@ impl HttpLink {
         self: &'a Arc<Self>,
         shared: &'a Arc<Shared>,
         seen: u64,
-    ) -> Boxed<'a, Result<(), Trouble>> {
+    ) -> Boxed<'a, Result<(), ExchangeError>> {
         Box::pin(self.renew_now(shared, seen))
     }
 
-    async fn renew_now(self: &Arc<Self>, shared: &Arc<Shared>, seen: u64) -> Result<(), Trouble> {
+    async fn renew_now(
+        self: &Arc<Self>,
+        shared: &Arc<Shared>,
+        seen: u64,
+    ) -> Result<(), ExchangeError> {
         let gone = |why: &str| {
-            Trouble::Unreachable(format!("the session is gone, and no new one opens: {why}"))
+            ExchangeError::Unreachable(format!("the session is gone, and no new one opens: {why}"))
         };
         let _renewing = self.renewing.lock().await;
         {
@@ -134,7 +138,7 @@ impl HttpLink {
             }
             Err(_) => {
                 self.retry(shared);
-                Err(Trouble::TimedOut(patience))
+                Err(ExchangeError::TimedOut(patience))
             }
         }
     }
@@ -151,8 +155,8 @@ impl HttpLink {
             loop {
                 sleep(backoff.next()).await;
                 let Some(seen) = link.lost_session() else { return };
-                if let Err(trouble) = link.renew_boxed(&ours, seen).await {
-                    tracing::debug!(?trouble, "the server cannot be reached yet");
+                if let Err(error) = link.renew_boxed(&ours, seen).await {
+                    tracing::debug!(?error, "the server cannot be reached yet");
                 }
             }
         });
@@ -209,7 +213,7 @@ impl HttpLink {
             let url = self.url.clone();
             let response = self.send(Method::GET, url, headers, Bytes::new());
             let response = timeout(limits.stream_silence, response).await;
-            match response.unwrap_or(Err(Trouble::TimedOut(limits.stream_silence))) {
+            match response.unwrap_or(Err(ExchangeError::TimedOut(limits.stream_silence))) {
                 Ok(response) if is_stream(&response) => {
                     was_open = true;
                     backoff.reset();
@@ -234,7 +238,7 @@ impl HttpLink {
                     return discard(response).await;
                 }
                 Ok(response) => discard(response).await,
-                Err(trouble) => tracing::debug!(?trouble, "the server cannot be listened to yet"),
+                Err(error) => tracing::debug!(?error, "the server cannot be listened to yet"),
             }
             sleep(events.retry.take().unwrap_or_else(|| backoff.next())).await;
         }
@@ -244,7 +248,7 @@ impl HttpLink {
     pub(in crate::client) async fn open_sse(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ExchangeError> {
         let headers = self.legacy_headers(&Method::GET);
         let url = self.url.clone();
         let response = self.send(Method::GET, url, headers, Bytes::new()).await?;
@@ -258,7 +262,7 @@ impl HttpLink {
         let mut events = Events::new(shared, self);
         let mut body = response.into_body();
         let endpoint = timeout(FIRST_EVENT, events.endpoint(&mut body)).await;
-        let endpoint = endpoint.map_err(|_| Trouble::TimedOut(FIRST_EVENT))?;
+        let endpoint = endpoint.map_err(|_| ExchangeError::TimedOut(FIRST_EVENT))?;
         let endpoint = endpoint.ok_or_else(|| wrong("the first event is not where to send to"))?;
         let post_url = resolve(&self.url, &endpoint).ok_or_else(|| wrong("it is no URL"))?;
         if !self.is_origin_of(&post_url) {
@@ -283,7 +287,7 @@ impl HttpLink {
         let waiting = lock(&shared.calls).drain();
         for (_, waiter) in waiting {
             let problem = "the stream ended before the answer".to_owned();
-            let _ = waiter.answer.send(Err(Trouble::Unreachable(problem)));
+            let _ = waiter.answer.send(Err(ExchangeError::Unreachable(problem)));
         }
         self.retry(shared);
     }

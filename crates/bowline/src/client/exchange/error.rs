@@ -1,5 +1,5 @@
-//! What can become of one exchange with a server, before it is known who asks: a caller, or the
-//! search for a common revision.
+//! Why an exchange with a server failed, before it is known who asked: a caller, or the search for
+//! a common revision.
 
 use std::time::Duration;
 
@@ -7,13 +7,16 @@ use bowline_proto::decode::DecodeError;
 use bowline_proto::revision::neutral_error;
 use bowline_proto::session::{Event, Question, Rejection};
 
-use super::error::{CallError, CloseReason};
+use crate::client::error::{CallError, CloseReason};
 
 /// Why an exchange has no result.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(in crate::client) enum ExchangeError {
     /// An error of the server, or an HTTP status instead of an answer.
     Rejected(Rejection),
+    /// The request cannot be sent. Nothing was sent.
+    #[cfg(feature = "client-http")]
+    Unsendable(String),
     /// An answer that cannot be read.
     Malformed(DecodeError),
     /// No answer in time.
@@ -31,9 +34,9 @@ pub(super) enum Trouble {
     TooMuch { what: &'static str, limit: u64 },
 }
 
-impl Trouble {
+impl ExchangeError {
     /// For a caller.
-    pub(super) fn into_call_error(self, method: &str) -> CallError {
+    pub(in crate::client) fn into_call_error(self, method: &str) -> CallError {
         let method = method.to_owned();
         match self {
             Self::Rejected(Rejection { error: Some(error), .. }) => {
@@ -44,6 +47,8 @@ impl Trouble {
                 status: rejection.status,
                 problem: format!("the server answered {rejection} without a message"),
             },
+            #[cfg(feature = "client-http")]
+            Self::Unsendable(problem) => CallError::Unsendable { method, problem },
             Self::Malformed(error) => CallError::Malformed(error),
             Self::TimedOut(after) => CallError::TimedOut { method, after },
             Self::Closed(reason) => CallError::Closed(reason),
@@ -59,7 +64,7 @@ impl Trouble {
     }
 
     /// For the search for a common revision.
-    pub(super) fn into_event(self, question: Question) -> Event<'static> {
+    pub(in crate::client) fn into_event(self, question: Question) -> Event<'static> {
         match self {
             Self::Rejected(rejection) => Event::Refused(question, rejection),
             Self::Malformed(_) => Event::Malformed(question),
@@ -73,7 +78,7 @@ impl Trouble {
                 Event::Refused(question, rejection)
             }
             #[cfg(feature = "client-http")]
-            Self::TooMuch { .. } => Event::Malformed(question),
+            Self::Unsendable(_) | Self::TooMuch { .. } => Event::Malformed(question),
         }
     }
 }
