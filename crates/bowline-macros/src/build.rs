@@ -1,4 +1,4 @@
-//! The call of the builder that a marked function stands for.
+//! The builder call that a marked function expands to.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -30,10 +30,10 @@ pub(crate) enum Callee {
 }
 
 impl Marked {
-    /// Reads everything, and strips the signature of what only we know.
+    /// Reads everything, and removes our attributes from the signature.
     ///
     /// # Errors
-    /// When options and signature do not go together.
+    /// When options and signature contradict each other.
     pub(crate) fn take(
         options: Options,
         attributes: &[Attribute],
@@ -56,7 +56,7 @@ impl Marked {
     /// Statements that add it to `parts`, calling it through `this`.
     ///
     /// # Errors
-    /// When an option names an argument that is not there.
+    /// When an option names an argument that does not exist.
     pub(crate) fn registration(&self, krate: &Path, callee: Callee) -> syn::Result<TokenStream> {
         let arguments = self.arguments_struct(krate);
         let handler = self.handler(krate, callee);
@@ -81,7 +81,7 @@ impl Marked {
         })
     }
 
-    /// What the compiler has to say about the result, it says where the result is declared.
+    /// Makes compiler errors about the result point to the declared return type.
     fn reported_at(&self) -> Span {
         self.signature.returns_at.resolved_at(Span::mixed_site())
     }
@@ -94,7 +94,7 @@ impl Marked {
         let (serde, schemars) = (in_text(krate, "serde"), in_text(krate, "schemars"));
         let fields = self.signature.arguments().map(field);
         let defaults = self.signature.arguments().filter_map(default_function);
-        // A tool without arguments says so, whichever form its function has.
+        // A tool without arguments declares that, whatever form its function has.
         let nothing_else = (self.signature.arguments().next().is_none())
             .then(|| quote!(#[schemars(deny_unknown_fields)]));
         quote! {
@@ -153,7 +153,7 @@ impl Marked {
         }
     }
 
-    /// Calls the function, and makes of what it returns something that the builder takes.
+    /// Calls the function, and converts its result into what the builder accepts.
     fn value(&self, krate: &Path, callee: Callee) -> TokenStream {
         let name = &self.name;
         let values = self.signature.parameters.iter().map(|parameter| match parameter {
@@ -203,7 +203,7 @@ fn field(argument: &Argument) -> TokenStream {
 fn default_function(argument: &Argument) -> Option<TokenStream> {
     let (name, ty) = (default_name(argument), &argument.ty);
     let value = argument.default.as_ref()?;
-    // So that `default = "text"` does for a `String`.
+    // So that `default = "text"` works for a `String`.
     let value = match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
             quote!(::core::convert::Into::into(#text))
@@ -221,7 +221,7 @@ fn default_name(argument: &Argument) -> Ident {
     quote::format_ident!("__default_{}", argument.name.unraw(), span = Span::call_site())
 }
 
-/// A path to a library that we carry with us, as derive macros want it.
+/// The path of a library that `bowline` re-exports, as derive macros expect it.
 fn in_text(krate: &Path, library: &str) -> String {
     let segments = krate.segments.iter().map(|segment| segment.ident.to_string());
     let path = segments.collect::<Vec<_>>().join("::");

@@ -15,7 +15,7 @@ pub(crate) fn is_doc(attribute: &Attribute) -> bool {
     attribute.path().is_ident("doc")
 }
 
-/// The text of one `#[doc = "…"]`. What is computed (`include_str!`) cannot be read here.
+/// The text of one `#[doc = "…"]`. Computed ones (`include_str!`) cannot be read here.
 fn value(attribute: &Attribute) -> Option<String> {
     let Meta::NameValue(pair) = &attribute.meta else { return None };
     match &pair.value {

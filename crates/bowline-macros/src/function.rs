@@ -1,8 +1,8 @@
-//! `#[tool]`, `#[prompt]` and `#[resource]` on a function of its own.
+//! `#[tool]`, `#[prompt]` and `#[resource]` on a free function.
 //!
-//! The function becomes a unit struct of its name: a value that can be passed to `with`, and that
-//! carries the function as its method `call`. The function itself stands inside that method under
-//! its own name, where its body may declare a variable of that name, or call itself.
+//! The function becomes a unit struct of the same name: a value that can be passed to `with`, with
+//! the function as its method `call`. Inside that method the function keeps its name, so its body
+//! may declare a variable of that name, or call itself.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -21,7 +21,7 @@ pub(crate) fn expand(kind: Kind, options: TokenStream, item: &TokenStream) -> To
     };
     if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
         let message =
-            "a method is marked inside of a `#[server]` block: put `#[server]` on its `impl`";
+            "a method can only be marked inside a `#[server]` block: put `#[server]` on its `impl`";
         let error = syn::Error::new_spanned(receiver, message).to_compile_error();
         strip_all(&mut function.sig);
         return quote!(#error #function);
@@ -39,7 +39,7 @@ pub(crate) fn expand(kind: Kind, options: TokenStream, item: &TokenStream) -> To
             let part = part_of(&function, &krate, &registration);
             quote!(#item #part)
         }
-        // The function is there all the same, so that nobody else complains.
+        // Keep the function, so that its callers do not cause further errors.
         Err(error) => {
             strip_all(&mut function.sig);
             let (error, item) = (error.to_compile_error(), item_of(&function));
@@ -49,7 +49,7 @@ pub(crate) fn expand(kind: Kind, options: TokenStream, item: &TokenStream) -> To
     }
 }
 
-/// The first tokens of an item, where an error about the whole of it points.
+/// The first tokens of an item: the span of errors about the whole item.
 fn first_line(item: &TokenStream) -> TokenStream {
     let is_body = |token: &proc_macro2::TokenTree| {
         matches!(token, proc_macro2::TokenTree::Group(group)
@@ -86,7 +86,7 @@ fn item_of(function: &ItemFn) -> TokenStream {
 
         #(#cfgs)*
         impl #name {
-            /// Calls the function itself, without a server around it.
+            /// Calls the function itself, without a server.
             #[allow(clippy::missing_errors_doc, clippy::missing_panics_doc)]
             #[allow(clippy::too_many_arguments, clippy::unused_self)]
             #visibility #word fn call #generics (self, #(#names: #types),*) #output #conditions {
@@ -130,7 +130,7 @@ fn is_cfg(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg")
 }
 
-/// Conditions, which everything that we write of an item is under as well.
+/// The `#[cfg]` attributes, which apply to all generated code.
 pub(crate) fn cfgs(attributes: &[Attribute]) -> Vec<&Attribute> {
     attributes.iter().filter(|attribute| is_cfg(attribute)).collect()
 }

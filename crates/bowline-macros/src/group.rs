@@ -1,4 +1,4 @@
-//! `#[server]` on an `impl` block: its marked methods, all at once.
+//! `#[server]` on an `impl` block: all of its marked methods.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -26,7 +26,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
     let (krate, error, statements) = match expanded {
         Ok((krate, statements)) => (krate, TokenStream::new(), statements),
         Err(error) => {
-            // The rest of the block is still right, and the type still a part of a server.
+            // Keep the rest of the block, and keep the type a part of a server.
             let _ = registrations(&krate, &mut block);
             (krate, error.to_compile_error(), TokenStream::new())
         }
@@ -46,7 +46,7 @@ fn parse_options(tokens: TokenStream) -> syn::Result<Option<Path>> {
         }
         let name = input.call(Ident::parse_any)?;
         if name != "crate" {
-            let message = format!("unknown option `{name}`; `#[server]` knows crate");
+            let message = format!("unknown option `{name}`; `#[server]` accepts crate");
             return Err(syn::Error::new(name.span(), message));
         }
         input.parse::<Token![=]>()?;
@@ -55,7 +55,7 @@ fn parse_options(tokens: TokenStream) -> syn::Result<Option<Path>> {
     parse.parse2(tokens)
 }
 
-/// Takes our attributes off the methods, and writes what they stand for.
+/// Removes our attributes from the methods, and generates their code.
 fn registrations(krate: &Path, block: &mut ItemImpl) -> syn::Result<TokenStream> {
     if let Some((path, _)) = &block.trait_ {
         let message = "`#[server]` belongs on an `impl` block of the type itself, not of a trait";
@@ -90,7 +90,7 @@ fn registration(krate: &Path, method: &mut ImplItemFn) -> syn::Result<Option<Tok
     let mut marks = marks.into_iter();
     let Some((kind, mark)) = marks.next() else { return Ok(None) };
     if let Some((_, second)) = marks.next() {
-        let message = "a method is one thing: write another method that calls this one";
+        let message = "a method can have one of these attributes only: write another method that calls this one";
         return Err(syn::Error::new_spanned(second, message));
     }
     let tokens = match &mark.meta {
@@ -114,7 +114,7 @@ fn registration(krate: &Path, method: &mut ImplItemFn) -> syn::Result<Option<Tok
     }))
 }
 
-/// Which of our attributes it is, also when it is written with its path.
+/// Which of our attributes it is, with or without a path.
 fn kind(attribute: &Attribute) -> Option<Kind> {
     let last = attribute.path().segments.last()?;
     Kind::ALL.into_iter().find(|kind| last.ident == kind.name())

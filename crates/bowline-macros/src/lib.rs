@@ -1,7 +1,7 @@
 //! Attributes that turn functions into tools, prompts and resources of an MCP server.
 //!
-//! They write what one could write by hand with the builders of the `bowline` crate, which exports
-//! them; nothing here is needed to use it. The code that they write refers to `::bowline` only.
+//! They expand to what you could write by hand with the builders of the `bowline` crate, which
+//! re-exports them. The generated code refers to `::bowline` only.
 
 mod build;
 mod doc;
@@ -16,10 +16,10 @@ use proc_macro::TokenStream;
 
 use self::options::Kind;
 
-/// Makes a tool of a function: `Server::new("…", "…").with(greet)`.
+/// Turns a function into a tool: `Server::new("…", "…").with(greet)`.
 ///
 /// ```ignore
-/// /// Greet somebody.
+/// /// Greet someone.
 /// #[tool(read_only)]
 /// async fn greet(
 ///     /// Whom to greet.
@@ -33,22 +33,23 @@ use self::options::Kind;
 /// ```
 ///
 /// The doc comment is the description, the parameters are the arguments, and their doc comments
-/// describe them. `Option` arguments can be left out. Functions that are not `async` run where they
-/// block nobody. The function becomes a value of the same name, which a test calls with
-/// `greet.call("Bob".into(), 1).await`; a variable of that name cannot be declared beside it.
+/// describe them. Callers may omit `Option` arguments. Functions that are not `async` run on a
+/// thread where they may block. The function becomes a value of the same name, which a test calls
+/// with `greet.call("Bob".into(), 1).await`; no local variable can have that name in its scope.
 ///
 /// # Options
 ///
 /// | option | meaning |
 /// |---|---|
-/// | `name = "…"` | another name than the function's |
+/// | `name = "…"` | a name other than the function's |
 /// | `title = "…"` | the name people see |
-/// | `description = "…"` | instead of the doc comment |
-/// | `read_only`, `idempotent` | it changes nothing; twice is the same as once |
-/// | `destructive = true`, `open_world = false` | whether it may destroy, whether it reaches out |
-/// | `timeout_secs = 30` | for how long one call may run |
-/// | `icon = "https://…"` | a picture; several are allowed |
-/// | `disabled` | left out until the registry enables it |
+/// | `description = "…"` | replaces the doc comment |
+/// | `read_only`, `idempotent` | it changes nothing; calling it twice is the same as once |
+/// | `destructive = true`, `open_world = false` | whether it may destroy data; whether it reaches the outside world |
+/// | `timeout_secs = 30` | how long one call may run |
+/// | `icon = "https://…"` | an icon; may be repeated |
+/// | `scopes("a", "b")` | the scopes that a caller's token must have |
+/// | `disabled` | hidden until the registry enables it |
 /// | `crate = path` | where the `bowline` crate is, if not at `::bowline` |
 ///
 /// # Parameters
@@ -56,23 +57,23 @@ use self::options::Kind;
 /// | parameter | meaning |
 /// |---|---|
 /// | `name: T` | an argument; `T` is `Deserialize` and `JsonSchema` |
-/// | `#[arg(default)]`, `#[arg(default = …)]` | may be left out |
+/// | `#[arg(default)]`, `#[arg(default = …)]` | callers may omit it |
 /// | `#[arg(rename = "…")]` | another name for clients |
-/// | `#[arg(description = "…")]` | instead of the doc comment |
+/// | `#[arg(description = "…")]` | replaces the doc comment |
 /// | `#[serde(…)]`, `#[schemars(…)]` | as on the field of a struct |
 /// | `#[args] all: T` | all arguments in one struct |
-/// | `context: Context`, `context: &Context` | the request, to report, log and ask |
+/// | `context: Context`, `context: &Context` | the request: reports progress, logs, asks the client |
 ///
 /// # Result
 ///
-/// Whatever is a `ToolOutput`; any other type that is `Serialize` and `JsonSchema` becomes
-/// structured content with a schema; and a `Result` of either, whose error the model reads.
+/// Any `ToolOutput`; any other type that is `Serialize` and `JsonSchema`, which becomes structured
+/// content with a schema; or a `Result` of either, whose error the model reads.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Tool, options.into(), &item.into()).into()
 }
 
-/// Makes a prompt of a function, the same way as [`macro@tool`] makes a tool.
+/// Turns a function into a prompt, as [`macro@tool`] turns one into a tool.
 ///
 /// ```ignore
 /// /// Review some code.
@@ -86,16 +87,16 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Options: `name`, `title`, `description`, `icon`, `disabled`, `crate`, and `complete(argument =
-/// function, …)`, where the function is `async` and takes a `Completing`. The protocol sends
-/// arguments as text; they are read as whatever type the parameter has. The result is a
-/// `PromptOutput`: text, messages, or a `Result` of them.
+/// Options: `name`, `title`, `description`, `icon`, `scopes`, `disabled`, `crate`, and
+/// `complete(argument = function, …)`, where the function is `async` and takes a `Completing`. The
+/// protocol sends arguments as text; they are parsed into the type of the parameter. The result is
+/// a `PromptOutput`: text, messages, or a `Result` of either.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Prompt, options.into(), &item.into()).into()
 }
 
-/// Makes a resource of a function, or a family of them, as [`macro@tool`] makes a tool.
+/// Turns a function into a resource or a resource template, as [`macro@tool`] turns one into a tool.
 ///
 /// ```ignore
 /// /// One user.
@@ -105,16 +106,16 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// The parts in braces (RFC 6570) are the parameters, by name. Options: `name`, `title`,
-/// `description`, `mime_type`, `icon`, `disabled`, `allow_unsafe_values`, `complete(part =
-/// function, …)`, `crate`. The result is a `ResourceOutput`: text, bytes, contents; any other
-/// `Serialize` type is sent as JSON; and a `Result` of either.
+/// The variables in braces (RFC 6570) are the parameters, by name. Options: `name`, `title`,
+/// `description`, `mime_type`, `icon`, `scopes`, `disabled`, `allow_unsafe_values`,
+/// `complete(variable = function, …)`, `crate`. The result is a `ResourceOutput`: text, bytes or
+/// contents; any other `Serialize` type, which is sent as JSON; or a `Result` of either.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Resource, options.into(), &item.into()).into()
 }
 
-/// Makes a part of a server of a type: all methods of an `impl` block that are marked with
+/// Turns a type into a part of a server: every method of an `impl` block that is marked with
 /// `#[tool]`, `#[prompt]` or `#[resource("…")]`.
 ///
 /// ```ignore
@@ -130,9 +131,10 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Server::new("counter", "1.0.0").with(Counter::default())
 /// ```
 ///
-/// The methods stay as they are. The value is shared between all calls, so the type is `Send`,
-/// `Sync` and `'static`, and methods take `&self` (or nothing); what changes sits in a `Mutex` or
-/// the like. An `Arc` of the type can be added as well. One `impl` block of a type can be marked.
+/// The methods stay as they are. All calls share one value, so the type must be `Send`, `Sync` and
+/// `'static`, and methods take `&self` (or nothing); state that changes belongs in a `Mutex`, an
+/// atomic or the like. An `Arc` of the type can be added as well. Only one `impl` block of a type
+/// can be marked.
 #[proc_macro_attribute]
 pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
     group::expand(options.into(), &item.into()).into()

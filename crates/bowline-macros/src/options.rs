@@ -1,4 +1,4 @@
-//! What stands in the parentheses of an attribute.
+//! The options in the parentheses of an attribute.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -9,7 +9,7 @@ use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized
 
 use crate::signature::Signature;
 
-/// What a function is made into.
+/// What a function is turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,
@@ -103,7 +103,7 @@ impl Parse for Completer {
 
 impl Options {
     /// # Errors
-    /// When an option is unknown, there twice, or without its value.
+    /// When an option is unknown, given twice, or lacks its value.
     pub(crate) fn parse(kind: Kind, tokens: TokenStream) -> syn::Result<Self> {
         let parse = |input: ParseStream<'_>| Self::parse_list(kind, input);
         parse.parse2(tokens)
@@ -114,7 +114,7 @@ impl Options {
         if kind == Kind::Resource {
             if !input.peek(LitStr) {
                 return Err(
-                    input.error("a resource begins with its URI: `#[resource(\"scheme:…\")]`")
+                    input.error("a resource starts with its URI: `#[resource(\"scheme:…\")]`")
                 );
             }
             options.uri = Some(input.parse()?);
@@ -124,7 +124,7 @@ impl Options {
             let choice = parse_choice(kind, input)?;
             let is_repeated = options.find(&choice.name.to_string()).is_some();
             if is_repeated && choice.name != "icon" {
-                let message = format!("`{}` is there twice", choice.name);
+                let message = format!("`{}` is given twice", choice.name);
                 return Err(syn::Error::new(choice.name.span(), message));
             }
             options.list.push(choice);
@@ -169,10 +169,10 @@ impl Options {
         self.given("description").map(ToTokens::to_token_stream)
     }
 
-    /// The calls of the builder that the other options stand for.
+    /// The builder calls for the other options.
     ///
     /// # Errors
-    /// When an argument is to be completed that is not there.
+    /// When `complete` names an argument that does not exist.
     pub(crate) fn calls(&self, krate: &Path, signature: &Signature) -> syn::Result<TokenStream> {
         let mut calls = TokenStream::new();
         for Choice { name, value } in &self.list {
@@ -200,7 +200,7 @@ fn parse_choice(kind: Kind, input: ParseStream<'_>) -> syn::Result<Choice> {
     let text = name.to_string();
     if !kind.options().contains(&text.as_str()) {
         let known = kind.options().join(", ");
-        let message = format!("unknown option `{text}`; `#[{}]` knows {known}", kind.name());
+        let message = format!("unknown option `{text}`; `#[{}]` accepts {known}", kind.name());
         return Err(syn::Error::new(name.span(), message));
     }
     let value = match text.as_str() {
@@ -223,12 +223,12 @@ fn parse_choice(kind: Kind, input: ParseStream<'_>) -> syn::Result<Choice> {
     Ok(Choice { name, value })
 }
 
-/// Options that say yes by being there.
+/// Options that are true when present.
 fn is_switch(name: &str) -> bool {
     is_plain_switch(name) || matches!(name, "destructive" | "open_world")
 }
 
-/// Those among them whose method takes nothing.
+/// Those whose builder method takes no argument.
 fn is_plain_switch(name: &str) -> bool {
     matches!(name, "read_only" | "idempotent" | "disabled" | "allow_unsafe_values")
 }
@@ -245,13 +245,13 @@ fn given_call(name: &Ident, value: &Expr, krate: &Path) -> syn::Result<TokenStre
     let text = name.to_string();
     if is_switch(&text) {
         let Expr::Lit(ExprLit { lit: Lit::Bool(LitBool { value, .. }), .. }) = value else {
-            let message = format!("`{text}` is `true` or `false`");
+            let message = format!("`{text}` must be `true` or `false`");
             return Err(syn::Error::new_spanned(value, message));
         };
         return Ok(flag_call(name, *value));
     }
     Ok(match text.as_str() {
-        // They are arguments of `new`, or compete with the doc comment.
+        // These are arguments of `new`, or replace the doc comment.
         "name" | "description" => TokenStream::new(),
         "icon" => quote!(.icon(#krate::private::icon(#value))),
         "timeout_secs" => quote!(.timeout(::core::time::Duration::from_secs(#value))),
@@ -270,7 +270,8 @@ fn complete_calls(
             Some(found) => found.wire.clone(),
             None if signature.has_whole() => argument.unraw().to_string(),
             None => {
-                let message = format!("there is no parameter `{argument}` to complete");
+                let message =
+                    format!("cannot complete `{argument}`: the function has no such parameter");
                 return Err(syn::Error::new(argument.span(), message));
             }
         };

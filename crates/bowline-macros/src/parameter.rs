@@ -12,7 +12,7 @@ use syn::{
 use crate::doc;
 use crate::options::Kind;
 
-/// What a parameter is to clients.
+/// The role of a parameter.
 pub(crate) enum Parameter {
     /// The request.
     Context { is_borrowed: bool, name: TokenStream },
@@ -29,21 +29,21 @@ pub(crate) struct Argument {
     /// What clients call it.
     pub(crate) wire: String,
     pub(crate) ty: Type,
-    /// What the field has: documentation, `serde`, `schemars`.
+    /// The attributes of the field: documentation, `serde`, `schemars`.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) default: Option<Expr>,
 }
 
 impl Parameter {
-    /// Reads a parameter, and leaves on it only the attributes that the compiler knows.
+    /// Reads a parameter, and removes the attributes that only the macros know.
     ///
     /// # Errors
-    /// When clients could not send it.
+    /// When clients could not send such an argument.
     pub(crate) fn take(kind: Kind, parameter: &mut PatType) -> syn::Result<Self> {
         let ours = strip(&mut parameter.attrs);
         let has = |name: &str| ours.iter().any(|attribute| attribute.path().is_ident(name));
         if let Some(cfg) = parameter.attrs.iter().find(|it| it.path().is_ident("cfg")) {
-            let message = "put `#[cfg]` on the whole function: a parameter cannot come and go";
+            let message = "a parameter cannot have `#[cfg]`: put it on the whole function";
             return Err(syn::Error::new_spanned(cfg, message));
         }
         if has("args") {
@@ -60,7 +60,7 @@ impl Parameter {
     }
 }
 
-/// Takes away the attributes that only we know, and documentation.
+/// Removes documentation and the attributes that only the macros know.
 pub(crate) fn strip(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
     let is_ours = |attribute: &mut Attribute| {
         let ours = ["doc", "arg", "args", "serde", "schemars"];
@@ -135,7 +135,7 @@ impl Argument {
                 let name = doc::shown(&option.path);
                 let known = "default, rename, description";
                 return Err(
-                    option.error(format!("unknown option `{name}`; `#[arg]` knows {known}"))
+                    option.error(format!("unknown option `{name}`; `#[arg]` accepts {known}"))
                 );
             }
             Ok(())
@@ -164,7 +164,7 @@ fn check_type(kind: Kind, ty: &Type) -> syn::Result<()> {
     }
     if has_reference(ty.to_token_stream()) {
         let message = format!(
-            "an argument cannot be a reference, since nobody would own what it points to: use `{}`",
+            "an argument cannot be a reference, because it must own its value: use `{}`",
             owned(ty)
         );
         return Err(syn::Error::new_spanned(ty, message));
@@ -174,7 +174,7 @@ fn check_type(kind: Kind, ty: &Type) -> syn::Result<()> {
 
 pub(crate) fn generic(kind: Kind, tokens: &impl ToTokens) -> syn::Error {
     let message = format!(
-        "{} cannot be generic: clients must be told one type; write a function for each type",
+        "{} cannot be generic, because clients need one concrete type: write a function for each type",
         kind.noun()
     );
     syn::Error::new_spanned(tokens, message)
@@ -202,7 +202,7 @@ fn owned(ty: &Type) -> String {
     }
 }
 
-/// `Option<&str>` and `Vec<&str>` own what they hold as well.
+/// Also turns `Option<&str>` and `Vec<&str>` into owning types.
 fn owned_generic(path: &syn::TypePath) -> String {
     let last = path.path.segments.last();
     match last.map(|segment| (segment, &segment.arguments)) {

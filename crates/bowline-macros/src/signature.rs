@@ -10,20 +10,20 @@ use syn::{
 use crate::options::Kind;
 use crate::parameter::{Argument, Parameter, generic, strip};
 
-/// What matters of a signature.
+/// The relevant parts of a signature.
 pub(crate) struct Signature {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) is_async: bool,
     pub(crate) has_receiver: bool,
-    /// Where the function says what it returns, or its name.
+    /// The span of the return type, or of the name.
     pub(crate) returns_at: Span,
 }
 
 impl Signature {
-    /// Reads a signature, and leaves on its parameters only the attributes that the compiler knows.
+    /// Reads a signature, and removes the attributes of parameters that only the macros know.
     ///
     /// # Errors
-    /// When clients could not call it, or could not be told how to.
+    /// When clients could not call such a function, or it could not be described to them.
     pub(crate) fn take(kind: Kind, signature: &mut syn::Signature) -> syn::Result<Self> {
         check_qualifiers(kind, signature)?;
         let returns_at = match &signature.output {
@@ -78,7 +78,7 @@ impl Signature {
     }
 }
 
-/// What the compiler would not understand goes away, so that it reports nothing but our error.
+/// Removes whatever the compiler would not understand, so that it reports only our error.
 pub(crate) fn strip_all(signature: &mut syn::Signature) {
     for input in &mut signature.inputs {
         match input {
@@ -94,7 +94,8 @@ fn check_qualifiers(kind: Kind, signature: &syn::Signature) -> syn::Result<()> {
         return Err(generic(kind, parameter));
     }
     if let Safety::Unsafe(word) = &signature.safety {
-        let message = format!("{} cannot be unsafe: clients promise nothing", kind.noun());
+        let message =
+            format!("{} cannot be unsafe, because clients cannot uphold its contract", kind.noun());
         return Err(syn::Error::new_spanned(word, message));
     }
     Ok(())
@@ -104,19 +105,19 @@ fn check_receiver(receiver: &Receiver) -> syn::Result<()> {
     if matches!(&receiver.kind, ReceiverKind::Reference(_, _, None) | ReceiverKind::Typed(..)) {
         return Ok(());
     }
-    let message = "take `&self`: all calls share one value; what changes sits in a `Mutex`, an atomic \
-                   or the like";
+    let message = "take `&self`: all calls share one value; put state that changes in a `Mutex`, an \
+                   atomic or the like";
     Err(syn::Error::new_spanned(receiver, message))
 }
 
-/// What a method returns outlives the call, so it cannot point into it.
+/// The result of a method outlives the call, so it cannot borrow from it.
 fn check_output(kind: Kind, ty: &Type) -> syn::Result<()> {
     match ty {
         Type::Reference(reference) => match &reference.lifetime {
             Some(lifetime) if lifetime.ident == "static" => Ok(()),
             _ => {
                 let message = format!(
-                    "{} cannot return a reference, since the answer outlives the call: \
+                    "{} cannot return a reference, because the result outlives the call: \
                      return an owned value, such as `String`",
                     kind.noun()
                 );
@@ -139,12 +140,12 @@ fn check_output(kind: Kind, ty: &Type) -> syn::Result<()> {
     }
 }
 
-/// One context, and either arguments or all of them at once.
+/// At most one context, and either arguments or `#[args]`.
 fn check_together(before: &[Parameter], new: Parameter) -> syn::Result<Parameter> {
     let has = |rule: fn(&Parameter) -> bool| before.iter().any(rule);
     match &new {
         Parameter::Context { name, .. } if has(Parameter::is_context) => {
-            let message = "there is one context for each call: take it once";
+            let message = "a call has one context: take it only once";
             Err(syn::Error::new_spanned(name, message))
         }
         Parameter::Whole(ty) if has(|it| !it.is_context()) => {
@@ -159,12 +160,12 @@ fn check_together(before: &[Parameter], new: Parameter) -> syn::Result<Parameter
     }
 }
 
-/// What is wrong, all of it told at once.
+/// Errors, all reported at once.
 #[derive(Default)]
 pub(crate) struct Problems(Option<syn::Error>);
 
 impl Problems {
-    /// Keeps the error, if it is one.
+    /// Records the error, if there is one.
     pub(crate) fn note<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         match (result, &mut self.0) {
             (Ok(value), _) => return Some(value),
@@ -175,7 +176,7 @@ impl Problems {
     }
 
     /// # Errors
-    /// When there was one.
+    /// When an error was recorded.
     pub(crate) fn check(self) -> syn::Result<()> {
         self.0.map_or(Ok(()), Err)
     }

@@ -1,18 +1,17 @@
-//! Which parts a URI has in braces, checked against a function's parameters.
+//! The variables of a URI template, checked against the parameters of a function.
 //!
-//! Only names are read here. Whether the template can be used is told by the server, with reasons,
-//! before it starts.
+//! Only names are read here. The server checks the template itself before it starts.
 
 use syn::LitStr;
 
 use crate::signature::Signature;
 
 /// # Errors
-/// When a part has no parameter, or a parameter no part.
+/// When a variable has no parameter, or a parameter no variable.
 pub(crate) fn check(uri: &LitStr, signature: &Signature) -> syn::Result<()> {
     let text = uri.value();
     let Some(variables) = variables(&text) else {
-        return Err(syn::Error::new(uri.span(), "a `{` of this URI is never closed"));
+        return Err(syn::Error::new(uri.span(), "a `{` in this URI is never closed"));
     };
     if signature.has_whole() {
         return Ok(());
@@ -21,7 +20,7 @@ pub(crate) fn check(uri: &LitStr, signature: &Signature) -> syn::Result<()> {
         |variable: &&str| signature.arguments().any(|argument| argument.wire == **variable);
     if let Some(missing) = variables.iter().find(|variable| !is_argument(variable)) {
         let message = format!(
-            "the URI has a part `{{{missing}}}`, but the function has no parameter `{missing}`"
+            "the URI has a variable `{{{missing}}}`, but the function has no parameter `{missing}`"
         );
         return Err(syn::Error::new(uri.span(), message));
     }
@@ -29,7 +28,7 @@ pub(crate) fn check(uri: &LitStr, signature: &Signature) -> syn::Result<()> {
         Some(extra) => {
             let name = &extra.wire;
             let message = format!(
-                "the function has a parameter `{name}`, but the URI has no part `{{{name}}}`"
+                "the function has a parameter `{name}`, but the URI has no variable `{{{name}}}`"
             );
             Err(syn::Error::new(extra.name.span(), message))
         }
@@ -37,7 +36,7 @@ pub(crate) fn check(uri: &LitStr, signature: &Signature) -> syn::Result<()> {
     }
 }
 
-/// The names in braces, or nothing when a brace stays open.
+/// The names in braces; `None` when a brace is not closed.
 fn variables(uri: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut rest = uri;

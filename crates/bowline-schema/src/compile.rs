@@ -1,8 +1,8 @@
-//! From the JSON of a schema to subschemas in a row.
+//! From the JSON of a schema to a list of subschemas.
 //!
-//! One walk over every place where the standard puts a subschema numbers it, notes its names and
-//! reads its keywords. References wait until all names are known; one that points at a place where
-//! no subschema was expected makes that place one.
+//! One walk over every location where the standard puts a subschema assigns its index, records its
+//! names and reads its keywords. References are resolved once all names are known; a reference to a
+//! location where no subschema was expected turns that location into one.
 
 mod expansion;
 mod keywords;
@@ -58,20 +58,20 @@ pub(crate) fn compile(value: &Value, limits: &Limits) -> Result<Schema, SchemaEr
 struct Compiler<'s> {
     limits: &'s Limits,
     nodes: Vec<Node>,
-    /// Where each node stands, as a JSON pointer.
+    /// The location of each node, as a JSON pointer.
     locations: Vec<String>,
     /// Which value became which node, by address.
     known: HashMap<*const Value, NodeId>,
     names: Names<'s>,
     references: Vec<Reference<'s>>,
-    /// Where we are.
+    /// The current location.
     location: String,
     pattern_memory: usize,
 }
 
 /// A reference that waits for its target.
 struct Reference<'s> {
-    /// The rule, at this index of this node, is to be replaced.
+    /// The rule to replace, at this index of this node.
     node: NodeId,
     rule: usize,
     keyword: &'static str,
@@ -86,7 +86,7 @@ impl<'s> Compiler<'s> {
             return Ok(*known);
         }
         if self.nodes.len() >= self.limits.max_subschemas {
-            let message = format!("more than {} subschemas", self.limits.max_subschemas);
+            let message = format!("has more than {} subschemas", self.limits.max_subschemas);
             return Err(SchemaError::too_big(&self.location, message));
         }
         let id = NodeId(self.nodes.len());
@@ -130,7 +130,7 @@ impl<'s> Compiler<'s> {
         self.rules(id, keywords, scope)
     }
 
-    /// The scope inside a schema object, whose own names are noted.
+    /// The scope inside a schema object; records the names it declares.
     fn scope_within(
         &mut self,
         node: NodeId,
@@ -212,7 +212,7 @@ impl<'s> Compiler<'s> {
         Ok(nodes)
     }
 
-    /// Does something at a place further in.
+    /// Runs something at a nested location.
     fn within<T>(
         &mut self,
         tokens: &[&str],
@@ -271,7 +271,7 @@ fn check_depth(value: &Value, max_depth: usize) -> Result<(), SchemaError> {
     let mut stack = vec![(value, 0)];
     while let Some((value, depth)) = stack.pop() {
         if depth > max_depth {
-            let message = format!("nested more than {max_depth} levels deep");
+            let message = format!("nests more than {max_depth} levels deep");
             return Err(SchemaError::too_big("#", message));
         }
         match value {

@@ -4,27 +4,27 @@ use std::fmt;
 
 use crate::words::shorten;
 
-/// Why a schema was refused. Places are JSON pointers into the schema.
+/// Why a schema was rejected. Locations are JSON pointers into the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// A keyword has a value that it cannot have. The author must mend the schema.
+    /// A keyword has an invalid value. The author must fix the schema.
     Malformed {
         /// Where.
         at: String,
         /// What is wrong there.
         message: String,
     },
-    /// `$schema` names a dialect other than 2020-12, draft-07 and draft-06.
+    /// `$schema` names a dialect other than 2020-12, draft-07 or draft-06.
     Dialect(String),
-    /// A reference leads out of the document, or to nothing. Nothing is ever fetched.
+    /// A reference points outside the document, or to nothing. Schemas are never fetched.
     Reference {
         /// Where.
         at: String,
         /// The reference as written.
         reference: String,
     },
-    /// A pattern that cannot be matched in linear time or is no pattern at all.
+    /// A pattern is invalid, or cannot be matched in linear time.
     Pattern {
         /// Where.
         at: String,
@@ -33,17 +33,17 @@ pub enum SchemaError {
         /// What is wrong with it.
         message: String,
     },
-    /// A subschema applies itself to the same value again, for ever.
+    /// A subschema applies itself to the same value endlessly.
     Endless {
         /// Where.
         at: String,
     },
-    /// A limit is exceeded; raising it in [`Limits`](crate::Limits) may be right if the schema's
-    /// author is trusted.
+    /// The schema exceeds a limit. If its author is trusted, [`Limits`](crate::Limits) can be
+    /// raised.
     TooBig {
         /// Where.
         at: String,
-        /// What there is too much of, and how much is allowed.
+        /// What exceeds which limit.
         message: String,
     },
 }
@@ -66,19 +66,19 @@ impl fmt::Display for SchemaError {
             }
             Self::Dialect(name) => write!(
                 f,
-                "schema #/$schema: {} is not supported; 2020-12, draft-07 and draft-06 are",
+                "schema #/$schema: {} is not supported; expected 2020-12, draft-07 or draft-06",
                 shorten(name)
             ),
             Self::Reference { at, reference } => write!(
                 f,
-                "schema {at}: {} is not in this document, and nothing is fetched",
+                "schema {at}: {} is not in this document, and schemas are never fetched",
                 shorten(reference)
             ),
             Self::Pattern { at, pattern, message } => {
                 write!(f, "schema {at}: pattern {} cannot be used: {message}", shorten(pattern))
             }
             Self::Endless { at } => {
-                write!(f, "schema {at}: applies itself to the same value without end")
+                write!(f, "schema {at}: applies itself to the same value endlessly")
             }
         }
     }

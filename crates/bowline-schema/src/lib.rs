@@ -1,14 +1,13 @@
 //! JSON Schema for the arguments and results of tools: a budget for every check, and messages that
 //! a model can act on.
 //!
-//! Schemas and values both come from peers, so neither may cost more than it is worth. A schema is
-//! compiled once, within [`Limits`]: what is too big, too deep, endless or points out of the
-//! document is refused there, with the place named. A validation then has a number of steps to
-//! spend. Nothing is ever fetched, nothing recurses further than the limits say, and patterns take
-//! time linear in the text.
+//! Schemas and values both come from peers, so both are bounded. A schema is compiled once, within
+//! [`Limits`]: one that is too big, too deep, endless, or that points outside the document is
+//! rejected, and the error names the location. Each validation then has a budget of steps. Nothing
+//! is ever fetched, recursion stays within the limits, and patterns take time linear in the text.
 //!
-//! Dialects: 2020-12, which is the default, draft-07 and draft-06, chosen by `$schema`. `format`
-//! and the `content*` keywords are annotations, as the standard has it.
+//! Dialects: 2020-12 (the default), draft-07 and draft-06, chosen by `$schema`. `format` and the
+//! `content*` keywords are annotations, as the standard says.
 //!
 //! ```
 //! use bowline_schema::Schema;
@@ -29,7 +28,7 @@
 //! assert_eq!(
 //!     error.to_string(),
 //!     "arguments.location is missing (a string: City name, address, or coordinates)\n\
-//!      arguments.units is \"celcius\"; allowed are \"metric\", \"imperial\""
+//!      arguments.units is \"celcius\"; expected \"metric\" or \"imperial\""
 //! );
 //! # Ok::<(), bowline_schema::SchemaError>(())
 //! ```

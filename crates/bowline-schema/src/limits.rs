@@ -1,8 +1,8 @@
-//! What a schema may cost, when compiled and at each validation.
+//! What a schema may cost: when it is compiled, and at each validation.
 
 /// Bounds for one schema.
 ///
-/// The defaults hold any schema that a person writes. With them a validation takes at most about
+/// The defaults suit any schema that a person writes. With them a validation takes at most about
 /// 50 ms, whatever the schema and the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,11 +15,11 @@ pub struct Limits {
     pub max_pattern_length: usize,
     /// How much memory all compiled patterns may take, in bytes. Default: 1 MiB.
     pub max_pattern_memory: usize,
-    /// How many steps a validation may take: one is a keyword applied to a value, or a piece of a
-    /// long text or list. Default: 500 000.
+    /// How many steps a validation may take. One step applies a keyword to a value, or looks at a
+    /// piece of a long text or list. Default: 500 000.
     pub max_steps: u64,
-    /// How many subschemas may be at work inside one another during a validation, which bounds the
-    /// stack: a level takes about 1 KiB, 4 KiB without optimisation. Default: 256.
+    /// How deeply subschemas may nest during a validation, which bounds the stack: a level takes
+    /// about 1 KiB, or 4 KiB without optimization. Default: 256.
     pub max_nested_steps: usize,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The defaults, with other steps for each validation.
+    /// Sets the budget of steps for each validation.
     pub fn with_max_steps(mut self, max_steps: u64) -> Self {
         self.max_steps = max_steps;
         self

@@ -1,19 +1,19 @@
-//! A compiled schema: subschemas in a row, each a list of rules, pointing at each other by number.
+//! A compiled schema: a list of subschemas that refer to each other by index, each a list of rules.
 
 use serde_json::{Number, Value};
 
 use crate::number::is_integer;
 use crate::pattern::Pattern;
 
-/// The number of a subschema.
+/// The index of a subschema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeId(pub(crate) usize);
 
-/// The number of a part of the document that has an identifier of its own.
+/// The index of a part of the document that has its own identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceId(pub(crate) usize);
 
-/// The number of a name that `$dynamicAnchor` gives.
+/// The index of a name that a `$dynamicAnchor` declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DynamicName(pub(crate) usize);
 
@@ -23,9 +23,9 @@ pub(crate) struct Node {
     pub(crate) resource: ResourceId,
     pub(crate) types: Types,
     pub(crate) rules: Vec<Rule>,
-    /// Applied last, to what no other rule has looked at.
+    /// Applied last, to whatever no other rule has evaluated.
     pub(crate) unevaluated: Option<Box<Unevaluated>>,
-    /// Values here are never repeated in a message.
+    /// Messages never repeat the values here.
     pub(crate) secret: bool,
     pub(crate) description: Option<Box<str>>,
 }
@@ -37,9 +37,9 @@ pub(crate) struct Unevaluated {
     pub(crate) properties: Option<NodeId>,
 }
 
-/// What one keyword, or a group that only makes sense together, asks of a value.
+/// What one keyword, or a group of keywords that belong together, demands of a value.
 ///
-/// A rule holds for every value of a type that it does not speak about.
+/// A rule passes for values of types that it says nothing about.
 #[derive(Debug)]
 pub(crate) enum Rule {
     /// `false`: nothing passes.
@@ -53,7 +53,7 @@ pub(crate) enum Rule {
     Items(Box<Items>),
     Contains(Box<Contains>),
     UniqueItems,
-    /// Each with what `properties` says about it, for the message.
+    /// Each with its schema under `properties`, for the message.
     Required(Box<[(Box<str>, Option<NodeId>)]>),
     Properties(Box<Properties>),
     PropertyNames(NodeId),
@@ -106,7 +106,7 @@ pub(crate) struct Properties {
     pub(crate) additional: Option<NodeId>,
 }
 
-/// A member and those that must be there if it is.
+/// A member, and the members that it requires.
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: Box<str>,
@@ -207,10 +207,10 @@ impl Types {
         }
     }
 
-    /// `a string`, `null`; nothing if every type is in.
+    /// `a string`, `null`; empty if every type is allowed.
     pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
         let own = if self == Self::ANY { 0 } else { self.0 };
-        // Whoever takes any number takes an integer; saying both confuses.
+        // Any number includes integers; naming both would confuse.
         let own = if own & NUMBER != 0 { own & !INTEGER } else { own };
         TYPES.iter().filter(move |(_, bit, _)| own & bit != 0).map(|(.., words)| *words)
     }

@@ -1,4 +1,4 @@
-//! Numbers as JSON means them: by value, not by how they are written or stored.
+//! Numbers as JSON defines them: by value, not by how they are written or stored.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Whether `number` is a whole multiple of `divisor`, in decimal: 19.99 is one of 0.01.
+/// Whether `number` is a whole multiple of `divisor`, in decimal: 19.99 is a multiple of 0.01.
 pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     if let (Stored::Integer(number), Stored::Integer(divisor)) =
         (Stored::of(number), Stored::of(divisor))
@@ -38,7 +38,7 @@ pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
 /// A key that is the same for equal numbers.
 pub(crate) fn canonical_bits(number: &Number) -> u64 {
     match Stored::of(number) {
-        // Rounding makes some different numbers alike, never equal ones different.
+        // Rounding may make different numbers equal, but never equal ones different.
         #[expect(clippy::cast_precision_loss, reason = "a hash may lose bits")]
         Stored::Integer(integer) => (integer as f64 + 0.0).to_bits(),
         Stored::Float(float) => (float + 0.0).to_bits(),
@@ -83,7 +83,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The shortest decimal that is read as this number. The sign does not matter to divisibility.
+    /// The shortest decimal that parses as this number. Divisibility ignores the sign.
     fn of(number: &Number) -> Option<Self> {
         let text = format!("{:e}", number.as_f64().filter(|float| float.is_finite())?);
         let text = match Stored::of(number) {

@@ -1,17 +1,17 @@
-//! Patterns that cost at most a known number of steps per byte of text.
+//! Patterns that take at most a known number of steps per byte of text.
 //!
 //! The engine keeps every state of the pattern alive at once, so its time is bounded by the size of
-//! the compiled pattern times the length of the text. What would need backtracking (look-around,
-//! back-references) is refused when the schema is compiled.
+//! the compiled pattern times the length of the text. Patterns that need backtracking (lookaround,
+//! backreferences) are rejected when the schema is compiled.
 
 mod translate;
 
 use regex_lite::{Regex, RegexBuilder};
 
-/// Compiled patterns smaller than this all count as this big.
+/// Every compiled pattern counts as at least this big.
 const LEAST_MEMORY: usize = 256;
 
-/// About how many bytes of a compiled pattern are visited in the time of one step.
+/// Roughly how many bytes of a compiled pattern one step visits.
 const MEMORY_PER_STEP: usize = 256;
 
 /// How deep groups may nest, which bounds the stack while a pattern is compiled.
@@ -29,7 +29,7 @@ impl Pattern {
     /// Compiles within `memory` bytes.
     pub(crate) fn compile(text: &str, memory: usize) -> Result<Self, String> {
         let translated = translate::to_engine(text)?;
-        // The engine does not tell its size; the limit at which it succeeds does.
+        // The engine does not report its size; the limit at which it succeeds does.
         let mut limit = LEAST_MEMORY;
         loop {
             let result =
@@ -52,12 +52,12 @@ impl Pattern {
         self.memory
     }
 
-    /// The pattern as the schema has it.
+    /// The pattern as written in the schema.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// How many steps a match against `text` is worth.
+    /// How many steps a match against `text` costs.
     pub(crate) fn steps(&self, text: &str) -> u64 {
         let per_byte = (self.memory / MEMORY_PER_STEP) as u64;
         1 + (text.len() as u64).saturating_mul(per_byte)

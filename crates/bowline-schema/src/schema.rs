@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::node::{DynamicName, Node, NodeId, ResourceId};
 use crate::violation::Invalid;
 
-/// A compiled schema. It owns all it needs and can be shared between threads.
+/// A compiled schema. It owns everything it needs and can be shared between threads.
 #[derive(Debug)]
 pub struct Schema {
     pub(crate) nodes: Vec<Node>,
@@ -25,13 +25,13 @@ impl Schema {
     /// Compiles a schema within the default [`Limits`].
     ///
     /// # Errors
-    /// When it is no schema, of an unknown dialect, refers to what is not in it, or exceeds a
-    /// limit.
+    /// When the schema is malformed, has an unknown dialect, refers to something outside it, or
+    /// exceeds a limit.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         compile(schema, &Limits::default())
     }
 
-    /// Compiles a schema within limits of the caller's.
+    /// Compiles a schema within the given limits.
     ///
     /// # Errors
     /// As [`compile`](Self::compile).
@@ -41,12 +41,12 @@ impl Schema {
 
     /// Checks a value, which messages call `root`: `arguments` makes `arguments.items[2].size`.
     ///
-    /// A value that passes costs one look at each part of it, and no allocation unless the schema
-    /// says `uniqueItems`, `unevaluated…`, `propertyNames` or `multipleOf` a fraction. One that
-    /// does not is looked at again, with half the budget, for the words.
+    /// A value that passes is walked once, without allocations unless the schema uses
+    /// `uniqueItems`, `unevaluated…`, `propertyNames` or a fractional `multipleOf`. A value that
+    /// fails is walked again, with half the budget, to describe what is wrong.
     ///
     /// # Errors
-    /// When the value breaks a rule of the schema, or the budget ends before that is known.
+    /// When the value breaks a rule of the schema, or the budget runs out before the verdict.
     pub fn validate(&self, root: &str, value: &Value) -> Result<(), Invalid> {
         let mut evaluation = Evaluation::new(self);
         if evaluation.passes(value)? {
@@ -55,8 +55,8 @@ impl Schema {
         Err(Invalid::Violations(Evaluation::new(self).explain(root, value)))
     }
 
-    /// How many steps the validation of a value takes, whether it passes or not; `None` if more
-    /// than [`Limits::max_steps`].
+    /// Counts the steps that validating a value takes, whether it passes or not; `None` if it
+    /// takes more than [`Limits::max_steps`].
     pub fn steps(&self, value: &Value) -> Option<u64> {
         let mut evaluation = Evaluation::new(self);
         evaluation.passes(value).ok().map(|_| evaluation.spent())

@@ -1,11 +1,11 @@
-//! Which schemas ask for nothing that reading into a Rust type does not check already.
+//! Finds out which schemas demand nothing beyond what deserializing into a Rust type checks.
 
 use serde_json::{Map, Value};
 
-/// How deep schemas may nest here; deeper ones are said to need validation.
+/// How deep schemas may nest here; deeper ones count as needing validation.
 const MAX_DEPTH: usize = 64;
 
-/// Keywords that say nothing about which values are right.
+/// Keywords that do not restrict values.
 const ANNOTATIONS: [&str; 14] = [
     "$schema",
     "$id",
@@ -23,12 +23,12 @@ const ANNOTATIONS: [&str; 14] = [
     "nullable",
 ];
 
-/// Whether a schema generated from a Rust type asks for more than reading into that type checks.
+/// Whether a schema generated from a Rust type demands more than deserializing into it checks.
 ///
-/// Types, members, choices of an enum, tags, tuples and the natural bounds of integers are checked
-/// when a value is read; lengths, patterns, other bounds, uniqueness and conditions are not. Where
-/// this cannot tell, it says yes. It means nothing for a schema that was written by hand beside the
-/// type: there, always validate.
+/// Deserializing checks types, members, the variants of an enum, tags, tuples and the natural bounds
+/// of integers. It does not check lengths, patterns, other bounds, uniqueness and conditions. In
+/// doubt, this returns true. It says nothing about schemas that were written by hand: always
+/// validate against those.
 pub fn needs_validation(schema: &Value) -> bool {
     asks_more(schema, Position::Anywhere, 0)
 }
@@ -90,7 +90,7 @@ fn is_required(map: &Map<String, Value>, name: &str) -> bool {
     map.get("required").is_some_and(|required| elements(required).any(|one| *one == name))
 }
 
-/// Whether the length is that of a tuple: as many items as there are subschemas, no more, no less.
+/// Whether the array is a tuple: exactly as many items as subschemas.
 fn is_tuple(map: &Map<String, Value>) -> bool {
     let length = map.get("prefixItems").and_then(Value::as_array).map(|list| list.len() as u64);
     let is_length =
@@ -98,7 +98,7 @@ fn is_tuple(map: &Map<String, Value>) -> bool {
     length.is_some() && is_length("minItems") && is_length("maxItems")
 }
 
-/// Whether a bound is one that the integer type named by `format` has by itself.
+/// Whether a bound is the natural one of the integer type that `format` names.
 fn is_natural_bound(keyword: &str, value: &Value, map: &Map<String, Value>) -> bool {
     let (least, most) = match map.get("format").and_then(Value::as_str) {
         Some("int8") => (i8::MIN.into(), i8::MAX.into()),

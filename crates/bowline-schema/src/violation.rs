@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// Why a value is not accepted.
+/// Why a value was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invalid {
-    /// The value breaks rules. Whoever made it can mend it.
+    /// The value breaks rules. Its author can fix it.
     Violations(Violations),
-    /// The budget of steps ended before it was known whether the value is right.
+    /// The budget of steps ran out before the verdict.
     TooCostly {
         /// The budget.
         max_steps: u64,
     },
-    /// The value, or the way through the schema, nests too deep.
+    /// The value, or the path through the schema, nests too deeply.
     TooDeep {
         /// The limit.
         max_nested_steps: usize,
@@ -39,7 +39,7 @@ impl std::error::Error for Invalid {}
 
 /// The rules that a value breaks: at least one, and not all if there are many.
 ///
-/// `Display` gives one line for each.
+/// `Display` prints one line for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations {
     pub(crate) list: Vec<Violation>,
@@ -47,15 +47,15 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// How many of them are described.
+    /// How many are described at most.
     pub const MAX: usize = 8;
 
-    /// Those that are described.
+    /// The violations that are described.
     pub fn iter(&self) -> std::slice::Iter<'_, Violation> {
         self.list.iter()
     }
 
-    /// How many more were found.
+    /// How many more there are.
     pub fn more(&self) -> usize {
         self.more
     }
@@ -83,12 +83,12 @@ impl fmt::Display for Violations {
     }
 }
 
-/// One rule broken at one place.
+/// One rule that the value breaks at one location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The place: `arguments.items[2].size`.
+    /// The location: `arguments.items[2].size`.
     pub path: String,
-    /// What is wrong there and what is allowed: `is 0, the least allowed is 1`.
+    /// What is wrong there and what is allowed: `is 0; expected at least 1`.
     pub message: String,
 }
 

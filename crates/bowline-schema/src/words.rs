@@ -5,24 +5,24 @@ use std::io;
 
 use serde_json::Value;
 
-/// How many characters of a value, a name or a text are repeated.
+/// How many characters of a value, name or text messages repeat.
 const MAX_SHOWN: usize = 60;
 
-/// How long a text may be, and how many it is compared with, to tell what was meant.
+/// How long a text may be, and how many candidates it is compared with, to guess what was meant.
 const MAX_COMPARED: usize = 32;
 const MAX_CANDIDATES: usize = 32;
 
-/// How much of a list is told.
+/// How many items of a list messages name.
 const MAX_LISTED: usize = 24;
 
-/// The text as JSON, cut in the middle of nowhere with `…` if it is long.
+/// The text as a JSON string, cut off with `…` if it is long.
 pub(crate) fn shorten(text: &str) -> String {
     Value::from(cut(text, MAX_SHOWN)).to_string()
 }
 
 /// At most `most` characters of a text, on one line.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    // Looking at a bounded part keeps this cheap for a text of megabytes.
+    // Reading only the start keeps this cheap for a text of megabytes.
     let mut out: String =
         text.chars().take(most + 1).map(|c| if c < ' ' { ' ' } else { c }).collect();
     if out.chars().count() > most {
@@ -32,7 +32,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     out
 }
 
-/// A value in a message: itself if it is short and flat, otherwise what kind of thing it is.
+/// A value in a message: itself if it is flat, its type otherwise.
 ///
 /// Arrays and objects are never written out: they may be huge, and may hold a secret.
 pub(crate) fn show(value: &Value) -> String {
@@ -44,12 +44,12 @@ pub(crate) fn show(value: &Value) -> String {
     }
 }
 
-/// A choice that the schema offers, written out: it is public.
+/// A choice that the schema offers. It is public, so it is written out.
 pub(crate) fn show_choice(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => {
             let mut out = Beginning(Vec::new());
-            // Stops with an error when there is more than will be shown.
+            // Fails when the text is longer than will be shown.
             let _ = serde_json::to_writer(&mut out, value);
             cut(&String::from_utf8_lossy(&out.0), MAX_SHOWN)
         }
@@ -57,7 +57,7 @@ pub(crate) fn show_choice(value: &Value) -> String {
     }
 }
 
-/// Takes the first bytes of a text that may be long, and then no more.
+/// Keeps the first bytes of a text and rejects the rest.
 struct Beginning(Vec<u8>);
 
 impl io::Write for Beginning {
@@ -72,7 +72,7 @@ impl io::Write for Beginning {
     }
 }
 
-/// What kind of thing a value is.
+/// The type of a value, in words.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -100,12 +100,23 @@ pub(crate) fn list<S: AsRef<str>>(items: impl ExactSizeIterator<Item = S>) -> St
     out
 }
 
+/// `a, b or c`, `a, b, c and 7 more`.
+pub(crate) fn either<S: AsRef<str>>(
+    mut items: impl ExactSizeIterator<Item = S> + DoubleEndedIterator,
+) -> String {
+    if items.len() < 2 || items.len() > MAX_LISTED {
+        return list(items);
+    }
+    let last = items.next_back().map(|last| format!(" or {}", last.as_ref()));
+    list(items) + &last.unwrap_or_default()
+}
+
 /// `1 item`, `2 items`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// The candidate that differs from `text` by the least, if that is little.
+/// The candidate closest to `text`, if it is close enough.
 pub(crate) fn closest<'a>(
     text: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -123,7 +134,7 @@ pub(crate) fn closest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// How many characters must be put in, taken out or changed; case does not count.
+/// The edit distance, ignoring case.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,27 +1,27 @@
-//! How far subschemas that apply to the same value lead to one another.
+//! How far subschemas that apply to the same value expand.
 //!
 //! Two references to a subschema with two references to a subschema, and so on, double with every
-//! level. That, and references that go round in a circle, can be told before any value is seen.
+//! level. That, and circular references, can be detected before any value arrives.
 
 use crate::error::SchemaError;
 use crate::limits::Limits;
 use crate::node::Node;
 
-/// What is known of a subschema.
+/// What is known about a subschema.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
     Nothing,
-    /// We are looking at what it leads to.
+    /// Being expanded.
     Open,
     Done {
-        /// How many subschemas are applied for one value, at the worst.
+        /// How many subschemas apply to one value in the worst case.
         steps: u64,
-        /// How many of them inside one another.
+        /// How deeply they nest.
         depth: usize,
     },
 }
 
-/// Refuses what is endless or too much, and makes secrets of what leads to a secret.
+/// Rejects endless or excessive expansion, and marks everything that leads to a secret as secret.
 ///
 /// Dynamic references are left out: where they lead depends on the value, and the budget of each
 /// validation covers them.
@@ -31,7 +31,7 @@ pub(super) fn check(
     limits: &Limits,
 ) -> Result<(), SchemaError> {
     let mut known = vec![Known::Nothing; nodes.len()];
-    // A stack of our own: a chain of references is as long as the schema's author likes.
+    // An explicit stack, because a chain of references can be arbitrarily long.
     let mut stack = Vec::new();
     for start in 0..nodes.len() {
         stack.push(start);
@@ -55,7 +55,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The sums for a node all of whose followers are done.
+/// The sums for a node whose successors are all done.
 fn sum_up(node: usize, nodes: &mut [Node], known: &[Known]) -> Known {
     let (mut steps, mut depth, mut secret) = (1_u64, 0, nodes[node].secret);
     for next in nodes[node].in_place() {

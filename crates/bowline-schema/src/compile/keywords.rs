@@ -1,4 +1,4 @@
-//! The keywords of one schema object, read with errors that name the place.
+//! The keywords of one schema object, read with errors that name the location.
 
 use serde_json::{Map, Number, Value};
 
@@ -6,7 +6,7 @@ use crate::error::SchemaError;
 use crate::node::Types;
 use crate::words::{kind, shorten};
 
-/// A schema object and where it stands.
+/// A schema object and its location.
 #[derive(Clone, Copy)]
 pub(super) struct Keywords<'s, 'l> {
     pub(super) map: &'s Map<String, Value>,
@@ -19,7 +19,7 @@ impl<'s> Keywords<'s, '_> {
     }
 
     pub(super) fn wrong(self, keyword: &str, value: &Value, expected: &str) -> SchemaError {
-        let message = format!("is {}, must be {expected}", kind(value));
+        let message = format!("is {}; expected {expected}", kind(value));
         SchemaError::malformed(format!("{}/{keyword}", self.location), message)
     }
 
@@ -47,7 +47,7 @@ impl<'s> Keywords<'s, '_> {
         }
         let float = number.as_f64().filter(|float| *float >= 0.0 && float.fract() == 0.0);
         let float = float.ok_or_else(|| {
-            let message = format!("is {number}, must be an integer and not negative");
+            let message = format!("is {number}; expected a non-negative integer");
             SchemaError::malformed(format!("{}/{keyword}", self.location), message)
         })?;
         #[expect(
@@ -107,7 +107,7 @@ impl<'s> Keywords<'s, '_> {
             known.ok_or_else(|| {
                 let message = match name {
                     Value::String(name) => format!("{} is not a type", shorten(name)),
-                    other => format!("is {}, must be the name of a type", kind(other)),
+                    other => format!("is {}; expected the name of a type", kind(other)),
                 };
                 SchemaError::malformed(format!("{}/type", self.location), message)
             })

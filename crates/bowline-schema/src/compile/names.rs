@@ -1,4 +1,4 @@
-//! What the subschemas of one document are called: `$id`, `$anchor`, `$dynamicAnchor`, pointers.
+//! The names of the subschemas of one document: `$id`, `$anchor`, `$dynamicAnchor`, pointers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,24 +9,24 @@ use super::uri;
 use crate::dialect::Dialect;
 use crate::node::{DynamicName, NodeId, ResourceId};
 
-/// Where a subschema stands: which identifiers and which rules apply there.
+/// The scope of a subschema: which identifiers and which rules apply there.
 #[derive(Clone, Copy)]
 pub(super) struct Scope {
     pub(super) resource: ResourceId,
     pub(super) dialect: Dialect,
 }
 
-/// A part of the document with an identifier of its own; at least the whole.
+/// A part of the document with its own identifier; the whole document is one.
 struct Resource<'s> {
     uri: String,
     root: &'s Value,
     dialect: Dialect,
 }
 
-/// What a reference turned out to mean.
+/// What a reference resolves to.
 pub(super) enum Target<'s> {
     Node(NodeId),
-    /// A place by pointer: the values on the way, the last of which is meant.
+    /// A location by pointer: the values on the way, ending with the target.
     Place(Vec<&'s Value>, Scope),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Names<'s> {
 }
 
 impl<'s> Names<'s> {
-    /// A new resource, called `id` as seen from `parent`.
+    /// Adds a resource, with an `id` relative to `parent`.
     pub(super) fn add_resource(
         &mut self,
         id: &str,
@@ -68,7 +68,7 @@ impl<'s> Names<'s> {
         self.dynamic_anchors.entry((resource, name)).or_insert(node);
     }
 
-    /// Follows a reference that stands in `resource`.
+    /// Resolves a reference found in `resource`.
     pub(super) fn follow(&self, resource: ResourceId, reference: &str) -> Option<Target<'s>> {
         let (resource, fragment) = self.locate(resource, reference)?;
         let fragment = decode(fragment)?;
@@ -121,7 +121,7 @@ fn step<'s>(value: &'s Value, token: &str) -> Option<&'s Value> {
     }
 }
 
-/// A fragment without its percent signs.
+/// A fragment with its percent-encoding removed.
 fn decode(fragment: &str) -> Option<Cow<'_, str>> {
     if !fragment.contains('%') {
         return Some(Cow::Borrowed(fragment));

@@ -29,7 +29,7 @@ const COUNTS: [(&str, Counted, Bound); 6] = [
 ];
 
 impl<'s> Compiler<'s> {
-    /// Reads every keyword. Cheap rules come first, so that a value that fails one fails fast.
+    /// Reads every keyword. Cheap rules come first, so that an invalid value fails fast.
     pub(super) fn rules(
         &mut self,
         id: NodeId,
@@ -70,7 +70,7 @@ impl<'s> Compiler<'s> {
         let Some(text) = keywords.text(keyword)? else { return Ok(()) };
         let rules = &mut self.nodes[node.0].rules;
         let rule = rules.len();
-        // Stands in until the target is known.
+        // A placeholder until the target is known.
         rules.push(Rule::Never);
         self.references.push(Reference { node, rule, keyword, text, resource: scope.resource });
         Ok(())
@@ -97,7 +97,7 @@ impl<'s> Compiler<'s> {
                 let at = format!("{}/multipleOf", keywords.location);
                 return Err(SchemaError::malformed(
                     at,
-                    format!("is {divisor}, must be more than 0"),
+                    format!("is {divisor}; expected more than 0"),
                 ));
             }
             rules.push(Rule::MultipleOf(divisor.clone()));
@@ -114,10 +114,11 @@ impl<'s> Compiler<'s> {
         Ok(())
     }
 
-    /// Compiles a pattern, within what patterns before it have left.
+    /// Compiles a pattern within the memory that earlier patterns left.
     fn pattern(&mut self, text: &str, at: impl Fn() -> String) -> Result<Pattern, SchemaError> {
         if text.len() > self.limits.max_pattern_length {
-            let message = format!("a pattern longer than {} bytes", self.limits.max_pattern_length);
+            let message =
+                format!("the pattern is longer than {} bytes", self.limits.max_pattern_length);
             return Err(SchemaError::too_big(at(), message));
         }
         let pattern = Pattern::compile(text, self.pattern_memory).map_err(|message| {
@@ -148,7 +149,7 @@ impl<'s> Compiler<'s> {
             }
             Some(Value::Array(_)) => {
                 let at = format!("{}/items", keywords.location);
-                let message = "is an array; since 2020-12 that is called `prefixItems`";
+                let message = "is an array; 2020-12 calls that `prefixItems`";
                 return Err(SchemaError::malformed(at, message));
             }
             _ if scope.dialect < Dialect::Draft2020 => (None, "items"),
@@ -217,7 +218,7 @@ impl<'s> Compiler<'s> {
     ) -> Result<(), SchemaError> {
         let mut required = Vec::new();
         let mut schemas: Vec<(Box<str>, NodeId)> = Vec::new();
-        // The old keyword is two in one. 2020-12 lets it be, and so authors go on using it.
+        // The old keyword is two in one. 2020-12 tolerates it, so authors keep using it.
         for (name, value) in keywords.object("dependencies")?.into_iter().flatten() {
             if let Value::Array(names) = value {
                 let needs = keywords.read_names("dependencies", names)?;

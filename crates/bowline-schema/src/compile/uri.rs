@@ -1,11 +1,11 @@
 //! Relative references, RFC 3986 section 5, for identifiers within one document.
 
-/// The identifier and the fragment; an absent fragment is an empty one.
+/// The identifier and the fragment; an absent fragment counts as empty.
 pub(super) fn split_fragment(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))
 }
 
-/// What `reference`, which has no fragment, means where `base` is the base.
+/// Resolves `reference`, which has no fragment, against `base`.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
@@ -34,7 +34,7 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
 struct Parts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
-    /// With the query: two identifiers that differ there are different.
+    /// Includes the query: identifiers that differ there are different.
     path: &'a str,
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::location::Location;
 use super::marks::Marks;
-use super::place::Place;
 use super::report::Finding;
 use super::{Evaluation, Stop};
 use crate::node::{Contains, Items, NodeId};
@@ -14,13 +14,13 @@ impl<'s> Evaluation<'s> {
         &mut self,
         rule: &'s Items,
         items: &'v [Value],
-        place: &Place<'_, 'v>,
+        location: &Location<'_, 'v>,
         marks: Option<&mut Marks<'v>>,
     ) -> Result<bool, Stop> {
         let mut passes = true;
         for (index, item) in items.iter().enumerate() {
             let Some(node) = rule.prefix.get(index).copied().or(rule.rest) else { break };
-            passes &= self.apply(node, &place.item(index, item), None)?;
+            passes &= self.apply(node, &location.item(index, item), None)?;
             if !passes && self.report.is_none() {
                 return Ok(false);
             }
@@ -36,12 +36,12 @@ impl<'s> Evaluation<'s> {
         &mut self,
         rule: &'s Contains,
         items: &'v [Value],
-        place: &Place<'_, 'v>,
+        location: &Location<'_, 'v>,
         mut marks: Option<&mut Marks<'v>>,
     ) -> Result<bool, Stop> {
         let mut number = 0;
         for (index, item) in items.iter().enumerate() {
-            if self.quietly(rule.node, &place.item(index, item), None)? {
+            if self.quietly(rule.node, &location.item(index, item), None)? {
                 number += 1;
                 if let Some(marks) = &mut marks {
                     marks.mark_item(index);
@@ -50,17 +50,17 @@ impl<'s> Evaluation<'s> {
                 }
             }
         }
-        let (word, limit) = if number < rule.least {
-            ("least", rule.least)
+        let (words, limit) = if number < rule.least {
+            ("at least", rule.least)
         } else if number > rule.most {
-            ("most", rule.most)
+            ("at most", rule.most)
         } else {
             return Ok(true);
         };
         self.find(|root| {
             let number = counted(number, "matching item", "matching items");
-            let message = format!("has {number}, the {word} allowed is {limit}");
-            Finding::at(place, root).saying(message)
+            let message = format!("has {number}; expected {words} {limit}");
+            Finding::at(location, root).saying(message)
         });
         Ok(false)
     }
@@ -68,27 +68,27 @@ impl<'s> Evaluation<'s> {
     pub(super) fn unique_items(
         &mut self,
         items: &[Value],
-        place: &Place<'_, '_>,
+        location: &Location<'_, '_>,
     ) -> Result<bool, Stop> {
         let Some((first, second)) = self.twins(items)? else { return Ok(true) };
-        let message = format!("has equal items [{first}] and [{second}], all must be different");
-        self.find(|root| Finding::at(place, root).saying(message));
+        let message = format!("has equal items [{first}] and [{second}]; items must be unique");
+        self.find(|root| Finding::at(location, root).saying(message));
         Ok(false)
     }
 
     pub(super) fn unevaluated_items<'v>(
         &mut self,
         rest: NodeId,
-        place: &Place<'_, 'v>,
+        location: &Location<'_, 'v>,
         marks: &mut Marks<'v>,
     ) -> Result<bool, Stop> {
-        let Value::Array(items) = place.value else { return Ok(true) };
+        let Value::Array(items) = location.value else { return Ok(true) };
         let mut passes = true;
         for (index, item) in items.iter().enumerate() {
             if marks.has_item(index) {
                 continue;
             }
-            passes &= self.apply(rest, &place.item(index, item), None)?;
+            passes &= self.apply(rest, &location.item(index, item), None)?;
             if !passes && self.report.is_none() {
                 return Ok(false);
             }

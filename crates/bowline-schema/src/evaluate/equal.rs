@@ -1,4 +1,4 @@
-//! Equality as JSON means it: numbers by value, members in any order. Paid for step by step.
+//! Equality as JSON defines it: numbers by value, members in any order. Each comparison costs steps.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -11,12 +11,12 @@ use crate::number::{canonical_bits, compare};
 const BYTES_PER_STEP: u64 = 256;
 
 impl Evaluation<'_> {
-    /// Pays for looking at all of a text.
+    /// Spends the steps for reading all of a text.
     pub(super) fn spend_on_text(&mut self, text: &str) -> Result<(), Stop> {
         self.spend(text.len() as u64 / BYTES_PER_STEP)
     }
 
-    /// Whether two values are equal. Neither may nest deeper than the limit on steps.
+    /// Whether two values are equal. Both must stay within the limit on nesting.
     pub(super) fn equal(&mut self, left: &Value, right: &Value) -> Result<bool, Stop> {
         Ok(match (left, right) {
             (Value::Null, Value::Null) => true,

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use super::place::Place;
+use super::location::Location;
 use super::report::Finding;
 use super::{Evaluation, STEPS_TO_FIND_CLOSEST, Stop};
 use crate::node::{Bound, Counted, Rule};
@@ -13,36 +13,41 @@ use crate::words::{closest, counted, show_choice};
 const MAX_CHOICES: usize = 256;
 
 impl<'s> Evaluation<'s> {
-    /// Applies a rule for flat values. Other rules, met here, do not speak about this type.
-    pub(super) fn flat(&mut self, rule: &'s Rule, place: &Place<'_, '_>) -> Result<bool, Stop> {
-        match (rule, place.value) {
+    /// Applies a rule for flat values. Any other rule that arrives here says nothing about this type.
+    pub(super) fn flat(
+        &mut self,
+        rule: &'s Rule,
+        location: &Location<'_, '_>,
+    ) -> Result<bool, Stop> {
+        match (rule, location.value) {
             (Rule::Never, _) => {
-                self.find(|root| Finding::at(place, root).saying("is not allowed here"));
+                self.find(|root| Finding::at(location, root).saying("is not allowed here"));
                 Ok(false)
             }
-            (Rule::OneOfValues(choices), _) => self.one_of_values(choices, place),
+            (Rule::OneOfValues(choices), _) => self.one_of_values(choices, location),
             (Rule::Bound(bound, limit), Value::Number(number)) => {
-                Ok(self.bound(*bound, limit, number, place))
+                Ok(self.bound(*bound, limit, number, location))
             }
             (Rule::MultipleOf(divisor), Value::Number(number)) => {
                 // Decimal arithmetic takes a while.
                 self.spend(8)?;
                 let passes = is_multiple(number, divisor);
                 if !passes {
-                    let message = format!(", must be a multiple of {divisor}");
-                    self.find(|root| Finding::about(place, root).saying(message));
+                    let message = format!("; expected a multiple of {divisor}");
+                    self.find(|root| Finding::about(location, root).saying(message));
                 }
                 Ok(passes)
             }
             (Rule::Count(what, bound, limit), value) => {
-                self.count(*what, *bound, *limit, (value, place))
+                self.count(*what, *bound, *limit, (value, location))
             }
             (Rule::Pattern(pattern), Value::String(text)) => {
                 self.spend(pattern.steps(text))?;
                 let passes = pattern.is_match(text);
                 if !passes {
-                    let message = format!(", must match the pattern {}", pattern.as_str());
-                    self.find(|root| Finding::about(place, root).saying(message));
+                    let message =
+                        format!("; expected a match for the pattern {}", pattern.as_str());
+                    self.find(|root| Finding::about(location, root).saying(message));
                 }
                 Ok(passes)
             }
@@ -50,21 +55,25 @@ impl<'s> Evaluation<'s> {
         }
     }
 
-    fn one_of_values(&mut self, choices: &'s [Value], place: &Place<'_, '_>) -> Result<bool, Stop> {
+    fn one_of_values(
+        &mut self,
+        choices: &'s [Value],
+        location: &Location<'_, '_>,
+    ) -> Result<bool, Stop> {
         self.spend(choices.len() as u64 / 4)?;
         for choice in choices {
-            if self.equal(choice, place.value)? {
+            if self.equal(choice, location.value)? {
                 return Ok(true);
             }
         }
         let shown = choices.len().min(MAX_CHOICES) as u64;
         self.find_at_cost(STEPS_TO_FIND_CLOSEST + 8 * shown, |root| {
             let texts = choices.iter().filter_map(Value::as_str);
-            let meant = place.value.as_str().and_then(|text| closest(text, texts));
+            let meant = location.value.as_str().and_then(|text| closest(text, texts));
             let meant = meant.filter(|_| choices.len() > 1);
             let hint = meant.map(|meant| format!(" (did you mean {}?)", Value::from(meant)));
             let allowed = choices.iter().take(MAX_CHOICES).map(show_choice);
-            Finding::about(place, root)
+            Finding::about(location, root)
                 .of_choice()
                 .allowing(allowed)
                 .saying(hint.unwrap_or_default())
@@ -77,17 +86,19 @@ impl<'s> Evaluation<'s> {
         bound: Bound,
         limit: &Number,
         number: &Number,
-        place: &Place<'_, '_>,
+        location: &Location<'_, '_>,
     ) -> bool {
         let order = compare(number, limit);
         let (passes, words) = match bound {
-            Bound::AtLeast => (order.is_ge(), "the least allowed is"),
-            Bound::MoreThan => (order.is_gt(), "must be more than"),
-            Bound::AtMost => (order.is_le(), "the most allowed is"),
-            Bound::LessThan => (order.is_lt(), "must be less than"),
+            Bound::AtLeast => (order.is_ge(), "at least"),
+            Bound::MoreThan => (order.is_gt(), "more than"),
+            Bound::AtMost => (order.is_le(), "at most"),
+            Bound::LessThan => (order.is_lt(), "less than"),
         };
         if !passes {
-            self.find(|root| Finding::about(place, root).saying(format!(", {words} {limit}")));
+            self.find(|root| {
+                Finding::about(location, root).saying(format!("; expected {words} {limit}"))
+            });
         }
         passes
     }
@@ -97,7 +108,7 @@ impl<'s> Evaluation<'s> {
         what: Counted,
         bound: Bound,
         limit: u64,
-        (value, place): (&Value, &Place<'_, '_>),
+        (value, location): (&Value, &Location<'_, '_>),
     ) -> Result<bool, Stop> {
         let (number, one, many) = match (what, value) {
             (Counted::Characters, Value::String(text)) => {
@@ -111,10 +122,9 @@ impl<'s> Evaluation<'s> {
         let number = number as u64;
         let passes = if bound == Bound::AtLeast { number >= limit } else { number <= limit };
         if !passes {
-            let words = if bound == Bound::AtLeast { "least" } else { "most" };
-            let message =
-                format!("has {}, the {words} allowed is {limit}", counted(number, one, many));
-            self.find(|root| Finding::at(place, root).saying(message));
+            let words = if bound == Bound::AtLeast { "at least" } else { "at most" };
+            let message = format!("has {}; expected {words} {limit}", counted(number, one, many));
+            self.find(|root| Finding::at(location, root).saying(message));
         }
         Ok(passes)
     }

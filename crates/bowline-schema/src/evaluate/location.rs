@@ -1,4 +1,4 @@
-//! A value and the way to it from the root.
+//! A value and the path to it from the root.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::words::{cut, shorten};
 /// How much of a name is shown in a path.
 const MAX_NAME: usize = 60;
 
-/// One value within the instance. Places are linked on the stack, so that a path costs nothing
-/// until somebody asks for it.
+/// One value within the instance. Locations are linked on the stack, so a path costs nothing until
+/// a message needs it.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'p, 'v> {
+pub(super) struct Location<'p, 'v> {
     pub(super) value: &'v Value,
     step: Option<(&'p Self, Step<'v>)>,
     pub(super) depth: usize,
@@ -24,7 +24,7 @@ pub(super) enum Step<'v> {
     Item(usize),
 }
 
-impl<'p, 'v> Place<'p, 'v> {
+impl<'p, 'v> Location<'p, 'v> {
     pub(super) fn root(value: &'v Value) -> Self {
         Self { value, step: None, depth: 0 }
     }
@@ -40,10 +40,10 @@ impl<'p, 'v> Place<'p, 'v> {
     /// `arguments.items[2].size`.
     pub(super) fn path(&self, root: &str) -> String {
         let mut steps = Vec::with_capacity(self.depth);
-        let mut place = self;
-        while let Some((parent, step)) = &place.step {
+        let mut location = self;
+        while let Some((parent, step)) = &location.step {
             steps.push(*step);
-            place = parent;
+            location = parent;
         }
         let mut path = root.to_owned();
         for step in steps.iter().rev() {
@@ -58,7 +58,7 @@ impl<'p, 'v> Place<'p, 'v> {
     }
 }
 
-/// Appends a member's name, in brackets if it is not a plain word.
+/// Appends the name of a member, in brackets unless it is a plain word.
 pub(super) fn push_name(path: &mut String, name: &str) {
     let is_plain = !name.is_empty()
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'));
@@ -70,7 +70,7 @@ pub(super) fn push_name(path: &mut String, name: &str) {
     }
 }
 
-/// Whether `path` is `place` or within it.
-pub(super) fn is_within(path: &str, place: &str) -> bool {
-    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+/// Whether `path` is `location` or within it.
+pub(super) fn is_within(path: &str, location: &str) -> bool {
+    path.strip_prefix(location).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

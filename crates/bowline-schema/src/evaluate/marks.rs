@@ -1,8 +1,8 @@
-//! Which members and items of one value some rule has looked at: what `unevaluated…` leaves alone.
+//! Which members and items of one value a rule has evaluated: `unevaluated…` skips those.
 
 use std::collections::HashSet;
 
-/// Marks for one value. Costs nothing until the first mark is made.
+/// Marks for one value. Allocates nothing until the first mark.
 #[derive(Debug, Default)]
 pub(super) struct Marks<'v> {
     names: HashSet<&'v str>,

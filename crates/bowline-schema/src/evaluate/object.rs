@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use super::location::Location;
 use super::marks::Marks;
-use super::place::Place;
 use super::report::Finding;
 use super::{Evaluation, STEPS_TO_FIND_CLOSEST, Stop};
 use crate::node::{Dependency, Node, NodeId, Properties, Rule};
 use crate::words::{closest, cut, list, show_choice};
 
-/// How long a name in a list of names is.
+/// How much of a name is shown in a list of names.
 const MAX_NAME: usize = 40;
 
 impl<'s> Evaluation<'s> {
@@ -17,7 +17,7 @@ impl<'s> Evaluation<'s> {
         &mut self,
         names: &'s [(Box<str>, Option<NodeId>)],
         map: &Map<String, Value>,
-        place: &Place<'_, '_>,
+        location: &Location<'_, '_>,
     ) -> Result<bool, Stop> {
         self.spend_on_lookups(names.len(), map)?;
         let mut passes = true;
@@ -26,7 +26,7 @@ impl<'s> Evaluation<'s> {
             let schema = self.schema;
             self.find(|root| {
                 let hint = node.map(|node| hint(&schema.nodes, node)).unwrap_or_default();
-                Finding::at_member(place, root, name).saying(format!("is missing{hint}"))
+                Finding::at_member(location, root, name).saying(format!("is missing{hint}"))
             });
             if self.report.is_none() {
                 break;
@@ -35,7 +35,7 @@ impl<'s> Evaluation<'s> {
         Ok(passes)
     }
 
-    /// Pays for looking up names in an object, which takes longer in a big one.
+    /// Spends the steps for looking up names in an object; a big one costs more.
     fn spend_on_lookups(&mut self, names: usize, map: &Map<String, Value>) -> Result<(), Stop> {
         let quarters = if map.len() <= 32 { 1 } else { 8 };
         self.spend(names as u64 * quarters / 4)
@@ -45,13 +45,13 @@ impl<'s> Evaluation<'s> {
         &mut self,
         rule: &'s Properties,
         map: &'v Map<String, Value>,
-        place: &Place<'_, 'v>,
+        location: &Location<'_, 'v>,
         mut marks: Option<&mut Marks<'v>>,
     ) -> Result<bool, Stop> {
         let mut passes = true;
         for (name, value) in map {
             self.spend(1)?;
-            let inner = place.member(name, value);
+            let inner = location.member(name, value);
             let mut is_known = false;
             if let Some(node) = rule.find(name) {
                 is_known = true;
@@ -78,12 +78,13 @@ impl<'s> Evaluation<'s> {
         Ok(passes)
     }
 
-    /// Applies a subschema to a member that no other names. If it is `false`, the name is wrong.
+    /// Applies a subschema to a member that no other subschema names. If it is `false`, the name is
+    /// wrong.
     fn additional(
         &mut self,
         node: NodeId,
         name: &str,
-        inner: &Place<'_, '_>,
+        inner: &Location<'_, '_>,
         rule: Option<&Properties>,
     ) -> Result<bool, Stop> {
         if !self.schema.nodes[node.0].is_never() {
@@ -92,10 +93,10 @@ impl<'s> Evaluation<'s> {
         self.find_at_cost(STEPS_TO_FIND_CLOSEST, |root| {
             let names = rule.map_or(&[] as &[_], |rule| &rule.named).iter();
             let names = names.map(|(name, _)| name.as_ref());
-            let mut message = "is not known".to_owned();
+            let mut message = "is unknown".to_owned();
             if names.len() > 0 {
                 let known = names.clone().map(|name| cut(name, MAX_NAME));
-                message.push_str(&format!("; known are {}", list(known)));
+                message.push_str(&format!("; the known names are {}", list(known)));
             }
             if let Some(meant) = closest(name, names) {
                 message.push_str(&format!(" (did you mean {meant}?)"));
@@ -108,16 +109,16 @@ impl<'s> Evaluation<'s> {
     pub(super) fn unevaluated_properties<'v>(
         &mut self,
         rest: NodeId,
-        place: &Place<'_, 'v>,
+        location: &Location<'_, 'v>,
         marks: &mut Marks<'v>,
     ) -> Result<bool, Stop> {
-        let Value::Object(map) = place.value else { return Ok(true) };
+        let Value::Object(map) = location.value else { return Ok(true) };
         let mut passes = true;
         for (name, value) in map {
             if marks.has_name(name) {
                 continue;
             }
-            passes &= self.additional(rest, name, &place.member(name, value), None)?;
+            passes &= self.additional(rest, name, &location.member(name, value), None)?;
             if !passes && self.report.is_none() {
                 return Ok(false);
             }
@@ -130,17 +131,18 @@ impl<'s> Evaluation<'s> {
         &mut self,
         node: NodeId,
         map: &Map<String, Value>,
-        place: &Place<'_, '_>,
+        location: &Location<'_, '_>,
     ) -> Result<bool, Stop> {
         let mut passes = true;
         for name in map.keys() {
             self.spend_on_text(name)?;
-            // A name is a value here, and values own their text.
+            // The name is checked as a value, and values own their text.
             let value = Value::from(name.as_str());
-            if !self.quietly(node, &Place::root(&value), None)? {
+            if !self.quietly(node, &Location::root(&value), None)? {
                 passes = false;
                 self.find(|root| {
-                    Finding::at_member(place, root, name).saying("has a name that is not allowed")
+                    Finding::at_member(location, root, name)
+                        .saying("has a name that is not allowed")
                 });
             }
             if !passes && self.report.is_none() {
@@ -154,7 +156,7 @@ impl<'s> Evaluation<'s> {
         &mut self,
         list: &'s [Dependency],
         map: &Map<String, Value>,
-        place: &Place<'_, '_>,
+        location: &Location<'_, '_>,
     ) -> Result<bool, Stop> {
         let mut passes = true;
         for Dependency { name, needs } in list {
@@ -166,8 +168,8 @@ impl<'s> Evaluation<'s> {
             for missing in needs.iter().filter(|name| !map.contains_key(name.as_ref())) {
                 passes = false;
                 self.find(|root| {
-                    let message = format!("is missing; {} needs it", cut(name, MAX_NAME));
-                    Finding::at_member(place, root, missing).saying(message)
+                    let message = format!("is missing; {} requires it", cut(name, MAX_NAME));
+                    Finding::at_member(location, root, missing).saying(message)
                 });
             }
         }
@@ -177,24 +179,24 @@ impl<'s> Evaluation<'s> {
     pub(super) fn dependent_schemas<'v>(
         &mut self,
         list: &'s [(Box<str>, NodeId)],
-        place: &Place<'_, 'v>,
+        location: &Location<'_, 'v>,
         mut marks: Option<&mut Marks<'v>>,
     ) -> Result<bool, Stop> {
         let mut passes = true;
         for (name, node) in list {
             self.spend(2)?;
-            if place.value.get(name.as_ref()).is_some() {
-                passes &= self.apply(*node, place, marks.as_deref_mut())?;
+            if location.value.get(name.as_ref()).is_some() {
+                passes &= self.apply(*node, location, marks.as_deref_mut())?;
             }
         }
         Ok(passes)
     }
 }
 
-/// What a missing member should be: ` (a string: City name)`.
+/// Describes a missing member: ` (a string: City name)`.
 fn hint(nodes: &[Node], mut id: NodeId) -> String {
     let mut description = nodes[id.0].description.as_deref();
-    // Endless chains of references were refused when the schema was compiled.
+    // Compiling rejects endless chains of references.
     while let [Rule::Ref(target)] = nodes[id.0].rules.as_slice() {
         id = *target;
         description = description.or(nodes[id.0].description.as_deref());

@@ -1,50 +1,50 @@
-//! What was found to be wrong, on its way to becoming words.
+//! Findings on their way to becoming messages.
 
 use std::collections::HashSet;
 
-use super::place::{Place, push_name};
+use super::location::{Location, push_name};
 use crate::violation::{Violation, Violations};
-use crate::words::{kind, list, show};
+use crate::words::{either, kind, show};
 
-/// What one run, or one alternative of it, has found.
+/// The findings of one run, or of one alternative in it.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     findings: Vec<Finding>,
     more: usize,
 }
 
-/// One rule broken at one place.
+/// One rule that the value at one location breaks.
 #[derive(Debug)]
 pub(super) struct Finding {
     path: String,
     depth: usize,
-    /// The value as it is and as a kind of thing; none if the message does not begin with it.
+    /// The value and its type, in words; `None` if the message does not start with them.
     value: Option<(String, &'static str)>,
     message: String,
-    /// What would be right, where that is a list.
+    /// What the schema allows, where that is a list.
     allowed: Vec<String>,
-    /// How much it says that a value was not even meant for this schema.
+    /// How strongly this suggests that the value was meant for another schema.
     weight: usize,
 }
 
-/// The value is of another type.
+/// The value has the wrong type.
 const OTHER_TYPE: usize = 100;
 
-/// The value is none of those that the schema names, such as the tag of an alternative.
+/// The value is not among those that the schema lists, such as the tag of an alternative.
 const OTHER_CHOICE: usize = 10;
 
 impl Finding {
-    /// Something about the value at a place, which the message repeats: `is 3`, and then.
-    pub(super) fn about(place: &Place<'_, '_>, root: &str) -> Self {
-        let value = Some((show(place.value), kind(place.value)));
-        Self { value, ..Self::at(place, root) }
+    /// A finding about the value at a location. The message starts with the value: `is 3`.
+    pub(super) fn about(location: &Location<'_, '_>, root: &str) -> Self {
+        let value = Some((show(location.value), kind(location.value)));
+        Self { value, ..Self::at(location, root) }
     }
 
-    /// Something at a place, in a message that does not repeat the value.
-    pub(super) fn at(place: &Place<'_, '_>, root: &str) -> Self {
+    /// A finding at a location, with a message that does not repeat the value.
+    pub(super) fn at(location: &Location<'_, '_>, root: &str) -> Self {
         Self {
-            path: place.path(root),
-            depth: place.depth,
+            path: location.path(root),
+            depth: location.depth,
             value: None,
             message: String::new(),
             allowed: Vec::new(),
@@ -52,9 +52,9 @@ impl Finding {
         }
     }
 
-    /// Something about a member that is missing or should be.
-    pub(super) fn at_member(place: &Place<'_, '_>, root: &str, name: &str) -> Self {
-        let mut finding = Self::at(place, root);
+    /// A finding about a member that is missing or must not be there.
+    pub(super) fn at_member(location: &Location<'_, '_>, root: &str, name: &str) -> Self {
+        let mut finding = Self::at(location, root);
         push_name(&mut finding.path, name);
         finding.depth += 1;
         finding.weight = 2;
@@ -89,8 +89,8 @@ impl Finding {
         }
         match self.allowed.as_slice() {
             [] => {}
-            [only] => message.push_str(&format!(", must be {only}")),
-            many => message.push_str(&format!("; allowed are {}", list(many.iter()))),
+            [only] => message.push_str(&format!("; expected {only}")),
+            many => message.push_str(&format!("; expected {}", either(many.iter()))),
         }
         message.push_str(&self.message);
         Violation { path: self.path, message }
@@ -110,7 +110,7 @@ impl Report {
         self.findings.push(finding);
     }
 
-    /// Counts a finding that there is no room for.
+    /// Counts a finding that does not fit.
     pub(super) fn count(&mut self) {
         self.more += 1;
     }
@@ -123,10 +123,11 @@ impl Report {
         Violations { list: self.findings.into_iter().map(tell).collect(), more: self.more }
     }
 
-    /// Adds what is most useful to know of alternatives none of which passed.
+    /// Adds the most useful findings of alternatives that all failed.
     ///
-    /// If each asks for another type or choice of this very value, that is one longer list.
-    /// Otherwise the alternative that the value was most likely meant for is described.
+    /// If each alternative only expects another type or choice of this value, they become one
+    /// longer list. Otherwise the alternative that the value was most likely meant for is
+    /// described.
     pub(super) fn add_closest(&mut self, alternatives: Vec<Self>, depth: usize) {
         let number = alternatives.len();
         let fits = |report: &Self| report.findings.iter().all(|finding| !finding.is_type_at(depth));

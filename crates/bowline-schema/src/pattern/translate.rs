@@ -1,8 +1,8 @@
-//! From the patterns of the standard, ECMA-262's, to those of our engine.
+//! From ECMA-262 patterns, which the standard uses, to those of our engine.
 //!
-//! The two look alike and differ in corners: `\<` is a letter to one and a word boundary to the
-//! other. Every character that is not a letter or digit is therefore written as its number, and
-//! only the syntax that means the same to both passes as it is.
+//! The two look alike but differ in corner cases: `\<` is a character to one and a word boundary to
+//! the other. Every character that is not a letter or digit is therefore written as its code point,
+//! and only syntax that means the same to both is copied.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -33,12 +33,12 @@ enum Item {
     Char(char),
     /// Ranges, as they are written within brackets.
     Set(&'static str),
-    /// A boundary: syntax that stays as it is.
+    /// A boundary, copied as it is.
     Boundary(&'static str),
 }
 
 impl Translation<'_> {
-    /// One character outside brackets, and what belongs to it.
+    /// One character outside brackets, with whatever belongs to it.
     fn outside(&mut self, next: char) -> Result<(), String> {
         match next {
             '\\' => match self.escape(false)? {
@@ -58,7 +58,7 @@ impl Translation<'_> {
         Ok(())
     }
 
-    /// Whether `{` begins `{2}`, `{2,}` or `{2,3}`. Anything else is text.
+    /// Whether `{` starts `{2}`, `{2,}` or `{2,3}`. Anything else is text.
     fn is_repetition(&self) -> bool {
         let mut ahead = self.left.clone();
         let mut digits = 0;
@@ -77,7 +77,7 @@ impl Translation<'_> {
         tail.ends_with('{') && !tail.ends_with("\\u{")
     }
 
-    /// After `(`: groups pass, look-around does not.
+    /// After `(`: accepts groups, rejects lookaround.
     fn group(&mut self) -> Result<(), String> {
         self.out.push('(');
         if self.left.next_if_eq(&'?').is_none() {
@@ -85,7 +85,7 @@ impl Translation<'_> {
         }
         let rest: String = self.left.clone().take(2).collect();
         if rest.starts_with(['=', '!']) || rest == "<=" || rest == "<!" {
-            return Err("it looks ahead or behind, which takes unbounded time".to_owned());
+            return Err("it uses lookaround, which takes unbounded time".to_owned());
         }
         self.out.push('?');
         // Flags and names are the same in both syntaxes, up to the end of the opening.
@@ -172,10 +172,10 @@ impl Translation<'_> {
             }
             'x' => Item::Char(self.hex(2)?),
             'u' => Item::Char(self.unicode()?),
-            '1'..='9' | 'k' => return Err("it refers back to a group".to_owned()),
+            '1'..='9' | 'k' => return Err("it uses a backreference".to_owned()),
             'p' | 'P' => return Err("Unicode properties are not supported".to_owned()),
             other if other.is_ascii_alphabetic() => {
-                return Err(format!(r"`\{other}` is no escape"));
+                return Err(format!(r"`\{other}` is not a valid escape"));
             }
             other => Item::Char(other),
         })
@@ -287,11 +287,11 @@ mod tests {
             let error = Pattern::compile(pattern, 1 << 20).unwrap_err();
             assert!(error.contains(expected), "{pattern}: {error}");
         }
-        check("(?=a)", "ahead");
-        check("(?<!a)b", "ahead or behind");
-        check(r"(a)\1", "refers back");
+        check("(?=a)", "lookaround");
+        check("(?<!a)b", "lookaround");
+        check(r"(a)\1", "backreference");
         check(r"\p{L}", "Unicode properties");
-        check(r"\Z", "no escape");
+        check(r"\Z", "not a valid escape");
         check("(((((a{100}){100}){100}){100}){100})", "more memory");
         check(&format!("{}a{}", "(".repeat(500), ")".repeat(500)), "nest");
         check("[a", "not closed");

@@ -18,40 +18,40 @@ fn flat_values() {
     let a = |schema: Value, value: Value, expected: &str| {
         check(property(schema), json!({"a": value}), expected);
     };
-    a(json!({"type": "integer"}), json!("3"), r#"arguments.a is "3", must be an integer"#);
+    a(json!({"type": "integer"}), json!("3"), r#"arguments.a is "3"; expected an integer"#);
     a(
         json!({"type": ["string", "null"]}),
         json!([1]),
-        "arguments.a is an array of 1; allowed are a string, null",
+        "arguments.a is an array of 1; expected a string or null",
     );
     a(
         json!({"enum": ["metric", "imperial", "kelvin"]}),
         json!("celcius"),
-        r#"arguments.a is "celcius"; allowed are "metric", "imperial", "kelvin""#,
+        r#"arguments.a is "celcius"; expected "metric", "imperial" or "kelvin""#,
     );
     a(
         json!({"enum": ["metric", "imperial"]}),
         json!("Metrics"),
-        r#"arguments.a is "Metrics"; allowed are "metric", "imperial" (did you mean "metric"?)"#,
+        r#"arguments.a is "Metrics"; expected "metric" or "imperial" (did you mean "metric"?)"#,
     );
-    a(json!({"const": 1}), json!(2), "arguments.a is 2, must be 1");
-    a(json!({"minimum": 1}), json!(0), "arguments.a is 0, the least allowed is 1");
-    a(json!({"exclusiveMaximum": 1.5}), json!(2), "arguments.a is 2, must be less than 1.5");
-    a(json!({"multipleOf": 5}), json!(7), "arguments.a is 7, must be a multiple of 5");
-    a(json!({"minLength": 3}), json!("é"), "arguments.a has 1 character, the least allowed is 3");
+    a(json!({"const": 1}), json!(2), "arguments.a is 2; expected 1");
+    a(json!({"minimum": 1}), json!(0), "arguments.a is 0; expected at least 1");
+    a(json!({"exclusiveMaximum": 1.5}), json!(2), "arguments.a is 2; expected less than 1.5");
+    a(json!({"multipleOf": 5}), json!(7), "arguments.a is 7; expected a multiple of 5");
+    a(json!({"minLength": 3}), json!("é"), "arguments.a has 1 character; expected at least 3");
     a(
         json!({"pattern": "^[0-9]+$"}),
         json!("x1"),
-        r#"arguments.a is "x1", must match the pattern ^[0-9]+$"#,
+        r#"arguments.a is "x1"; expected a match for the pattern ^[0-9]+$"#,
     );
     a(json!(false), json!("x"), "arguments.a is not allowed here");
     a(
         json!({"not": {"const": "root", "description": "the superuser"}}),
         json!("root"),
-        r#"arguments.a is "root", which is excluded: the superuser"#,
+        r#"arguments.a is "root", which is not allowed: the superuser"#,
     );
     let long = "x".repeat(10_000);
-    let cut = format!(r#"arguments.a is "{}…", must be null"#, "x".repeat(60));
+    let cut = format!(r#"arguments.a is "{}…"; expected null"#, "x".repeat(60));
     a(json!({"type": "null"}), json!(long), &cut);
 }
 
@@ -60,18 +60,18 @@ fn arrays_and_objects() {
     check(
         json!({"properties": {"items": {"items": {"properties": {"size": {"maximum": 9}}}}}}),
         json!({"items": [{}, {}, {"size": 10}]}),
-        "arguments.items[2].size is 10, the most allowed is 9",
+        "arguments.items[2].size is 10; expected at most 9",
     );
     check(
         json!({"minItems": 1, "contains": {"const": 1}}),
         json!([]),
-        "arguments has 0 items, the least allowed is 1\n\
-         arguments has 0 matching items, the least allowed is 1",
+        "arguments has 0 items; expected at least 1\n\
+         arguments has 0 matching items; expected at least 1",
     );
     check(
         json!({"uniqueItems": true}),
         json!([1, 2, 1.0]),
-        "arguments has equal items [0] and [2], all must be different",
+        "arguments has equal items [0] and [2]; items must be unique",
     );
     check(
         json!({
@@ -92,18 +92,18 @@ fn arrays_and_objects() {
     check(
         json!({"properties": {"location": true, "units": true}, "additionalProperties": false}),
         json!({"foo": 1, "Location": "x"}),
-        "arguments.foo is not known; known are location, units\n\
-         arguments.Location is not known; known are location, units (did you mean location?)",
+        "arguments.foo is unknown; the known names are location, units\n\
+         arguments.Location is unknown; the known names are location, units (did you mean location?)",
     );
     check(
         json!({"additionalProperties": {"type": "null"}}),
         json!({"a b": 1, "": 2}),
-        "arguments[\"a b\"] is 1, must be null\narguments[\"\"] is 2, must be null",
+        "arguments[\"a b\"] is 1; expected null\narguments[\"\"] is 2; expected null",
     );
     check(
         json!({"dependentRequired": {"a": ["b"]}}),
         json!({"a": 1}),
-        "arguments.b is missing; a needs it",
+        "arguments.b is missing; a requires it",
     );
     check(
         json!({"propertyNames": {"maxLength": 1}}),
@@ -117,17 +117,17 @@ fn alternatives() {
     check(
         json!({"anyOf": [{"type": "string"}, {"type": ["number", "null"]}]}),
         json!(true),
-        "arguments is true; allowed are a string, a number, null",
+        "arguments is true; expected a string, a number or null",
     );
     check(
         json!({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}),
         json!("c"),
-        r#"arguments is "c"; allowed are "a", "b""#,
+        r#"arguments is "c"; expected "a" or "b""#,
     );
     check(
         json!({"anyOf": [{"properties": {"n": {"minimum": 1}}, "type": "object"}, {"type": "null"}]}),
         json!({"n": 0}),
-        "arguments.n is 0, the least allowed is 1",
+        "arguments.n is 0; expected at least 1",
     );
     let shape = |kind: &str, size: &str| {
         json!({
@@ -145,7 +145,7 @@ fn alternatives() {
     check(
         json!({"oneOf": [{"minimum": 1}, {"maximum": 5}, true]}),
         json!(3),
-        "arguments is 3 and matches alternatives 1 and 2 of 3, exactly one must match",
+        "arguments is 3; it matches alternatives 1 and 2 of 3, but must match exactly one",
     );
 }
 
@@ -178,7 +178,7 @@ fn secrets_are_not_repeated() {
     check(
         property(json!({"pattern": "^x", "writeOnly": true})),
         json!({"a": secret}),
-        "arguments.a is a string, must match the pattern ^x",
+        "arguments.a is a string; expected a match for the pattern ^x",
     );
 }
 
@@ -190,5 +190,5 @@ fn many_violations_are_counted() {
     };
     assert_eq!(violations.iter().count(), Violations::MAX);
     assert_eq!(violations.more(), 12);
-    assert!(violations.to_string().ends_with("list[7] is 1, must be a string\nand 12 more"));
+    assert!(violations.to_string().ends_with("list[7] is 1; expected a string\nand 12 more"));
 }
