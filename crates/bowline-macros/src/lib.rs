@@ -48,7 +48,7 @@ use self::options::Kind;
 /// | `destructive = true`, `open_world = false` | whether it may destroy data; whether it reaches the outside world |
 /// | `timeout_secs = 30` | how long one call may run |
 /// | `icon = "https://…"` | an icon; may be repeated |
-/// | `scopes("a", "b")` | the scopes that a caller's token must have |
+/// | `scopes = ["a", "b"]` | the scopes that a caller's token must have |
 /// | `disabled` | hidden until the registry enables it |
 /// | `crate = path` | where the `bowline` crate is, if not at `::bowline` |
 ///

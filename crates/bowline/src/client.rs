@@ -1,4 +1,4 @@
-//! A client for any MCP server: in any revision, over any transport, and never left waiting.
+//! A client for any MCP server, in any revision, over any transport.
 //!
 //! ```no_run
 //! use bowline::Client;
@@ -17,22 +17,23 @@
 //! ```
 //!
 //! [`Client::connect`] takes a [`Command`], a URL, a byte stream ([`Target::stream`]) or a
-//! [`Server`](crate::Server) in this process. Which revision the server speaks is found out by
-//! asking; nothing needs to be chosen. [`Client::builder`] has the rest: handlers for what servers
-//! ask ([sampling](ClientBuilder::on_sampling), [forms](ClientBuilder::on_form),
+//! [`Server`](crate::Server) in this process. The client finds out which revision the server
+//! speaks. [`Client::builder`] has the rest: handlers for what servers ask
+//! ([sampling](ClientBuilder::on_sampling), [forms](ClientBuilder::on_form),
 //! [URLs](ClientBuilder::on_url), [roots](ClientBuilder::roots)), timeouts, limits, preferences.
 //!
-//! # What to rely on
+//! # Guarantees
 //!
-//! - Every call has a deadline ([`Timeouts`]), moved by progress, and can have its own.
+//! - Every call has a deadline ([`Timeouts`]), which progress extends. A call can set its own.
 //! - Dropping a call cancels it. A late answer is ignored.
-//! - When the connection ends, every call that waits ends with the reason; for a process, with its
-//!   exit status and its last words on standard error.
-//! - A process that ends unasked is started again ([`Restart`]). [Changes](Client::changes) go on.
-//! - What a server may send or make a client remember is bounded ([`ClientLimits`]).
+//! - When the connection ends, every pending call fails with the reason; for a process, with its
+//!   exit status and its last lines on standard error.
+//! - A process that exits unexpectedly is restarted ([`Restart`]). [Changes](Client::changes) go on.
+//! - What a server may send, and what it may make a client remember, is bounded
+//!   ([`ClientLimits`]).
 //! - [`Client::close`] leaves no process and no task behind.
 
-/// Logging in: what [`Endpoint::authorize`](http::Endpoint::authorize) takes.
+/// Login: what [`Endpoint::authorize`](http::Endpoint::authorize) accepts.
 #[cfg(feature = "client-auth")]
 pub mod auth {
     pub use bowline_auth::client::*;
@@ -97,7 +98,7 @@ pub use self::trace::TraceContext;
 pub use self::verdicts::Verdicts;
 pub use self::wire::{Direction, WireHeader, WireHttp, WireMessage};
 
-/// A connection to an MCP server. Cheap to clone; the last clone that is dropped ends it.
+/// A connection to an MCP server. Cheap to clone; dropping the last clone closes it.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -114,63 +115,63 @@ impl Client {
     /// Connects to a server, with default settings.
     ///
     /// # Errors
-    /// When the server cannot be reached, refuses, or speaks nothing that this client does.
+    /// When the server cannot be reached, rejects the client, or shares no revision with it.
     pub async fn connect(target: impl Into<Target>) -> Result<Self, OpenError> {
         Self::builder("bowline", env!("CARGO_PKG_VERSION")).connect(target).await
     }
 
-    /// A client that says who it is.
+    /// Configures a client. The name and version are what the server sees.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(name, version)
     }
 
-    /// What is known of the server. `None` while there is no connection.
+    /// What is known about the server. `None` while there is no connection.
     pub fn peer(&self) -> Option<Arc<Peer>> {
         self.shared.live().map(|live| live.peer)
     }
 
-    /// Where the connection stands.
+    /// The state of the connection.
     pub fn state(&self) -> State {
         self.shared.state.borrow().clone()
     }
 
-    /// Watches where the connection stands.
+    /// Watches the state of the connection.
     pub fn watch(&self) -> StateWatch {
         StateWatch(self.shared.state.subscribe())
     }
 
-    /// Waits until the connection is in a phase.
+    /// Waits until the connection reaches a phase.
     ///
     /// # Errors
-    /// When that takes longer than `timeout`, or cannot happen any more.
+    /// When that takes longer than `timeout`, or can no longer happen.
     pub async fn wait_for(&self, phase: Phase, timeout: Duration) -> Result<State, WaitError> {
         self.watch().wait_for(phase, timeout).await
     }
 
-    /// The calls that wait for their answers, oldest first.
+    /// The pending calls, oldest first.
     pub fn pending(&self) -> Vec<PendingCall> {
         self.shared.pending()
     }
 
-    /// The id of the server's process, while there is one.
+    /// The id of the server's process, while it runs.
     pub fn process_id(&self) -> Option<u32> {
         let id = self.shared.process.load(Ordering::Relaxed);
         (id != 0).then_some(id)
     }
 
-    /// What the server says without being asked, from now on and in order.
+    /// Subscribes to notifications, from now on and in order.
     pub fn notifications(&self) -> Notifications {
         Notifications(self.shared.notifications.subscribe())
     }
 
-    /// Ends the connection: calls that wait end, a process is told to stop and made to if it does
-    /// not, and nothing is left behind when this returns.
+    /// Closes the connection: pending calls fail, and a process is asked to stop and killed if it
+    /// does not. Nothing is left behind when this returns.
     pub async fn close(self) {
         self.handle.closing.send_replace(true);
         let task = lock(&self.handle.task).take();
         match task {
             Some(task) => drop(task.await),
-            // Another clone is closing it.
+            // Another clone is closing the connection.
             None => {
                 let mut state = self.shared.state.subscribe();
                 let _ = state.wait_for(|state| state.phase == Phase::Closed).await;

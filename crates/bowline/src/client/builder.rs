@@ -1,4 +1,4 @@
-//! A client before it is connected.
+//! Configures and connects a client.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ use super::{Client, Handle};
 use crate::server::serve_core;
 use crate::with_causes;
 
-/// A client before it is connected: who it is, what it answers, how long it waits.
+/// Configures a client: who it is, what it answers, how long it waits.
 ///
 /// ```no_run
 /// use bowline::client::{Client, Command, FormAnswer};
@@ -68,19 +68,19 @@ impl ClientBuilder {
         Self { profile, handlers: Handlers::default() }
     }
 
-    /// The name that people see.
+    /// Sets the display name.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.profile.info.title = Some(title.into());
         self
     }
 
-    /// Everything that a client says of itself.
+    /// Sets everything that the client says about itself.
     pub fn info(mut self, info: Implementation) -> Self {
         self.profile.info = info;
         self
     }
 
-    /// Shows forms to the user. Declares `elicitation.form`.
+    /// Handles forms for the user. Declares `elicitation.form`.
     pub fn on_form<F>(mut self, ask: impl Fn(ElicitFormParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<FormAnswer, ErrorObject>> + Send + 'static,
@@ -89,9 +89,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends the user to URLs. Declares `elicitation.url`.
+    /// Handles requests to open a URL. Declares `elicitation.url`.
     ///
-    /// Ask the user first, show the whole URL, and open it outside of the application.
+    /// Ask the user first, show the whole URL, and open it outside the application.
     pub fn on_url<F>(mut self, ask: impl Fn(ElicitUrlParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<UrlAnswer, ErrorObject>> + Send + 'static,
@@ -100,7 +100,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Asks the model for the server. Declares `sampling`.
+    /// Handles requests to the model. Declares `sampling`.
     pub fn on_sampling<F>(
         mut self,
         ask: impl Fn(CreateMessageParams) -> F + Send + Sync + 'static,
@@ -112,14 +112,14 @@ impl ClientBuilder {
         self
     }
 
-    /// The sampling handler lets the model use tools. Declares `sampling.tools`.
+    /// Declares `sampling.tools`: the sampling handler lets the model use tools.
     pub fn samples_with_tools(mut self) -> Self {
         self.handlers.samples_with_tools = true;
         self
     }
 
-    /// The folders that the client works in, as `file://` URIs. Declares `roots`; see
-    /// [`Client::set_roots`] for changes.
+    /// Sets the folders that the client works in, as `file://` URIs. Declares `roots`;
+    /// [`Client::set_roots`] changes them.
     pub fn roots<U: Into<String>>(mut self, uris: impl IntoIterator<Item = U>) -> Self {
         let roots = uris.into_iter().map(|uri| Root { uri: uri.into(), ..Root::default() });
         self.handlers.roots = Some(Mutex::new(roots.collect()));
@@ -138,43 +138,44 @@ impl ClientBuilder {
         self
     }
 
-    /// Which revisions to speak.
+    /// Sets which revisions to speak.
     pub fn preference(mut self, preference: Preference) -> Self {
         self.profile.preference = preference;
         self
     }
 
-    /// What servers spoke last time. Clients of one process share one by default.
+    /// Sets where to remember which revision each server spoke. All clients of a process share one
+    /// by default.
     pub fn verdicts(mut self, verdicts: Verdicts) -> Self {
         self.profile.verdicts = verdicts;
         self
     }
 
-    /// How long things may take.
+    /// Sets the timeouts.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.profile.timeouts = timeouts;
         self
     }
 
-    /// What a server may send, or make this client wait for or remember.
+    /// Sets the limits on what a server may send or make this client remember.
     pub fn limits(mut self, limits: ClientLimits) -> Self {
         self.profile.limits = limits;
         self
     }
 
-    /// What to do when a server's process ends unasked.
+    /// Sets what to do when the server's process exits unexpectedly.
     pub fn restart(mut self, restart: Restart) -> Self {
         self.profile.restart = restart;
         self
     }
 
-    /// Keeps no results, whatever the server allows.
+    /// Turns the cache off, whatever the server allows.
     pub fn without_cache(mut self) -> Self {
         self.profile.has_cache = false;
         self
     }
 
-    /// Where the trace context of calls comes from. By default from the current `tracing` span.
+    /// Sets where the trace context of calls comes from; by default, the current `tracing` span.
     pub fn trace_context(
         mut self,
         current: impl Fn() -> Option<TraceContext> + Send + Sync + 'static,
@@ -183,27 +184,29 @@ impl ClientBuilder {
         self
     }
 
-    /// Is told of every notification, in order, before anything that came after it is looked at.
-    /// Must be quick.
+    /// Calls `hear` with every notification, in order, before any later message is handled. It must
+    /// return quickly.
     pub fn on_notification(mut self, hear: impl Fn(&Notification) + Send + Sync + 'static) -> Self {
         self.profile.on_notification = Some(Arc::new(hear));
         self
     }
 
-    /// Is told of everything that the server sent and nobody could use. Must be quick.
+    /// Calls `hear` with everything that the server sent and the client could not use. It must
+    /// return quickly.
     pub fn on_fault(mut self, hear: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
         self.profile.on_fault = Some(Arc::new(hear));
         self
     }
 
-    /// Is told of every line that a child writes to its standard error. Must be quick.
+    /// Calls `hear` with every line that a child process writes to standard error. It must return
+    /// quickly.
     pub fn on_stderr(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.profile.on_stderr = Some(Arc::new(hear));
         self
     }
 
-    /// Is told of every message as it is sent or received, to the letter, before it is read. Must
-    /// be quick.
+    /// Calls `hear` with every message as it is sent or received, byte for byte, before it is
+    /// parsed. It must return quickly.
     pub fn on_wire(mut self, hear: impl Fn(&WireMessage<'_>) + Send + Sync + 'static) -> Self {
         self.profile.on_wire = Some(Arc::new(hear));
         self
@@ -212,10 +215,10 @@ impl ClientBuilder {
     /// Connects.
     ///
     /// # Errors
-    /// When the server cannot be reached, refuses, or speaks nothing that this client does.
+    /// When the server cannot be reached, rejects the client, or shares no revision with it.
     ///
     /// # Cancel safety
-    /// What was started is ended.
+    /// Whatever was started is stopped.
     pub async fn connect(self, target: impl Into<Target>) -> Result<Client, OpenError> {
         let source = match target.into().0 {
             Destination::Command(command) => Source::Command(command),
@@ -256,7 +259,7 @@ impl ClientBuilder {
     }
 }
 
-/// Waits until the connection is open. Dropped before that, it is closed.
+/// Waits until the connection is open. Dropping it earlier closes the connection.
 async fn wait_for_open(
     shared: Arc<Shared>,
     closing: watch::Sender<bool>,

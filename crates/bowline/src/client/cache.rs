@@ -1,8 +1,8 @@
-//! Results that the server allows to be kept for a while.
+//! Results that the server allows the client to cache.
 //!
-//! A modern result may say how long it stays fresh (`ttlMs`). Until then the same question is
-//! answered from here, unless the server tells of a change or the connection is opened anew. One
-//! client has one authorization, so what only that may see (`cacheScope: private`) is kept too.
+//! A modern result may say how long it stays fresh (`ttlMs`). Until then the cache answers the same
+//! request, unless the server reports a change or the connection is reopened. A client has one
+//! authorization, so private results (`cacheScope: private`) are cached too.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use super::outgoing::Outgoing;
 use super::shared::lock;
 use crate::clock;
 
-/// Results, by question.
+/// Results, by request.
 pub(super) struct Cache {
     is_on: bool,
     most_entries: usize,
@@ -30,11 +30,11 @@ pub(super) struct Cache {
 struct Kept {
     entries: HashMap<(String, String), Entry>,
     bytes: usize,
-    /// How often something was forgotten.
+    /// How often something was dropped.
     epoch: Epoch,
 }
 
-/// A moment in the life of a cache: what was asked before something changed is not kept after it.
+/// A moment in the life of a cache: results requested before a change are not kept after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Epoch(u64);
 
@@ -43,11 +43,11 @@ struct Entry {
     expires: Instant,
 }
 
-/// Results of these methods may say how long they stay fresh.
+/// The methods whose results may say how long they stay fresh.
 const CACHEABLE: [&str; 5] =
     ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read"];
 
-/// However long the server says: what is kept longer is asked for again.
+/// The longest time to keep a result, whatever the server says.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Cache {
@@ -66,13 +66,13 @@ impl Cache {
         (entry.expires > clock::now()).then(|| entry.result.clone())
     }
 
-    /// Now, to be taken before a call is sent.
+    /// The current epoch, taken before a call is sent.
     pub(super) fn epoch(&self) -> Epoch {
         lock(&self.kept).epoch
     }
 
-    /// Keeps the result of a call that was sent at `asked`, if the server allows it and has told
-    /// of no change since.
+    /// Keeps the result of a call that was sent at `asked`, if the server allows it and has
+    /// reported no change since.
     pub(super) fn keep(&self, call: &Outgoing<'_>, result: &Json, asked: Epoch) {
         #[derive(Deserialize)]
         struct Freshness {
@@ -103,7 +103,7 @@ impl Cache {
         }
     }
 
-    /// Forgets what a change makes stale.
+    /// Drops what a change makes stale.
     pub(super) fn forget(&self, change: &Change) {
         let mut kept = lock(&self.kept);
         kept.epoch.0 += 1;
@@ -111,7 +111,7 @@ impl Cache {
             Change::Tools => method != "tools/list",
             Change::Prompts => method != "prompts/list",
             Change::Resources => method != "resources/list" && method != "resources/templates/list",
-            // The server may name a part of what was read.
+            // The server may name only a part of what was read.
             Change::Resource(_) => method != "resources/read" || members.is_empty(),
         });
     }

@@ -312,7 +312,7 @@ impl Shared {
     }
 }
 
-/// Whether the server can be asked this at all.
+/// Checks that the server supports the method.
 fn check(live: &Live, name: &'static str) -> Result<(), CallError> {
     let revision = live.peer.revision;
     let Some(row) = method::find(name, revision) else {
@@ -326,7 +326,7 @@ fn check(live: &Live, name: &'static str) -> Result<(), CallError> {
     }
 }
 
-/// How far a call is, as it goes on. Ends with the call.
+/// The progress of a call. Ends with the call.
 #[derive(Debug)]
 pub struct ProgressStream(mpsc::Receiver<ProgressParams>);
 
@@ -336,7 +336,7 @@ impl ProgressStream {
         (sink, Self(stream))
     }
 
-    /// The next report. `None` when the call has ended.
+    /// Waits for the next report. Returns `None` when the call has ended.
     ///
     /// # Cancel safety
     /// Nothing is lost.

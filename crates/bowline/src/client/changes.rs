@@ -1,9 +1,9 @@
-//! What changed on a server, as one stream that survives reconnects.
+//! Changes on a server, as one stream that survives reconnects.
 //!
-//! In the modern era a long request carries the changes, and is sent again when it ends; in the
-//! legacy era resources are subscribed to one by one, and again on a new session. Changes are
-//! flags, not messages: whoever is slow sees each once. After a gap everything that was asked for
-//! counts as changed, because nobody knows what happened in it.
+//! In the modern era a long-lived request carries the changes, and is sent again when it ends. In
+//! the legacy era the client subscribes to resources one by one, and again in a new session. Changes
+//! are flags, not messages: a slow reader sees each once. After a gap everything that was asked for
+//! counts as changed, because the client cannot know what it missed.
 
 mod feed;
 mod wanted;
@@ -34,7 +34,7 @@ use super::restart::Backoff;
 use super::shared::{Hears, Live, Shared};
 use super::state::Phase;
 
-/// Something changed on the server. What it is now must be asked for.
+/// Something changed on the server. Ask the server for its new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The list of tools.
@@ -43,12 +43,12 @@ pub enum Change {
     Prompts,
     /// The list of resources, or of their templates.
     Resources,
-    /// What a resource holds, by URI.
+    /// The contents of a resource, by URI.
     Resource(String),
 }
 
-/// Changes as they happen. Ends when the client is closed, or with an error when the server will
-/// not tell.
+/// Changes as they happen. Ends when the client is closed, or with an error when the server does
+/// not report changes.
 pub struct Changes {
     feed: Arc<Feed>,
     client: Client,
@@ -57,17 +57,16 @@ pub struct Changes {
 }
 
 impl Client {
-    /// Hears of changes, from now on and across reconnects.
+    /// Subscribes to changes, from now on and across reconnects.
     ///
-    /// Nothing is lost between this call and the first change. What a server does not offer to
-    /// tell is left out; see [`Changes::honoured`].
+    /// Nothing is lost between this call and the first change. Changes that the server does not
+    /// offer are left out; see [`Changes::honoured`].
     ///
     /// # Errors
-    /// When the client is closed, the server will not tell, or does not say in time whether it
-    /// will.
+    /// When the client is closed, the server refuses, or does not confirm in time.
     ///
     /// # Cancel safety
-    /// What was asked for is taken back.
+    /// The subscription is withdrawn.
     pub async fn changes(&self, wanted: Wanted) -> Result<Changes, CallError> {
         let shared = Arc::clone(&self.shared);
         shared.ready("changes").await?;
@@ -83,7 +82,7 @@ impl Client {
 }
 
 impl Changes {
-    /// The next change. `None` when the client was closed.
+    /// Waits for the next change. Returns `None` when the client was closed.
     ///
     /// # Cancel safety
     /// Nothing is lost.
@@ -91,7 +90,7 @@ impl Changes {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// What the server promised to tell, where it says so: in the modern era.
+    /// What the server agreed to report. Only modern servers say so.
     pub fn honoured(&self) -> Option<SubscriptionFilter> {
         self.feed.honoured()
     }
@@ -140,13 +139,13 @@ impl Drop for Changes {
     }
 }
 
-/// Keeps changes coming until the client is closed or the server says no.
+/// Keeps the subscription alive until the client is closed or the server refuses.
 async fn listen(shared: Arc<Shared>, feed: Arc<Feed>) {
     let mut backoff = Backoff::new();
     loop {
         let live = match shared.ready("changes").await {
             Ok(live) => live,
-            // It takes long to come back, and may yet.
+            // The connection is slow to come back, but may yet.
             Err(CallError::TimedOut { .. }) => continue,
             Err(_) => return feed.end(Ok(())),
         };
@@ -156,21 +155,23 @@ async fn listen(shared: Arc<Shared>, feed: Arc<Feed>) {
             false => subscribe_once(&shared, &live, &feed).await,
         };
         match outcome {
-            // Another connection: at once.
+            // A new connection: subscribe again at once.
             Ok(()) if !live.peer.revision.is_modern() => continue,
             Ok(()) => {}
             Err(error) if is_final(&error) => return feed.end(Err(error)),
-            Err(error) => tracing::debug!(%error, "changes are not told at the moment"),
+            Err(error) => {
+                tracing::debug!(%error, "the server does not report changes at the moment")
+            }
         }
         if feed.is_told() {
             backoff.reset();
         }
-        // A server that ends every stream at once must not be asked without a pause.
+        // Pause, in case the server ends every stream at once.
         tokio::time::sleep(backoff.next()).await;
     }
 }
 
-/// Whether asking again would be of no use.
+/// Whether asking again would be pointless.
 fn is_final(error: &CallError) -> bool {
     match error {
         CallError::Refused { error, .. } => error.code != ErrorCode::INTERNAL_ERROR,
@@ -208,12 +209,12 @@ async fn listen_once(shared: &Arc<Shared>, live: &Live, feed: &Arc<Feed>) -> Res
     ended.map(drop).map_err(|error| error.into_call_error(SubscriptionsListen::NAME))
 }
 
-/// The server does not say whether it will tell.
+/// The server did not confirm the subscription in time.
 fn late(method: &str, after: Duration) -> CallError {
     CallError::TimedOut { method: method.to_owned(), after }
 }
 
-/// Subscribes to every resource, and waits until the connection is another.
+/// Subscribes to every resource, and waits until the connection is replaced.
 async fn subscribe_once(shared: &Arc<Shared>, live: &Live, feed: &Feed) -> Result<(), CallError> {
     let generation = shared.state.borrow().generation;
     let resources = live.peer.capabilities.resources.as_ref();

@@ -1,5 +1,5 @@
-//! A server as a child process: started in a group of its own, its standard error drained, ended
-//! with all its descendants.
+//! A server as a child process: started in its own process group, its standard error drained, and
+//! killed with all its descendants.
 
 mod group;
 mod tail;
@@ -37,7 +37,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A program, found as the system finds it.
+    /// A program, found through `PATH` unless it is a path.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -48,35 +48,35 @@ impl Command {
         }
     }
 
-    /// One more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|it| it.as_ref().to_owned()));
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
         self
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes an environment variable.
     #[must_use]
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), None));
         self
     }
 
-    /// Starts from an empty environment instead of this process's own.
+    /// Starts with an empty environment instead of inheriting this process's.
     #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.inherits = false;
@@ -84,15 +84,15 @@ impl Command {
         self
     }
 
-    /// The working directory.
+    /// Sets the working directory.
     #[must_use]
     pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
         self
     }
 
-    /// What to know it by: the command line and where it runs. Without the environment, which
-    /// holds secrets.
+    /// Identifies the command: the command line and the working directory, without the environment,
+    /// which may hold secrets.
     pub(super) fn key(&self) -> String {
         format!("{:?} {:?} in {:?}", self.program, self.arguments, self.directory)
     }
@@ -131,7 +131,7 @@ impl Command {
         let mut child = self.build().spawn().map_err(|error| failed(explain(&error)))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(failed("it has no standard streams".to_owned()));
+            return Err(failed("the process has no standard streams".to_owned()));
         };
         let tail = Tail::new(limits.stderr_lines, limits.stderr_line_length);
         let draining = tokio::spawn(tail.clone().drain(stderr, program, on_stderr));
@@ -157,9 +157,9 @@ impl std::fmt::Debug for Command {
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
-            "no such program, or its working directory is missing; check PATH".to_owned()
+            "the program or its working directory does not exist; check PATH".to_owned()
         }
-        std::io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "the file is not executable".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -174,7 +174,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Its id, until it has been waited for.
+    /// Its id, until it has been reaped.
     pub(super) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -190,8 +190,8 @@ impl Process {
         }
     }
 
-    /// Ends it and all its descendants: first by patience, then by TERM, then by KILL. Its
-    /// standard input must be closed already.
+    /// Ends the process and all its descendants: waits, then sends TERM, then KILL. Standard input
+    /// must be closed already.
     pub(super) async fn end(&mut self, limits: &ClientLimits) -> Arc<Exit> {
         if let Some(exit) = &self.exit {
             return Arc::clone(exit);

@@ -1,4 +1,4 @@
-//! One server on a byte stream: one task reads, writes and keeps the time.
+//! One server on a byte stream: one task reads, writes and enforces deadlines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 /// A byte stream to write to.
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Reads and writes until the stream ends, and says why it did.
+/// Reads and writes until the stream ends, and returns the reason.
 ///
-/// Once the outbox is closed and empty, the writer is dropped, which a server reads as the end.
-/// What it still says is taken in.
+/// Once the outbox is closed and empty, the writer is dropped, which the server sees as the end of
+/// input. Whatever the server still sends is handled.
 pub(super) async fn drive(
     shared: Arc<Shared>,
     outbox: Arc<Outbox>,
@@ -34,7 +34,7 @@ pub(super) async fn drive(
     let mut output = Some(Output::new(writer));
     let link = Link::Stream(Arc::clone(&outbox));
     let mut alarm = std::pin::pin!(Alarm::new());
-    // Until when a server that no longer reads may still speak.
+    // When to stop reading from a server that no longer reads.
     let mut last_words = None;
     loop {
         take_in(&shared, &mut input, &link);
@@ -50,7 +50,7 @@ pub(super) async fn drive(
             biased;
             written = write(&mut output), if has_work => {
                 if let Err(error) = written {
-                    // What the server said before it stopped reading may still tell why.
+                    // What the server sent before it stopped reading may explain why.
                     tracing::debug!(%error, "the server no longer reads");
                     outbox.close();
                     outbox.take(&mut Vec::new());
@@ -70,8 +70,8 @@ pub(super) async fn drive(
     }
 }
 
-/// Tells the server that nothing more will come. A pipe says so when it is dropped, a socket or a
-/// stream in memory when it is shut down.
+/// Signals the end of input to the server: a pipe by being dropped, a socket or an in-memory stream
+/// by being shut down.
 async fn end(output: &mut Option<Output<Writer>>) {
     const PATIENCE: Duration = Duration::from_secs(1);
     if let Some(mut output) = output.take() {
@@ -79,7 +79,7 @@ async fn end(output: &mut Option<Output<Writer>>) {
     }
 }
 
-/// How long a server that no longer reads may still speak.
+/// How long to keep reading from a server that no longer reads.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 async fn until(end: Option<Instant>) {
@@ -110,7 +110,7 @@ fn take_in(shared: &Arc<Shared>, input: &mut Input<Reader>, link: &Link) {
     }
 }
 
-/// The stream has ended: its last line may lack its end.
+/// The stream has ended; its last line may lack a line break.
 fn take_in_last(shared: &Arc<Shared>, input: &mut Input<Reader>, link: &Link) -> CloseReason {
     if let Some(frame) = input.last_frame() {
         let _ = shared.handle_frame(&frame, link, None);
@@ -118,7 +118,7 @@ fn take_in_last(shared: &Arc<Shared>, input: &mut Input<Reader>, link: &Link) ->
     CloseReason::EndOfStream
 }
 
-/// One timer for all calls, set anew only when the earliest deadline changes.
+/// One timer for all calls, reset only when the earliest deadline changes.
 struct Alarm {
     set_to: Option<Instant>,
     timer: std::pin::Pin<Box<tokio::time::Sleep>>,

@@ -1,4 +1,4 @@
-//! Why a client has no connection, or a call no result.
+//! Why connecting or calling failed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::revision::{Revision, Unsupported};
 use bowline_proto::session::ConnectError;
 
-/// Why a call has no result.
+/// Why a call failed.
 ///
-/// A tool that fails is no error of a call: that is a result with `is_error`.
+/// A tool that fails is not an error of the call: it returns a result with `is_error`.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -23,23 +23,23 @@ pub enum CallError {
         /// What the server said.
         error: ErrorObject,
     },
-    /// The server did not declare what the call needs. Nothing was sent.
-    #[error("{method}: the server declares no {capability:?}, which this needs")]
+    /// The server does not declare the capability that the call needs. Nothing was sent.
+    #[error("{method}: the server does not declare {capability:?}, which this call needs")]
     Lacks {
         /// Which call.
         method: String,
         /// The capability that is missing.
         capability: &'static str,
     },
-    /// The revision that is spoken has no such method. Nothing was sent.
+    /// The negotiated revision has no such method. Nothing was sent.
     #[error("{method}: protocol revision {revision} has no such method")]
     NoSuchMethod {
         /// Which call.
         method: String,
-        /// What is spoken with this server.
+        /// The negotiated revision.
         revision: Revision,
     },
-    /// The revision that is spoken cannot say this. Nothing was sent.
+    /// The negotiated revision cannot express this. Nothing was sent.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The parameters cannot be sent. Nothing was sent.
@@ -50,42 +50,42 @@ pub enum CallError {
         /// What is wrong with them.
         problem: String,
     },
-    /// The server's answer is not what the method answers.
+    /// The server's answer is not a valid result of the method.
     #[error("the server's answer cannot be read: {0}")]
     Malformed(DecodeError),
-    /// No answer in time. The server was told to stop.
+    /// No answer arrived in time. The server was told to stop.
     #[error("{method}: no answer within {after:?}")]
     TimedOut {
         /// Which call.
         method: String,
-        /// How long it was waited for.
+        /// How long the client waited.
         after: Duration,
     },
-    /// The connection ended before the answer came.
+    /// The connection ended before the answer arrived.
     #[error("the connection ended: {0}")]
     Closed(CloseReason),
-    /// The server asked for something that this client does not give.
+    /// The server asked for something that this client cannot provide.
     #[error("{method}: the server asks for {asked}, {problem}")]
     CannotAnswer {
         /// Which call.
         method: String,
         /// The method of the question.
         asked: String,
-        /// Why it has no answer.
+        /// Why there is no answer.
         problem: String,
     },
-    /// The server went beyond a limit.
+    /// The server exceeded a limit.
     #[error("{method}: {what} exceeds the limit of {limit}")]
     LimitExceeded {
         /// Which call.
         method: String,
-        /// What there was too much of, and which setting bounds it.
+        /// What exceeded the limit, and which setting bounds it.
         what: &'static str,
         /// The limit.
         limit: u64,
     },
-    /// A tool's structured content is not what its output schema promises, or not of the type that
-    /// the caller wants.
+    /// The structured content of a tool does not match its output schema, or the type that the
+    /// caller wants.
     #[error("tool {tool:?}: structuredContent: {problem}")]
     InvalidOutput {
         /// Which tool.
@@ -93,7 +93,7 @@ pub enum CallError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The tool failed, where its output was wanted.
+    /// The tool failed, but the caller wanted its output.
     #[error("tool {tool:?} failed: {message}")]
     ToolFailed {
         /// Which tool.
@@ -111,14 +111,14 @@ pub enum CallError {
         /// What went wrong.
         problem: String,
     },
-    /// The server does not let this client in.
+    /// The server rejected the client's credentials, or their absence.
     #[error("{method}: not authorized (HTTP {status}): {problem}")]
     Unauthorized {
         /// Which call.
         method: String,
         /// 401 or 403.
         status: u16,
-        /// What the server or the login said.
+        /// What the server or the login reported.
         problem: String,
     },
 }
@@ -128,7 +128,7 @@ impl CallError {
         Self::Unsendable { method: method.to_owned(), problem: problem.to_string() }
     }
 
-    /// The server's error, if it was one.
+    /// The server's error, if the server answered with one.
     pub fn as_refusal(&self) -> Option<&ErrorObject> {
         match self {
             Self::Refused { error, .. } => Some(error),
@@ -151,20 +151,20 @@ pub enum CloseReason {
     Asked,
     /// The server closed the stream.
     EndOfStream,
-    /// The server's process ended.
+    /// The server's process exited.
     Exited(Arc<Exit>),
     /// Reading or writing failed.
     Failed(String),
-    /// It could not be opened again.
+    /// It could not be reopened.
     NotReopened(String),
 }
 
-/// How a server's process ended.
+/// How the server's process exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, where it has one.
+    /// The exit code, if there is one.
     pub code: Option<i32>,
-    /// How it ended, in words: `exit status: 1`, `signal: 9 (SIGKILL)`.
+    /// The exit status in words: `exit status: 1`, `signal: 9 (SIGKILL)`.
     pub status: String,
     /// The last lines that it wrote to standard error.
     pub stderr: Vec<String>,
@@ -173,11 +173,11 @@ pub struct Exit {
 impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asked => f.write_str("it was closed"),
+            Self::Asked => f.write_str("the client closed it"),
             Self::EndOfStream => f.write_str("the server closed the stream"),
             Self::Exited(exit) => exit.fmt(f),
             Self::Failed(why) => f.write_str(why),
-            Self::NotReopened(why) => write!(f, "it could not be opened again: {why}"),
+            Self::NotReopened(why) => write!(f, "it could not be reopened: {why}"),
         }
     }
 }
@@ -186,47 +186,47 @@ impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the server ended ({})", self.status)?;
         if !self.stderr.is_empty() {
-            write!(f, "; its last words: {}", self.stderr.join(" | "))?;
+            write!(f, "; its last lines on standard error: {}", self.stderr.join(" | "))?;
         }
         Ok(())
     }
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The program could not be started.
     #[error("cannot start {program:?}: {problem}")]
     Spawn {
-        /// What was to be started.
+        /// The program.
         program: String,
-        /// Why it was not.
+        /// Why it could not be started.
         problem: String,
     },
-    /// The server in memory could not be built.
+    /// The in-process server could not be built.
     #[error("cannot serve: {0}")]
     Serve(String),
-    /// The target is not one: a malformed URL, an option that does not fit.
+    /// The target is invalid: a malformed URL, an option that does not fit.
     #[error("{0}")]
     Target(String),
-    /// No common revision, a refusal, an end before the answer.
+    /// No common revision, a rejection, or the connection ended early.
     #[error("cannot connect: {error}{}", told(exit))]
     Connect {
-        /// What became of the attempt.
+        /// What happened.
         error: ConnectError,
-        /// How the process ended, if there was one and it did.
+        /// How the process exited, if it did.
         exit: Option<Arc<Exit>>,
     },
-    /// The server wants to know who we are first.
+    /// The server requires authorization.
     #[error("not authorized (HTTP {status}): {problem}")]
     Unauthorized {
         /// 401 or 403.
         status: u16,
-        /// What the server or the login said.
+        /// What the server or the login reported.
         problem: String,
     },
-    /// It took too long in all.
+    /// Connecting took too long.
     #[error("not connected within {0:?}")]
     TimedOut(Duration),
 }

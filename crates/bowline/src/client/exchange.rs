@@ -31,7 +31,7 @@ impl Shared {
     /// Sends one request and waits for its answer.
     ///
     /// # Cancel safety
-    /// Dropped before anything was sent, nothing happened. Dropped later, the server is told.
+    /// Dropping it before anything was sent has no effect. Dropping it later cancels the request.
     pub(super) async fn exchange(
         self: &Arc<Self>,
         link: &Link,
@@ -52,26 +52,26 @@ impl Shared {
         let waiter = Waiter { answer, hears: sending.hears.clone(), is_cancellable };
         let method = sending.outgoing.method.clone();
         let id = lock(&self.calls).open(clock::now().into_std(), method, timeout, waiter);
-        // From here on the call is known, and whoever drops it takes it back.
+        // From here on the call is registered, and dropping it cancels it.
         let waiting = Waiting { shared: self, outbox, id };
         if !self.push(&waiting.id, outbox, sending) {
             lock(&self.calls).abandon(&waiting.id);
             return Err(ExchangeError::Closed(self.reason()));
         }
         let answer = answered.await;
-        // Whoever answered, or dropped the waiter, has taken it out.
+        // The call has left the table, by its answer or because its waiter was dropped.
         waiting.end();
         answer.unwrap_or_else(|_| Err(ExchangeError::Closed(self.reason())))
     }
 
-    /// Hands a request to the writer. Says whether there is one.
+    /// Hands a request to the writer. Returns whether there is one.
     fn push(&self, id: &Id, outbox: &Outbox, sending: &Sending<'_>) -> bool {
         let trace = (self.profile.trace)();
         let beside = self.beside(sending, trace.as_ref());
         outbox.push(|out| sending.outgoing.encode(out, id, sending.round, &beside)).is_ok()
     }
 
-    /// What a request says beside its parameters.
+    /// What a request carries besides its parameters.
     pub(super) fn beside<'a>(
         &self,
         sending: &Sending<'a>,
@@ -85,7 +85,7 @@ impl Shared {
         }
     }
 
-    /// Waits for room to write, which a server that does not read never makes.
+    /// Waits for room in the outbox. A server that does not read never makes any.
     async fn room(&self, outbox: &Outbox, idle: Option<Duration>) -> Result<(), ExchangeError> {
         let room = match idle {
             Some(idle) => tokio::time::timeout(idle, outbox.room())
@@ -97,7 +97,7 @@ impl Shared {
     }
 }
 
-/// A call that has been sent. Dropped while it still waits, it is taken back.
+/// A call that has been sent. Dropping it while it waits cancels it.
 struct Waiting<'a> {
     shared: &'a Shared,
     outbox: &'a Outbox,
@@ -105,7 +105,7 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// It does not wait any more. The id is a number, so nothing is lost.
+    /// The call no longer waits. The id is a number, so forgetting it leaks nothing.
     fn end(self) {
         std::mem::forget(self);
     }

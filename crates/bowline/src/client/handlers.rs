@@ -1,8 +1,7 @@
-//! What a client does when a server asks: its user, its model, its folders.
+//! What a client does when a server asks for its user, its model or its folders.
 //!
-//! Each handler is there or not, and the capabilities that a client declares follow from that. In
-//! the legacy era a server asks by requests, in the modern era inside its answers; the handlers
-//! are the same.
+//! The client declares the capabilities for which it has handlers. In the legacy era a server asks
+//! by requests, in the modern era inside its answers; the handlers are the same.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,26 +22,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a handler gives back, in time.
+/// The future of a handler.
 type Answering<R> = Pin<Box<dyn Future<Output = Result<R, ErrorObject>> + Send>>;
 
 /// A handler of one kind of question.
 type Handler<P, R> = Arc<dyn Fn(P) -> Answering<R> + Send + Sync>;
 
-/// What a user did with a form.
+/// What the user did with a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormAnswer {
-    /// Filled it in. Fields that are left out get the defaults of the form; what then does not fit
-    /// the form is not sent.
+    /// Filled it in. Missing fields get the defaults of the form. Content that does not match the
+    /// form is not sent.
     Accept(Extra),
     /// Said no.
     Decline,
-    /// Went away without a word.
+    /// Dismissed it without a choice.
     Cancel,
 }
 
 impl FormAnswer {
-    /// Filled in with the fields of a struct or map. What is not an object counts as empty.
+    /// Fills in the fields of a struct or map. Anything that is not an object counts as empty.
     pub fn accept(content: &impl Serialize) -> Self {
         match serde_json::to_value(content) {
             Ok(Value::Object(content)) => Self::Accept(content),
@@ -50,20 +49,20 @@ impl FormAnswer {
         }
     }
 
-    /// Sent off as it was, with its defaults.
+    /// Accepts the form with its defaults.
     pub fn defaults() -> Self {
         Self::Accept(Extra::new())
     }
 }
 
-/// What a user did when asked to visit a URL.
+/// What the user did when asked to visit a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlAnswer {
-    /// Agreed to go there. Whether the visit went well only the server knows.
+    /// Agreed to visit it. Only the server knows whether the visit succeeded.
     Accept,
     /// Said no.
     Decline,
-    /// Went away without a word.
+    /// Dismissed it without a choice.
     Cancel,
 }
 
@@ -79,7 +78,7 @@ pub(super) struct Handlers {
     pub(super) experimental: Settings,
 }
 
-/// Makes a handler of a function.
+/// Turns a function into a handler.
 pub(super) fn handler<P, R, F>(ask: impl Fn(P) -> F + Send + Sync + 'static) -> Handler<P, R>
 where
     F: Future<Output = Result<R, ErrorObject>> + Send + 'static,
@@ -88,7 +87,7 @@ where
 }
 
 impl Handlers {
-    /// What the client declares.
+    /// The capabilities that the client declares.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
         let yes = |is_there: bool| is_there.then(Extra::new);
         let elicits = self.form.is_some() || self.url.is_some();
@@ -201,7 +200,7 @@ fn complete(revision: Revision, schema: &Value, mut content: Extra) -> Result<Ex
         }
     }
     let refused = |problem: String| {
-        tracing::warn!(%problem, "the answer to a form was not sent");
+        tracing::warn!(%problem, "the user's answer to a form was not sent");
         ErrorObject::internal(format!("the user's answer does not fit the form: {problem}"))
     };
     let compiled = Schema::compile(schema)
@@ -210,21 +209,21 @@ fn complete(revision: Revision, schema: &Value, mut content: Extra) -> Result<Ex
     compiled.validate("content", &value).map_err(|invalid| refused(invalid.to_string()))?;
     match value {
         Value::Object(content) => Ok(content),
-        _ => Err(refused("it is no object".to_owned())),
+        _ => Err(refused("it is not an object".to_owned())),
     }
 }
 
-/// Whether an answer can hold this. Servers ask for lists in revisions that have none.
+/// Whether an answer can hold this value. Some servers ask for lists in revisions without them.
 fn can_say(revision: Revision, value: &Value) -> bool {
     let content = Some(Extra::from_iter([("field".to_owned(), value.clone())]));
     let mut alone = ElicitResult { content, ..ElicitResult::default() };
     alone.adapt(revision).is_ok()
 }
 
-/// What a server gets that asks for something the client never declared.
+/// The error for a server that asks for something that the client never declared.
 fn undeclared(capability: &str) -> ErrorObject {
     let message = format!("this client does not declare {capability:?}");
-    // A server that asks nonetheless reads this code in every revision.
+    // This code means the same in every revision.
     ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message)
 }
 

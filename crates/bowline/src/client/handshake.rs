@@ -1,4 +1,4 @@
-//! Finding out what a server speaks: [`Connect`] decides, this does what it says.
+//! Finds out which revision a server speaks: [`Connect`] decides, this module acts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use super::state::Peer;
 
 /// Why the search stopped without a connection.
 pub(super) enum Stop {
-    /// Start the process again, and go on with a handshake for this revision.
+    /// Restart the process, and continue with a handshake for this revision.
     Respawn(Revision),
     /// Give up.
     Failed {
         error: ConnectError,
-        /// What authorization said, if that was in the way.
+        /// The authorization error, if that was the cause.
         #[cfg_attr(not(feature = "client-http"), expect(dead_code, reason = "only HTTP asks"))]
         unauthorized: Option<(u16, String)>,
     },
@@ -37,7 +37,7 @@ pub(super) struct Search<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) link: &'a Link,
     pub(super) connect: &'a mut Connect,
-    /// What was learnt of the server.
+    /// What the server said about itself.
     found: Option<Peer>,
     unauthorized: Option<(u16, String)>,
 }
@@ -47,7 +47,7 @@ impl<'a> Search<'a> {
         Self { shared, link, connect, found: None, unauthorized: None }
     }
 
-    /// Does what is to be done until there is a connection or none can be had.
+    /// Acts until there is a connection, or there can be none.
     pub(super) async fn run(mut self, mut action: Action) -> Result<Live, Stop> {
         loop {
             action = match action {
@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
                 Action::Failed(error) => {
                     return Err(Stop::Failed { error, unauthorized: self.unauthorized });
                 }
-                // Every action above is answered by exactly one event that is waited for.
+                // Every action above causes exactly one event.
                 Action::Wait => {
                     let error = ConnectError::Malformed;
                     return Err(Stop::Failed { error, unauthorized: self.unauthorized });
@@ -123,7 +123,7 @@ impl<'a> Search<'a> {
     async fn ask_initialize(&self, revision: Revision) -> Result<InitializeResult, ExchangeError> {
         let mut capabilities = self.shared.handlers.capabilities();
         let mut client_info = self.shared.profile.info.clone();
-        // Neither can be unsupported: what a revision lacks is dropped.
+        // Neither can fail: what a revision lacks is dropped.
         let _ = capabilities.adapt(revision);
         let _ = client_info.adapt(revision);
         let protocol_version = revision.as_str().to_owned();
@@ -149,14 +149,14 @@ impl<'a> Search<'a> {
             claim: &claim,
             timeout: Timeout::fixed(timeout),
             hears: Hears::Nothing,
-            // A handshake must not be cancelled, and an old server would not know what was.
+            // A handshake must not be cancelled, and an old server would not understand it.
             is_cancellable: false,
         };
         self.shared.exchange(self.link, &sending).await
     }
 
-    /// How long a server that was modern last time may take to say what it can do. On a stream one
-    /// that has turned legacy may stay silent.
+    /// How long a server that was modern last time may take to answer. On a stream, a server that is
+    /// legacy now may stay silent.
     fn patience(&self) -> Option<Duration> {
         match self.link {
             Link::Stream(_) => Some(self.shared.profile.timeouts.probe.saturating_mul(5)),
@@ -189,15 +189,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Both sides know what is spoken: what is known of the server, and the last word of a
-    /// handshake.
+    /// The revision is agreed on: collects what is known about the server, and ends a handshake.
     async fn finish(&mut self, revision: Revision) -> Result<Live, Action> {
         let found = match self.found.take() {
             Some(found) => found,
-            // It was modern last time: ask what it can do, which also shows whether it still is.
+            // The server was modern last time: asking what it can do shows whether it still is.
             None => match self.ask_discover(revision, self.patience()).await {
                 Ok(found) => found,
-                // Whatever became of the question, asking anew tells it from an era.
+                // Whatever the failure, starting over tells it from a change of era.
                 Err(_) => return Err(self.connect.handle_event(Event::Contradicted)),
             },
         };
@@ -212,7 +211,7 @@ impl<'a> Search<'a> {
 }
 
 impl Live {
-    /// Says that the handshake is over.
+    /// Tells the server that the handshake is over.
     async fn initialized(&self) {
         let sent = match &self.link {
             Link::Stream(outbox) => {

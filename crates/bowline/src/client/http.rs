@@ -1,9 +1,9 @@
 //! Servers behind URLs: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05.
 //!
-//! Each call is an exchange of its own, driven by the task that waits for it: dropping the call
-//! closes the exchange, which in the modern era is how a server is told to stop. Answers find
-//! their call by id wherever they arrive, since a legacy server may deliver them on another stream
-//! than it was asked on.
+//! Each call is its own exchange, driven by the task that waits for it: dropping the call closes the
+//! exchange, which in the modern era tells the server to stop. The exchange that reads an answer to
+//! its own call returns it. Answers that arrive elsewhere find their call by id, since a legacy
+//! server may send them on another stream.
 
 mod events;
 mod exchange;
@@ -30,7 +30,7 @@ use super::supervise::{asked_to_close, finish};
 use super::wire::HttpWire;
 use crate::with_causes;
 
-/// A URL, and how to talk to it.
+/// A URL, and how to connect to it.
 ///
 /// ```
 /// use bowline::client::http::Endpoint;
@@ -43,12 +43,12 @@ pub struct Endpoint {
     headers: HeaderMap,
     authorize: Option<Arc<dyn Authorize>>,
     web: WebBuilder,
-    /// The first thing that was wrong; told when it is connected to.
+    /// The first problem; reported on connecting.
     problem: Option<String>,
 }
 
 impl Endpoint {
-    /// A URL, `http` or `https`.
+    /// An `http` or `https` URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -63,37 +63,37 @@ impl Endpoint {
     pub fn header(mut self, name: &str, value: &str) -> Self {
         match (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             (Ok(name), Ok(mut value)) => {
-                // What a user adds is most often a key.
+                // Such a header is most often a key.
                 value.set_sensitive(true);
                 self.headers.append(name, value);
             }
             _ => {
-                let problem = || format!("header {name:?} cannot be sent");
+                let problem = || format!("header {name:?} has an invalid name or value");
                 self.problem.get_or_insert_with(problem);
             }
         }
         self
     }
 
-    /// Sends a token with every request.
+    /// Sends a bearer token with every request.
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", &format!("Bearer {token}"))
     }
 
     /// Logs in when the server asks for it. With the feature `client-auth`, `client::auth::OAuth`
-    /// does that in every way the protocol has.
+    /// supports every flow of the protocol.
     pub fn authorize(mut self, authorize: impl Authorize + 'static) -> Self {
         self.authorize = Some(Arc::new(authorize));
         self
     }
 
-    /// Trusts a certificate authority, in PEM, beside those of the system.
+    /// Trusts a certificate authority, in PEM, in addition to the system's.
     pub fn ca_pem(mut self, pem: &[u8]) -> Self {
         self.web = self.web.ca_pem(pem);
         self
     }
 
-    /// Which proxy to use. By default the one that the environment names.
+    /// Sets the proxy; by default, the one from the environment.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.web = self.web.proxy(proxy);
         self
@@ -109,7 +109,7 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// A URL without what may be secret in it.
+/// A URL without the parts that may be secret.
 fn shown(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
@@ -121,9 +121,9 @@ pub(super) struct HttpLink {
     headers: HeaderMap,
     authorize: Option<Arc<dyn Authorize>>,
     session: Mutex<Session>,
-    /// Held by whoever opens a new session.
+    /// Held while a new session is being opened.
     renewing: tokio::sync::Mutex<()>,
-    /// Whether a task tries to open a new session until it succeeds.
+    /// Whether a task keeps trying to open a new session.
     is_retrying: AtomicBool,
     wire: HttpWire,
 }
@@ -135,7 +135,7 @@ impl HttpLink {
         if let Some(problem) = problem {
             return Err(wrong(problem));
         }
-        let uri: Uri = url.parse().map_err(|error| wrong(format!("no URL: {error}")))?;
+        let uri: Uri = url.parse().map_err(|error| wrong(format!("not a URL: {error}")))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
             return Err(wrong("a URL must start with http:// or https:// and a host".to_owned()));
         }
@@ -143,7 +143,7 @@ impl HttpLink {
         if let Ok(agent) = HeaderValue::from_str(&agent) {
             headers.entry(header::USER_AGENT).or_insert(agent);
         }
-        // Every call keeps its own time.
+        // Every call has its own deadline.
         let web = web.header_timeout(None).build();
         let web = web.map_err(|error| wrong(with_causes(&error)))?;
         Ok(Arc::new(Self {
@@ -158,12 +158,12 @@ impl HttpLink {
         }))
     }
 
-    /// What to know the server by.
+    /// Identifies the server.
     fn key(&self) -> String {
         self.url.to_string()
     }
 
-    /// Finds out what the server speaks, and makes calls possible.
+    /// Finds out which revision the server speaks, and makes calls possible.
     async fn open(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<(), OpenError> {
         let profile = &shared.profile;
         let ours = profile.preference.narrow(Revisions::ALL);
@@ -192,7 +192,7 @@ impl HttpLink {
                 Err(OpenError::Connect { error, exit: None })
             }
             Err(Stop::Respawn(_)) => {
-                Err(OpenError::Target("there is no process to start again".to_owned()))
+                Err(OpenError::Target("there is no process to restart".to_owned()))
             }
         }
     }
@@ -211,7 +211,7 @@ pub(super) async fn run(
             outcome.unwrap_or(Err(OpenError::TimedOut(patience)))
         }
         () = asked_to_close(&mut closing) => {
-            Err(OpenError::Target("closed before it was open".to_owned()))
+            Err(OpenError::Target("the client was closed while connecting".to_owned()))
         }
     };
     if let Err(error) = outcome {
@@ -224,7 +224,7 @@ pub(super) async fn run(
     }
     shared.enter(Phase::Closing, None);
     shared.go_down(&CloseReason::Asked);
-    // The server forgets a session sooner if it is told; if it does not listen, it will anyway.
+    // A courtesy: the server drops the session sooner than by its timeout.
     let _ = timeout(shared.profile.limits.exit_grace, link.delete_session()).await;
     finish(&shared, CloseReason::Asked).await;
 }

@@ -1,4 +1,4 @@
-//! What comes in from a server: answers to those who wait, notifications in order, questions to
+//! Dispatches what a server sends: answers to their waiters, notifications in order, requests to
 //! their handlers, and the rest to the hook for faults.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,7 +78,7 @@ impl Shared {
         None
     }
 
-    /// Takes in a frame that is no message. If it was the answer to a call, the call ends now and
+    /// Handles a frame that is not a message. If it was meant to answer a call, the call fails now,
     /// not at its deadline.
     pub(super) fn handle_broken(&self, frame: &[u8], error: &ParseError) {
         let problem = error.to_string();
@@ -111,13 +111,12 @@ impl Shared {
                 }
                 let _ = waiter.answer.send(answer);
             }
-            Recipient::Late => tracing::debug!(%id, "an answer that nobody waits for any more"),
+            Recipient::Late => tracing::debug!(%id, "a late answer"),
             Recipient::Unknown => {
-                // A call whose id came back as a string would wait for nothing.
+                // A call whose id came back as a string would wait in vain.
                 if let Some(number) = id.as_str().and_then(|text| text.parse::<i64>().ok()) {
-                    let problem = format!(
-                        "the answer carries the string {id} as id, where a number was sent"
-                    );
+                    let problem =
+                        format!("the answer has the string {id} as its id, but a number was sent");
                     self.fail_call(&Id::from(number), &problem);
                 }
                 self.fault(&Fault::UnknownAnswer { id: id.to_string() });
@@ -126,7 +125,7 @@ impl Shared {
         None
     }
 
-    /// What is spoken, or the latest of the legacy era while that is being found out.
+    /// The negotiated revision, or the latest legacy one while that is not known yet.
     fn revision(&self) -> Revision {
         self.live().map_or(Revision::LATEST_LEGACY, |live| live.peer.revision)
     }
@@ -149,7 +148,7 @@ impl Shared {
         self.tell(method, params);
     }
 
-    /// Tells the application, in order.
+    /// Passes a notification to the application, in order.
     fn tell(&self, method: &str, params: Option<Raw<'_>>) {
         let hook = self.profile.on_notification.as_ref();
         if hook.is_none() && self.notifications.receiver_count() == 0 {
@@ -160,7 +159,7 @@ impl Shared {
         if let Some(hook) = hook {
             guarded(|| hook(&notification));
         }
-        // Nobody may be listening any more, which is fine.
+        // No receiver may be left, which is fine.
         let _ = self.notifications.send(notification);
     }
 
@@ -171,7 +170,7 @@ impl Shared {
         if calls.touch(clock::now().into_std(), id)
             && let Some(Hears::Progress(sink)) = calls.waiter(id).map(|waiter| &waiter.hears)
         {
-            // A caller that does not keep up misses some, never the last word: the answer.
+            // A slow caller misses some reports, but never the answer.
             let _ = sink.try_send(progress);
         }
     }
@@ -181,7 +180,7 @@ impl Shared {
         if let Some(task) = lock(&self.inbound).cancel(&id) {
             task.abort();
         }
-        // A modern server may end a stream of changes this way.
+        // A modern server may end a subscription this way.
         let mut calls = lock(&self.calls);
         let listens = matches!(calls.waiter(&id).map(|it| &it.hears), Some(Hears::Changes(_)));
         if listens && let Some(waiter) = calls.abandon(&id) {
@@ -207,18 +206,19 @@ impl Shared {
         }
     }
 
-    /// Starts to answer a question of the server.
+    /// Starts to answer a request of the server.
     fn handle_request(self: &Arc<Self>, request: Request<'_>, link: &Link) {
         let Request { id, method, params } = request;
         if self.revision().is_modern() && !link.is_stream() {
-            let problem = format!("a request ({method}), which this revision does not have");
+            let problem =
+                format!("a request ({method}), which servers cannot send in this revision");
             return self.fault(&Fault::NotAMessage { problem, start: String::new() });
         }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return self.refuse(link, &id, &method, busy());
         };
         let params = params.raw().map(Json::copy_of);
-        // The task must not end before its place is taken.
+        // The task must not finish before it is registered.
         let (begin, begun) = oneshot::channel();
         let (shared, reply, asked) = (Arc::clone(self), link.clone(), id.clone());
         let name = method.clone().into_owned();
@@ -240,8 +240,8 @@ impl Shared {
         }
     }
 
-    /// Refuses a question of the server. One that asks and does not read the answers gets none:
-    /// they must not pile up here.
+    /// Rejects a request of the server. A server that does not read gets no answer, so that answers
+    /// do not pile up.
     fn refuse(self: &Arc<Self>, link: &Link, id: &Id, method: &str, error: ErrorObject) {
         let is_answered = match link {
             Link::Stream(outbox) => outbox.try_push(|out| answered(out, id, &Err(error))),
@@ -265,10 +265,10 @@ impl Shared {
 }
 
 fn busy() -> ErrorObject {
-    ErrorObject::internal("too many questions at a time")
+    ErrorObject::internal("too many requests at a time")
 }
 
-/// Waits for a handler of the user's. One that panics has still to be answered for.
+/// Awaits a handler of the application. A panic becomes an error, so that the server gets an answer.
 async fn caught<T>(
     handler: impl Future<Output = Result<T, ErrorObject>>,
 ) -> Result<T, ErrorObject> {
@@ -284,14 +284,14 @@ async fn caught<T>(
 }
 
 impl Link {
-    /// Whether questions can be answered here in every era.
+    /// Whether requests can be answered on this link in every era.
     fn is_stream(&self) -> bool {
         matches!(self, Self::Stream(_))
     }
 
     async fn answer(&self, id: &Id, answer: Result<Json, ErrorObject>) {
         match self {
-            // A closed outbox means that nobody is there to read the answer.
+            // If the outbox is closed, there is no server left to read the answer.
             Self::Stream(outbox) => drop(outbox.send(|out| answered(out, id, &answer)).await),
             #[cfg(feature = "client-http")]
             Self::Http(link) => link.answer(id, &answer).await,

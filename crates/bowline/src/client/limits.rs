@@ -1,8 +1,8 @@
-//! Every bound that a client keeps, with its default. Servers are not trusted either.
+//! Every bound that a client enforces, with its default. Servers are not trusted either.
 
 use std::time::Duration;
 
-/// What a server may send, or make a client wait for or remember.
+/// Limits on what a server may send, or make a client wait for or remember.
 ///
 /// ```
 /// use bowline::client::{Client, ClientLimits};
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct ClientLimits {
     /// The longest message, in bytes: 16 MiB. On a stream a longer one is skipped; over HTTP it
-    /// ends the call.
+    /// fails the call.
     pub message_length: usize,
     /// Bytes that wait to be written to a stream: 4 MiB. Beyond it, calls wait.
     pub outbox: usize,
@@ -21,34 +21,33 @@ pub struct ClientLimits {
     pub list_pages: u64,
     /// Items of one list, from all pages: 100,000.
     pub list_items: u64,
-    /// Questions of the server that are worked on at a time: 64. Further ones are refused.
+    /// Requests of the server that are handled at a time: 64. Further ones are rejected.
     pub questions: usize,
     /// How often a modern call is repeated with answers: 10.
     pub rounds: u32,
-    /// How often a modern call is repeated because the server says "again", asking nothing: 5.
+    /// How often a modern call is repeated because the server asks for time, not answers: 5.
     pub waits: u32,
-    /// Notifications that a stream of them holds for a slow reader: 1,024. Beyond it the oldest
-    /// are dropped, and the reader is told how many.
+    /// Notifications that are held for a slow reader: 1,024. Beyond it the oldest are dropped, and
+    /// the reader learns how many.
     pub notifications: usize,
-    /// Reports of progress that one call holds for a slow reader: 64. Beyond it new ones are
-    /// dropped.
+    /// Progress reports that are held for a slow reader: 64. Beyond it new ones are dropped.
     pub progress: usize,
     /// Results that the cache holds: 256.
     pub cache_entries: usize,
     /// Bytes of results that the cache holds: 8 MiB.
     pub cache_bytes: usize,
-    /// Tools of which schema and headers are remembered: 10,000.
+    /// Tools whose schema and headers are remembered: 10,000.
     pub tools: usize,
-    /// How long nothing may come on a stream that carries changes: 5 minutes. After that it is
-    /// opened anew, because a peer that vanished looks the same.
+    /// How long a stream of changes may stay silent: 5 minutes. After that it is reopened, because a
+    /// vanished peer looks the same.
     pub stream_silence: Duration,
     /// Lines of a child's standard error that are kept for error messages: 20.
     pub stderr_lines: usize,
     /// Bytes of each such line: 1,000.
     pub stderr_line_length: usize,
-    /// How long a child may take to end after its standard input was closed: 2 seconds.
+    /// How long a child may take to exit after its standard input was closed: 2 seconds.
     pub exit_grace: Duration,
-    /// How long it may take after TERM: 2 seconds. After that it is killed.
+    /// How long it may take to exit after TERM: 2 seconds. After that it is killed.
     pub term_grace: Duration,
 }
 
@@ -79,17 +78,16 @@ impl Default for ClientLimits {
 /// How long things may take.
 #[derive(Debug, Clone)]
 pub struct Timeouts {
-    /// To connect in all, restarts of a server that dies of the first question included: 60
-    /// seconds. Long enough for a package runner to fetch the server.
+    /// To connect, including restarts of a server that dies on the first request: 60 seconds. Long
+    /// enough for a package runner to download the server.
     pub connect: Duration,
-    /// For a process to answer the first question of the modern era before the handshake of the
-    /// legacy era is tried as well: 1 second. Some old servers answer nothing that they do not
-    /// know.
+    /// For a process to answer the first request of the modern era before the client also tries the
+    /// legacy handshake: 1 second. Some old servers do not answer methods that they do not know.
     pub probe: Duration,
     /// Without an answer and without progress: 60 seconds.
     pub idle: Duration,
-    /// For one answer in all, whatever progress is reported: 1 hour. Each round of questions
-    /// begins anew, and the time that a user takes to answer them does not count.
+    /// For one answer in total, whatever progress is reported: 1 hour. Each round of questions starts
+    /// over, and the time that the user takes to answer them does not count.
     pub total: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Lists: all pages as a `Vec`, or item by item as a stream.
+//! Lists: all items as a `Vec`, or one by one as a stream.
 
 use std::any::Any;
 use std::collections::{HashSet, VecDeque};
@@ -23,12 +23,12 @@ use super::limits::ClientLimits;
 use super::notification::Boxed;
 use super::shared::Shared;
 
-/// A method that lists something in pages.
+/// A method that lists items in pages.
 pub trait Listing: for<'a> Method<Params<'a> = PaginatedParams<'a>> + 'static {
-    /// What is listed.
+    /// The type of an item.
     type Item: Send + Unpin + 'static;
 
-    /// Takes a page apart: its items, and where the next page starts.
+    /// Splits a page into its items and the cursor of the next page.
     fn take(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
 }
 

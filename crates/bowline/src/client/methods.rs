@@ -1,4 +1,4 @@
-//! The calls of a client, by name.
+//! The methods of a client.
 
 use bowline_proto::json::Json;
 use bowline_proto::members::Members;
@@ -20,7 +20,7 @@ use super::shared::{Link, lock};
 use super::tools::ToolCall;
 
 impl Client {
-    /// Any call, by its type.
+    /// Calls any method, by its type.
     ///
     /// ```no_run
     /// use bowline::Client;
@@ -36,29 +36,29 @@ impl Client {
         Call::new(self, Typed(params))
     }
 
-    /// Calls a tool with arguments that are an object: a struct, a map, `json!({…})`.
+    /// Calls a tool. The arguments must serialize to an object: a struct, a map, `json!({…})`.
     ///
-    /// If the tool has been listed and has an output schema, the result is checked against it.
+    /// If the tool has been listed and has an output schema, the result is validated against it.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> ToolCall {
         Call::tool(self, name.into(), &arguments)
     }
 
-    /// All tools.
+    /// Lists all tools.
     pub fn list_tools(&self) -> List<ListTools> {
         Call::list(self)
     }
 
-    /// All prompts.
+    /// Lists all prompts.
     pub fn list_prompts(&self) -> List<ListPrompts> {
         Call::list(self)
     }
 
-    /// All resources.
+    /// Lists all resources.
     pub fn list_resources(&self) -> List<ListResources> {
         Call::list(self)
     }
 
-    /// All families of resources.
+    /// Lists all resource templates.
     pub fn list_resource_templates(&self) -> List<ListResourceTemplates> {
         Call::list(self)
     }
@@ -69,7 +69,7 @@ impl Client {
         self.call(params)
     }
 
-    /// Fills in a prompt.
+    /// Gets a prompt, filled in with arguments.
     pub fn get_prompt(
         &self,
         name: impl Into<String>,
@@ -115,30 +115,32 @@ impl Client {
         self.call(CompleteParams { reference, argument, context, meta: RequestMeta::default() })
     }
 
-    /// Is the server there? In the modern era, which has no `ping`, it is asked what it can do.
+    /// Checks that the server responds. The modern era has no `ping`, so this asks for the server's
+    /// capabilities there.
     ///
     /// # Errors
     /// When there is no answer, or it is an error.
     pub async fn ping(&self) -> Result<(), CallError> {
         let live = self.shared.ready(Ping::NAME).await?;
-        match live.peer.revision.is_modern() {
-            true => self.call::<Discover>(EmptyParams::default()).await.map(drop),
-            false => self.call::<Ping>(EmptyParams::default()).await.map(drop),
+        if live.peer.revision.is_modern() {
+            self.call::<Discover>(EmptyParams::default()).await.map(drop)
+        } else {
+            self.call::<Ping>(EmptyParams::default()).await.map(drop)
         }
     }
 
-    /// What the server can do, asked anew. Modern era only; [`Client::peer`] knows in any.
+    /// Asks again what the server can do. Modern era only; [`Client::peer`] knows in any era.
     pub fn discover(&self) -> Call<Typed<'static, Discover>> {
         self.call(EmptyParams::default())
     }
 
-    /// From which level on the server should send log messages. In the modern era this becomes
-    /// part of every call from now on, and `None` ends it; in the legacy era the server is told at
-    /// once and after each reconnect, and `None` asks for emergencies only, since it cannot be told
-    /// to stop.
+    /// Sets the level from which the server should send log messages. In the modern era this becomes
+    /// part of every later call, and `None` ends it. In the legacy era the client tells the server
+    /// at once and after each reconnect; `None` asks for emergencies only, because a legacy server
+    /// cannot be told to stop.
     ///
     /// # Errors
-    /// When the server does not log, or refuses.
+    /// When the server does not log, or rejects the level.
     pub async fn set_log_level(&self, level: Option<LoggingLevel>) -> Result<(), CallError> {
         let live = self.shared.ready(SetLevel::NAME).await?;
         if !live.peer.revision.is_modern() {
@@ -148,9 +150,8 @@ impl Client {
         Ok(())
     }
 
-    /// Works in other folders from now on, and tells the server where it wants to know: in the
-    /// legacy era. Does nothing for a client that was built without
-    /// [`roots`](super::ClientBuilder::roots).
+    /// Replaces the folders that the client works in, and notifies a legacy server. Does nothing for a
+    /// client that was built without [`roots`](super::ClientBuilder::roots).
     ///
     /// # Errors
     /// When the connection has ended.

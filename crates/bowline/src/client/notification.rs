@@ -1,4 +1,4 @@
-//! What a server says without being asked, in the order it said it.
+//! Notifications of a server, in order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,52 +12,52 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 /// A notification of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// Which kind, such as `notifications/message`.
+    /// The method, such as `notifications/message`.
     pub method: Arc<str>,
-    /// What it carries; an empty object where it carries nothing.
+    /// The parameters; an empty object if there are none.
     pub params: Arc<Json>,
 }
 
 impl Notification {
-    /// What it carries, as a type of the caller's; `None` if it is of another.
+    /// Parses the parameters; `None` if they are not of that type.
     pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
         self.params.parse().ok()
     }
 }
 
-/// Something that a server sent and nobody could use.
+/// Something that a server sent and the client could not use.
 ///
-/// None of it ends the connection. It is told to a hook because it explains calls that time out.
+/// It does not end the connection. A hook receives it, because it may explain calls that time out.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An error of the server that answers no call in particular.
+    /// An error of the server that belongs to no call.
     Reported(ErrorObject),
-    /// Bytes that are no message; the start of them.
+    /// Bytes that are not a message.
     NotAMessage {
         /// What is wrong with them.
         problem: String,
-        /// The first bytes, as far as they are text.
+        /// The first bytes, as text.
         start: String,
     },
-    /// A message longer than allowed, which was skipped.
+    /// A message that was too long and was skipped.
     TooLong {
         /// How many bytes are allowed.
         limit: usize,
     },
-    /// A request that gets no answer, because too many wait and the server does not take theirs.
+    /// A request that gets no answer, because the server does not read those to earlier ones.
     Unanswered {
-        /// What was asked.
+        /// Its method.
         method: String,
     },
-    /// An answer to a question that was never asked.
+    /// An answer to a request that was never sent.
     UnknownAnswer {
-        /// The id it carried.
+        /// Its id.
         id: String,
     },
 }
 
-/// Notifications as they come. Ends with the connection.
+/// A stream of notifications. Ends with the connection.
 #[derive(Debug)]
 pub struct Notifications(pub(super) broadcast::Receiver<Notification>);
 
@@ -97,7 +97,7 @@ impl Notifications {
     /// Waits for the next notification of one method and drops those before it.
     ///
     /// # Cancel safety
-    /// What was dropped stays dropped; nothing else is lost.
+    /// Notifications that were dropped stay dropped; no others are lost.
     pub async fn next_of(&mut self, method: &str) -> Option<Notification> {
         loop {
             match self.next().await? {
@@ -108,13 +108,13 @@ impl Notifications {
     }
 }
 
-/// A function that is told of every notification, in order.
+/// A function that receives every notification, in order.
 pub(super) type OnNotification = Arc<dyn Fn(&Notification) + Send + Sync>;
 
-/// A function that is told of every fault.
+/// A function that receives every fault.
 pub(super) type OnFault = Arc<dyn Fn(&Fault) + Send + Sync>;
 
-/// A function that is told of every line on a child's standard error.
+/// A function that receives every line of a child's standard error.
 pub(super) type OnStderr = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A future on the heap.

@@ -45,14 +45,14 @@ pub(super) struct Repeated<'a> {
     pub(super) arguments: Option<&'a str>,
 }
 
-/// What one sending adds.
+/// What one sending adds to a call.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     pub(super) answers: Option<Members<Json>>,
     pub(super) state: Option<String>,
 }
 
-/// What every request on a connection says beside its parameters.
+/// What every request on a connection carries besides its parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     revision: Revision,
@@ -62,7 +62,7 @@ pub(super) struct Claim {
     text: String,
 }
 
-/// What one request says beside its parameters.
+/// What one request carries besides its parameters.
 pub(super) struct Beside<'a> {
     pub(super) claim: &'a Claim,
     pub(super) log_level: Option<LoggingLevel>,
@@ -71,7 +71,7 @@ pub(super) struct Beside<'a> {
 }
 
 impl Claim {
-    /// What requests of this revision say of their sender.
+    /// What requests of this revision say about their sender.
     pub(super) fn new(
         revision: Revision,
         info: &Implementation,
@@ -81,7 +81,7 @@ impl Claim {
             return Self { revision, fixed: Vec::new(), text: String::new() };
         }
         let (mut info, mut capabilities) = (info.clone(), capabilities.clone());
-        // Neither can be unsupported: what a revision lacks is dropped.
+        // Neither can fail: what a revision lacks is dropped.
         let _ = info.adapt(revision);
         let _ = capabilities.adapt(revision);
         let fixed = vec![
@@ -94,13 +94,13 @@ impl Claim {
         Self { revision, fixed, text }
     }
 
-    /// What requests are written in.
+    /// The revision that requests are encoded for.
     #[cfg(feature = "client-http")]
     pub(super) fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// Whether requests say who sends them.
+    /// Whether requests name their sender.
     pub(super) fn is_modern(&self) -> bool {
         self.revision.is_modern()
     }
@@ -160,8 +160,8 @@ impl<'a> Outgoing<'a> {
         Ok(Self { method, params: Cow::Owned(object), meta, repeated })
     }
 
-    /// The members of the parameters but `_meta`, with commas between them: what a cache knows the
-    /// call by.
+    /// The members of the parameters without `_meta`, separated by commas: the key of the call in the
+    /// cache.
     pub(super) fn members(&self) -> &str {
         // An object that `serde_json` wrote, or `raw` did, without blanks around it.
         &self.params[1..self.params.len() - 1]
@@ -251,7 +251,7 @@ impl Beside<'_> {
     }
 }
 
-/// An object while it is written.
+/// A JSON object being written.
 struct Object<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
@@ -270,12 +270,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Members that are text already.
+    /// Appends members that are text already.
     fn members(&mut self, members: &str) {
         self.out.extend_from_slice(members.as_bytes());
     }
 
-    /// A key; its value must be written next.
+    /// Appends a key; its value must follow.
     fn key(&mut self, key: &str) -> &mut Vec<u8> {
         self.comma();
         write(self.out, key);
@@ -306,14 +306,14 @@ fn split_meta(object: &str) -> Result<Vec<(String, String)>, String> {
     Ok(members.iter().map(|(key, value)| (key.to_owned(), value.get().to_owned())).collect())
 }
 
-/// A notification that takes back a request.
+/// Writes the notification that cancels a request.
 pub(super) fn cancelled(out: &mut Vec<u8>, id: &Id, reason: &str) {
     let params = serde_json::json!({ "requestId": id, "reason": reason });
     encode_notification(out, "notifications/cancelled", Some(&params))
         .expect("a tree of JSON values has a JSON form");
 }
 
-/// An answer to a request of the server.
+/// Writes the answer to a request of the server.
 pub(super) fn answered(out: &mut Vec<u8>, id: &Id, answer: &Result<Json, ErrorObject>) {
     match answer {
         Ok(result) => {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn legacy_requests_say_nothing_beside() {
+    fn legacy_requests_carry_no_meta() {
         let list =
             Outgoing::typed::<ListTools>(PaginatedParams::default(), Revision::LATEST_LEGACY);
         let sent = sent(&list.unwrap(), Revision::LATEST_LEGACY, &Round::default(), false);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn modern_requests_say_who_sends_them() {
+    fn modern_requests_name_their_sender() {
         let list = Outgoing::typed::<ListTools>(PaginatedParams::default(), Revision::LATEST);
         let sent = sent(&list.unwrap(), Revision::LATEST, &Round::default(), true);
         let meta = json!({
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_says_beside_wins() {
+    fn meta_of_the_caller_wins() {
         let params = json!({ "x": 1, "_meta": { "progressToken": "mine", "y": 2 } }).into();
         let call = Outgoing::json("x/y", &params).unwrap();
         let sent = sent(&call, Revision::LATEST_LEGACY, &Round::default(), true);

@@ -1,17 +1,17 @@
-//! When and how fast a connection is opened again.
+//! When and how fast a connection is reopened.
 
 use std::time::Duration;
 
 use crate::random;
 
-/// What to do when a server's process ends unasked.
+/// What to do when the server's process exits unexpectedly.
 #[derive(Debug, Clone)]
 pub enum Restart {
-    /// Nothing: the client is closed.
+    /// Close the client.
     Never,
-    /// Start it again.
+    /// Restart the process.
     OnExit {
-        /// How many starts in a row may fail, or end within [`stable`](Self::OnExit::stable),
+        /// How many starts in a row may fail, or last less than [`stable`](Self::OnExit::stable),
         /// before the client gives up: 10.
         attempts: u32,
         /// After how long a process counts as running well: 30 seconds.
@@ -25,7 +25,7 @@ impl Default for Restart {
     }
 }
 
-/// How long to wait before the next attempt: longer each time, and never the same for two clients.
+/// How long to wait before the next attempt: longer each time, and randomized.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Backoff {
     failures: u32,
@@ -44,15 +44,15 @@ impl Backoff {
         self.failures
     }
 
-    /// One more failed. At least one second, at most forty-five: doubled up to thirty, with
-    /// up to half as much again at random.
+    /// Counts a failure and returns the next wait: one second doubled up to thirty, plus up to half as
+    /// much at random.
     pub(super) fn next(&mut self) -> Duration {
         let base = FIRST.saturating_mul(1 << self.failures.min(6)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         base + base.mul_f64(random::fraction() / 2.0)
     }
 
-    /// It went well.
+    /// Counts a success.
     pub(super) fn reset(&mut self) {
         self.failures = 0;
     }

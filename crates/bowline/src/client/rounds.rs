@@ -1,4 +1,4 @@
-//! Calls that are repeated because the server asks something first.
+//! Repeats calls whose result is a question.
 
 use bowline_proto::model::InputRequiredResult;
 
@@ -7,7 +7,7 @@ use super::outgoing::Round;
 use super::restart::Backoff;
 use super::shared::{Live, Shared};
 
-/// How often a call was repeated because the server asked, or wanted time.
+/// How often a call was repeated because the server asked for answers or time.
 pub(super) struct Rounds {
     rounds: u32,
     waits: Backoff,
@@ -18,7 +18,7 @@ impl Rounds {
         Self { rounds: 0, waits: Backoff::new() }
     }
 
-    /// What the server asks for, or the time it wants; then the call can be sent again.
+    /// Answers what the server asks, or gives it time; then the call can be sent again.
     pub(super) async fn next(
         &mut self,
         shared: &Shared,
@@ -48,7 +48,10 @@ impl Rounds {
             );
         }
         if waits >= limits.waits && rounds > limits.waits {
-            return exceeded("how often the server says again (ClientLimits::waits)", limits.waits);
+            return exceeded(
+                "how often the server asks for time (ClientLimits::waits)",
+                limits.waits,
+            );
         }
         Ok(())
     }

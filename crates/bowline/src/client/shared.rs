@@ -1,5 +1,5 @@
-//! What all parts of one client share: who waits for what, what is known of the server, where the
-//! connection stands.
+//! What all parts of one client share: pending calls, what is known about the server, the state of
+//! the connection.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ use super::wire::OnWire;
 use crate::clock;
 use crate::outbox::Outbox;
 
-/// What a client was told when it was built.
+/// The configuration of a client.
 pub(super) struct Profile {
     pub(super) info: Implementation,
     pub(super) limits: ClientLimits,
@@ -56,22 +56,22 @@ pub(super) struct Shared {
     pub(super) state: watch::Sender<State>,
     pub(super) calls: Mutex<Calls<Waiter>>,
     pub(super) inbound: Mutex<Inbound<AbortHandle>>,
-    /// A place for every question of the server until its answer is on its way, or its refusal.
+    /// A permit for every request of the server until its answer is on its way.
     pub(super) places: Arc<Semaphore>,
-    /// Questions of the server that are being answered, and streams of changes.
+    /// Requests of the server that are being answered, and subscriptions to changes.
     pub(super) tasks: Tasks,
     live: Mutex<Option<Live>>,
     pub(super) notifications: broadcast::Sender<Notification>,
     pub(super) feeds: Feeds,
     pub(super) cache: Cache,
     pub(super) tools: ToolBook,
-    /// From which level on log messages are wanted; an index, or one past the last for none.
+    /// The wanted log level as an index, or [`NO_LEVEL`].
     log_level: AtomicU8,
     /// The id of the process, or 0.
     pub(super) process: AtomicU32,
 }
 
-/// A connection that calls can be made on.
+/// A connection that is ready for calls.
 #[derive(Clone)]
 pub(super) struct Live {
     pub(super) link: Link,
@@ -80,7 +80,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Whether calls repeat some of their arguments as headers.
+    /// Whether headers repeat arguments of calls.
     pub(super) fn sends_headers(&self) -> bool {
         match &self.link {
             Link::Stream(_) => false,
@@ -93,22 +93,22 @@ impl Live {
 /// What carries messages.
 #[derive(Clone)]
 pub(super) enum Link {
-    /// A byte stream: whole frames go into the outbox, answers come back by id.
+    /// A byte stream: frames go into the outbox, and answers are matched by id.
     Stream(Arc<Outbox>),
-    /// Each request is an exchange of its own.
+    /// HTTP: each request is its own exchange.
     #[cfg(feature = "client-http")]
     Http(Arc<HttpLink>),
 }
 
-/// Who waits for an answer.
+/// A caller that waits for an answer.
 pub(super) struct Waiter {
     pub(super) answer: oneshot::Sender<Result<Json, ExchangeError>>,
     pub(super) hears: Hears,
-    /// Whether the server is told when the answer is no longer wanted.
+    /// Whether to cancel the request when the answer is no longer wanted.
     pub(super) is_cancellable: bool,
 }
 
-/// What else than its answer a call wants to hear.
+/// What a call receives besides its answer.
 #[derive(Clone)]
 pub(super) enum Hears {
     Nothing,
@@ -138,7 +138,7 @@ impl Shared {
         })
     }
 
-    /// Tells everybody where the connection stands now.
+    /// Publishes the state of the connection.
     pub(super) fn enter(&self, phase: Phase, reason: Option<CloseReason>) {
         self.state.send_modify(|state| {
             state.phase = phase;
@@ -155,14 +155,14 @@ impl Shared {
         let is_legacy = !live.peer.revision.is_modern();
         *lock(&self.live) = Some(live);
         self.enter(Phase::Ready, None);
-        // A new session knows nothing of what the one before was told.
+        // A new session does not know the log level of the previous one.
         if let Some(level) = self.log_level().filter(|_| is_legacy) {
             let shared = Arc::clone(self);
             self.spawn(async move { drop(shared.tell_log_level(level).await) });
         }
     }
 
-    /// Makes calls impossible, and ends those that wait.
+    /// Makes calls impossible, and fails pending ones.
     pub(super) fn go_down(&self, reason: &CloseReason) {
         *lock(&self.live) = None;
         for (_, waiter) in lock(&self.calls).drain() {
@@ -173,17 +173,17 @@ impl Shared {
         }
     }
 
-    /// The connection, if calls can be made on it now.
+    /// The connection, if it is ready for calls.
     pub(super) fn live(&self) -> Option<Live> {
         lock(&self.live).clone()
     }
 
-    /// The connection, once calls can be made on it; at most as long as connecting may take.
+    /// Waits for the connection, at most as long as connecting may take.
     pub(super) async fn ready(&self, method: &str) -> Result<Live, CallError> {
         self.ready_within(method, self.profile.timeouts.connect).await
     }
 
-    /// The connection, once calls can be made on it.
+    /// Waits for the connection.
     pub(super) async fn ready_within(
         &self,
         method: &str,
@@ -210,17 +210,17 @@ impl Shared {
             if let Some(live) = self.live() {
                 return Ok(live);
             }
-            // It went down again between the two looks.
+            // It went down again in between.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Why the connection is not there.
+    /// Why there is no connection.
     pub(super) fn reason(&self) -> CloseReason {
         self.state.borrow().reason.clone().unwrap_or(CloseReason::EndOfStream)
     }
 
-    /// Ends the calls whose time is up, and tells the server.
+    /// Fails the calls that have timed out, and cancels them.
     pub(super) fn expire(&self, outbox: &Outbox) {
         let expired = lock(&self.calls).expire(clock::now().into_std());
         for call in expired {
@@ -231,7 +231,7 @@ impl Shared {
         }
     }
 
-    /// Takes back all calls that wait, so that the server stops working on them.
+    /// Cancels all pending calls, so that the server stops working on them.
     pub(super) fn cancel_all(&self, outbox: &Outbox) {
         for (id, waiter) in lock(&self.calls).drain() {
             if waiter.is_cancellable {
@@ -241,20 +241,20 @@ impl Shared {
         }
     }
 
-    /// Runs something that must not outlive the client.
+    /// Spawns a task that must not outlive the client.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.tasks.spawn(task)
     }
 
-    /// Tells of something that nobody could use.
+    /// Reports something that the client could not use.
     pub(super) fn fault(&self, fault: &Fault) {
-        tracing::warn!(?fault, "the server sent something of no use");
+        tracing::warn!(?fault, "the server sent something unusable");
         if let Some(hook) = &self.profile.on_fault {
             guarded(|| hook(fault));
         }
     }
 
-    /// The calls that wait, oldest first.
+    /// The pending calls, oldest first.
     pub(super) fn pending(&self) -> Vec<PendingCall> {
         let calls = lock(&self.calls);
         let pending = calls.pending(clock::now().into_std());
@@ -266,7 +266,7 @@ impl Shared {
         owned.collect()
     }
 
-    /// From which level on log messages are wanted.
+    /// The wanted log level.
     pub(super) fn log_level(&self) -> Option<LoggingLevel> {
         LoggingLevel::ALL.get(usize::from(self.log_level.load(Ordering::Relaxed))).copied()
     }
@@ -280,7 +280,7 @@ impl Shared {
 
 const NO_LEVEL: u8 = u8::MAX;
 
-/// Every place may be a task.
+/// The most permits: each may be a task.
 const MOST_PLACES: usize = 1 << 20;
 
 /// An error of the server, as an exchange on a stream has it.
@@ -293,14 +293,14 @@ pub(super) fn malformed(method: &str, problem: impl Into<String>) -> ExchangeErr
     ExchangeError::Malformed(DecodeError::new(method, problem))
 }
 
-/// Calls a function of the user's, which must not take the connection down with it.
+/// Calls a function of the application. A panic in it does not take down the connection.
 pub(super) fn guarded(call: impl FnOnce()) {
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
         tracing::error!("a hook of the application panicked");
     }
 }
 
-/// Nothing here is left half done by a panic.
+/// Locks a mutex. No panic leaves its data inconsistent, so poisoning is ignored.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Where a connection stands, for everybody to see.
+//! The state of a connection.
 
 use std::time::Duration;
 
@@ -9,89 +9,89 @@ use tokio::sync::watch;
 
 use super::error::CloseReason;
 
-/// Where a connection stands.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// The process is being started, or the link is being opened; also while it is restarted.
+    /// The process is being started or restarted, or the link is being opened.
     Starting,
-    /// Finding out what the server speaks.
+    /// Finding out which revision the server speaks.
     Initializing,
     /// Calls can be made.
     Ready,
-    /// Being shut down.
+    /// Shutting down.
     Closing,
-    /// Ended for good.
+    /// Closed for good.
     Closed,
 }
 
-/// Where a connection stands, with the reason if it has ended.
+/// The state of a connection, with the reason if it has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// Where it stands.
+    /// The phase.
     pub phase: Phase,
-    /// Why it ended, or why it is being started again.
+    /// Why it ended, or is being restarted.
     pub reason: Option<CloseReason>,
-    /// How often it has been opened, this time included.
+    /// How often it has been opened, including this time.
     pub generation: u64,
 }
 
-/// A phase was not reached.
+/// Why a phase was not reached.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WaitError {
     /// Not in time.
     #[error("still {:?} after {after:?}", state.phase)]
     TimedOut {
-        /// Where it stood instead.
+        /// The state instead.
         state: State,
-        /// How long it was waited for.
+        /// How long the caller waited.
         after: Duration,
     },
     /// Never: the connection has ended.
     #[error("the connection has ended")]
     Closed {
-        /// Why.
+        /// The final state, with the reason.
         state: State,
     },
 }
 
-/// What a server is, once it is known.
+/// What is known about a server.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// What is spoken with it.
+    /// The negotiated revision.
     pub revision: Revision,
-    /// Who it is. A modern server need not say.
+    /// Its name and version. A modern server may omit them.
     pub info: Option<Implementation>,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: ServerCapabilities,
-    /// How to use it, for the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
-    /// The revisions that it listed, where it did.
+    /// The revisions that it listed, if it did.
     pub listed: Vec<String>,
 }
 
-/// A call that waits for its answer.
+/// A pending call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingCall {
-    /// Under which it was sent.
+    /// Its id on the wire.
     pub id: Id,
-    /// Which question.
+    /// Its method.
     pub method: String,
     /// How long it has waited.
     pub age: Duration,
 }
 
-/// Sees every phase that a connection is in when it looks.
+/// Watches the state of a connection. A slow watcher sees only the latest state.
 #[derive(Debug, Clone)]
 pub struct StateWatch(pub(super) watch::Receiver<State>);
 
 impl StateWatch {
-    /// Where the connection stands.
+    /// The state of the connection.
     pub fn state(&self) -> State {
         self.0.borrow().clone()
     }
 
-    /// Waits for a change. `None` after the last one.
+    /// Waits for a change. Returns `None` after the last one.
     ///
     /// # Cancel safety
     /// Nothing is lost.
@@ -100,13 +100,13 @@ impl StateWatch {
         Some(self.0.borrow_and_update().clone())
     }
 
-    /// Waits until the connection is in `phase`.
+    /// Waits until the connection reaches `phase`.
     ///
     /// # Errors
-    /// When that takes longer than `timeout`, or cannot happen any more.
+    /// When that takes longer than `timeout`, or can no longer happen.
     pub async fn wait_for(&mut self, phase: Phase, timeout: Duration) -> Result<State, WaitError> {
         let settled = |state: &State| state.phase == phase || state.phase == Phase::Closed;
-        // If the connection is gone, what it said last stands.
+        // If the connection is gone, its last state counts.
         let waited = tokio::time::timeout(timeout, self.0.wait_for(settled)).await.map(drop);
         let state = self.state();
         match waited {

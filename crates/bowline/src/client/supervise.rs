@@ -1,4 +1,4 @@
-//! The one task that owns a connection: opens it, watches it, opens it again, ends it.
+//! The task that owns a connection on a byte stream: opens it, watches it, reopens it, closes it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::outbox::Outbox;
 
 /// Where a byte stream comes from.
 pub(super) enum Source {
-    /// A process, which can be started again.
+    /// A process, which can be restarted.
     Command(Command),
-    /// A stream that there is once.
+    /// A stream that can be used once.
     Once(Option<Once>),
 }
 
-/// A stream that there is once, and what serves its other end.
+/// A stream that can be used once, and the server at its other end, if it is ours.
 pub(super) struct Once {
     pub(super) reader: Reader,
     pub(super) writer: Writer,
@@ -44,7 +44,7 @@ pub(super) struct Supervisor {
     pub(super) closing: watch::Receiver<bool>,
 }
 
-/// Waits until the client is to be closed. Without anybody who could say so, it is.
+/// Waits until the client is to be closed: explicitly, or because its last clone was dropped.
 pub(super) async fn asked_to_close(closing: &mut watch::Receiver<bool>) {
     let _ = closing.wait_for(|closing| *closing).await;
 }
@@ -87,7 +87,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts the process again, after a while.
+    /// Restarts the process, after a pause.
     async fn reopen(
         &mut self,
         backoff: &mut Backoff,
@@ -106,7 +106,7 @@ impl Supervisor {
         let mut why = reason.to_string();
         while backoff.failures() < attempts {
             let wait = backoff.next();
-            tracing::warn!(%why, ?wait, "the server is started again");
+            tracing::warn!(%why, ?wait, "restarting the server");
             let mut closing = self.closing.clone();
             tokio::select! {
                 () = sleep(wait) => {}
@@ -126,7 +126,7 @@ impl Supervisor {
         let opened = tokio::select! {
             opened = timeout(patience, self.open()) => opened,
             () = asked_to_close(&mut closing) => {
-                Ok(Err(OpenError::Target("closed before it was open".to_owned())))
+                Ok(Err(OpenError::Target("the client was closed while connecting".to_owned())))
             }
         };
         let opened = opened.unwrap_or(Err(OpenError::TimedOut(patience)));
@@ -136,7 +136,7 @@ impl Supervisor {
         opened
     }
 
-    /// Opens the stream and finds out what the server speaks.
+    /// Opens the stream and finds out which revision the server speaks.
     async fn open(&mut self) -> Result<Running, OpenError> {
         let profile = &self.shared.profile;
         let ours = profile.preference.narrow(Revisions::ALL);
@@ -193,7 +193,7 @@ impl Supervisor {
             Source::Once(once) => {
                 let Once { reader, writer, server } = once
                     .take()
-                    .ok_or_else(|| OpenError::Target("the stream has been used up".to_owned()))?;
+                    .ok_or_else(|| OpenError::Target("the stream was already used".to_owned()))?;
                 (reader, writer, None, server)
             }
         };
@@ -203,20 +203,20 @@ impl Supervisor {
         Ok(Running { outbox, driver: Some(driver), over: None, process, server })
     }
 
-    /// The end, for good.
+    /// Ends the client for good.
     async fn finish(self, reason: CloseReason) {
         finish(&self.shared, reason).await;
     }
 }
 
-/// Ends what a client still does, for good.
+/// Ends everything that a client still does.
 pub(super) async fn finish(shared: &Shared, reason: CloseReason) {
     shared.go_down(&reason);
     shared.tasks.stop().await;
     // A task may have opened a session just before it was stopped.
     shared.go_down(&reason);
     shared.feeds.end();
-    // Last, because whoever waits for it may rely on nothing being left.
+    // Last, because callers that wait for this phase rely on nothing being left.
     shared.enter(Phase::Closed, Some(reason));
 }
 
@@ -233,11 +233,11 @@ struct Running {
     server: Option<JoinHandle<()>>,
 }
 
-/// How long what a dead process wrote may take to arrive.
+/// How long the output of a dead process may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 impl Running {
-    /// Waits until the stream has ended, and says why; as often as it is asked.
+    /// Waits until the stream has ended, and returns the reason. Can be called again.
     ///
     /// # Cancel safety
     /// Nothing is lost.
@@ -247,7 +247,7 @@ impl Running {
                 None => driver.await,
                 Some(process) => tokio::select! {
                     reason = &mut *driver => reason,
-                    // A descendant may keep the pipe open for ever.
+                    // A descendant may keep the pipe open forever.
                     () = process.exited() => {
                         timeout(LAST_WORDS, driver).await.unwrap_or(CloseReason::EndOfStream)
                     }
@@ -263,7 +263,7 @@ impl Running {
         }
     }
 
-    /// Does something while the stream runs.
+    /// Runs something while the stream is driven.
     async fn during<T>(&mut self, shared: &Shared, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         tokio::select! {
@@ -271,11 +271,11 @@ impl Running {
             done = &mut work => return done,
             reason = self.ended(&shared.profile.limits) => shared.go_down(&reason),
         }
-        // Nothing more will come, so it ends by itself.
+        // Nothing more will arrive, so it finishes on its own.
         work.await
     }
 
-    /// Ends it in good order. Says how the process ended, if there was one.
+    /// Shuts down in order. Returns how the process exited, if there was one.
     async fn end(&mut self, shared: &Shared) -> Option<Arc<Exit>> {
         self.outbox.close();
         shared.process.store(0, Ordering::Relaxed);

@@ -15,19 +15,19 @@ pub(super) enum Destination {
     Url(Box<super::http::Endpoint>),
     Stream(Once),
     Server(Box<Server>),
-    /// Not a target; says why.
+    /// An invalid target, with the reason.
     #[cfg(not(feature = "client-http"))]
     Nowhere(String),
 }
 
 impl Target {
-    /// Any byte stream, such as a socket: one message a line.
+    /// Any byte stream, such as a socket, with one message per line.
     pub fn stream(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         Self::streams(reader, writer)
     }
 
-    /// A byte stream in two halves.
+    /// A byte stream as two halves.
     pub fn streams(
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
@@ -50,7 +50,7 @@ impl From<Server> for Target {
     }
 }
 
-/// A URL, `http` or `https`.
+/// An `http` or `https` URL.
 impl From<&str> for Target {
     fn from(url: &str) -> Self {
         #[cfg(feature = "client-http")]
@@ -62,7 +62,7 @@ impl From<&str> for Target {
     }
 }
 
-/// A URL, `http` or `https`.
+/// An `http` or `https` URL.
 impl From<String> for Target {
     fn from(url: String) -> Self {
         Self::from(url.as_str())

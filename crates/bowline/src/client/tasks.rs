@@ -1,4 +1,4 @@
-//! The tasks of one client: what answers the server's questions, and what keeps streams open.
+//! The tasks of one client: they answer the server's requests and keep streams open.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ struct Running {
 }
 
 impl Tasks {
-    /// Runs something. Once the client has ended, it is stopped before it begins.
+    /// Spawns a task. Once the client has ended, the task is aborted before it starts.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let mut running = lock(&self.0);
         while running.set.try_join_next().is_some() {}
@@ -28,7 +28,7 @@ impl Tasks {
         handle
     }
 
-    /// Stops all that runs, and waits for it. Nothing runs any more after this.
+    /// Aborts all tasks and waits for them. No task runs after this.
     pub(super) async fn stop(&self) {
         let mut set = {
             let mut running = lock(&self.0);

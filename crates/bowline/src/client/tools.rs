@@ -1,5 +1,5 @@
-//! What a client remembers of a server's tools: which arguments become headers, what their output
-//! must look like.
+//! Calls of tools, and what a client remembers about them: which arguments headers repeat, and the
+//! schema of their output.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ use super::notification::Boxed;
 use super::outgoing::{Outgoing, Repeated};
 use super::shared::lock;
 
-/// What is known of the tools that were listed.
+/// What is known about the tools that were listed.
 pub(super) struct ToolBook {
     most: usize,
     tools: Mutex<HashMap<String, Arc<KnownTool>>>,
 }
 
-/// What is known of one tool.
+/// What is known about one tool.
 #[derive(Default)]
 pub(super) struct KnownTool {
     #[cfg(feature = "client-http")]
@@ -44,13 +44,13 @@ impl ToolBook {
         lock(&self.tools).get(name).cloned()
     }
 
-    /// Remembers a tool. Says whether it may be used: over HTTP, one whose annotations break the
-    /// rules may not (2026-07-28, basic/transports/streamable-http).
+    /// Remembers a tool. Returns whether it may be used: over HTTP, tools with invalid annotations may
+    /// not (2026-07-28, basic/transports/streamable-http).
     pub(super) fn learn(&self, tool: &Tool, needs_headers: bool) -> bool {
         let known = match read(tool, needs_headers) {
             Ok(known) => known,
             Err(problem) => {
-                tracing::warn!(tool = tool.name, problem, "a tool was left out");
+                tracing::warn!(tool = tool.name, problem, "a tool was left out of the list");
                 return false;
             }
         };
@@ -171,7 +171,7 @@ impl IntoFuture for Call<ToolRequest> {
     }
 }
 
-/// An answer, if the tool did not fail.
+/// The result, if the tool did not fail.
 fn success(tool: String, result: CallToolResult) -> Result<(String, CallToolResult), CallError> {
     match result.is_error {
         Some(true) => Err(CallError::ToolFailed { tool, message: text_of(result) }),
@@ -205,7 +205,7 @@ impl Params {
 }
 
 impl KnownTool {
-    /// Whether the result is what the tool promised.
+    /// Checks the result against the output schema.
     fn check(&self, tool: &str, result: CallToolResult) -> Result<CallToolResult, CallError> {
         let Some(schema) = self.output.as_ref().filter(|_| result.is_error != Some(true)) else {
             return Ok(result);
@@ -221,7 +221,7 @@ impl KnownTool {
     }
 }
 
-/// All text, block by block. One alone, as nearly always, is not copied.
+/// The text of all blocks. A single block, as nearly always, is not copied.
 fn text_of(result: CallToolResult) -> String {
     let mut texts = result.content.into_iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text),

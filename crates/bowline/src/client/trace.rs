@@ -1,4 +1,4 @@
-//! Trace context: which span of ours a call belongs to, for the server's traces.
+//! Trace context: links the server's traces to the span of a call.
 
 use std::sync::OnceLock;
 
@@ -9,16 +9,16 @@ use crate::random;
 pub struct TraceContext {
     /// `00-<trace id>-<span id>-<flags>`.
     pub traceparent: String,
-    /// What tracing systems add.
+    /// Data of the tracing system.
     pub tracestate: Option<String>,
-    /// What applications add.
+    /// Data of the application.
     pub baggage: Option<String>,
 }
 
-/// The context of the current `tracing` span; `None` outside of any.
+/// The context of the current `tracing` span; `None` outside any span.
 ///
-/// `tracing` has span ids but no trace ids, so the trace is this process. An application that
-/// exports its spans gives a function of its own with
+/// `tracing` has span ids but no trace ids, so the trace is this process. Applications that export
+/// their spans provide their own function with
 /// [`trace_context`](super::ClientBuilder::trace_context).
 pub(super) fn current() -> Option<TraceContext> {
     let span = tracing::Span::current().id()?.into_u64();

@@ -1,4 +1,4 @@
-//! What servers spoke last time, so that an old one is not asked what it does not know again.
+//! Which revision each server spoke last time, so that legacy servers are not probed every time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -10,11 +10,10 @@ use tokio::time::Instant;
 use super::shared::lock;
 use crate::clock;
 
-/// What servers spoke, by command line or URL. Cheap to clone; clones share what they know.
+/// Which revision each server spoke, by command line or URL. Cheap to clone; clones share their data.
 ///
-/// Clients of one process share one unless told otherwise. A verdict of the legacy era is
-/// forgotten after a day, since a server that has learnt the modern era never shows it to a client
-/// that does not ask.
+/// All clients of a process share one by default. A verdict expires after a day, because a server
+/// that has been upgraded to the modern era does not show it unless asked.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts(Arc<Mutex<HashMap<String, Verdict>>>);
 
@@ -24,14 +23,14 @@ struct Verdict {
     found: Instant,
 }
 
-/// How long a verdict holds.
+/// How long a verdict is valid.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many verdicts are kept.
 const MOST: usize = 1024;
 
 impl Verdicts {
-    /// Knows nothing yet.
+    /// No verdicts yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -42,13 +41,13 @@ impl Verdicts {
         OF_PROCESS.clone()
     }
 
-    /// What a server spoke last time.
+    /// The revision that a server spoke last time.
     pub fn find(&self, target: &str) -> Option<Revision> {
         let verdict = *lock(&self.0).get(target)?;
         (verdict.found.elapsed() < DAY).then_some(verdict.revision)
     }
 
-    /// Remembers what a server speaks.
+    /// Remembers which revision a server speaks.
     pub fn remember(&self, target: &str, revision: Revision) {
         let mut known = lock(&self.0);
         if known.len() >= MOST {
@@ -59,7 +58,7 @@ impl Verdicts {
         }
     }
 
-    /// Forgets what a server spoke.
+    /// Forgets which revision a server spoke.
     pub fn forget(&self, target: &str) {
         lock(&self.0).remove(target);
     }

@@ -1,4 +1,4 @@
-//! Every message as it crosses the wire, for those who debug or record.
+//! Every message as it crosses the wire, for debugging and recording.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ pub enum Direction {
 
 /// A message as it was sent or received.
 ///
-/// Over HTTP a request is told with its head and its body. Of a response the head is told first,
-/// without a body; the messages in it follow as they come in, without a head.
+/// Over HTTP a request is reported with its head and body. The head of a response is reported first,
+/// without a body; its messages follow as they arrive, without a head.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct WireMessage<'a> {
     /// Which way it went.
     pub direction: Direction,
-    /// What was written or read, to the letter, without the end of its line. Empty where there is
-    /// only a head. What a server sends is not always a message, nor text.
+    /// The bytes, exactly as written or read, without the line break. Empty if there is only a head.
+    /// Bytes from a server are not always a message, or even text.
     pub bytes: &'a [u8],
     /// The head of the HTTP message that carried it.
     pub http: Option<&'a WireHttp>,
@@ -33,13 +33,13 @@ pub struct WireMessage<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WireHttp {
-    /// Which exchange of this client; a request and its response have the same.
+    /// The number of the exchange; a request and its response have the same.
     pub exchange: u64,
     /// The method of the request.
     pub method: String,
-    /// Where the request went.
+    /// The URL of the request.
     pub url: String,
-    /// The status, in a response.
+    /// The status of a response.
     pub status: Option<u16>,
     /// The headers, in order.
     pub headers: Vec<WireHeader>,
@@ -53,7 +53,7 @@ pub struct WireHeader {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Whether its value must not be shown or kept.
+    /// Whether its value must not be shown or stored.
     pub is_secret: bool,
 }
 
@@ -64,17 +64,17 @@ impl std::fmt::Debug for WireHeader {
     }
 }
 
-/// A function that is told of every message on the wire.
+/// A function that receives every message on the wire.
 pub(super) type OnWire = Arc<dyn Fn(&WireMessage<'_>) + Send + Sync>;
 
-/// Tells of something that came in or goes out.
+/// Reports a message.
 pub(super) fn tell(hook: Option<&OnWire>, direction: Direction, bytes: &[u8]) {
     if let Some(hook) = hook {
         guarded(|| hook(&WireMessage { direction, bytes, http: None }));
     }
 }
 
-/// Tells of whole lines that go out.
+/// Reports whole lines that are sent.
 pub(super) fn tell_lines(hook: Option<&OnWire>, lines: &[u8]) {
     let lines = hook.map(|_| lines.split(|byte| *byte == b'\n'));
     for line in lines.into_iter().flatten().filter(|line| !line.is_empty()) {
@@ -94,7 +94,7 @@ mod http {
 
     use super::{Direction, OnWire, WireHeader, WireHttp, WireMessage, guarded};
 
-    /// Headers whose values are secret, whoever set them.
+    /// Headers whose values are always secret.
     const SECRET: [&str; 7] = [
         "authorization",
         "proxy-authorization",
@@ -111,7 +111,7 @@ mod http {
         exchanges: AtomicU64,
     }
 
-    /// What a response remembers of its exchange, for those who read its body.
+    /// The hook, kept with a response for the reader of its body.
     #[derive(Clone)]
     struct Tapped(OnWire);
 
@@ -120,7 +120,7 @@ mod http {
             Self { hook, exchanges: AtomicU64::new(0) }
         }
 
-        /// Tells of a request. Gives what its response needs.
+        /// Reports a request. Returns its head, which the response needs.
         pub(in crate::client) fn request(&self, parts: &Parts, body: &[u8]) -> Option<WireHttp> {
             let hook = self.hook.as_ref()?;
             let head = WireHttp {
@@ -135,7 +135,7 @@ mod http {
             Some(head)
         }
 
-        /// Tells of the head of a response.
+        /// Reports the head of a response.
         pub(in crate::client) fn response<B>(
             &self,
             asked: Option<WireHttp>,
@@ -152,7 +152,7 @@ mod http {
             response.extensions_mut().insert(Tapped(OnWire::clone(hook)));
         }
 
-        /// What tells of a body that nobody takes for messages.
+        /// Returns a function that reports a body that is not handled as messages.
         pub(in crate::client) fn body_of<B>(response: &Response<B>) -> impl Fn(&[u8]) + use<B> {
             let tapped = response.extensions().get::<Tapped>().cloned();
             move |bytes| {

@@ -117,7 +117,7 @@ async fn what_the_server_lacks_is_named_before_anything_is_sent() {
     let server = Server::new("bare", "1.0.0").with(Tool::new("t", || async { "t" }));
     let client = Client::connect(server).await.unwrap();
     let error = client.list_prompts().await.unwrap_err();
-    let expected = r#"prompts/list: the server declares no "prompts", which this needs"#;
+    let expected = r#"prompts/list: the server does not declare "prompts", which this call needs"#;
     assert_eq!(error.to_string(), expected);
     assert!(client.pending().is_empty());
 }

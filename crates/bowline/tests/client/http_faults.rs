@@ -94,7 +94,10 @@ async fn a_session_that_cannot_be_opened_at_once_is_opened_later() {
     // The server is not itself yet.
     web.asked("initialize").await.status(503).await;
     let error = failed(first).await;
-    assert!(error.to_string().contains("the session is gone, and no new one opens"), "{error}");
+    assert!(
+        error.to_string().contains("the session is gone, and no new one could be opened"),
+        "{error}"
+    );
     // The next call tries for itself.
     let second = call(&client);
     web.shake("two").await;

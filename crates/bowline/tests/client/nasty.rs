@@ -155,7 +155,7 @@ async fn one_that_exits_in_the_middle_of_a_call() {
         until("the other call", || client.pending().len() == 1).await;
         let error = said(&client, "exit", 1).await.unwrap_err();
         let expected = "the connection ended: the server ended (exit status: 7); \
-                        its last words: the first sign of trouble | fatal: disk on fire";
+                        its last lines on standard error: the first sign of trouble | fatal: disk on fire";
         assert_eq!(error.to_string(), expected);
         let other = soon("the other call's end", other).await.unwrap().unwrap_err();
         assert_eq!(other.to_string(), expected);
@@ -177,7 +177,10 @@ async fn one_that_exits_during_the_handshake() {
         panic!("{error}")
     };
     assert_eq!((exit.code, &*exit.stderr), (Some(4), &["cannot open the database".to_owned()][..]));
-    assert!(error.to_string().ends_with("its last words: cannot open the database"), "{error}");
+    assert!(
+        error.to_string().ends_with("its last lines on standard error: cannot open the database"),
+        "{error}"
+    );
     nasty.is_gone().await;
 }
 

@@ -254,7 +254,7 @@ async fn questions_beyond_the_limit_are_refused_and_cancelled_ones_make_room() {
     ask(3);
     let refused = wire.next().await;
     assert_eq!(refused["id"], 3);
-    assert_eq!(refused["error"]["message"], "too many questions at a time");
+    assert_eq!(refused["error"]["message"], "too many requests at a time");
     wire.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": { "requestId": 1 } }));
     ask(4);

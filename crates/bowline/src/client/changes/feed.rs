@@ -1,4 +1,4 @@
-//! What has changed and was not taken yet.
+//! Changes that were not taken yet.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, Weak};
@@ -10,11 +10,11 @@ use super::Change;
 use crate::client::error::CallError;
 use crate::client::shared::lock;
 
-/// What has changed and was not taken yet, for one stream.
+/// Changes that were not taken yet, for one stream.
 pub(in crate::client) struct Feed {
     pub(super) wanted: SubscriptionFilter,
     pending: Mutex<Pending>,
-    /// Wakes whoever waits for anything here.
+    /// Wakes every task that waits for something here.
     pub(super) changed: Arc<Notify>,
 }
 
@@ -24,9 +24,9 @@ struct Pending {
     prompts: bool,
     resources: bool,
     uris: BTreeSet<String>,
-    /// Whether changes have been told before, so that a gap lies between then and now.
+    /// Whether the server has reported changes before, so that a gap lies in between.
     was_open: bool,
-    /// Whether the server tells changes at the moment.
+    /// Whether the server reports changes at the moment.
     is_told: bool,
     honoured: Option<SubscriptionFilter>,
     end: Option<Result<(), CallError>>,
@@ -41,7 +41,7 @@ impl Feed {
         self.wanted.resource_subscriptions.as_deref().unwrap_or_default()
     }
 
-    /// Notes a change, if it is wanted.
+    /// Records a change, if it is wanted.
     pub(in crate::client) fn tell(&self, change: &Change) {
         let is_wanted = |flag: Option<bool>| flag == Some(true);
         let mut pending = lock(&self.pending);
@@ -50,7 +50,7 @@ impl Feed {
             Change::Prompts => pending.prompts |= is_wanted(self.wanted.prompts_list_changed),
             Change::Resources => pending.resources |= is_wanted(self.wanted.resources_list_changed),
             Change::Resource(uri) => {
-                // A server may name a part of what was subscribed to.
+                // A server may name only a part of what was subscribed to.
                 let is_wanted = self.uris().iter().any(|wanted| uri.starts_with(wanted.as_str()));
                 if is_wanted && pending.uris.len() < MOST_URIS {
                     pending.uris.insert(uri.clone());
@@ -61,7 +61,7 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// The server tells changes from here on; `honoured` is what it will tell.
+    /// The server reports changes from here on; `honoured` is what it will report.
     pub(in crate::client) fn acknowledge(&self, honoured: SubscriptionFilter) {
         lock(&self.pending).honoured = Some(honoured);
         self.opened();
@@ -84,12 +84,12 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// What the server promised to tell, where it says so.
+    /// What the server agreed to report, if it says so.
     pub(super) fn honoured(&self) -> Option<SubscriptionFilter> {
         lock(&self.pending).honoured.clone()
     }
 
-    /// Waits until changes are told, or it is known that they never will be.
+    /// Waits until the server reports changes, or never will.
     pub(super) async fn settled(&self) -> Result<(), CallError> {
         loop {
             let changed = self.changed.notified();
@@ -107,17 +107,17 @@ impl Feed {
         }
     }
 
-    /// The server is asked to tell changes, now or again.
+    /// The server is being asked to report changes, perhaps again.
     pub(super) fn ask_anew(&self) {
         lock(&self.pending).is_told = false;
     }
 
-    /// Whether the server tells changes since the last time that it was asked to.
+    /// Whether the server reports changes since it was last asked to.
     pub(super) fn is_told(&self) -> bool {
         lock(&self.pending).is_told
     }
 
-    /// Waits until the server tells changes.
+    /// Waits until the server reports changes.
     pub(super) async fn told(&self) {
         loop {
             let changed = self.changed.notified();
@@ -133,7 +133,7 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// What to give next: a change, an error, or the end.
+    /// Takes what comes next: a change, an error, or the end.
     pub(super) fn take(&self) -> Option<Option<Result<Change, CallError>>> {
         let mut pending = lock(&self.pending);
         if std::mem::take(&mut pending.tools) {
@@ -159,7 +159,7 @@ impl Feed {
     }
 }
 
-/// How many resources can have changed and not been looked at.
+/// How many changed resources a feed remembers.
 const MOST_URIS: usize = 10_000;
 
 /// All feeds of one client.
@@ -167,14 +167,14 @@ const MOST_URIS: usize = 10_000;
 pub(in crate::client) struct Feeds(Mutex<Vec<Weak<Feed>>>);
 
 impl Feeds {
-    /// Tells everybody who wants to know.
+    /// Records a change in every feed that wants it.
     pub(in crate::client) fn tell(&self, change: &Change) {
         for feed in self.all() {
             feed.tell(change);
         }
     }
 
-    /// Nothing will change any more.
+    /// Ends all feeds.
     pub(in crate::client) fn end(&self) {
         for feed in self.all() {
             feed.end(Ok(()));

@@ -1,8 +1,8 @@
-//! Which changes to hear of.
+//! Which changes to subscribe to.
 
 use bowline_proto::model::SubscriptionFilter;
 
-/// Which changes to hear of.
+/// Which changes to subscribe to.
 ///
 /// ```
 /// use bowline::client::Wanted;
@@ -13,7 +13,7 @@ use bowline_proto::model::SubscriptionFilter;
 pub struct Wanted(pub(super) SubscriptionFilter);
 
 impl Wanted {
-    /// None yet.
+    /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,20 +1,20 @@
-//! A process and all its descendants, as far as they did not leave its group.
+//! A process and all descendants that stayed in its group.
 
 use std::time::Duration;
 
 use tokio::process::Child;
 
-/// A process that leads a group, and all its descendants that stayed in it.
+/// A process that leads a group, with all descendants that stayed in it.
 ///
-/// For those who start programs themselves, in a group of their own (`process_group(0)`): ending
-/// the program alone leaves behind what it started. It is not ended when this is dropped.
+/// For applications that start programs themselves, in a new group (`process_group(0)`): killing the
+/// program alone leaves its children behind. Dropping this does not end the group.
 #[derive(Debug)]
 pub struct ProcessGroup {
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
 }
 
-/// How often to look whether a group is gone. Only the leader can be waited for.
+/// How often to check whether a group is gone. Only its leader can be waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[cfg(unix)]
@@ -25,29 +25,29 @@ impl ProcessGroup {
         Self { id: id.and_then(rustix::process::Pid::from_raw) }
     }
 
-    /// The number of the group, which is its leader's.
+    /// The id of the group, which is that of its leader.
     pub fn id(&self) -> Option<i32> {
         self.id.map(|id| id.as_raw_nonzero().get())
     }
 
-    /// Whether anybody is left. One that is dead and not yet reaped by its parent counts.
+    /// Whether any process is left. A zombie counts.
     pub fn is_alive(&self) -> bool {
         self.id.is_some_and(|id| rustix::process::test_kill_process_group(id).is_ok())
     }
 
-    /// Asks all of them to end.
+    /// Asks all processes to terminate (TERM).
     pub fn terminate(&self) {
         self.signal(rustix::process::Signal::TERM);
     }
 
-    /// Ends all of them.
+    /// Kills all processes (KILL).
     pub fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(id) = self.id {
-            // Nobody left to be told is what was wanted.
+            // No process left to signal is the desired outcome.
             let _ = rustix::process::kill_process_group(id, signal);
         }
     }
@@ -55,34 +55,34 @@ impl ProcessGroup {
 
 #[cfg(not(unix))]
 impl ProcessGroup {
-    /// Other systems have no groups; the child alone is ended, when it is dropped.
+    /// Other systems have no groups; only the child is killed, when it is dropped.
     pub fn of(_: &Child) -> Self {
         Self {}
     }
 
-    /// The number of the group: none.
+    /// The id of the group: none.
     #[expect(clippy::unused_self, reason = "the same on every system")]
     pub fn id(&self) -> Option<i32> {
         None
     }
 
-    /// Whether anybody is left, as far as it can be told.
+    /// Whether any process is left, as far as is known.
     #[expect(clippy::unused_self, reason = "the same on every system")]
     pub fn is_alive(&self) -> bool {
         false
     }
 
-    /// Asks nobody.
+    /// Does nothing.
     #[expect(clippy::unused_self, reason = "the same on every system")]
     pub fn terminate(&self) {}
 
-    /// Ends nobody.
+    /// Does nothing.
     #[expect(clippy::unused_self, reason = "the same on every system")]
     pub fn kill(&self) {}
 }
 
 impl ProcessGroup {
-    /// Waits until nobody is left.
+    /// Waits until no process is left.
     ///
     /// # Cancel safety
     /// Nothing is lost.

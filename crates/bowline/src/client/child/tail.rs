@@ -1,6 +1,6 @@
 //! The last lines of a child's standard error.
 //!
-//! It is read always, whether anybody wants it or not: a child whose standard error is full hangs.
+//! Always drained: a child whose standard error is full would hang.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

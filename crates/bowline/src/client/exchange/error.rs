@@ -9,7 +9,7 @@ use bowline_proto::session::{Event, Question, Rejection};
 
 use crate::client::error::{CallError, CloseReason};
 
-/// Why an exchange has no result.
+/// Why an exchange failed.
 #[derive(Debug)]
 pub(in crate::client) enum ExchangeError {
     /// An error of the server, or an HTTP status instead of an answer.
@@ -17,25 +17,25 @@ pub(in crate::client) enum ExchangeError {
     /// The request cannot be sent. Nothing was sent.
     #[cfg(feature = "client-http")]
     Unsendable(String),
-    /// An answer that cannot be read.
+    /// The answer cannot be read.
     Malformed(DecodeError),
-    /// No answer in time.
+    /// No answer arrived in time.
     TimedOut(Duration),
     /// The connection ended.
     Closed(CloseReason),
     /// The network failed.
     #[cfg(feature = "client-http")]
     Unreachable(String),
-    /// The server wants to know who we are, and the login did not help.
+    /// The server requires authorization, and the login did not help.
     #[cfg(feature = "client-http")]
     Unauthorized { status: u16, problem: String },
-    /// More than a client takes.
+    /// The answer exceeds a limit.
     #[cfg(feature = "client-http")]
     TooMuch { what: &'static str, limit: u64 },
 }
 
 impl ExchangeError {
-    /// For a caller.
+    /// The error for a caller.
     pub(in crate::client) fn into_call_error(self, method: &str) -> CallError {
         let method = method.to_owned();
         match self {
@@ -63,7 +63,7 @@ impl ExchangeError {
         }
     }
 
-    /// For the search for a common revision.
+    /// The event for the search for a common revision.
     pub(in crate::client) fn into_event(self, question: Question) -> Event<'static> {
         match self {
             Self::Rejected(rejection) => Event::Refused(question, rejection),

@@ -1,4 +1,4 @@
-//! Reading a stream of events: messages to whoever they are for, and where to go on after a break.
+//! Reads a stream of events: dispatches messages, and remembers where to resume after a break.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::client::notification::Fault;
 use crate::client::shared::{Link, Shared};
 use crate::with_causes;
 
-/// A stream of events, across the breaks in it.
+/// A stream of events, across breaks.
 pub(super) struct Events {
     shared: Arc<Shared>,
     link: Arc<HttpLink>,
     parser: Parser,
     limit: usize,
-    /// How long to wait before the stream is opened anew, if the server says.
+    /// How long to wait before reopening the stream, if the server says.
     pub(super) retry: Option<Duration>,
 }
 
-/// However long the server wants a client to stay away.
+/// The longest wait that a server can demand.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 impl Events {
@@ -34,7 +34,7 @@ impl Events {
         Self { shared, link, parser: Parser::new(limit), limit, retry: None }
     }
 
-    /// Where to go on, if the server gives its events ids.
+    /// Where to resume, if the server numbers its events.
     pub(super) fn last_id(&self) -> Option<String> {
         self.parser.last_event_id().map(str::to_owned)
     }
@@ -60,7 +60,7 @@ impl Events {
             let chunk = match chunk {
                 Some(Ok(chunk)) => chunk,
                 Some(Err(error)) => {
-                    tracing::debug!(error = %with_causes(&error), "a stream broke");
+                    tracing::debug!(error = %with_causes(&error), "a stream broke off");
                     return Ok(None);
                 }
                 None => return Ok(None),
@@ -101,7 +101,7 @@ impl Events {
         Ok(answer)
     }
 
-    /// The first event of HTTP+SSE: where messages go. `None` when it is something else.
+    /// The first event of HTTP+SSE, which says where messages go. `None` when it is another event.
     pub(super) async fn endpoint(&mut self, body: &mut Body) -> Option<String> {
         let mut leftover = Vec::new();
         while let Some(Ok(chunk)) = body.chunk().await {

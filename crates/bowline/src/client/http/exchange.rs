@@ -1,4 +1,4 @@
-//! One call over HTTP: a POST, and wherever its answer comes from.
+//! One call over HTTP: a POST, and its answer, wherever that arrives.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,14 +30,13 @@ use crate::client::outgoing::{answered, cancelled};
 use crate::client::shared::{Link, Shared, Waiter, lock, malformed};
 use crate::clock;
 
-/// How long the rest of a stream may take after its answer, so that its connection can be used
-/// again.
+/// How long to read the rest of a stream after its answer, so that its connection can be reused.
 const REST: Duration = Duration::from_secs(1);
 
-/// How long to wait before a broken stream is opened anew, unless the server says.
+/// How long to wait before reopening a broken stream, unless the server says.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What became of a POST.
+/// The outcome of a POST.
 enum Posted {
     /// The server answered it.
     Answered(Result<Json, ExchangeError>),
@@ -45,13 +44,13 @@ enum Posted {
     Elsewhere,
     /// The session is gone.
     NoSession,
-    /// It did not reach the server, or the server did not take it: nothing is to be taken back.
+    /// It did not reach the server, or the server rejected it: there is nothing to cancel.
     Refused(ExchangeError),
 }
 
 impl HttpLink {
-    /// Sends a call and waits for its answer. A session that the server has forgotten is opened
-    /// anew, and headers that it misses are added, once each.
+    /// Sends a call and waits for its answer. Renews a session that the server has dropped, and adds
+    /// headers that the server misses, once each.
     pub(in crate::client) async fn exchange(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
@@ -93,7 +92,7 @@ impl HttpLink {
         }
     }
 
-    /// The same without second chances; `None` when the session is gone.
+    /// The same without retries; `None` when the session is gone.
     async fn exchange_once(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
@@ -181,7 +180,7 @@ impl HttpLink {
     }
 }
 
-/// How long a call waits for what has to be done before it can be sent again.
+/// How long a call waits for whatever must happen before it can be sent again.
 struct Patience {
     all: Option<Duration>,
     end: Option<Instant>,
@@ -203,10 +202,10 @@ impl Patience {
     }
 }
 
-/// How long a message that has no answer may take.
+/// How long sending a message without an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until a call's time is up; progress moves it.
+/// Waits until a call times out; progress extends its deadline.
 async fn expired(shared: &Shared, id: &Id) {
     loop {
         let deadline = lock(&shared.calls).deadline(id).map(Instant::from_std);
@@ -218,8 +217,8 @@ async fn expired(shared: &Shared, id: &Id) {
     }
 }
 
-/// A call that has been sent. Dropped while it still waits, it is taken back: in the modern era by
-/// the end of its exchange, in the legacy era by a notification.
+/// A call that has been sent. Dropping it while it waits cancels it: in the modern era by the end of
+/// its exchange, in the legacy era by a notification.
 struct Waiting<'a> {
     shared: &'a Arc<Shared>,
     link: &'a Arc<HttpLink>,
@@ -248,7 +247,7 @@ struct Exchange {
     shared: Arc<Shared>,
     id: Id,
     is_legacy: bool,
-    /// Whether it was sent in a session, which another call may have found gone since.
+    /// Whether it was sent in a session, which may be gone by now.
     is_in_session: bool,
     method: Cow<'static, str>,
 }
@@ -274,7 +273,7 @@ impl Exchange {
                 // The answer comes on the stream that is open already.
                 Carrier::Sse => Ok(Posted::Elsewhere),
                 Carrier::Streamable => {
-                    Err(malformed(&self.method, "the server accepts the call and gives no answer"))
+                    Err(malformed(&self.method, "the server accepted the call but gives no answer"))
                 }
             };
         }
@@ -286,7 +285,7 @@ impl Exchange {
                 let kind = kind.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned());
                 let problem = format!(
                     "the answer is {}, neither JSON nor a stream of events",
-                    kind.as_deref().unwrap_or("of no type")
+                    kind.as_deref().unwrap_or("of unknown type")
                 );
                 Err(malformed(&self.method, problem))
             }
@@ -336,16 +335,17 @@ impl Exchange {
         }
     }
 
-    /// Goes on after a break. `None` when it has to be tried again.
+    /// Resumes after a break. `None` when it must be tried again.
     async fn resume(&self, last: &str) -> Result<Option<Body>, ExchangeError> {
         let mut headers = self.link.legacy_headers(&Method::GET);
-        let last = HeaderValue::from_str(last)
-            .map_err(|_| malformed(&self.method, "the id of an event cannot be sent back"))?;
+        let last = HeaderValue::from_str(last).map_err(|_| {
+            malformed(&self.method, "the id of an event cannot be sent back in a header")
+        })?;
         headers.insert(LAST_EVENT_ID, last);
         let url = self.link.url.clone();
         match self.link.send(Method::GET, url, headers, Bytes::new()).await {
             Ok(response) if response.status() == StatusCode::OK => Ok(Some(response.into_body())),
-            // The call's own deadline ends this.
+            // The call's own deadline bounds the retries.
             Ok(response) if response.status().is_server_error() => Ok(None),
             Ok(response) => Err(refusal(response).await),
             Err(ExchangeError::Unreachable(problem)) => {
@@ -361,7 +361,7 @@ impl Exchange {
     }
 }
 
-/// For those who read a body to its end and drop it.
+/// Reads a body to its end and drops it.
 pub(super) async fn discard(response: Response<Body>) {
     let _ = timeout(REST, response.into_body().collect(64 << 10)).await;
 }

@@ -1,4 +1,4 @@
-//! One HTTP request: its headers, who we are, where it is sent on to.
+//! One HTTP request: its headers, its authorization, its redirects.
 
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::http::{Outline, write_legacy};
@@ -16,7 +16,7 @@ use crate::client::shared::{Shared, lock};
 use crate::client::wire::HttpWire;
 use crate::with_causes;
 
-/// How often one request is sent on, or sent again because of authorization.
+/// How often one request is redirected, or sent again for authorization.
 const MOST_TRIES: u32 = 8;
 
 /// How much of an error's body is read.
@@ -28,7 +28,7 @@ impl HttpLink {
         lock(&self.session).post_url.clone().unwrap_or_else(|| self.url.clone())
     }
 
-    /// The headers of a POST in the legacy era; `GET` and `DELETE` have them too.
+    /// The headers of a request in the legacy era.
     pub(super) fn legacy_headers(&self, method: &Method) -> HeaderMap {
         let mut headers = self.headers.clone();
         let session = lock(&self.session);
@@ -86,7 +86,7 @@ impl HttpLink {
         let mut headers = self.headers.clone();
         let outline = Outline { revision: revision.as_str(), method, name: None };
         if let Err(error) = outline.write(&mut headers) {
-            tracing::warn!(%error, "a notification without its headers");
+            tracing::warn!(%error, "a notification is sent without its headers");
         }
         headers
     }
@@ -100,7 +100,8 @@ impl HttpLink {
         self.send(Method::POST, self.post_url(), headers, body).await
     }
 
-    /// Sends a request: logs in where that is asked for, follows where the same server sends it.
+    /// Sends a request: logs in where the server asks for it, and follows redirects to the same
+    /// origin.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -122,10 +123,12 @@ impl HttpLink {
                 None => return check_encoding(response),
             }
         }
-        Err(ExchangeError::Unreachable(format!("sent on or again more than {MOST_TRIES} times")))
+        Err(ExchangeError::Unreachable(format!(
+            "redirected or sent again more than {MOST_TRIES} times"
+        )))
     }
 
-    /// Sends a request as it is, with proof of who we are. Says whether to send it again.
+    /// Sends a request with its authorization. Returns whether to send it again.
     async fn send_once(
         &self,
         request: Request<Bytes>,
@@ -147,7 +150,7 @@ impl HttpLink {
         Ok((response, next == Next::SendAgain))
     }
 
-    /// Sends a request as it is, and tells whoever watches the wire.
+    /// Sends a request as it is, and reports it to the wire hook.
     async fn send_told(&self, request: Request<Bytes>) -> Result<Response<Body>, ExchangeError> {
         let (parts, body) = request.into_parts();
         let asked = self.wire.request(&parts, &body);
@@ -157,7 +160,7 @@ impl HttpLink {
         Ok(response)
     }
 
-    /// Where an answer sends us on to: the same server or nowhere.
+    /// Where a response redirects to. Only the same origin is followed.
     fn redirect(
         &self,
         method: &Method,
@@ -177,14 +180,14 @@ impl HttpLink {
         };
         let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
         let Some(next) = location.and_then(|location| resolve(from, location)) else {
-            return refuse("that leads nowhere");
+            return refuse("without a usable location");
         };
         if !self.is_origin_of(&next) {
             let host = next.host().to_string();
-            return refuse(&format!("to another origin, {host:?}, which is not followed"));
+            return refuse(&format!("to another origin, {host:?}, is not followed"));
         }
         if !keeps_method {
-            return refuse("that would turn a message into a question; use the new URL");
+            return refuse("would turn a POST into a GET; use the new URL");
         }
         Ok(Some(next.uri().clone()))
     }
@@ -200,7 +203,7 @@ pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Url> {
     Url::try_from(base.clone()).ok()?.join(reference).ok()
 }
 
-/// What was not asked for is not unpacked: a small body may unpack to a huge one.
+/// Rejects compressed bodies, which were not asked for: a small one may unpack to a huge one.
 fn check_encoding(response: Response<Body>) -> Result<Response<Body>, ExchangeError> {
     let encoding = response.headers().get(header::CONTENT_ENCODING);
     match encoding.map(http::HeaderValue::as_bytes) {
@@ -232,7 +235,7 @@ pub(super) async fn refusal(response: Response<Body>) -> ExchangeError {
     ExchangeError::Rejected(Rejection { status: Some(status.as_u16()), error })
 }
 
-/// Whether an error is one of the protocol, which a 403 for the wrong `Origin` is not.
+/// Whether an error is one of the protocol, unlike a 403 for the wrong `Origin`.
 fn is_ours(error: &Option<ErrorObject>) -> bool {
     let known = [ErrorCode::HEADER_MISMATCH, ErrorCode::MISSING_CLIENT_CAPABILITY];
     error.as_ref().is_some_and(|error| known.contains(&error.code))

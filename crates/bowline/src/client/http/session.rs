@@ -1,5 +1,4 @@
-//! What a legacy server and this client remember of each other over HTTP, and the stream on which
-//! the server speaks unasked.
+//! Sessions with legacy servers over HTTP, and the stream for messages that answer no request.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,28 +24,28 @@ use crate::client::notification::Boxed;
 use crate::client::restart::Backoff;
 use crate::client::shared::{Shared, lock, malformed};
 
-/// A session, or what there is before one.
+/// A session, or the state before one.
 #[derive(Default)]
 pub(super) struct Session {
     pub(super) id: Option<SessionId>,
-    /// What was agreed on.
+    /// The negotiated revision.
     pub(super) revision: Option<Revision>,
     /// Where messages go, if not to the URL itself: HTTP+SSE.
     pub(super) post_url: Option<Uri>,
-    /// Another one whenever a session is found to be gone, and whenever one is opened.
+    /// Changes whenever a session is opened, and whenever one is found to be gone.
     pub(super) number: u64,
-    /// The last session is gone, and there is no new one yet.
+    /// Whether the last session is gone and there is no new one yet.
     pub(super) is_lost: bool,
-    /// Reads what the server says unasked.
+    /// Reads the server's own messages.
     listening: Option<AbortHandle>,
 }
 
-/// Where answers come from.
+/// Where answers arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carrier {
-    /// From the POST that asked.
+    /// In the response to the POST.
     Streamable,
-    /// From one stream for everything, as in 2024-11-05.
+    /// On one stream for everything, as in 2024-11-05.
     Sse,
 }
 
@@ -62,7 +61,7 @@ impl HttpLink {
         lock(&self.session).id.is_some()
     }
 
-    /// The answer to a handshake has come.
+    /// The answer to a handshake has arrived.
     pub(super) fn begin_session(&self, id: Option<SessionId>) {
         lock(&self.session).id = id;
     }
@@ -74,7 +73,7 @@ impl HttpLink {
         session.is_lost = false;
     }
 
-    /// Says that the handshake is over.
+    /// Tells the server that the handshake is over.
     pub(in crate::client) async fn initialized(&self, revision: Revision) -> bool {
         lock(&self.session).revision = Some(revision);
         let mut body = Vec::new();
@@ -83,9 +82,10 @@ impl HttpLink {
         self.notify(revision, Initialized::NAME, body).await.is_ok()
     }
 
-    /// Opens a new session instead of the one that was `seen` to be gone; one for all who saw it.
+    /// Opens a new session in place of the one that was `seen` to be gone; one for all callers that
+    /// saw it.
     ///
-    /// In a task of its own: whoever waits for it may give up, and others want it still.
+    /// Runs in its own task: a caller may give up while others still need the session.
     pub(super) async fn renew(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
@@ -97,7 +97,7 @@ impl HttpLink {
         outcome.await.unwrap_or_else(|_| Err(ExchangeError::Closed(shared.reason())))
     }
 
-    /// On the heap, because the handshake that it makes is an exchange, which may lead here.
+    /// On the heap, because the handshake is an exchange, which may recurse into this.
     fn renew_boxed<'a>(
         self: &'a Arc<Self>,
         shared: &'a Arc<Shared>,
@@ -112,7 +112,9 @@ impl HttpLink {
         seen: u64,
     ) -> Result<(), ExchangeError> {
         let gone = |why: &str| {
-            ExchangeError::Unreachable(format!("the session is gone, and no new one opens: {why}"))
+            ExchangeError::Unreachable(format!(
+                "the session is gone, and no new one could be opened: {why}"
+            ))
         };
         let _renewing = self.renewing.lock().await;
         {
@@ -120,14 +122,14 @@ impl HttpLink {
             match (session.number == seen, session.is_lost) {
                 (true, _) => {}
                 (false, false) => return Ok(()),
-                (false, true) => return Err(gone("somebody else has just tried")),
+                (false, true) => return Err(gone("another call has just tried")),
             }
             if let Some(listening) = session.listening.take() {
                 listening.abort();
             }
             *session = Session { number: seen + 1, is_lost: true, ..Session::default() };
         }
-        tracing::debug!("the session is gone; a new one is opened");
+        tracing::debug!("the session is gone; opening a new one");
         let patience = shared.profile.timeouts.connect;
         let opened = timeout(patience, self.open(shared)).await;
         match opened {
@@ -143,8 +145,8 @@ impl HttpLink {
         }
     }
 
-    /// Tries to open a new session until there is one, because changes wait for it. Calls do not
-    /// wait: each tries for itself.
+    /// Keeps trying to open a new session, because subscriptions to changes need it. Calls do not wait
+    /// for this: each tries on its own.
     fn retry(self: &Arc<Self>, shared: &Arc<Shared>) {
         if self.is_retrying.swap(true, Ordering::AcqRel) {
             return;
@@ -162,11 +164,11 @@ impl HttpLink {
         });
     }
 
-    /// Which session is gone. `None` ends the tries: there is one.
+    /// The number of the lost session. `None` when there is a session: stop trying.
     fn lost_session(&self) -> Option<u64> {
         let session = lock(&self.session);
         if !session.is_lost {
-            // Under the lock, so that a session lost from now on is tried for anew.
+            // Under the lock, so that a session lost from now on starts new tries.
             self.is_retrying.store(false, Ordering::Release);
         }
         session.is_lost.then_some(session.number)
@@ -184,7 +186,7 @@ impl HttpLink {
         }
     }
 
-    /// Hears what a legacy server says unasked, if it wants to say anything.
+    /// Listens for a legacy server's own messages, if it sends any.
     pub(super) fn listen(self: &Arc<Self>, shared: &Arc<Shared>) {
         let is_legacy = lock(&self.session).revision.is_some();
         if !is_legacy || self.carrier() == Carrier::Sse {
@@ -221,30 +223,32 @@ impl HttpLink {
                     let body = response.into_body();
                     let _ = events.read(body, None, silence).await;
                 }
-                // Some that have no such stream say 404 where 405 is right, so it means a forgotten
-                // session only where the stream has been open.
+                // Some servers without such a stream answer 404 where 405 is right, so 404 means a lost
+                // session only if the stream was open before.
                 Ok(response)
                     if response.status() == StatusCode::NOT_FOUND
                         && was_open
                         && self.has_session() =>
                 {
-                    // Not in this task, which a new session ends.
+                    // Not in this task, which a new session aborts.
                     let (link, ours) = (Arc::clone(self), Arc::clone(shared));
                     shared.spawn(async move { drop(link.renew_boxed(&ours, seen).await) });
                     return;
                 }
-                // It has nothing to say, or not to us.
+                // The server has no such stream, or not for us.
                 Ok(response) if response.status().is_client_error() => {
                     return discard(response).await;
                 }
                 Ok(response) => discard(response).await,
-                Err(error) => tracing::debug!(?error, "the server cannot be listened to yet"),
+                Err(error) => {
+                    tracing::debug!(?error, "the stream of server messages cannot be opened yet")
+                }
             }
             sleep(events.retry.take().unwrap_or_else(|| backoff.next())).await;
         }
     }
 
-    /// Opens the one stream of HTTP+SSE, and finds out where messages go.
+    /// Opens the single stream of HTTP+SSE, and finds out where messages go.
     pub(in crate::client) async fn open_sse(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
@@ -257,16 +261,18 @@ impl HttpLink {
         }
         let wrong = |problem: &str| malformed("endpoint", problem);
         if !is_stream(&response) {
-            return Err(wrong("the answer to GET is no stream of events"));
+            return Err(wrong("the answer to GET is not a stream of events"));
         }
         let mut events = Events::new(shared, self);
         let mut body = response.into_body();
         let endpoint = timeout(FIRST_EVENT, events.endpoint(&mut body)).await;
         let endpoint = endpoint.map_err(|_| ExchangeError::TimedOut(FIRST_EVENT))?;
-        let endpoint = endpoint.ok_or_else(|| wrong("the first event is not where to send to"))?;
-        let post_url = resolve(&self.url, &endpoint).ok_or_else(|| wrong("it is no URL"))?;
+        let endpoint =
+            endpoint.ok_or_else(|| wrong("the first event does not say where to send messages"))?;
+        let post_url =
+            resolve(&self.url, &endpoint).ok_or_else(|| wrong("the endpoint is not a URL"))?;
         if !self.is_origin_of(&post_url) {
-            return Err(wrong("it leads to another origin, which is not followed"));
+            return Err(wrong("the endpoint is on another origin, which is not allowed"));
         }
         let (link, ours) = (Arc::clone(self), Arc::clone(shared));
         let task = shared.spawn(async move { link.read_sse(&ours, events, body).await });
@@ -276,7 +282,7 @@ impl HttpLink {
         Ok(())
     }
 
-    /// Reads the one stream of HTTP+SSE. Its end is the end of the session.
+    /// Reads the single stream of HTTP+SSE. Its end is the end of the session.
     async fn read_sse(self: &Arc<Self>, shared: &Arc<Shared>, mut events: Events, body: Body) {
         let _ = events.read(body, None, None).await;
         {
@@ -293,7 +299,7 @@ impl HttpLink {
     }
 }
 
-/// How long the first event of HTTP+SSE may take.
+/// How long to wait for the first event of HTTP+SSE.
 const FIRST_EVENT: Duration = Duration::from_secs(10);
 
 fn is_stream(response: &http::Response<Body>) -> bool {
