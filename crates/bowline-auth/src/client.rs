@@ -1,18 +1,18 @@
-//! Getting tokens, for one MCP server.
+//! Gets tokens for one MCP server.
 //!
-//! An application says who it is and how its person can be reached; everything else is found out
-//! from the server's refusals, in whatever revision of the protocol it speaks.
+//! An application says who it is and how its user can log in. Everything else is discovered from
+//! the server's 401 and 403 responses, in every revision of the protocol.
 //!
-//! | who is let in | begin with |
+//! | who gets access | start with |
 //! |---|---|
-//! | a person, who logs in | [`OAuth::login`] with [`Browser`], [`Paste`] or [`Hook`] |
+//! | a user who logs in | [`OAuth::login`] with [`Browser`], [`Paste`] or [`Hook`] |
 //! | the application itself | [`OAuth::client_credentials`] |
-//! | a person, by the word of their enterprise | [`OAuth::enterprise`] |
-//! | a workload, by the word of its platform | [`OAuth::workload`] |
-//! | whoever has a token already | [`StaticToken`] |
+//! | a user, vouched for by their enterprise | [`OAuth::enterprise`] |
+//! | a workload, vouched for by its platform | [`OAuth::workload`] |
+//! | anyone who has a token already | [`StaticToken`] |
 //!
-//! Pure parts (`challenge`, `metadata`, `registration`, `callback`, `scope`, `token`) know no
-//! network; `discover` and `flow` drive them through `fetch`, the one door to the outside.
+//! The pure parts (`challenge`, `metadata`, `registration`, `callback`, `scope`, `token`) do not
+//! touch the network. `discover` and `flow` drive them through `fetch`, which makes every request.
 
 mod callback;
 mod challenge;

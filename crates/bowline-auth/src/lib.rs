@@ -3,7 +3,7 @@
 //! - [`client`] gets tokens: discovery, registration, login, refresh, step-up, and the grants
 //!   that need no person.
 //! - [`verify`] checks tokens: JWT with published keys, introspection, static tokens, DPoP.
-//! - [`jws`] is what both need of JSON Web Signatures.
+//! - [`jws`] has the JSON Web Signatures that both need.
 
 pub mod client;
 mod clock;

@@ -1,12 +1,12 @@
-//! Checking tokens, for servers.
+//! Verifies tokens for servers.
 //!
-//! A [`Guard`] stands in front of a resource: it takes the token out of a request, has it checked
-//! by whatever implements [`Verify`], checks for whom the token was issued and what it allows, and
-//! says no in the words that OAuth clients understand. Verifiers: [`JwtVerifier`],
-//! [`Introspection`], [`StaticTokens`], or a function of one's own.
+//! A [`Guard`] protects a resource: it takes the token from a request, has it verified by an
+//! implementation of [`Verify`], checks the token's audience and scopes, and rejects requests in the
+//! terms that OAuth clients understand. Verifiers: [`JwtVerifier`], [`Introspection`],
+//! [`StaticTokens`], or any function.
 //!
-//! A token is for this resource and nobody else. It is not kept, and there is no way to get it out
-//! of here again: handlers see the [`Identity`], so that nothing can be passed on upstream.
+//! A token is for this resource only. It is not kept, and handlers cannot see it: they see the
+//! [`Identity`], so that a token is never passed on upstream.
 
 mod challenge;
 mod claims;
@@ -37,37 +37,37 @@ pub use self::statics::StaticTokens;
 use crate::jws::JwsError;
 pub use bowline_web::Cause;
 
-/// Checks tokens.
+/// Verifies tokens.
 ///
 /// Implemented by the verifiers here and by functions:
-/// `|token: String| async move { … Ok(Identity::new("somebody")) }`.
+/// `|token: String| async move { … Ok(Identity::new("alice")) }`.
 pub trait Verify: Send + Sync {
-    /// Tells whose token it is.
+    /// Returns the identity of the token's holder.
     fn verify<'a>(&'a self, token: &'a str) -> Verifying<'a>;
 
-    /// The authorization servers whose tokens are good here, to be told to clients.
+    /// The authorization servers whose tokens are accepted, for the metadata.
     fn issuers(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// What [`Verify::verify`] gives.
+/// What [`Verify::verify`] returns.
 pub type Verifying<'a> = Pin<Box<dyn Future<Output = Result<Identity, VerifyError>> + Send + 'a>>;
 
-/// Why a token is not good.
+/// Why a token is not accepted.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// It is no good, and will not be. The client should get another.
+    /// The token is invalid. The client should get another.
     #[error("{0}")]
     Invalid(&'static str),
-    /// It could not be checked. The client should come back with it.
-    #[error("the token cannot be checked at the moment")]
+    /// The token could not be verified. The client should try again with it.
+    #[error("the token cannot be verified right now")]
     Unavailable(#[source] Cause),
 }
 
 impl VerifyError {
-    /// It could not be checked, because of this.
+    /// The token could not be verified, because of this error.
     pub fn unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Unavailable(Arc::from(error.into()))
     }

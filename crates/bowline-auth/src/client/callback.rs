@@ -1,40 +1,40 @@
-//! What comes back with the redirect: the state, the issuer (RFC 9207), and a code or an error.
+//! The parameters of the redirect: the state, the issuer (RFC 9207), and a code or an error.
 
 use super::error::{AuthError, Reason, Step, quote};
 use super::form;
 use super::login::Redirected;
 use super::secret::Secret;
 
-/// A login that was begun. Consumed by its answer: a state is good once.
+/// A login that has started. Its callback consumes it: a state is valid once.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) state: Secret,
-    /// Recorded before anybody was sent anywhere.
+    /// Recorded before the user is sent anywhere.
     pub(super) issuer: String,
     /// Whether the server promised to name itself in every redirect.
     pub(super) names_issuer: bool,
 }
 
 impl Pending {
-    /// The code, if everything about the answer is as it must be.
+    /// Returns the code if the callback is valid.
     ///
-    /// The issuer is checked before an error is shown: the text of a stranger is not passed on.
+    /// The issuer is checked before an error is reported: a stranger's text is not passed on.
     pub(super) fn accept(self, redirected: &Redirected) -> Result<Secret, AuthError> {
         let query = match redirected {
             Redirected::Code(code) => return self.accept_code(code.clone()),
             Redirected::Query(query) => query,
         };
-        let answer = CallbackParams::parse(query)?;
-        if answer.state.as_deref() != Some(self.state.expose()) {
-            let received = answer.state.map_or("no state", |_| "another state");
-            let expected = "the state that this login began with";
+        let params = CallbackParams::parse(query)?;
+        if params.state.as_deref() != Some(self.state.expose()) {
+            let received = params.state.map_or("no state", |_| "another state");
+            let expected = "the state that this login started with";
             return Err(failure(Reason::Unsafe, received, expected));
         }
-        self.check_issuer(answer.iss.as_deref())?;
-        match (answer.code, answer.error) {
+        self.check_issuer(params.iss.as_deref())?;
+        match (params.code, params.error) {
             (Some(code), None) if !code.is_empty() => Ok(Secret::new(code)),
             (_, Some(error)) => {
-                let text = answer.description.map(|text| format!(", {}", quote(&text)));
+                let text = params.description.map(|text| format!(", {}", quote(&text)));
                 let received = format!("error {}{}", quote(&error), text.unwrap_or_default());
                 let is_denied = error == "access_denied";
                 let reason = if is_denied { Reason::Abandoned } else { Reason::Refused };
@@ -44,11 +44,11 @@ impl Pending {
         }
     }
 
-    /// A code that a person carried over by hand: it has neither state nor issuer, and is worth
-    /// nothing without the verifier.
+    /// Accepts a code that a user copied by hand: it has neither state nor issuer, and is worthless
+    /// without the verifier.
     fn accept_code(self, code: Secret) -> Result<Secret, AuthError> {
         if self.names_issuer {
-            let expected = "the whole address of the page after the login, with `iss`";
+            let expected = "the whole URL of the page after the login, with `iss`";
             return Err(failure(Reason::Unsafe, "a code alone", expected));
         }
         if code.expose().is_empty() {
@@ -85,24 +85,24 @@ impl CallbackParams {
     fn parse(query: &str) -> Result<Self, AuthError> {
         let broken = |received| failure(Reason::Broken, received, "a query of names and values");
         let pairs = form::decode(query).ok_or_else(|| broken("a query that cannot be decoded"))?;
-        let mut answer = Self::default();
+        let mut params = Self::default();
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in pairs {
             let slot = match name.as_str() {
-                "state" => &mut answer.state,
-                "iss" => &mut answer.iss,
-                "error" => &mut answer.error,
-                "error_description" => &mut answer.description,
-                "code" => &mut answer.code,
+                "state" => &mut params.state,
+                "iss" => &mut params.iss,
+                "error" => &mut params.error,
+                "error_description" => &mut params.description,
+                "code" => &mut params.code,
                 _ => continue,
             };
             *slot = Some(value);
             if seen.contains(&name) {
-                return Err(broken("a parameter twice"));
+                return Err(broken("a repeated parameter"));
             }
             seen.push(name);
         }
-        Ok(answer)
+        Ok(params)
     }
 }
 
@@ -152,8 +152,8 @@ mod tests {
         check("code=c&state=s2", Reason::Unsafe, "another state");
         check("code=c&state=S1", Reason::Unsafe, "another state");
         check("code=c&state=s1%20", Reason::Unsafe, "another state");
-        check("code=c&state=s1&state=s1", Reason::Broken, "twice");
-        check("code=c&code=d&state=s1", Reason::Broken, "twice");
+        check("code=c&state=s1&state=s1", Reason::Broken, "repeated");
+        check("code=c&code=d&state=s1", Reason::Broken, "repeated");
         check("code=c&state=%zz", Reason::Broken, "cannot be decoded");
         check("state=s1", Reason::Broken, "neither");
         check("state=s1&code=", Reason::Broken, "neither");
@@ -178,6 +178,6 @@ mod tests {
         };
         assert_eq!(accept(false, "c").unwrap().expose(), "c");
         assert!(accept(false, "").is_err());
-        assert!(accept(true, "c").unwrap_err().to_string().contains("whole address"));
+        assert!(accept(true, "c").unwrap_err().to_string().contains("whole URL"));
     }
 }

@@ -1,29 +1,29 @@
 //! `WWW-Authenticate`: every challenge of every header (RFC 9110, 11.6.1).
 //!
-//! A comma separates both challenges and their parameters, so one has to look ahead to tell which.
-//! A header that breaks off in the middle counts up to where it makes sense.
+//! A comma separates both challenges and their parameters, so the parser looks ahead to tell which.
+//! A truncated header is used as far as it is valid.
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
 use super::scope::Scopes;
 
-/// The most challenges that are looked at, and the most parameters of one.
+/// The most challenges that are parsed, and the most parameters of one.
 const MAX: usize = 32;
 
 /// One challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
-    /// Such as `Bearer`, as it was written; its case means nothing.
+    /// Such as `Bearer`, as it was written; its case does not matter.
     pub scheme: String,
-    /// What comes instead of parameters with some schemes.
+    /// What some schemes have instead of parameters.
     pub token: Option<String>,
     /// Names in lower case, values unquoted, in order.
     pub parameters: Vec<(String, String)>,
 }
 
 impl Challenge {
-    /// All challenges of an answer.
+    /// All challenges of a response.
     pub fn all(headers: &HeaderMap) -> Vec<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
         let texts = values.filter_map(|value| value.to_str().ok());
@@ -89,7 +89,7 @@ impl<'a> Parser<'a> {
         (!token.is_empty()).then_some(token)
     }
 
-    /// Only when nothing but a comma or the end follows: `a=b` is a parameter, `abc==` is not.
+    /// Only if a comma or the end follows: `a=b` is a parameter, `abc==` is not.
     fn token68(&mut self) -> Option<String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
         let body = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
         Some(token.to_owned())
     }
 
-    /// The next parameter, if what follows is one; a scheme is left where it is.
+    /// The next parameter, if one follows; a scheme is left unread.
     fn parameter(&mut self) -> Option<(String, String)> {
         let before = self.rest;
         self.skip(&[' ', '\t', ',']);
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
         if let Some(quoted) = self.rest.strip_prefix('"') {
             return self.quoted(quoted);
         }
-        // Some servers leave out the quotes around addresses.
+        // Some servers omit the quotes around URLs.
         let is_part = |c: char| c.is_ascii_graphic() && !",\"".contains(c);
         let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
         let (value, rest) = self.rest.split_at(end);
@@ -155,7 +155,7 @@ fn is_token(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
 
-/// What the challenges of one answer ask of an OAuth client.
+/// What the challenges of one response demand of an OAuth client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     pub(super) resource_metadata: Option<String>,

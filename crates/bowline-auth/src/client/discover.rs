@@ -1,4 +1,4 @@
-//! From a refusal to the authorization server: who guards the resource, and how to talk to them.
+//! From a 401 to the authorization server: finds the metadata of both.
 
 use bowline_web::Url;
 use http::StatusCode;
@@ -8,17 +8,17 @@ use super::error::{AuthError, Reason, Step, quote, quote_all};
 use super::fetch::{Fetcher, Page};
 use super::metadata::{ResourceMetadata, ServerMetadata, resource_addresses, server_addresses};
 
-/// What the MCP server says of its guards.
+/// What an MCP server publishes about its authorization servers.
 #[derive(Debug)]
 pub(super) struct Discovery {
-    /// None for a server of 2025-03-26, which guards itself.
+    /// `None` for a server of 2025-03-26, which is its own authorization server.
     pub(super) resource: Option<ResourceMetadata>,
     /// At least one.
     pub(super) issuers: Vec<String>,
 }
 
 impl Discovery {
-    /// Asks the MCP server: at the address that its challenge names, else at the well-known ones.
+    /// Fetches the metadata from the URL in the challenge, or else from the well-known URLs.
     pub(super) async fn find(
         fetcher: &Fetcher,
         home: &Url,
@@ -31,15 +31,17 @@ impl Discovery {
         }
         for address in resource_addresses(home) {
             let page = fetcher.get(Step::ResourceMetadata, &address).await?;
-            // Only a clear no lets us look elsewhere: whoever can make a server stumble must not be
-            // able to choose how we go on.
+            // Only a clear 4xx lets us look elsewhere: anyone who can make a server fail must not be
+            // able to choose what happens next.
             if page.status.is_client_error() || is_some_web_page(&page) {
                 continue;
             }
             return Self::read(&page, &address, home);
         }
-        tracing::debug!("no protected resource metadata: the server is taken for its own guard");
-        // 2025-03-26 asks for no exact name; with the slash is the only other way to write it.
+        tracing::debug!(
+            "no protected resource metadata: assuming that the server is its own authorization server"
+        );
+        // 2025-03-26 does not demand an exact name; the trailing slash is the only variation.
         let origin = home.root();
         Ok(Self { resource: None, issuers: vec![origin.to_owned(), format!("{origin}/")] })
     }
@@ -61,11 +63,7 @@ impl Discovery {
         };
         if !metadata.is_for(home) {
             let received = format!("resource {}, from {address}", quote(&metadata.resource));
-            return fail(
-                Reason::Unsafe,
-                received,
-                format!("{home}, or a part of it from the left"),
-            );
+            return fail(Reason::Unsafe, received, format!("{home}, or a prefix of it"));
         }
         if metadata.authorization_servers.is_empty() {
             let received = format!("no authorization_servers, from {address}");
@@ -76,7 +74,7 @@ impl Discovery {
     }
 }
 
-/// Servers of single-page applications answer everything with their start page.
+/// Servers of single-page applications respond to everything with their start page.
 fn is_some_web_page(page: &Page) -> bool {
     page.status == StatusCode::OK && page.body.trim_ascii_start().first() != Some(&b'{')
 }
@@ -85,7 +83,7 @@ fn reason_of(status: StatusCode) -> Reason {
     if status.is_server_error() { Reason::Unavailable } else { Reason::Broken }
 }
 
-/// Asks an authorization server how to talk to it. Its name must be the one we know it by.
+/// Fetches an authorization server's metadata. They must name the issuer that we asked for.
 pub(super) async fn find_server(
     fetcher: &Fetcher,
     issuer: &str,
@@ -100,7 +98,7 @@ pub(super) async fn find_server(
     }
     let mut addresses = server_addresses(&url);
     if is_own_guard {
-        // 2025-03-26 knows no other.
+        // 2025-03-26 has no other.
         addresses.truncate(1);
     }
     let mut answers = Vec::new();
@@ -108,15 +106,16 @@ pub(super) async fn find_server(
         let page = fetcher.get(step, address).await?;
         if page.status == StatusCode::OK && !is_some_web_page(&page) {
             let metadata = read_server(&page, address)?;
-            let is_known = |name: &str| match is_own_guard {
-                true => discovery.issuers.iter().any(|issuer| issuer == name),
-                false => name == issuer,
+            let is_known = if is_own_guard {
+                discovery.issuers.contains(&metadata.issuer)
+            } else {
+                metadata.issuer == issuer
             };
-            if is_known(&metadata.issuer) {
+            if is_known {
                 return Ok(metadata);
             }
             let received = format!("issuer {}, from {address}", quote(&metadata.issuer));
-            let expected = format!("issuer {}, to the byte", quote(issuer));
+            let expected = format!("issuer {}, byte for byte", quote(issuer));
             return Err(AuthError::new(step, Reason::Unsafe, received, expected));
         }
         answers.push((page.status, format!("status {} from {address}", page.status.as_u16())));
@@ -152,7 +151,7 @@ pub(super) fn endpoint(
     fetcher.check(step, address)
 }
 
-/// Refuses a server that would let whoever has a code use it.
+/// Rejects a server that would let anyone with a code use it.
 pub(super) fn check_pkce(server: &ServerMetadata) -> Result<(), AuthError> {
     if server.has_s256() {
         return Ok(());
@@ -161,5 +160,10 @@ pub(super) fn check_pkce(server: &ServerMetadata) -> Result<(), AuthError> {
         Some(methods) => format!("code_challenge_methods_supported {}", quote_all(methods)),
         None => "no code_challenge_methods_supported".to_owned(),
     };
-    Err(AuthError::new(Step::ServerMetadata, Reason::Unsafe, received, "S256 among them"))
+    Err(AuthError::new(
+        Step::ServerMetadata,
+        Reason::Unsafe,
+        received,
+        "code_challenge_methods_supported with S256",
+    ))
 }

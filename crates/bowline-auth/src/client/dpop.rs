@@ -1,4 +1,4 @@
-//! DPoP (RFC 9449): each request carries a proof that whoever sends the token has its key.
+//! DPoP (RFC 9449): each request carries a proof that its sender has the token's key.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Dpop {
     /// When the MCP server asks for it.
     #[default]
     WhenAsked,
-    /// Always: a token that is not bound is refused.
+    /// Always: a token that is not bound is rejected.
     Always,
     /// Never.
     Never,
@@ -50,10 +50,10 @@ pub(super) struct Occasion<'a> {
 impl ProofKey {
     pub(super) fn generate() -> Self {
         let der = SigningKey::generate_pkcs8();
-        Self::new(&der, Secret::new(URL.encode(&der))).expect("a key that was just made")
+        Self::new(&der, Secret::new(URL.encode(&der))).expect("a key that was just generated")
     }
 
-    /// Reads what [`stored`](Self::stored) gave.
+    /// Parses what [`stored`](Self::stored) returned.
     pub(super) fn from_stored(stored: Secret) -> Option<Self> {
         let der = URL.decode(stored.expose())?;
         Self::new(&der, stored).ok()
@@ -67,7 +67,7 @@ impl ProofKey {
         &self.pkcs8
     }
 
-    /// A new proof, good for one request.
+    /// A new proof, valid for one request.
     pub(super) fn prove(&self, occasion: &Occasion<'_>) -> HeaderValue {
         let header = json!({"typ": "dpop+jwt", "jwk": self.key.public_jwk()});
         let mut claims = json!({
@@ -106,10 +106,10 @@ impl fmt::Debug for ProofKey {
     }
 }
 
-/// The nonces that servers gave, by the resource or token endpoint they are for.
+/// The nonces of servers, by the resource or token endpoint they are for.
 ///
-/// A nonce has a depth: how many refusals in a row led to it, counted along the requests that were
-/// refused. That bounds the retries of each request, however many are on their way at once.
+/// A nonce has a depth: how many rejections in a row led to it. That bounds the retries of each
+/// request, however many are in flight.
 #[derive(Debug, Default)]
 pub(super) struct Nonces(Mutex<HashMap<String, VecDeque<Nonce>>>);
 
@@ -121,39 +121,40 @@ struct Nonce {
 
 /// How often in a row a server may ask for another nonce.
 const MAX_DEPTH: u32 = 2;
-/// Places that nonces are kept for, and how many of one: old ones may still be on their way.
-const MAX_PLACES: usize = 64;
+/// The most endpoints that nonces are kept for, and the most of each: old ones may still be in
+/// flight.
+const MAX_ENDPOINTS: usize = 64;
 const MAX_NONCES: usize = 64;
 
 impl Nonces {
     /// The newest.
-    pub(super) fn of(&self, place: &str) -> Option<String> {
-        self.lock().get(place)?.back().map(|nonce| nonce.value.clone())
+    pub(super) fn of(&self, endpoint: &str) -> Option<String> {
+        self.lock().get(endpoint)?.back().map(|nonce| nonce.value.clone())
     }
 
-    /// Takes in the answer to a request with this proof. True if it was refused for the want of a
-    /// nonce that is now known, and trying again makes sense.
+    /// Handles the response to a request with this proof. Returns whether the request should be sent
+    /// again, because it was rejected for lack of a nonce that is now known.
     pub(super) fn handle(
         &self,
-        place: &str,
+        endpoint: &str,
         proof: Option<&HeaderValue>,
         headers: &HeaderMap,
-        is_refused: bool,
+        is_rejected: bool,
     ) -> bool {
         let sent = nonce_in(proof);
         let mut all = self.lock();
-        if all.len() >= MAX_PLACES && !all.contains_key(place) {
+        if all.len() >= MAX_ENDPOINTS && !all.contains_key(endpoint) {
             all.clear();
         }
-        let nonces = all.entry(place.to_owned()).or_default();
+        let nonces = all.entry(endpoint.to_owned()).or_default();
         let known = nonces.iter_mut().find(|nonce| Some(&nonce.value) == sent.as_ref());
         let depth = match known {
-            Some(known) if !is_refused => {
+            Some(known) if !is_rejected => {
                 known.depth = 0;
                 0
             }
             Some(known) => known.depth + 1,
-            None => u32::from(is_refused),
+            None => u32::from(is_rejected),
         };
         let value = headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());
         let Some(value) = value.filter(|value| !value.is_empty()) else {
@@ -164,7 +165,7 @@ impl Nonces {
             nonces.pop_front();
         }
         nonces.push_back(Nonce { value: value.to_owned(), depth });
-        is_refused && depth <= MAX_DEPTH
+        is_rejected && depth <= MAX_DEPTH
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, VecDeque<Nonce>>> {
@@ -244,7 +245,7 @@ mod tests {
             nonces.handle(&n.to_string(), None, &headers("x"), false);
             nonces.handle("a", None, &headers(&n.to_string()), false);
         }
-        assert!(nonces.lock().len() <= MAX_PLACES);
+        assert!(nonces.lock().len() <= MAX_ENDPOINTS);
         assert!(nonces.lock().values().all(|nonces| nonces.len() <= MAX_NONCES));
     }
 }

@@ -1,13 +1,13 @@
-//! Why there is no token: which step failed, what came, what should have come.
+//! Why there is no token: which step failed, what was received, what was expected.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a client could not be let in.
+/// Why a client could not get access.
 ///
-/// It never holds a secret: of addresses it keeps no query, and in texts of a peer whatever was
-/// sent to it in confidence is blotted out.
+/// It never contains a secret: URLs are shown without their query, and secrets that a peer repeats
+/// are redacted.
 #[derive(Debug, Clone)]
 pub struct AuthError {
     step: Step,
@@ -18,33 +18,33 @@ pub struct AuthError {
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// A step on the way to a token.
+/// A step of the authorization flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Putting an [`OAuth`](super::OAuth) together.
+    /// Building an [`OAuth`](super::OAuth).
     Setup,
-    /// Asking the MCP server, with or without a token.
+    /// A request to the MCP server, with or without a token.
     Request,
-    /// Reading the protected resource's metadata (RFC 9728).
+    /// Fetching the protected resource's metadata (RFC 9728).
     ResourceMetadata,
     /// Choosing one of the authorization servers.
     ServerChoice,
-    /// Reading the authorization server's metadata (RFC 8414, OpenID Connect discovery).
+    /// Fetching the authorization server's metadata (RFC 8414, OpenID Connect discovery).
     ServerMetadata,
     /// Getting a client id.
     Registration,
-    /// Asking a person.
+    /// The user's login.
     Login,
-    /// Checking what came back with the redirect.
+    /// Checking the parameters of the redirect.
     Callback,
-    /// Asking the identity provider for an assertion, or the workload for its own.
+    /// Getting an assertion from the identity provider or the workload.
     Assertion,
-    /// Asking for a token.
+    /// Requesting a token.
     Token,
-    /// Renewing a token.
+    /// Refreshing a token.
     Refresh,
-    /// Keeping and finding credentials.
+    /// Storing and loading credentials.
     Store,
 }
 
@@ -54,16 +54,16 @@ pub enum Step {
 pub enum Reason {
     /// The settings do not fit this server: change them.
     Settings,
-    /// Somebody cannot be reached or has trouble: try later.
+    /// A peer cannot be reached or is failing: try later.
     Unavailable,
-    /// A peer says what makes no sense: its operator has to look at it.
+    /// A peer's response is not valid: its operator has to fix it.
     Broken,
-    /// Going on would be dangerous: somebody is not who they should be, or points where one must
-    /// not go.
+    /// Continuing would be unsafe: a peer is not who it should be, or refers to a forbidden
+    /// destination.
     Unsafe,
-    /// The authorization server says no.
+    /// The authorization server rejected the request.
     Refused,
-    /// The person said no, or nothing, for too long.
+    /// The user declined, or did not finish in time.
     Abandoned,
 }
 
@@ -98,17 +98,17 @@ impl AuthError {
         self.reason
     }
 
-    /// What came.
+    /// What was received.
     pub fn received(&self) -> &str {
         &self.received
     }
 
-    /// What should have come.
+    /// What was expected.
     pub fn expected(&self) -> &str {
         &self.expected
     }
 
-    /// The error code of OAuth, where an authorization server gave one, such as `invalid_grant`.
+    /// The OAuth error code, if an authorization server sent one, such as `invalid_grant`.
     pub fn code(&self) -> Option<&str> {
         self.code.as_deref()
     }
@@ -132,7 +132,7 @@ impl fmt::Display for Step {
             Self::Setup => "authorization settings",
             Self::Request => "request to the MCP server",
             Self::ResourceMetadata => "protected resource metadata",
-            Self::ServerChoice => "choice of the authorization server",
+            Self::ServerChoice => "choice of an authorization server",
             Self::ServerMetadata => "authorization server metadata",
             Self::Registration => "client registration",
             Self::Login => "login",
@@ -148,7 +148,7 @@ impl fmt::Display for Step {
 /// The most characters of a peer's text in a message.
 const MAX_QUOTED: usize = 160;
 
-/// A peer's text for a message: quoted, escaped, cut where it gets long.
+/// A peer's text for a message: quoted, escaped and truncated.
 pub(super) fn quote(text: &str) -> String {
     let mut cut: String = text.chars().take(MAX_QUOTED).collect();
     if cut.len() < text.len() {

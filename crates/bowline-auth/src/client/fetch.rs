@@ -1,9 +1,9 @@
-//! Going to addresses that somebody else named.
+//! Requests to URLs that a peer named.
 //!
-//! **Invariant:** nothing is fetched or posted for a login but through here. Only `https` is gone
-//! to (`http` on this machine, when the MCP server is on it), private addresses are refused unless
-//! the MCP server itself is there, a redirect is followed only when it asks for a document and
-//! stays at the same place, and size and time are bounded by [`Web::fetch`].
+//! **Invariant:** every request of a login goes through here. URLs must be `https` (`http` on this
+//! machine if the MCP server is on it), private addresses are rejected unless the MCP server itself
+//! is there, redirects are followed only for documents and within one origin, and [`Web::fetch`]
+//! bounds size and time.
 
 use bowline_proto::causes::with_causes;
 use bowline_web::{Reach, Url, Web, WebError};
@@ -14,7 +14,7 @@ use http::{Method, Request, Response, StatusCode};
 
 use super::error::{AuthError, Reason, Step, quote};
 
-/// `MCP-Protocol-Version`, which 2025-03-26 wants with discovery.
+/// `MCP-Protocol-Version`, which 2025-03-26 requires for discovery.
 const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Fetcher {
     redirects: u32,
 }
 
-/// A document, or what came instead.
+/// A response to a request for a document.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) status: StatusCode,
@@ -39,7 +39,7 @@ impl Fetcher {
         Self { web, guarded, home, trusted, redirects }
     }
 
-    /// The address, if it may be gone to.
+    /// Parses a URL, and checks that it may be requested.
     pub(super) fn check(&self, step: Step, text: &str) -> Result<Url, AuthError> {
         let url = Url::parse(text).map_err(|expected| {
             AuthError::new(step, Reason::Unsafe, quote(text), expected.to_string())
@@ -68,17 +68,17 @@ impl Fetcher {
         }
     }
 
-    /// Fetches a document, following redirects that stay at the same place.
+    /// Fetches a document, following redirects within its origin.
     pub(super) async fn get(&self, step: Step, text: &str) -> Result<Page, AuthError> {
         let mut url = self.check(step, text)?;
         let revision = HeaderValue::from_static("2026-07-28");
         for _ in 0..=self.redirects {
             let mut request = Request::new(Bytes::new());
             request.headers_mut().insert(MCP_PROTOCOL_VERSION, revision.clone());
-            let answer = self.send(step, &url, request).await?;
-            let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            let (true, Some(location)) = (answer.status().is_redirection(), location) else {
-                return Ok(Page { status: answer.status(), body: answer.into_body() });
+            let response = self.send(step, &url, request).await?;
+            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let (true, Some(location)) = (response.status().is_redirection(), location) else {
+                return Ok(Page { status: response.status(), body: response.into_body() });
             };
             let target = url.join(location).map_err(|expected| {
                 let received = format!("a redirect from {url} to {}", quote(location));
@@ -86,7 +86,7 @@ impl Fetcher {
             })?;
             if !target.is_same_origin(&url) {
                 let received = format!("a redirect from {url} to {}", target.root());
-                let expected = "a redirect within the same origin, or none";
+                let expected = "a redirect within the same origin, or no redirect";
                 return Err(AuthError::new(step, Reason::Unsafe, received, expected));
             }
             url = target;
@@ -96,7 +96,7 @@ impl Fetcher {
         Err(AuthError::new(step, Reason::Broken, received, expected))
     }
 
-    /// Posts something confidential: no redirect is followed.
+    /// Posts something confidential: redirects are not followed.
     pub(super) async fn post(
         &self,
         step: Step,
@@ -108,13 +108,13 @@ impl Fetcher {
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers;
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
-        let answer = self.send(step, url, request).await?;
-        if answer.status().is_redirection() {
-            let received = format!("status {} from {url}", answer.status().as_u16());
-            let expected = "an answer: what was posted is not sent on to another address";
+        let response = self.send(step, url, request).await?;
+        if response.status().is_redirection() {
+            let received = format!("status {} from {url}", response.status().as_u16());
+            let expected = "a response without a redirect: a POST is not sent on to another URL";
             return Err(AuthError::new(step, Reason::Unsafe, received, expected));
         }
-        Ok(answer)
+        Ok(response)
     }
 
     async fn send(
@@ -126,20 +126,20 @@ impl Fetcher {
         tracing::debug!(%url, method = %request.method(), "{step}");
         *request.uri_mut() = url.uri().clone();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let answer = self.web_for(url).fetch(request).await;
-        answer.map_err(|error| unreachable(step, url, error))
+        let response = self.web_for(url).fetch(request).await;
+        response.map_err(|error| unreachable(step, url, error))
     }
 }
 
 fn unreachable(step: Step, url: &Url, error: WebError) -> AuthError {
-    let received = format!("no answer from {url}: {}", with_causes(&error));
+    let received = format!("no response from {url}: {}", with_causes(&error));
     let (reason, expected) = match &error {
         WebError::Forbidden { .. } => (
             Reason::Unsafe,
             "a host on the public internet, or one that `OAuthBuilder::trust` names",
         ),
         WebError::TooLarge { .. } => (Reason::Broken, "a short JSON document"),
-        _ => (Reason::Unavailable, "an answer"),
+        _ => (Reason::Unavailable, "a response"),
     };
     AuthError::new(step, reason, received, expected).with_source(error)
 }

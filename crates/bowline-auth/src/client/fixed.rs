@@ -1,4 +1,4 @@
-//! A token that somebody else takes care of.
+//! A token that the application manages itself.
 
 use std::future::ready;
 
@@ -11,7 +11,7 @@ use super::error::{AuthError, Reason, Step};
 use super::secret::Secret;
 use super::settings::{home, parse};
 
-/// Sends the same bearer token with every request to one server, and to nobody else.
+/// Sends the same bearer token with every request to one server, and to no other.
 #[derive(Debug, Clone)]
 pub struct StaticToken {
     home: Url,
@@ -19,19 +19,19 @@ pub struct StaticToken {
 }
 
 impl StaticToken {
-    /// A token for the server at this address.
+    /// A token for the server at this URL.
     ///
     /// # Errors
-    /// When the address is none or would send the token in the clear, or when the token fits into
-    /// no header.
+    /// When the URL is not valid or would send the token unencrypted, or when the token cannot be
+    /// sent in a header.
     pub fn new(server: &str, token: impl Into<Secret>) -> Result<Self, AuthError> {
         Self::for_home(home(server, &[])?, &token.into())
     }
 
-    /// A token for a server that may be spoken to without TLS, because the way there is private.
+    /// A token for a server that is used without TLS, because the network is private.
     ///
     /// # Errors
-    /// When the address is none, or when the token fits into no header.
+    /// When the URL is not valid, or when the token cannot be sent in a header.
     pub fn without_tls(server: &str, token: impl Into<Secret>) -> Result<Self, AuthError> {
         Self::for_home(parse(server)?, &token.into())
     }
@@ -39,7 +39,7 @@ impl StaticToken {
     fn for_home(home: Url, token: &Secret) -> Result<Self, AuthError> {
         let value = HeaderValue::try_from(format!("Bearer {}", token.expose()));
         let mut value = value.ok().filter(|_| !token.expose().is_empty()).ok_or_else(|| {
-            let received = "a token that fits into no header";
+            let received = "a token that cannot be sent in a header";
             AuthError::new(Step::Setup, Reason::Settings, received, "a token of visible ASCII")
         })?;
         value.set_sensitive(true);

@@ -1,7 +1,7 @@
-//! The way to a token, from a refusal to something that can be sent.
+//! The authorization flow, from a rejected request to a usable token.
 //!
-//! No locks between requests here: [`OAuth`](super::OAuth) lets one errand run at a time. Between
-//! processes the store's lock is held, except while a person is asked.
+//! There are no locks between requests here: [`OAuth`](super::OAuth) runs one errand at a time.
+//! Between processes the store's lock is held, except while the user logs in.
 
 mod ask;
 mod keep;
@@ -31,17 +31,17 @@ use crate::jws::SigningKey;
 
 use ask::TokenEndpoint;
 
-/// Everything that is the same for all errands.
+/// Everything that all errands share.
 pub(super) struct Engine {
     pub(super) settings: Settings,
     pub(super) nonces: Nonces,
     fetcher: Fetcher,
     store: Arc<dyn Store>,
-    /// The assertion that was refused last, as far as it is not to be tried again.
+    /// The assertion that was rejected last, which is not tried again.
     refused: Mutex<Option<Secret>>,
 }
 
-/// Tokens and the key they are bound to, if they are.
+/// Tokens, and the key they are bound to, if any.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
     pub(super) tokens: Tokens,
@@ -52,20 +52,20 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct Errand {
     pub(super) demand: Demand,
-    /// What was refused.
+    /// The tokens that were rejected.
     pub(super) held: Option<Arc<Held>>,
-    /// The scopes that were missing, if that was the reason.
+    /// The missing scopes, if they were the reason.
     pub(super) missing: Option<Scopes>,
 }
 
-/// Where a token is asked for, and how.
+/// Where a token is requested, and how.
 struct Stage {
     resource: Option<String>,
     server: ServerMetadata,
     token_endpoint: Url,
     scopes: Scopes,
     proof: Option<ProofKey>,
-    /// Whether a token that is not bound to the key will do as well.
+    /// Whether a token that is not bound to the key is acceptable too.
     takes_bearer: bool,
 }
 
@@ -78,7 +78,7 @@ impl Engine {
     /// Replaces expired tokens; `None` if that needs a login.
     pub(super) async fn renew(&self, held: &Held) -> Result<Option<Held>, AuthError> {
         let _lock = self.lock().await?;
-        // A store that could not keep them is no reason to lose them.
+        // If the store could not save them, they are still valid.
         let stored = self.load().await?.unwrap_or_else(|| held.clone());
         let is_new = stored.tokens.access_token != held.tokens.access_token;
         if is_new && !stored.tokens.is_over(unix_seconds()) {
@@ -119,7 +119,7 @@ impl Engine {
         Ok(held)
     }
 
-    /// The authorization server to go to: the one we have credentials of, else the first.
+    /// Chooses the authorization server: the one that issued our credentials, or else the first.
     fn choose(&self, discovery: &Discovery, stored: Option<&Held>) -> Result<String, AuthError> {
         let before = stored.map(|stored| stored.tokens.issuer.as_str());
         let bound = match &self.settings.client {
@@ -138,7 +138,7 @@ impl Engine {
         Ok(chosen.unwrap_or_default().to_owned())
     }
 
-    /// Whether tokens of the same issuer can be had without a new grant.
+    /// Tries to get tokens of the same issuer without a new grant.
     async fn again(
         &self,
         errand: &Errand,
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Renews tokens where they came from. None if they cannot be renewed.
+    /// Refreshes tokens where they were issued; `None` if they cannot be refreshed.
     async fn refresh(&self, held: &Held) -> Result<Option<Held>, AuthError> {
         let tokens = &held.tokens;
         let Some(refresh_token) = &tokens.refresh_token else {
@@ -223,7 +223,7 @@ impl Engine {
         Ok(Stage { resource, server, token_endpoint, scopes, proof, takes_bearer })
     }
 
-    /// The key that tokens are to be bound to, if they are; and whether others will do.
+    /// The key that tokens must be bound to, if any, and whether unbound tokens are acceptable.
     async fn proof(
         &self,
         errand: &Errand,
@@ -242,14 +242,14 @@ impl Engine {
                 return Ok((None, true));
             }
             let received = "no ES256 in dpop_signing_alg_values_supported";
-            let expected = "ES256, because tokens have to be bound to a key (DPoP)";
+            let expected = "ES256, because tokens must be bound to a key (DPoP)";
             return Err(AuthError::new(Step::ServerMetadata, Reason::Broken, received, expected));
         }
         let key = self.key_for(&server.issuer).await?;
         Ok((Some(key), takes_bearer))
     }
 
-    /// Asks the stage's token endpoint, and makes tokens of the answer.
+    /// Requests tokens from the stage's token endpoint.
     async fn redeem(
         &self,
         stage: Stage,
@@ -270,7 +270,7 @@ impl Engine {
         check_kind(Step::Token, &grant, stage.proof.is_some(), stage.takes_bearer)?;
         let kind = grant.kind.unwrap_or(TokenType::Bearer);
         let granted = grant.scope.as_deref().map(Scopes::parse);
-        // Without a person, whoever gave their word is asked for it again each time.
+        // Without a login, a new assertion is requested each time.
         let is_login = matches!(self.settings.way, Way::Login(_));
         let tokens = Tokens {
             grant: self.settings.way.name().to_owned(),
@@ -293,14 +293,14 @@ impl Engine {
     }
 }
 
-/// What became of tokens that are there already.
+/// The outcome of trying existing tokens again.
 enum Again {
     Good(Box<Held>),
-    /// Of no use any more; these scopes were asked for then.
+    /// They are useless; these scopes were requested for them.
     Over(Scopes),
 }
 
-/// Whether a token is bound to the key that was shown, as it must be.
+/// Checks that a token is bound to the key, if it must be.
 fn check_kind(
     step: Step,
     grant: &Grant,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::secret::Secret;
 
-/// What is posted to an authorization server, or put behind its address.
+/// The parameters of a POST to an authorization server, or of its URL's query.
 #[derive(Clone, Default)]
 pub(super) struct Form(Vec<(&'static str, String)>);
 
@@ -25,7 +25,7 @@ impl Form {
         }
     }
 
-    /// Adds something that must not come back in an error message.
+    /// Adds a value that must not appear in an error message.
     pub(super) fn with_secret(self, name: &'static str, value: &Secret) -> Self {
         self.with(name, value.expose())
     }
@@ -43,9 +43,8 @@ impl Form {
         out
     }
 
-    /// The text without the values that were sent in confidence, lest a peer's complaint repeats
-    /// them.
-    pub(super) fn blot(&self, text: &str) -> String {
+    /// Redacts secrets of this form from a peer's text.
+    pub(super) fn redact(&self, text: &str) -> String {
         let is_confidential = |name: &str| {
             let public = ["grant_type", "client_id", "resource", "scope", "redirect_uri"];
             !public.contains(&name) && !name.ends_with("_type")
@@ -66,7 +65,7 @@ impl fmt::Debug for Form {
     }
 }
 
-/// Percent-encodes everything but letters, digits and `-._~`: good in a form, a query, and in the
+/// Percent-encodes everything but letters, digits and `-._~`, as fits a form, a query, and the
 /// user and password of `client_secret_basic` (RFC 6749, 2.3.1).
 pub(super) fn encode_into(text: &str, out: &mut String) {
     for byte in text.bytes() {
@@ -85,7 +84,7 @@ pub(super) fn encode(text: &str) -> String {
     out
 }
 
-/// Takes a query apart. Nothing when a name or value is not percent-encoded UTF-8.
+/// Decodes a query; `None` if a name or value is not percent-encoded UTF-8.
 pub(super) fn decode(query: &str) -> Option<Vec<(String, String)>> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_encoded_decodes_the_same() {
+    fn encoding_round_trips() {
         let form = Form::new().with("a", "x y+z&=%é\n").with_some("b", None::<&str>).with("c", "");
         assert_eq!(form.encode(), "a=x%20y%2Bz%26%3D%25%C3%A9%0A&c=");
         let pairs = decode(&form.encode()).unwrap();
@@ -134,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn complaints_do_not_repeat_secrets() {
+    fn secrets_are_redacted() {
         let form = Form::new().with("grant_type", "refresh_token").with("refresh_token", "r-123");
-        assert_eq!(form.blot("no refresh_token r-123 here"), "no refresh_token … here");
+        assert_eq!(form.redact("no refresh_token r-123 here"), "no refresh_token … here");
         assert!(!format!("{form:?}").contains("r-123"));
     }
 }

@@ -1,4 +1,4 @@
-//! Ways to a token without a person: assertions that somebody else has signed.
+//! Grants without a login: assertions signed by a third party.
 
 use std::error::Error;
 use std::fmt;
@@ -15,12 +15,12 @@ use super::secret::Secret;
 type Assertions = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Assertion> + Send>> + Send + Sync>;
 type Assertion = Result<Secret, Box<dyn Error + Send + Sync>>;
 
-/// Where signed assertions come from: asked anew each time one is needed.
+/// A source of signed assertions, asked each time one is needed.
 #[derive(Clone)]
 pub struct AssertionSource(Assertions);
 
 impl AssertionSource {
-    /// From a function, which may ask a metadata service or renew what it has.
+    /// Calls a function, which may query a metadata service or renew an assertion.
     pub fn from_fn<F, R>(function: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -29,7 +29,7 @@ impl AssertionSource {
         Self(Arc::new(move || Box::pin(function())))
     }
 
-    /// From a file that somebody keeps up to date, as Kubernetes and SPIFFE helpers do.
+    /// Reads a file that another program keeps up to date, as Kubernetes and SPIFFE helpers do.
     pub fn from_file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self::from_fn(move || {
@@ -38,7 +38,7 @@ impl AssertionSource {
         })
     }
 
-    /// Always the same one.
+    /// Always returns the same assertion.
     pub fn fixed(assertion: impl Into<Secret>) -> Self {
         let assertion = assertion.into();
         Self::from_fn(move || std::future::ready(Ok(assertion.clone())))
@@ -59,7 +59,7 @@ impl fmt::Debug for AssertionSource {
     }
 }
 
-/// An identity provider of an enterprise that decides which servers its people may use
+/// An enterprise's identity provider, which decides which servers its users may use
 /// (`io.modelcontextprotocol/enterprise-managed-authorization`).
 #[derive(Debug, Clone)]
 pub struct Enterprise {
@@ -70,8 +70,8 @@ pub struct Enterprise {
 }
 
 impl Enterprise {
-    /// The provider's token endpoint, this application as the provider knows it, and the ID token
-    /// of the person who is logged in there.
+    /// The provider's token endpoint, this application's client at the provider, and the ID token of
+    /// the user who is logged in there.
     pub fn new(
         token_endpoint: impl Into<String>,
         client: Client,
@@ -89,7 +89,7 @@ impl Enterprise {
     }
 }
 
-/// How tokens are got.
+/// How tokens are obtained.
 #[derive(Clone)]
 pub(super) enum Way {
     Login(Arc<dyn Login>),
@@ -99,7 +99,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// Written beside tokens, so that those of another way are not taken for its own.
+    /// Stored with tokens, so that those of another grant are not mistaken for its own.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Login(_) => "login",

@@ -1,4 +1,4 @@
-//! A person in the loop: sends them to a page, and waits for where they come out.
+//! The user's login: shows a page, and waits for the redirect.
 
 mod browser;
 mod loopback;
@@ -15,42 +15,42 @@ use super::secret::Secret;
 pub use browser::Browser;
 pub use paste::Paste;
 
-/// What the methods of [`Login`] and [`Visit`] give.
+/// What the methods of [`Login`] and [`Visit`] return.
 pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoginError>> + Send + 'a>>;
 
-/// Why nobody came back.
+/// Why a login did not finish.
 pub type LoginError = Box<dyn Error + Send + Sync>;
 
-/// Lets a person log in.
+/// Lets a user log in.
 ///
-/// [`Browser`] and [`Paste`] will do for programs on a desk or in a terminal; [`Hook`] makes one of
-/// a function, for applications with a window or a web page of their own.
+/// [`Browser`] and [`Paste`] suit programs on a desktop or in a terminal. [`Hook`] wraps a function,
+/// for applications with their own window or web page.
 pub trait Login: Send + Sync {
-    /// Gets ready for one person to come back, for instance by listening on a port.
+    /// Prepares for one redirect, for instance by listening on a port.
     fn begin(&self) -> Waiting<'_, Box<dyn Visit>>;
 }
 
-/// One login on its way.
+/// One login in progress.
 pub trait Visit: Send {
-    /// Where the authorization server is to send the person afterwards.
+    /// Where the authorization server redirects the user afterwards.
     fn redirect_uri(&self) -> &str;
 
-    /// Shows the person the page, and waits until they come out at the redirect. The time limit is
-    /// kept by whoever calls this; a drop ends the visit.
+    /// Shows the user the page, and waits for the redirect. The caller enforces the time limit;
+    /// dropping the future ends the login.
     fn finish(self: Box<Self>, page: AuthorizationUrl) -> Waiting<'static, Redirected>;
 }
 
-/// Where a person logs in.
+/// The page where the user logs in.
 #[derive(Clone)]
 pub struct AuthorizationUrl(pub(super) String);
 
 impl AuthorizationUrl {
-    /// The address: `https`, or `http` on this machine; safe to open.
+    /// The URL: `https`, or `http` on this machine; safe to open.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The state that the redirect has to carry, for those who want to tell visitors apart.
+    /// The state that the redirect must carry, which tells concurrent logins apart.
     pub fn state(&self) -> Option<String> {
         let (_, query) = self.0.split_once('?')?;
         let pairs = super::form::decode(query)?;
@@ -58,7 +58,7 @@ impl AuthorizationUrl {
     }
 }
 
-/// The query is good for one login and nobody else's business.
+/// Without the query, which is secret and valid for one login.
 impl fmt::Debug for AuthorizationUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let page = self.0.split('?').next().unwrap_or_default();
@@ -66,7 +66,7 @@ impl fmt::Debug for AuthorizationUrl {
     }
 }
 
-/// What came back.
+/// What the redirect carried.
 #[derive(Clone)]
 pub enum Redirected {
     /// The query of the redirect, percent-encoded as it was.
@@ -76,7 +76,7 @@ pub enum Redirected {
 }
 
 impl Redirected {
-    /// From the address that a person came out at, or its query alone.
+    /// From the URL of the redirect, or its query alone.
     pub fn at(address: &str) -> Self {
         let query = address.split_once('?').map_or(address, |(_, query)| query);
         Self::Query(query.split('#').next().unwrap_or_default().to_owned())
@@ -92,7 +92,7 @@ impl fmt::Debug for Redirected {
     }
 }
 
-/// A login by a function of the application.
+/// A login through a function of the application.
 ///
 /// ```
 /// use bowline_auth::client::{Hook, Redirected};
@@ -112,7 +112,7 @@ where
     F: Fn(AuthorizationUrl) -> R + Send + Sync + 'static,
     R: Future<Output = Result<Redirected, LoginError>> + Send + 'static,
 {
-    /// Comes back to `redirect`, by way of `function`.
+    /// Logs in by calling `function`, with redirects to `redirect`.
     pub fn new(redirect: impl Into<Arc<str>>, function: F) -> Self {
         Self { redirect: redirect.into(), function: Arc::new(function) }
     }

@@ -1,4 +1,4 @@
-//! What a protected resource and an authorization server say of themselves, and where to ask them.
+//! The metadata of protected resources and authorization servers, and where to find them.
 //!
 //! Issuers and resources are compared byte by byte; nothing is normalised.
 
@@ -7,77 +7,77 @@ use serde::Deserialize;
 
 use super::scope::Scopes;
 
-/// The metadata of a protected resource (RFC 9728): what a client needs of it.
+/// The metadata of a protected resource (RFC 9728), as far as a client needs them.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ResourceMetadata {
     /// The resource's identifier. Sent to the authorization server exactly like this.
     pub resource: String,
-    /// Issuers of tokens for it, in order of preference.
+    /// The issuers of its tokens, in order of preference.
     #[serde(default)]
     pub authorization_servers: Vec<String>,
-    /// The scopes that make sense here.
+    /// The scopes of this resource.
     pub scopes_supported: Option<Vec<String>>,
-    /// Whether only tokens bound to a key are taken.
+    /// Whether only tokens bound to a key are accepted.
     #[serde(default)]
     pub dpop_bound_access_tokens_required: bool,
 }
 
-/// The metadata of an authorization server (RFC 8414): what a client needs of it.
+/// The metadata of an authorization server (RFC 8414), as far as a client needs them.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ServerMetadata {
-    /// Its name, to the byte.
+    /// Its name, compared byte for byte.
     pub issuer: String,
-    /// Where people log in.
+    /// Where users log in.
     pub authorization_endpoint: Option<String>,
-    /// Where tokens are given out.
+    /// Where tokens are issued.
     pub token_endpoint: Option<String>,
     /// Where clients register.
     pub registration_endpoint: Option<String>,
-    /// The scopes it knows.
+    /// The scopes that it supports.
     pub scopes_supported: Option<Vec<String>>,
-    /// How clients may prove themselves at the token endpoint.
+    /// How clients may authenticate at the token endpoint.
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// The methods of PKCE it checks.
+    /// The PKCE methods that it checks.
     pub code_challenge_methods_supported: Option<Vec<String>>,
     /// Whether every redirect names the issuer (RFC 9207).
     #[serde(default)]
     pub authorization_response_iss_parameter_supported: bool,
-    /// Whether a client id may be the address of a document.
+    /// Whether a client id may be the URL of a document.
     #[serde(default)]
     pub client_id_metadata_document_supported: bool,
-    /// The algorithms of DPoP proofs it checks; nothing if it knows no DPoP.
+    /// The algorithms of DPoP proofs that it checks; `None` without DPoP.
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
 }
 
-/// Why a document is no metadata.
+/// Why a document is not valid metadata.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MetadataError(String);
 
 impl ResourceMetadata {
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
-    /// When it is no JSON object, or `resource` is missing, or a member has another type.
+    /// When it is not a JSON object, `resource` is missing, or a member has the wrong type.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
         parse(document)
     }
 
-    /// Where the metadata of a server may be, if the server does not say so itself. Nothing for
-    /// what is no URL.
+    /// Where the metadata of a server may be, if its challenge does not say; empty if the argument is
+    /// not a URL.
     pub fn addresses(server: &str) -> Vec<String> {
         Url::parse(server).map(|url| resource_addresses(&url)).unwrap_or_default()
     }
 
-    /// Whether a client at this URL may take the metadata for its server's.
+    /// Whether the metadata are valid for a server at this URL.
     pub fn covers(&self, server: &str) -> bool {
         Url::parse(server).is_ok_and(|url| self.is_for(&url))
     }
 
-    /// Whether the resource is this address, or something above it at the same place.
+    /// Whether the resource is this URL, or a parent of it at the same origin.
     ///
-    /// Above is allowed because one resource may have many endpoints; its path must end where a
-    /// segment of the address ends.
+    /// A parent is allowed because one resource may have many endpoints; its path must end at a
+    /// segment boundary.
     pub(super) fn is_for(&self, server: &Url) -> bool {
         let Ok(resource) = Url::parse(&self.resource) else {
             return false;
@@ -99,25 +99,25 @@ impl ResourceMetadata {
 }
 
 impl ServerMetadata {
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
-    /// When it is no JSON object, or `issuer` is missing, or a member has another type.
+    /// When it is not a JSON object, `issuer` is missing, or a member has the wrong type.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataError> {
         parse(document)
     }
 
-    /// Where the metadata of an issuer may be. Nothing for what is no URL.
+    /// Where the metadata of an issuer may be; empty if the argument is not a URL.
     pub fn addresses(issuer: &str) -> Vec<String> {
         Url::parse(issuer).map(|url| server_addresses(&url)).unwrap_or_default()
     }
 
-    /// Whether it says that it checks PKCE with S256.
+    /// Whether it declares that it checks PKCE with S256.
     pub fn checks_s256(&self) -> bool {
         self.has_s256()
     }
 
-    /// What 2025-03-26 assumes of a server that has no metadata at all.
+    /// What 2025-03-26 assumes of a server without metadata.
     pub(super) fn assumed(origin: &str) -> Self {
         let at = |path| Some(format!("{origin}{path}"));
         Self {
@@ -135,7 +135,7 @@ impl ServerMetadata {
         methods.iter().any(|method| method == "S256")
     }
 
-    /// Whether it checks proofs made with the one algorithm that we use.
+    /// Whether it checks proofs with the one algorithm that we use.
     pub(super) fn has_dpop(&self) -> bool {
         let algorithms = self.dpop_signing_alg_values_supported.as_deref().unwrap_or_default();
         algorithms.iter().any(|algorithm| algorithm == "ES256")
@@ -147,14 +147,14 @@ impl ServerMetadata {
 }
 
 fn parse<'a, T: Deserialize<'a>>(document: &'a [u8]) -> Result<T, MetadataError> {
-    // serde would also take an array for a struct.
+    // serde would also accept an array for a struct.
     if document.trim_ascii_start().first() != Some(&b'{') {
         return Err(MetadataError("not a JSON object".to_owned()));
     }
     serde_json::from_slice(document).map_err(|error| MetadataError(error.to_string()))
 }
 
-/// Where a protected resource's metadata may be, if it does not say so itself.
+/// Where a protected resource's metadata may be, if its challenge does not say.
 pub(super) fn resource_addresses(server: &Url) -> Vec<String> {
     let root = format!("{}/.well-known/oauth-protected-resource", server.root());
     let path = if server.path() == "/" { "" } else { server.path() };
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_that_are_none() {
+    fn invalid_documents_are_rejected() {
         for document in [
             "",
             "null",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn pkce_and_dpop_must_be_said() {
+    fn pkce_and_dpop_must_be_declared() {
         let parse = |text: &str| ServerMetadata::parse(text.as_bytes()).unwrap();
         assert!(!parse(r#"{"issuer": "a"}"#).has_s256());
         assert!(

@@ -1,8 +1,8 @@
-//! What an HTTP client talks to: headers before each request, a look at each answer.
+//! What an HTTP client uses: headers before each request, a look at each response.
 //!
-//! **Invariant:** one errand at a time. Whoever is refused while another is on its way waits for
-//! it, and goes by its outcome, good or bad. An errand is a task of its own: a request that is
-//! dropped does not tear a refresh in two, after which nobody would have the new token.
+//! **Invariant:** one errand at a time. A request that is rejected while an errand runs waits for it
+//! and shares its outcome. An errand runs in its own task: dropping a request does not interrupt a
+//! refresh, which would lose the new token.
 
 use std::fmt;
 use std::future::Future;
@@ -25,7 +25,8 @@ use super::scope::Scopes;
 use super::token::TokenType;
 use crate::clock::unix_seconds;
 
-/// OAuth for one MCP server: finds out whom to ask, asks, renews, and steps up, by itself.
+/// OAuth for one MCP server: discovers the authorization server, gets tokens, refreshes them and
+/// steps up their scopes automatically.
 ///
 /// Clones share their tokens. Hand one to the HTTP client as its
 /// [`Authorize`](bowline_web::Authorize):
@@ -52,19 +53,19 @@ struct Shared {
 struct TokenState {
     held: Option<Arc<Held>>,
     is_loaded: bool,
-    /// Tokens in a row that were refused or never used, and when that began.
+    /// How many tokens in a row were rejected, and when the last one was.
     refusals: u32,
     refused_at: Option<Instant>,
     step_ups: u32,
-    /// Scopes that were asked for in vain.
+    /// Scopes that were requested in vain.
     tried: Scopes,
-    /// How many errands failed, and how the last one did.
+    /// How many errands failed, and the last error.
     failures: u64,
     failure: Option<AuthError>,
 }
 
 impl TokenState {
-    /// Takes in the outcome of an errand.
+    /// Records the outcome of an errand.
     fn note(
         &mut self,
         missing: Option<Scopes>,
@@ -88,7 +89,7 @@ impl TokenState {
     }
 }
 
-/// After so long, refusals are old stories.
+/// How long rejections count.
 const FORGIVE: Duration = Duration::from_secs(60);
 
 impl OAuth {
@@ -97,7 +98,7 @@ impl OAuth {
         Self(Arc::new(Shared { engine, state, flight }))
     }
 
-    /// Forgets the tokens for this server, here and in the store. The next request logs in anew.
+    /// Forgets the tokens of this server, here and in the store. The next request logs in again.
     ///
     /// # Errors
     /// When the store fails.
@@ -115,13 +116,13 @@ impl OAuth {
         self.state().held.clone()
     }
 
-    /// Whether a request goes to the server that tokens are for. **Invariant:** nobody else ever
-    /// sees one.
+    /// Whether a request goes to the server that tokens are for. **Invariant:** no other server
+    /// ever sees one.
     fn is_home(&self, uri: &Uri) -> bool {
         Origin::of(uri).as_ref() == Ok(self.0.engine.settings.home.origin())
     }
 
-    /// Tokens that can be sent, renewed if they are over.
+    /// Usable tokens, refreshed if they have expired.
     async fn usable(&self) -> Result<Option<Arc<Held>>, AuthError> {
         if !self.state().is_loaded {
             let _flight = self.0.flight.lock().await;
@@ -161,7 +162,7 @@ impl OAuth {
         };
         let token = &held.tokens.access_token;
         let text = format!("{} {}", held.tokens.kind.name(), token.expose());
-        let mut value = HeaderValue::try_from(text).expect("checked when the token came");
+        let mut value = HeaderValue::try_from(text).expect("checked when the token was received");
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
         if let (TokenType::Dpop, Some(key)) = (held.tokens.kind, &held.proof) {
@@ -198,7 +199,7 @@ impl OAuth {
         let is_shown = held.as_ref().is_some_and(|held| is_token_of(held, shown));
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if wants_nonce => Ok(Next::Use),
-            // Some servers say it with a 401.
+            // Some servers respond with 401.
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
                 if demand.is("insufficient_scope") && shown.is_some() =>
             {
@@ -207,7 +208,7 @@ impl OAuth {
                     held => Ok(if held.is_some() { Next::SendAgain } else { Next::Use }),
                 }
             }
-            // Somebody else has got new ones meanwhile.
+            // Another request has got new tokens in the meantime.
             StatusCode::UNAUTHORIZED if held.is_some() && !is_shown => Ok(Next::SendAgain),
             StatusCode::UNAUTHORIZED => self.handle_unauthorized(held, demand).await,
             _ => {
@@ -236,7 +237,7 @@ impl OAuth {
         if refusals >= limit {
             let received = format!("status 401 after {refusals} new tokens in a row");
             let error = demand.error.as_deref().map(|error| format!(" ({})", quote(error)));
-            let expected = "a token to be taken";
+            let expected = "the token to be accepted";
             let received = received + &error.unwrap_or_default();
             return Err(AuthError::new(Step::Request, Reason::Refused, received, expected));
         }
@@ -257,8 +258,8 @@ impl OAuth {
         let is_workload = matches!(settings.way, Way::Workload(_));
         {
             let state = self.state();
-            // What was asked for and not given is not given for asking again; and there is an end
-            // to what can be asked for.
+            // Scopes that were requested and not granted are not requested again, and the number
+            // of scopes is bounded.
             let asked = held.tokens.requested.clone().union(&state.tried);
             let is_known = asked.covers(&missing) || !asked.union(&missing).covers(&missing);
             if is_workload || is_known || state.step_ups >= settings.limits.step_ups {
@@ -279,8 +280,8 @@ impl OAuth {
         .await
     }
 
-    /// Runs an errand, unless one that was on its way has settled the matter: there are other
-    /// tokens than the stale ones, or it failed.
+    /// Runs an errand, unless one that was already running has settled the matter: the tokens are no
+    /// longer the stale ones, or it failed.
     async fn fly(
         &self,
         stale: Option<Arc<Held>>,
@@ -315,7 +316,7 @@ impl OAuth {
             outcome
         });
         task.await.unwrap_or_else(|error| {
-            let received = format!("a task that did not end well: {error}");
+            let received = format!("a failed task: {error}");
             Err(AuthError::new(Step::Login, Reason::Abandoned, received, "an outcome"))
         })
     }

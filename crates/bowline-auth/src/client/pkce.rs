@@ -1,4 +1,4 @@
-//! Words that nobody can guess: the proof key of a code (RFC 7636), states, names of proofs.
+//! Unguessable values: PKCE verifiers (RFC 7636), states, ids of proofs.
 
 use bowline_proto::base64::URL;
 use ring::digest::{SHA256, digest};
@@ -24,7 +24,7 @@ impl Pkce {
     }
 }
 
-/// 256 random bits, as 43 characters that need no escape anywhere.
+/// 256 random bits, as 43 characters that never need escaping.
 ///
 /// # Panics
 /// When the operating system has no random bytes.

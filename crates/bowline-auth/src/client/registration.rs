@@ -1,4 +1,4 @@
-//! How a client is known to an authorization server, and how it proves to be that client.
+//! Clients of an authorization server: registration and authentication.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::pkce::unguessable;
 use super::secret::{self, Secret};
 use crate::jws::SigningKey;
 
-/// A client that an authorization server's operator has registered by hand.
+/// A client that an authorization server's operator registered by hand.
 ///
 /// ```
 /// use bowline_auth::client::Client;
@@ -40,27 +40,27 @@ pub(super) enum Proof {
 }
 
 impl Client {
-    /// A client with an id and nothing to prove it by.
+    /// A public client: an id without credentials.
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into(), proof: Proof::None, issuer: None }
     }
 
-    /// Proves itself with a secret.
+    /// Authenticates with a secret.
     #[must_use]
     pub fn secret(mut self, secret: impl Into<Secret>) -> Self {
         self.proof = Proof::Secret(secret.into());
         self
     }
 
-    /// Proves itself with signed assertions (`private_key_jwt`).
+    /// Authenticates with signed assertions (`private_key_jwt`).
     #[must_use]
     pub fn private_key(mut self, key: SigningKey) -> Self {
         self.proof = Proof::Key(Arc::new(key));
         self
     }
 
-    /// Belongs to this authorization server. Without it, the client belongs to the first one that
-    /// it is used with; another one never sees it.
+    /// Belongs to this authorization server. Otherwise the client belongs to the first server that it
+    /// is used with; no other server ever sees it.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
@@ -74,14 +74,14 @@ impl Client {
         }
     }
 
-    /// How it proves itself at a server, if that server takes what it has.
+    /// Chooses how to authenticate at a server, if the server accepts its credentials.
     pub(super) fn known_to(&self, server: &ServerMetadata) -> Result<Registered, AuthError> {
         let (secret, methods): (_, &[_]) = match &self.proof {
             Proof::None => (None, &[Method::None]),
             Proof::Secret(secret) => (Some(secret.clone()), &[Method::Basic, Method::Post]),
             Proof::Key(_) => (None, &[Method::PrivateKey]),
         };
-        // A client without a proof has nothing else to offer, and not every server lists `none`.
+        // A public client has nothing else to offer, and not every server lists `none`.
         let is_only = |method: &Method| *method == Method::None;
         let is_taken = |method: &Method| is_only(method) || method.is_taken_by(server);
         let method = methods.iter().copied().find(is_taken);
@@ -112,7 +112,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// How a client proves itself at the token endpoint.
+/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Method {
     #[serde(rename = "none")]
@@ -141,15 +141,15 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// A server that says nothing is asked as if it took everything; if it does not, it says so.
+    /// A server that declares nothing is assumed to accept everything; if it does not, it says so.
     fn is_taken_by(self, server: &ServerMetadata) -> bool {
         let methods = server.token_endpoint_auth_methods_supported.as_deref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == self.name()))
     }
 
-    /// What a client without a key of its own registers with: no secret where none is needed.
+    /// How a client without a key registers: without a secret if that is allowed.
     fn to_register(server: &ServerMetadata) -> Option<Self> {
-        // RFC 8414: a server that says nothing takes `client_secret_basic`.
+        // RFC 8414: a server that declares nothing accepts `client_secret_basic`.
         if server.token_endpoint_auth_methods_supported.is_none() {
             return Some(Self::Basic);
         }
@@ -157,34 +157,34 @@ impl Method {
     }
 }
 
-/// A client as one authorization server knows it. Kept with the tokens that it was given.
+/// A client as registered at one authorization server. Stored with its tokens.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Registered {
     pub(super) id: String,
     #[serde(serialize_with = "secret::write_some")]
     pub(super) secret: Option<Secret>,
     pub(super) method: Method,
-    /// When the secret ends, in seconds since 1970.
+    /// When the secret expires, in seconds since 1970.
     pub(super) expires_at: Option<u64>,
-    /// The redirects that were registered; none if that was not our doing.
+    /// The registered redirects; empty if we did not register the client.
     #[serde(default)]
     pub(super) redirects: Vec<String>,
 }
 
 impl Registered {
-    /// A client whose id is the address of its description.
+    /// A client whose id is the URL of its metadata document.
     pub(super) fn by_document(address: &str) -> Self {
         let id = address.to_owned();
         Self { id, secret: None, method: Method::None, expires_at: None, redirects: Vec::new() }
     }
 
-    /// Whether it can be used for a login that comes back there.
+    /// Whether it can be used for a login with this redirect.
     pub(super) fn is_good_for(&self, redirect: &str, now: u64) -> bool {
         let is_alive = self.expires_at.is_none_or(|end| now < end);
         is_alive && self.redirects.iter().any(|registered| registered == redirect)
     }
 
-    /// Puts the proof of who asks into a token request.
+    /// Adds client authentication to a token request.
     pub(super) fn sign_in(
         &self,
         form: Form,
@@ -224,7 +224,7 @@ impl Registered {
     }
 }
 
-/// How long an assertion is good for, in seconds.
+/// How long an assertion is valid, in seconds.
 const ASSERTION_LIFE: u64 = 60;
 
 /// RFC 7523 as amended: the audience is the issuer, so that no other server can use it.
@@ -243,7 +243,7 @@ fn client_assertion(id: &str, issuer: &str, now: u64, key: &SigningKey) -> Strin
     key.sign(header, &claims)
 }
 
-/// The document that a client registers with (RFC 7591; `application_type` by 2026-07-28).
+/// The body of a registration request (RFC 7591; `application_type` by 2026-07-28).
 pub(super) fn request(
     server: &ServerMetadata,
     name: &str,
@@ -256,7 +256,8 @@ pub(super) fn request(
             "token_endpoint_auth_methods_supported {}",
             quote_all(methods.unwrap_or_default())
         );
-        let expected = "none, client_secret_basic or client_secret_post; or a registered client";
+        let expected =
+            "none, client_secret_basic or client_secret_post; or a client registered by hand";
         AuthError::new(Step::Registration, Reason::Settings, received, expected)
     })?;
     let is_web = Url::parse(redirect).is_ok_and(|url| url.is_https() && !url.is_loopback());
@@ -282,8 +283,8 @@ struct RegistrationResponse {
     client_secret_expires_at: Option<u64>,
 }
 
-/// Reads what a server answers to [`request`].
-pub(super) fn answer(
+/// Parses the response to [`request`].
+pub(super) fn parse_response(
     body: &[u8],
     server: &ServerMetadata,
     redirect: &str,
@@ -291,33 +292,33 @@ pub(super) fn answer(
     let broken = |received: String, expected: &str| {
         AuthError::new(Step::Registration, Reason::Broken, received, expected)
     };
-    let answer: RegistrationResponse = serde_json::from_slice(body).map_err(|error| {
+    let response: RegistrationResponse = serde_json::from_slice(body).map_err(|error| {
         // serde's message may quote a value; the position is enough.
-        let place = format!("an answer that cannot be read, at column {}", error.column());
-        broken(place, "a JSON object with client_id")
+        let received = format!("a response that is not valid, at column {}", error.column());
+        broken(received, "a JSON object with client_id")
     })?;
-    if answer.client_id.is_empty() {
+    if response.client_id.is_empty() {
         return Err(broken("an empty client_id".to_owned(), "a client_id"));
     }
-    let method = match answer.token_endpoint_auth_method.as_deref() {
+    let method = match response.token_endpoint_auth_method.as_deref() {
         Some(name) => {
             Method::named(name).filter(|method| *method != Method::PrivateKey).ok_or_else(|| {
                 let received = format!("token_endpoint_auth_method {}", quote(name));
                 broken(received, "none, client_secret_basic or client_secret_post")
             })?
         }
-        None if answer.client_secret.is_none() => Method::None,
+        None if response.client_secret.is_none() => Method::None,
         None => Method::to_register(server).filter(|m| *m != Method::None).unwrap_or(Method::Basic),
     };
-    if method != Method::None && answer.client_secret.is_none() {
+    if method != Method::None && response.client_secret.is_none() {
         let received = format!("token_endpoint_auth_method {} and no secret", method.name());
         return Err(broken(received, "a client_secret"));
     }
     Ok(Registered {
-        id: answer.client_id,
-        secret: answer.client_secret,
+        id: response.client_id,
+        secret: response.client_secret,
         method,
-        expires_at: answer.client_secret_expires_at.filter(|end| *end != 0),
+        expires_at: response.client_secret_expires_at.filter(|end| *end != 0),
         redirects: vec![redirect.to_owned()],
     })
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use bowline_proto::scope::is_scope;
 use serde::{Deserialize, Serialize};
 
-/// The most scopes that are ever asked for at once. A server that wants more is not served: each
-/// step up would be a new question to a person.
+/// The most scopes that are requested at once. More are dropped: each step up would be another
+/// login for the user.
 const MAX_SCOPES: usize = 100;
 
 /// A set of scopes, in the order in which they were named.
@@ -15,7 +15,7 @@ const MAX_SCOPES: usize = 100;
 pub(super) struct Scopes(Vec<String>);
 
 impl Scopes {
-    /// Reads a `scope` parameter. Words that no scope can be are left out.
+    /// Parses a `scope` parameter. Words that are not scopes are dropped.
     pub(super) fn parse(text: &str) -> Self {
         Self::of(text.split(' '))
     }
@@ -53,7 +53,7 @@ impl Scopes {
         self.0.is_empty()
     }
 
-    /// The parameter, unless there is nothing to ask for.
+    /// The parameter; `None` if there are no scopes.
     pub(super) fn parameter(&self) -> Option<String> {
         (!self.is_empty()).then(|| self.to_string())
     }
@@ -65,27 +65,27 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// Where scopes can be read from when a token is asked for.
+/// The sources of scopes for a token request.
 #[derive(Debug, Default)]
 pub(super) struct Sources<'a> {
     /// `scope` of the challenge.
     pub(super) challenge: Option<&'a Scopes>,
-    /// What the application wants in any case.
+    /// What the application always wants.
     pub(super) wanted: Scopes,
     /// `scopes_supported` of the protected resource.
     pub(super) resource: Option<&'a Scopes>,
-    /// What was asked for before, at the same authorization server.
+    /// What was requested before, at the same authorization server.
     pub(super) earlier: Scopes,
     /// `scopes_supported` of the authorization server, if a refresh token is wanted.
     pub(super) server: Option<&'a Scopes>,
 }
 
-/// The scope that lets a client come back without its person.
+/// The scope that grants a refresh token.
 const OFFLINE_ACCESS: &str = "offline_access";
 
 impl Sources<'_> {
-    /// What to ask for: the challenge's scopes, else all of the resource's, else nothing; with
-    /// what was asked for before, so that a step up loses nothing.
+    /// What to request: the challenge's scopes, or else all of the resource's, or else none; plus what
+    /// was requested before, so that a step up loses nothing.
     pub(super) fn select(self) -> Scopes {
         let named = match (self.challenge, self.wanted.is_empty(), self.resource) {
             (Some(challenge), ..) => challenge.clone(),
@@ -93,7 +93,7 @@ impl Sources<'_> {
             _ => Scopes::default(),
         };
         let mut scopes = self.earlier.union(&named).union(&self.wanted);
-        // Alone it would narrow what the server gives by default.
+        // Alone it would narrow what the server grants by default.
         let is_offered = self.server.is_some_and(|server| server.has(OFFLINE_ACCESS));
         if is_offered && !scopes.is_empty() {
             scopes.add(OFFLINE_ACCESS);
@@ -102,8 +102,7 @@ impl Sources<'_> {
     }
 }
 
-/// Whether a person must be asked again, because tokens are to outlive the visit (OpenID Connect
-/// Core, 11).
+/// Whether the user must consent, because tokens will outlive the login (OpenID Connect Core, 11).
 pub(super) fn is_offline(scopes: &Scopes) -> bool {
     scopes.has(OFFLINE_ACCESS)
 }

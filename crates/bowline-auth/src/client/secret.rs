@@ -1,10 +1,10 @@
-//! Text that no log may show.
+//! Text that must not appear in logs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serializer};
 
-/// A token, a password, a key: shown by [`expose`](Self::expose) alone, never by `Debug`.
+/// A token, a password or a key. Only [`expose`](Self::expose) shows it; `Debug` does not.
 #[derive(Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -15,7 +15,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself. Whoever asks must keep it.
+    /// The text itself. The caller must not log it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -33,12 +33,12 @@ impl<T: Into<String>> From<T> for Secret {
     }
 }
 
-/// Writes a secret for a store. Not `Serialize`: nothing else that is written may hold one.
+/// Serializes a secret for a store. There is no `Serialize`: nothing else may contain one.
 pub(super) fn write<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&secret.0)
 }
 
-/// As [`write`], if there is one.
+/// As [`write`], for an optional secret.
 pub(super) fn write_some<S: Serializer>(
     secret: &Option<Secret>,
     serializer: S,

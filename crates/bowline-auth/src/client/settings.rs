@@ -1,4 +1,4 @@
-//! What an application says before the first request.
+//! The settings of an [`OAuth`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::registration::Client;
 use super::scope::Scopes;
 use super::store::{MemoryStore, Store};
 
-/// How far an [`OAuth`] goes before it gives up.
+/// When an [`OAuth`] gives up.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How long a person may take to log in: five minutes.
+    /// How long a user may take to log in: five minutes.
     pub login: Duration,
-    /// How many tokens in a row a server may refuse before that is an error: two.
+    /// How many tokens in a row a server may reject: two.
     pub refusals: u32,
-    /// How often in a row more scopes are asked for: twice.
+    /// How often in a row more scopes are requested: twice.
     pub step_ups: u32,
     /// How many redirects discovery follows: three.
     pub redirects: u32,
@@ -53,7 +53,7 @@ pub(super) struct Settings {
     pub(super) limits: Limits,
 }
 
-/// An [`OAuth`] in the making.
+/// Builds an [`OAuth`].
 pub struct OAuthBuilder {
     server: String,
     way: Way,
@@ -72,19 +72,19 @@ pub struct OAuthBuilder {
 }
 
 impl OAuth {
-    /// A person logs in: with a [`Browser`](super::Browser), a terminal ([`Paste`](super::Paste)),
-    /// or in the application itself ([`Hook`](super::Hook)).
+    /// A user logs in: with a [`Browser`](super::Browser), in a terminal ([`Paste`](super::Paste)), or
+    /// in the application itself ([`Hook`](super::Hook)).
     pub fn login(server: impl Into<String>, login: impl Login + 'static) -> OAuthBuilder {
         OAuthBuilder::new(server.into(), Way::Login(Arc::new(login)), None)
     }
 
-    /// The application itself is let in (`io.modelcontextprotocol/oauth-client-credentials`).
+    /// The application itself gets access (`io.modelcontextprotocol/oauth-client-credentials`).
     pub fn client_credentials(server: impl Into<String>, client: Client) -> OAuthBuilder {
         OAuthBuilder::new(server.into(), Way::ClientCredentials, Some(client))
     }
 
-    /// A person's enterprise lets them in, without asking them. `client` is this application as
-    /// the MCP server's authorization server knows it.
+    /// A user's enterprise grants access, without a login. `client` is this application's client at
+    /// the MCP server's authorization server.
     pub fn enterprise(
         server: impl Into<String>,
         client: Client,
@@ -93,8 +93,8 @@ impl OAuth {
         OAuthBuilder::new(server.into(), Way::Enterprise(enterprise), Some(client))
     }
 
-    /// A workload shows the identity that its platform gave it. What is refused once is not tried
-    /// again with the same assertion.
+    /// A workload presents the identity that its platform gave it. A rejected assertion is not tried
+    /// again.
     pub fn workload(
         server: impl Into<String>,
         client: Client,
@@ -124,36 +124,36 @@ impl OAuthBuilder {
         }
     }
 
-    /// The name that people see when they are asked: of the application, not of a library.
+    /// The name that users see when they log in: the application's, not a library's.
     #[must_use]
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// A client that was registered by hand. It goes before all other ways to be known.
+    /// A client that was registered by hand. It takes precedence over all other ways to identify.
     #[must_use]
     pub fn client(mut self, client: Client) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// The `https` address of a document that describes this client. It is the client's id
-    /// wherever such documents are read; elsewhere the client registers itself.
+    /// The `https` URL of a document that describes this client. It is the client's id at servers
+    /// that support such documents; at others the client registers dynamically.
     #[must_use]
     pub fn client_id_document(mut self, address: impl Into<String>) -> Self {
         self.document = Some(address.into());
         self
     }
 
-    /// Scopes to ask for in any case, apart from those that the server wants.
+    /// Scopes to always request, besides those that the server asks for.
     #[must_use]
     pub fn scopes<T: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = T>) -> Self {
         self.scopes = Scopes::of(scopes);
         self
     }
 
-    /// Asks for no refresh token where one has to be asked for (`offline_access`).
+    /// Does not request a refresh token (`offline_access`).
     #[must_use]
     pub fn without_offline_access(mut self) -> Self {
         self.wants_refresh = false;
@@ -167,56 +167,56 @@ impl OAuthBuilder {
         self
     }
 
-    /// Goes on with authorization servers that do not say that they check PKCE, as some OpenID
-    /// providers do not. The specification refuses them.
+    /// Also accepts authorization servers that do not declare PKCE, as some OpenID providers do not.
+    /// The specification requires clients to reject them.
     #[must_use]
     pub fn assume_pkce(mut self) -> Self {
         self.assumes_pkce = true;
         self
     }
 
-    /// Trusts a host, as `name` or `name:port`: it may have a private address, and may be spoken to
-    /// without TLS if its address says so.
+    /// Trusts a host, as `name` or `name:port`: it may have a private address, and its URL may be plain
+    /// `http`.
     #[must_use]
     pub fn trust(mut self, host: impl Into<String>) -> Self {
         self.trusted.push(host.into());
         self
     }
 
-    /// Keeps credentials there; in memory if nothing is said.
+    /// Where credentials are stored: in memory by default.
     #[must_use]
     pub fn store(mut self, store: impl Store + 'static) -> Self {
         self.store = Arc::new(store);
         self
     }
 
-    /// Tells apart several people with one store and one server.
+    /// Separates several users with one store and one server.
     #[must_use]
     pub fn account(mut self, account: impl Into<String>) -> Self {
         self.account = Some(account.into());
         self
     }
 
-    /// The HTTP client to use, for its certificates, proxies and limits. Where it may go is
-    /// narrowed: see [`trust`](Self::trust).
+    /// The HTTP client, for its certificates, proxies and limits. Its reach is restricted: see
+    /// [`trust`](Self::trust).
     #[must_use]
     pub fn web(mut self, web: Web) -> Self {
         self.web = Some(web);
         self
     }
 
-    /// How far to go.
+    /// When to give up.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Checks what was said.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// When the server's address is no address or would send tokens in the clear, when the
-    /// document's address cannot be a client id, or when a host cannot be read.
+    /// When the server's URL is not valid or would send tokens unencrypted, when the document's URL
+    /// cannot be a client id, or when a trusted host is not valid.
     pub fn build(self) -> Result<OAuth, AuthError> {
         let mut trusted = Vec::new();
         for host in &self.trusted {
@@ -232,11 +232,11 @@ impl OAuthBuilder {
             let url =
                 Url::parse(document).ok().filter(|url| url.is_https() && url.path().len() > 1);
             url.ok_or_else(|| {
-                setup(quote(document), "an https address with a path for the client id document")
+                setup(quote(document), "an https URL with a path for the client id document")
             })?;
         }
         if let Way::Enterprise(enterprise) = &self.way {
-            // Named by the application, not by a peer: it may be in the enterprise's own network.
+            // Named by the application, not by a peer: it may be in the enterprise's network.
             let url = parse(&enterprise.token_endpoint)?;
             if url.is_https() {
                 trusted.extend(url.uri().authority().cloned());
@@ -245,7 +245,8 @@ impl OAuthBuilder {
         let web = match self.web {
             Some(web) => web,
             None => Web::builder().build().map_err(|error| {
-                setup(format!("no HTTP client: {error}"), "one").with_source(error)
+                setup(format!("no HTTP client: {error}"), "a working HTTP client")
+                    .with_source(error)
             })?,
         };
         let fetcher = Fetcher::new(web, home.clone(), trusted, self.limits.redirects);
@@ -270,7 +271,7 @@ fn setup(received: String, expected: &str) -> AuthError {
     AuthError::new(Step::Setup, Reason::Settings, received, expected)
 }
 
-/// The address of an MCP server that tokens may be sent to.
+/// Parses the URL of an MCP server, and checks that tokens may be sent there.
 pub(super) fn home(server: &str, trusted: &[Authority]) -> Result<Url, AuthError> {
     let home = parse(server)?;
     let is_trusted =
@@ -278,7 +279,8 @@ pub(super) fn home(server: &str, trusted: &[Authority]) -> Result<Url, AuthError
     if home.is_https() || home.is_loopback() || is_trusted {
         return Ok(home);
     }
-    let expected = "https, or http on this machine or a trusted host: tokens would go in the clear";
+    let expected =
+        "https, or http on this machine or a trusted host: tokens would be sent unencrypted";
     Err(setup(quote(&home.to_string()), expected))
 }
 

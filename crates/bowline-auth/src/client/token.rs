@@ -1,4 +1,4 @@
-//! Answers of a token endpoint, and tokens as they are kept.
+//! Responses of a token endpoint, and tokens as they are stored.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::registration::Registered;
 use super::scope::Scopes;
 use super::secret::{self, Secret};
 
-/// How a token is shown to the resource.
+/// How a token is sent to the resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum TokenType {
     Bearer,
@@ -28,7 +28,7 @@ impl TokenType {
     }
 }
 
-/// What a token endpoint gives.
+/// A successful response of a token endpoint.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: Secret,
@@ -40,7 +40,7 @@ struct TokenResponse {
     issued_token_type: Option<String>,
 }
 
-/// A token and what is known of it.
+/// A token and its properties.
 #[derive(Clone)]
 pub(super) struct Grant {
     pub(super) access_token: Secret,
@@ -58,43 +58,43 @@ struct ErrorResponse {
 }
 
 impl Grant {
-    /// Reads an answer with a status of success.
+    /// Parses a successful response.
     pub(super) fn parse(step: Step, body: &[u8]) -> Result<Self, AuthError> {
-        let answer: TokenResponse = serde_json::from_slice(body).map_err(|error| {
+        let response: TokenResponse = serde_json::from_slice(body).map_err(|error| {
             // serde's message may quote a value; the position is enough.
-            let received = format!("an answer that cannot be read, at column {}", error.column());
+            let received = format!("a response that is not valid, at column {}", error.column());
             let expected = "a JSON object with access_token and token_type";
             AuthError::new(step, Reason::Broken, received, expected)
         })?;
-        let is_sendable = HeaderValue::from_str(answer.access_token.expose()).is_ok();
-        if answer.access_token.expose().is_empty() || !is_sendable {
-            let received = "an access_token that fits into no header";
+        let is_sendable = HeaderValue::from_str(response.access_token.expose()).is_ok();
+        if response.access_token.expose().is_empty() || !is_sendable {
+            let received = "an access_token that cannot be sent in a header";
             return Err(AuthError::new(step, Reason::Broken, received, "a token of visible ASCII"));
         }
         let kinds = [TokenType::Bearer, TokenType::Dpop];
-        let is_named = |kind: &TokenType| kind.name().eq_ignore_ascii_case(&answer.token_type);
+        let is_named = |kind: &TokenType| kind.name().eq_ignore_ascii_case(&response.token_type);
         let kind = kinds.into_iter().find(is_named);
-        // RFC 8693: what is exchanged is no access token, and says so.
-        if kind.is_none() && !answer.token_type.eq_ignore_ascii_case("N_A") {
-            let received = format!("token_type {}", quote(&answer.token_type));
+        // RFC 8693: an exchanged assertion is not an access token, and says so.
+        if kind.is_none() && !response.token_type.eq_ignore_ascii_case("N_A") {
+            let received = format!("token_type {}", quote(&response.token_type));
             return Err(AuthError::new(step, Reason::Broken, received, "Bearer or DPoP"));
         }
         let TokenResponse {
             access_token, expires_in, refresh_token, scope, issued_token_type, ..
-        } = answer;
+        } = response;
         Ok(Self { access_token, kind, expires_in, refresh_token, scope, issued_token_type })
     }
 }
 
-/// What a token endpoint's refusal says; the texts of `sent` are blotted out.
+/// The error in a token endpoint's response; secrets in `sent` are redacted.
 pub(super) fn refusal(step: Step, status: u16, body: &[u8], sent: &Form) -> AuthError {
     let expected = "a token";
     let Ok(refusal) = serde_json::from_slice::<ErrorResponse>(body) else {
         let reason = if status >= 500 { Reason::Unavailable } else { Reason::Refused };
         return AuthError::new(step, reason, format!("status {status}"), expected);
     };
-    let text = refusal.error_description.map(|text| format!(", {}", quote(&sent.blot(&text))));
-    let error = quote(&sent.blot(&refusal.error));
+    let text = refusal.error_description.map(|text| format!(", {}", quote(&sent.redact(&text))));
+    let error = quote(&sent.redact(&refusal.error));
     let received = format!("status {status} with error {error}{}", text.unwrap_or_default());
     let is_temporary = status >= 500 || status == 429 || refusal.error == "temporarily_unavailable";
     let reason = if is_temporary { Reason::Unavailable } else { Reason::Refused };
@@ -117,16 +117,16 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
     })
 }
 
-/// Tokens for one MCP server, with everything that is needed to renew them: where they came from
-/// is not looked up again, because whoever can block a lookup could then redirect it.
+/// Tokens for one MCP server, with everything needed to refresh them. Their origin is not looked up
+/// again, because anyone who can block a lookup could then redirect it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Tokens {
-    /// The name of the grant that they were got by.
+    /// The name of the grant that issued them.
     pub(super) grant: String,
     pub(super) issuer: String,
     pub(super) token_endpoint: String,
     pub(super) client: Registered,
-    /// As the resource calls itself; none in 2025-03-26.
+    /// The resource's own name; `None` in 2025-03-26.
     pub(super) resource: Option<String>,
     pub(super) kind: TokenType,
     #[serde(serialize_with = "secret::write")]
@@ -135,26 +135,26 @@ pub(super) struct Tokens {
     pub(super) expires_at: Option<u64>,
     #[serde(serialize_with = "secret::write_some")]
     pub(super) refresh_token: Option<Secret>,
-    /// What was asked for, which may be more than was given.
+    /// What was requested, which may be more than was granted.
     pub(super) requested: Scopes,
     pub(super) granted: Scopes,
 }
 
-/// How long before its end a token is renewed, in seconds.
+/// How long before its expiry a token is refreshed, in seconds.
 const LEEWAY: u64 = 30;
 
 impl Tokens {
-    /// Whether the access token has ended, or is about to.
+    /// Whether the access token has expired, or is about to.
     pub(super) fn is_over(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
 
-    /// When a token that is good for so many seconds should be renewed.
+    /// When a token that is valid for so many seconds should be refreshed.
     pub(super) fn end(now: u64, expires_in: Option<u64>) -> Option<u64> {
         expires_in.map(|life| now.saturating_add(life - LEEWAY.min(life / 2)))
     }
 
-    /// The same login with what a refresh gave.
+    /// The same login with refreshed tokens.
     pub(super) fn renewed(&self, grant: Grant, now: u64) -> Self {
         let mut tokens = self.clone();
         tokens.kind = grant.kind.unwrap_or(self.kind);
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers() {
+    fn responses() {
         fn check(body: &str, expected: Result<(Option<TokenType>, Option<u64>), &str>) {
             match (Grant::parse(Step::Token, body.as_bytes()), expected) {
                 (Ok(grant), Ok(seen)) => assert_eq!((grant.kind, grant.expires_in), seen, "{body}"),
@@ -216,14 +216,14 @@ mod tests {
         );
         check(r#"{"access_token": "t0k", "token_type": "N_A"}"#, Ok((None, None)));
         check(r#"{"access_token": "t0k", "token_type": "mac"}"#, Err("token_type \"mac\""));
-        check(r#"{"access_token": "t0k"}"#, Err("cannot be read"));
-        check(r#"{"access_token": "", "token_type": "Bearer"}"#, Err("no header"));
-        check(r#"{"access_token": "t0k\n", "token_type": "Bearer"}"#, Err("no header"));
-        check("access_token=t0k", Err("cannot be read"));
+        check(r#"{"access_token": "t0k"}"#, Err("not valid"));
+        check(r#"{"access_token": "", "token_type": "Bearer"}"#, Err("in a header"));
+        check(r#"{"access_token": "t0k\n", "token_type": "Bearer"}"#, Err("in a header"));
+        check("access_token=t0k", Err("not valid"));
     }
 
     #[test]
-    fn refusals_blot_out_what_was_sent() {
+    fn errors_redact_what_was_sent() {
         fn check(status: u16, body: &str, reason: Reason, expected: &str) {
             let sent =
                 Form::new().with("grant_type", "refresh_token").with("refresh_token", "r3fr3sh");

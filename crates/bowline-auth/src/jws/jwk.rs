@@ -18,7 +18,7 @@ pub struct Jwk {
     pub(super) material: Material,
 }
 
-/// What a key is made of.
+/// The numbers of a key.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Material {
     Rsa {
@@ -31,29 +31,29 @@ pub(super) enum Material {
     Ed25519(Vec<u8>),
 }
 
-/// Why something is not a key that can be used.
+/// Why a key cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JwkError {
-    /// Not a JSON object with members of the right types, each once.
-    #[error("the key is not a JSON object of the right form")]
+    /// Not a JSON object with unique members of the right types.
+    #[error("the key is not a valid JSON object")]
     Form,
-    /// Of a kind that is not known here, such as a symmetric one.
-    #[error("the key is of a kind that is not known")]
+    /// Of an unsupported kind, such as a symmetric key.
+    #[error("the key's type is not supported")]
     Kind,
-    /// A number in it is missing, misspelt, or of the wrong length.
-    #[error("the key's member `{0}` is missing or wrong")]
+    /// A number is missing, malformed, or of the wrong length.
+    #[error("the key's member `{0}` is missing or invalid")]
     Member(&'static str),
-    /// It holds its private half, which nobody should have been shown.
-    #[error("the key is a private one")]
+    /// It contains the private key, which must not be published.
+    #[error("the key is private")]
     Private,
 }
 
 impl Jwk {
-    /// Reads one key.
+    /// Parses one key.
     ///
     /// # Errors
-    /// When it is not a public key of a kind that is known here.
+    /// When it is not a public key of a supported type.
     pub fn parse(json: &[u8]) -> Result<Self, JwkError> {
         Self::from_members(&object(json).ok_or(JwkError::Form)?)
     }
@@ -85,13 +85,13 @@ impl Jwk {
         })
     }
 
-    /// The name that its owner gave it.
+    /// Its name.
     #[must_use]
     pub fn kid(&self) -> Option<&str> {
         self.kid.as_deref()
     }
 
-    /// Whether signatures of this algorithm may be verified with it.
+    /// Whether it may verify signatures of this algorithm.
     #[must_use]
     pub fn fits(&self, algorithm: Algorithm) -> bool {
         let kinds_agree = match &self.material {
@@ -106,10 +106,10 @@ impl Jwk {
             && named.is_none_or(|name| Algorithm::named(name) == Some(algorithm))
     }
 
-    /// The digest that stands for the key (RFC 7638, SHA-256).
+    /// The thumbprint of the key (RFC 7638, SHA-256).
     #[must_use]
     pub fn thumbprint(&self) -> String {
-        // Members in lexical order, without space, and their values need no escapes.
+        // Members in lexical order, without spaces; their values need no escapes.
         let canonical = match &self.material {
             Material::Rsa { modulus, exponent } => {
                 let (n, e) = (URL.encode(modulus), URL.encode(exponent));
@@ -125,7 +125,7 @@ impl Jwk {
     }
 }
 
-/// Keys are long; their names tell them apart.
+/// Shows only the name: keys are long.
 impl fmt::Debug for Jwk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Jwk").field("kid", &self.kid).finish_non_exhaustive()
@@ -141,7 +141,7 @@ fn ec_canonical(curve: &str, point: &[u8]) -> String {
 fn rsa(members: &Map<String, Value>) -> Result<Material, JwkError> {
     let modulus = decoded(members, "n")?;
     let exponent = decoded(members, "e")?;
-    // Shorter keys can be broken; longer ones cost whoever verifies too much.
+    // Shorter keys can be broken; longer ones are too expensive to verify with.
     if !(256..=1024).contains(&modulus.len()) {
         return Err(JwkError::Member("n"));
     }
@@ -170,7 +170,7 @@ fn number(
     bytes.filter(|bytes| bytes.len() == length).ok_or(JwkError::Member(name))
 }
 
-/// A number without the zeros that some write in front.
+/// A number without leading zeros, which some issuers write.
 fn decoded(members: &Map<String, Value>, name: &'static str) -> Result<Vec<u8>, JwkError> {
     let text = text(members, name)?.ok_or(JwkError::Member(name))?;
     let bytes = URL.decode(text).ok_or(JwkError::Member(name))?;
@@ -190,14 +190,14 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<Option<&'a st
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JwkSet(Vec<Jwk>);
 
-/// Most keys of a set that are looked at.
+/// The most keys of a set that are used.
 const MAX_KEYS: usize = 100;
 
 impl JwkSet {
-    /// Reads a set. Keys that cannot be used here are left out, as RFC 7517 wants it.
+    /// Parses a set. Keys that cannot be used are skipped, as RFC 7517 requires.
     ///
     /// # Errors
-    /// When it is no set at all.
+    /// When it is not a set of keys.
     pub fn parse(json: &[u8]) -> Result<Self, JwkError> {
         let members = object(json).ok_or(JwkError::Form)?;
         let Some(Value::Array(keys)) = members.get("keys") else { return Err(JwkError::Form) };
@@ -205,8 +205,8 @@ impl JwkSet {
         Ok(Self(keys.filter_map(|key| Jwk::from_members(key).ok()).collect()))
     }
 
-    /// The keys with which a signature may be verified: with this name if it has one, for this
-    /// algorithm.
+    /// The keys that may verify a signature of this algorithm: those with this name, or all if the
+    /// signature names no key.
     pub fn candidates<'a>(
         &'a self,
         kid: Option<&'a str>,

@@ -1,7 +1,7 @@
-//! JSON objects from strangers: each member once, at every depth.
+//! Untrusted JSON objects: members are unique at every depth.
 //!
-//! Of two members with one name some readers take the first and some the last; what one of them
-//! checked, the other would not have seen.
+//! Of two members with the same name, some parsers take the first and some the last, so that one
+//! would check what the other does not use.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads an object, if the bytes are one and no member comes twice.
+/// Parses an object; `None` if the bytes are not an object or a member is repeated.
 pub(crate) fn object(bytes: &[u8]) -> Option<Map<String, Value>> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Strict.deserialize(&mut reader).ok()?;
@@ -34,7 +34,7 @@ impl<'de> Visitor<'de> for Strict {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON whose members come once")
+        f.write_str("JSON without repeated members")
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(name) = members.next_key::<String>()? {
             let value = members.next_value_seed(Self)?;
             if all.insert(name, value).is_some() {
-                return Err(A::Error::custom("a member comes twice"));
+                return Err(A::Error::custom("a member is repeated"));
             }
         }
         Ok(all.into())

@@ -1,4 +1,4 @@
-//! Keys that sign, and the JSON Web Tokens they make.
+//! Private keys, and signing JSON Web Tokens.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ enum Pair {
     Rsa(Box<RsaKeyPair>),
 }
 
-/// Why text is no private key.
+/// Why a private key cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0}; expected an unencrypted PKCS#8 private key: P-256, P-384, Ed25519, or RSA of 2048 bits or more"
@@ -33,10 +33,10 @@ enum Pair {
 pub struct KeyError(&'static str);
 
 impl SigningKey {
-    /// Reads a key from PEM: `PRIVATE KEY` (PKCS#8) or `RSA PRIVATE KEY`.
+    /// Parses a key from PEM: `PRIVATE KEY` (PKCS#8) or `RSA PRIVATE KEY`.
     ///
     /// # Errors
-    /// When it is not PEM, or the key is of another kind, encrypted, or damaged.
+    /// When it is not PEM, or the key is of an unsupported type, encrypted, or damaged.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         let (_, rest) = pem.split_once("-----BEGIN ").ok_or(KeyError("not PEM"))?;
         let (label, rest) = rest.split_once("-----").ok_or(KeyError("PEM without a label"))?;
@@ -52,14 +52,14 @@ impl SigningKey {
             }
             "EC PRIVATE KEY" => Err(KeyError("an EC key that is not PKCS#8")),
             "ENCRYPTED PRIVATE KEY" => Err(KeyError("an encrypted key")),
-            _ => Err(KeyError("PEM of something else")),
+            _ => Err(KeyError("PEM that is not a private key")),
         }
     }
 
-    /// Reads a key from PKCS#8 in DER.
+    /// Parses a key from PKCS#8 in DER.
     ///
     /// # Errors
-    /// When the key is of another kind or damaged.
+    /// When the key is of an unsupported type or damaged.
     pub fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let p256 = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der, &random);
@@ -69,7 +69,7 @@ impl SigningKey {
             .or_else(|_| p384().map(Pair::P384))
             .or_else(|_| Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map(Pair::Ed25519))
             .or_else(|_| RsaKeyPair::from_pkcs8(der).map(|pair| Pair::Rsa(Box::new(pair))));
-        pair.map(Self::new).map_err(|_| KeyError("a key of another kind, or a damaged one"))
+        pair.map(Self::new).map_err(|_| KeyError("a key of an unsupported type, or a damaged one"))
     }
 
     /// A new P-256 key, as PKCS#8 in DER.
@@ -88,7 +88,7 @@ impl SigningKey {
         Self { pair, id: None }
     }
 
-    /// The same key with a name (`kid`) that goes into the header of what it signs.
+    /// The same key with a name (`kid`) for the header of its signatures.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
@@ -105,10 +105,10 @@ impl SigningKey {
         }
     }
 
-    /// The public half as a JSON Web Key: the members that its thumbprint is made of, in order.
+    /// The public key as a JSON Web Key, with the members of its thumbprint in order.
     pub fn public_jwk(&self) -> Map<String, Value> {
         let point = |pair: &EcdsaKeyPair, curve: &str| {
-            // Uncompressed: a 4, then both coordinates.
+            // Uncompressed: the byte 4, then both coordinates.
             let coordinates = &pair.public_key().as_ref()[1..];
             let (x, y) = coordinates.split_at(coordinates.len() / 2);
             vec![
@@ -134,13 +134,13 @@ impl SigningKey {
         members.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect()
     }
 
-    /// The thumbprint of the public half (RFC 7638): `jkt` of tokens that are bound to it.
+    /// The thumbprint of the public key (RFC 7638): `jkt` of tokens that are bound to it.
     pub fn thumbprint(&self) -> String {
         let jwk = Value::Object(self.public_jwk()).to_string();
         URL.encode(digest(&SHA256, jwk.as_bytes()).as_ref())
     }
 
-    /// Signs claims. `alg` and `kid` are put into the header in front of what is there.
+    /// Signs claims. `alg` and `kid` are added at the front of the header.
     ///
     /// # Panics
     /// When the operating system has no random bytes.
@@ -152,7 +152,7 @@ impl SigningKey {
         }
         full.extend(header);
         let part = |members: &Map<String, Value>| {
-            let text = serde_json::to_vec(members).expect("a map of values can be written");
+            let text = serde_json::to_vec(members).expect("a map of values can be serialized");
             URL.encode(&text)
         };
         let text = format!("{}.{}", part(&full), part(claims));

@@ -1,4 +1,4 @@
-//! Tokens in compact form (RFC 7515): read, and verified before anybody sees their claims.
+//! Tokens in compact form (RFC 7515): parsed, and verified before their claims can be read.
 
 use bowline_proto::base64::URL;
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::jwk::{Jwk, Material};
 use super::object;
 
-/// The algorithms of signatures. All of them are asymmetric.
+/// A signature algorithm. All of them are asymmetric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -32,7 +32,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: &[Self] = &[
         Self::Es256,
         Self::Es384,
@@ -45,10 +45,10 @@ impl Algorithm {
         Self::Rs512,
     ];
 
-    /// The algorithm of a name, if it is one that may be used.
+    /// The algorithm with this name, if it is supported.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        // RFC 9864 calls EdDSA with its only curve here by the name of the curve.
+        // RFC 9864 names EdDSA by its curve, of which there is only one here.
         if name == "Ed25519" {
             return Some(Self::EdDsa);
         }
@@ -107,7 +107,7 @@ impl Algorithm {
     }
 }
 
-/// A token that is read and not yet believed.
+/// A token that was parsed and not yet verified.
 #[derive(Debug)]
 pub struct Compact<'a> {
     header: Header,
@@ -116,7 +116,7 @@ pub struct Compact<'a> {
     signature: Vec<u8>,
 }
 
-/// What a token says about itself.
+/// What a token claims about itself.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Header {
@@ -124,28 +124,28 @@ pub struct Header {
     pub algorithm: Algorithm,
     /// The name of the key.
     pub kid: Option<String>,
-    /// What kind of token it is, in small letters and without `application/`.
+    /// The type of token, in lower case and without `application/`.
     pub kind: Option<String>,
-    /// The key itself, which proves nothing but that the sender has it.
+    /// The key itself, which proves only that the sender has it.
     pub key: Option<Jwk>,
 }
 
-/// Why a token is not believed.
+/// Why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.as_str())]
 #[non_exhaustive]
 pub enum JwsError {
     /// Longer than allowed.
     TooLong,
-    /// Not three parts of base64, or not JSON where there must be.
+    /// Not three parts of base64, or not JSON where it must be.
     Malformed,
     /// Signed in a way that is not allowed.
     Algorithm,
-    /// It demands to be understood in a way that is not known here.
+    /// It requires an unsupported extension.
     Critical,
     /// Its key is not among those of the issuer.
     UnknownKey,
-    /// It was not signed with that key, or was changed afterwards.
+    /// It was not signed with that key, or was altered afterwards.
     Signature,
 }
 
@@ -155,18 +155,18 @@ impl JwsError {
             Self::TooLong => "the token is too long",
             Self::Malformed => "the token is malformed",
             Self::Algorithm => "the token's algorithm is not allowed",
-            Self::Critical => "the token demands an extension that is not known",
-            Self::UnknownKey => "the token's key is not known",
-            Self::Signature => "the token's signature is wrong",
+            Self::Critical => "the token requires an unsupported extension",
+            Self::UnknownKey => "the token's key is unknown",
+            Self::Signature => "the token's signature is invalid",
         }
     }
 }
 
 impl<'a> Compact<'a> {
-    /// Reads a token of at most `limit` bytes.
+    /// Parses a token of at most `limit` bytes.
     ///
     /// # Errors
-    /// When it is none, or one that could not be verified anyway.
+    /// When it is malformed, or could not be verified anyway.
     pub fn parse(token: &'a str, limit: usize) -> Result<Self, JwsError> {
         if token.len() > limit {
             return Err(JwsError::TooLong);
@@ -180,16 +180,16 @@ impl<'a> Compact<'a> {
         Ok(Self { header, signed, payload: decoded(payload)?, signature: decoded(signature)? })
     }
 
-    /// What it says about itself. To be believed after [`verify`](Self::verify) only.
+    /// What it claims about itself. Do not trust it before [`verify`](Self::verify).
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Verifies it with one of several keys, and gives its claims.
+    /// Verifies it with one of several keys, and returns its claims.
     ///
     /// # Errors
-    /// When there is no key that fits, or none that it was signed with.
+    /// When no key fits, or it was not signed with any of them.
     pub fn verify<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k Jwk>,
@@ -206,13 +206,13 @@ impl<'a> Compact<'a> {
     }
 }
 
-/// Most keys that are tried for one token. More than that share a name only by mistake.
+/// The most keys that are tried for one token. More share a name only by mistake.
 const MAX_TRIED: usize = 8;
 
 impl Header {
     fn parse(json: &[u8]) -> Result<Self, JwsError> {
         let members = object(json).ok_or(JwsError::Malformed)?;
-        // Both change what is signed, and nothing of that kind is known here.
+        // Both change what is signed, which is not supported.
         if members.contains_key("crit") || members.contains_key("b64") {
             return Err(JwsError::Critical);
         }

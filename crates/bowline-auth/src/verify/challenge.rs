@@ -1,4 +1,4 @@
-//! How a request is turned away: status, and challenges that a client can act on.
+//! How a request is rejected: the status, and challenges that a client can act on.
 
 use std::fmt::{self, Write};
 
@@ -8,15 +8,15 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTI
 /// The header of a nonce for proofs (RFC 9449).
 pub(super) const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
-/// Why a request is not let in, as its client is told.
+/// The rejection of a request, as its client sees it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Denial {
     /// 400, 401, 403 or 503.
     pub status: StatusCode,
-    /// The challenges, and what else the client needs to come back.
+    /// The challenges, and what else the client needs for its next attempt.
     pub headers: Box<HeaderMap>,
-    /// For people.
+    /// The reason, for people.
     pub message: String,
 }
 
@@ -63,7 +63,7 @@ impl Challenge {
         Self { text: scheme.to_owned(), is_empty: true }
     }
 
-    /// One parameter. Its value is quoted, and what cannot stand in a header is left out.
+    /// Adds a parameter. Its value is quoted, and characters that a header cannot carry are dropped.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         let separator = if std::mem::replace(&mut self.is_empty, false) { " " } else { ", " };
         let _ = write!(self.text, "{separator}{name}=\"");

@@ -1,4 +1,4 @@
-//! From claims to an identity: what must be said, and what must be true now.
+//! From claims to an identity: required claims, and validity at this time.
 
 use serde_json::{Map, Value};
 
@@ -6,20 +6,20 @@ use super::{Identity, VerifyError};
 
 type Claims = Map<String, Value>;
 
-/// When claims are looked at, and how far clocks may be apart.
+/// The current time, and how far clocks may differ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Now {
     pub(super) seconds: u64,
     pub(super) skew: u64,
 }
 
-/// Reads the claims of a token (RFC 7519, RFC 9068, RFC 7662).
+/// Checks the claims of a token (RFC 7519, RFC 9068, RFC 7662).
 pub(super) fn read(claims: Claims, now: Now) -> Result<Identity, VerifyError> {
     let expires = check_times(&claims, now)?;
     let client_id = text(&claims, "client_id")?.or(text(&claims, "azp")?);
-    // A program that speaks for nobody else speaks for itself.
+    // A client that does not act for a user is its own subject.
     let subject = text(&claims, "sub")?.or(client_id).filter(|subject| !subject.is_empty());
-    let subject = subject.ok_or(VerifyError::Invalid("the token names no subject"))?;
+    let subject = subject.ok_or(VerifyError::Invalid("the token has no subject"))?;
     let mut identity = Identity::new(subject);
     identity.issuer = text(&claims, "iss")?.map(str::to_owned);
     identity.client_id = client_id.map(str::to_owned);
@@ -47,9 +47,9 @@ fn check_times(claims: &Claims, now: Now) -> Result<Option<u64>, VerifyError> {
     Ok(expires)
 }
 
-/// Whole seconds of a date, which may have a fraction.
+/// The whole seconds of a date, which may have a fraction.
 pub(super) fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, VerifyError> {
-    let wrong = VerifyError::Invalid("the token holds a date that is none");
+    let wrong = VerifyError::Invalid("the token contains an invalid date");
     let Some(value) = claims.get(name) else { return Ok(None) };
     if let Some(whole) = value.as_u64() {
         return Ok(Some(whole));
@@ -60,7 +60,7 @@ pub(super) fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, Verify
     }
 }
 
-/// Beyond it a float skips seconds; no honest date is there.
+/// Above this, a float skips seconds; no honest date is that large.
 const MOST_SECONDS: f64 = 9_007_199_254_740_992.0;
 
 #[expect(
@@ -73,7 +73,7 @@ fn floor(date: f64) -> u64 {
 }
 
 fn audiences(claims: &Claims) -> Result<Vec<String>, VerifyError> {
-    let wrong = VerifyError::Invalid("the token's audience is not a text or list of texts");
+    let wrong = VerifyError::Invalid("the token's audience is not a string or a list of strings");
     match claims.get("aud") {
         None => Ok(Vec::new()),
         Some(Value::String(one)) => Ok(vec![one.clone()]),
@@ -86,9 +86,9 @@ fn audiences(claims: &Claims) -> Result<Vec<String>, VerifyError> {
     }
 }
 
-/// Scopes: words in one text, or a list of words.
+/// Scopes: words in one string, or a list of words.
 fn words(claims: &Claims, name: &str) -> Result<Vec<String>, VerifyError> {
-    let wrong = VerifyError::Invalid("the token's scopes are not a text or list of texts");
+    let wrong = VerifyError::Invalid("the token's scopes are not a string or a list of strings");
     let words: Vec<&str> = match claims.get(name) {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(text)) => text.split(' ').collect(),
@@ -100,8 +100,8 @@ fn words(claims: &Claims, name: &str) -> Result<Vec<String>, VerifyError> {
     Ok(words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 
-/// The key that the token is bound to. A binding of another kind cannot be checked, and to ignore
-/// it would make a stolen token good.
+/// The key that the token is bound to. A binding of another kind cannot be checked, and ignoring it
+/// would make a stolen token usable.
 fn confirmation(claims: &Claims) -> Result<Option<String>, VerifyError> {
     let Some(confirmation) = claims.get("cnf") else { return Ok(None) };
     let thumbprint = match confirmation.as_object() {
@@ -110,7 +110,7 @@ fn confirmation(claims: &Claims) -> Result<Option<String>, VerifyError> {
     };
     match thumbprint {
         Some(thumbprint) => Ok(Some(thumbprint.to_owned())),
-        None => Err(VerifyError::Invalid("the token is bound in a way that is not known")),
+        None => Err(VerifyError::Invalid("the token's binding is not supported")),
     }
 }
 
@@ -118,7 +118,7 @@ pub(super) fn text<'a>(claims: &'a Claims, name: &str) -> Result<Option<&'a str>
     match claims.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(VerifyError::Invalid("the token holds a claim of the wrong type")),
+        Some(_) => Err(VerifyError::Invalid("the token has a claim of the wrong type")),
     }
 }
 
@@ -144,35 +144,38 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn rejected_claims() {
         let cases = [
             (json!({"sub": "a", "exp": 999_940}), "the token has expired"),
             (json!({"sub": "a", "exp": 0}), "the token has expired"),
             (json!({"sub": "a", "nbf": 1_000_061}), "the token is not valid yet"),
             (json!({"sub": "a", "iat": 1_000_061}), "the token was issued in the future"),
-            (json!({"sub": "a", "exp": "soon"}), "the token holds a date that is none"),
-            (json!({"sub": "a", "exp": -1}), "the token holds a date that is none"),
-            (json!({"sub": "a", "exp": 1e300}), "the token holds a date that is none"),
-            (json!({"sub": "a", "nbf": null}), "the token holds a date that is none"),
-            (json!({}), "the token names no subject"),
-            (json!({"sub": ""}), "the token names no subject"),
-            (json!({"sub": 7}), "the token holds a claim of the wrong type"),
-            (json!({"sub": "a", "iss": ["x"]}), "the token holds a claim of the wrong type"),
-            (json!({"sub": "a", "aud": 7}), "the token's audience is not a text or list of texts"),
+            (json!({"sub": "a", "exp": "soon"}), "the token contains an invalid date"),
+            (json!({"sub": "a", "exp": -1}), "the token contains an invalid date"),
+            (json!({"sub": "a", "exp": 1e300}), "the token contains an invalid date"),
+            (json!({"sub": "a", "nbf": null}), "the token contains an invalid date"),
+            (json!({}), "the token has no subject"),
+            (json!({"sub": ""}), "the token has no subject"),
+            (json!({"sub": 7}), "the token has a claim of the wrong type"),
+            (json!({"sub": "a", "iss": ["x"]}), "the token has a claim of the wrong type"),
+            (
+                json!({"sub": "a", "aud": 7}),
+                "the token's audience is not a string or a list of strings",
+            ),
             (
                 json!({"sub": "a", "aud": [7]}),
-                "the token's audience is not a text or list of texts",
+                "the token's audience is not a string or a list of strings",
             ),
-            (json!({"sub": "a", "scope": 7}), "the token's scopes are not a text or list of texts"),
-            (json!({"sub": "a", "cnf": {}}), "the token is bound in a way that is not known"),
-            (json!({"sub": "a", "cnf": 7}), "the token is bound in a way that is not known"),
             (
-                json!({"sub": "a", "cnf": {"x5t#S256": "x"}}),
-                "the token is bound in a way that is not known",
+                json!({"sub": "a", "scope": 7}),
+                "the token's scopes are not a string or a list of strings",
             ),
+            (json!({"sub": "a", "cnf": {}}), "the token's binding is not supported"),
+            (json!({"sub": "a", "cnf": 7}), "the token's binding is not supported"),
+            (json!({"sub": "a", "cnf": {"x5t#S256": "x"}}), "the token's binding is not supported"),
             (
                 json!({"sub": "a", "cnf": {"jkt": "x", "x5t#S256": "x"}}),
-                "the token is bound in a way that is not known",
+                "the token's binding is not supported",
             ),
         ];
         for (claims, expected) in cases {
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read() {
+    fn accepted_claims() {
         let it = identity(json!({
             "iss": "i", "sub": "s", "azp": "c", "scope": "a  b", "scp": ["d"], "aud": ["x", "y"],
             "exp": 1_000_000.5, "cnf": {"jkt": "t"}

@@ -1,4 +1,4 @@
-//! Proofs that whoever sends a token also has the key it is bound to (RFC 9449).
+//! Proofs that the sender of a token has the key it is bound to (RFC 9449).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,17 +15,17 @@ use super::location::is_same;
 use crate::clock;
 use crate::jws::{Algorithm, Compact, JwsError};
 
-/// How long a proof is good, and how many are remembered.
+/// How long a proof is valid, and how many are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DpopLimits {
     /// How old a proof may be: 5 minutes.
     pub max_age: Duration,
-    /// How far in the future it may have been made, by a clock that is wrong: a minute.
+    /// How far in the future its date may be, because clocks differ: a minute.
     pub clock_skew: Duration,
-    /// How long a nonce may be used: 5 minutes.
+    /// How long a nonce is valid: 5 minutes.
     pub nonce_age: Duration,
-    /// How many proofs are remembered, so that none is good twice: 100,000. While that many were
-    /// used within their time, further ones are refused with 503.
+    /// How many proofs are remembered, so that none is valid twice: 100,000. While that many are still
+    /// valid, further ones are rejected with 503.
     pub remembered: usize,
 }
 
@@ -44,26 +44,26 @@ impl Default for DpopLimits {
 pub(super) struct Dpop {
     pub(super) limits: DpopLimits,
     pub(super) wants_nonces: bool,
-    /// Signs nonces, so that none need be remembered.
+    /// Signs nonces, so that they need not be remembered.
     pub(super) nonce_key: Key,
     used: Mutex<HashMap<[u8; 32], u64>>,
 }
 
-/// What a proof must be about.
+/// What a proof must match.
 pub(super) struct Subject<'a> {
     pub(super) method: &'a Method,
-    /// Where it was sent, by each name that has.
+    /// The URLs under which the request may have been sent.
     pub(super) urls: [&'a str; 2],
     pub(super) token: &'a str,
-    /// Of the key that the token is bound to.
+    /// The thumbprint of the key that the token is bound to.
     pub(super) thumbprint: &'a str,
 }
 
-/// Why a proof proves nothing.
+/// Why a proof is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProofError {
     Invalid(&'static str),
-    /// It holds no nonce of ours, or an old one.
+    /// It has no nonce of ours, or an old one.
     WantsNonce,
     /// Too many proofs are remembered already.
     Full,
@@ -78,7 +78,7 @@ impl Dpop {
         Self {
             limits: DpopLimits::default(),
             wants_nonces: false,
-            nonce_key: key.expect("the system gives random bytes"),
+            nonce_key: key.expect("the system has random bytes"),
             used: Mutex::default(),
         }
     }
@@ -91,7 +91,7 @@ impl Dpop {
         let invalid = ProofError::Invalid;
         let unreadable = |error: JwsError| match error {
             JwsError::Algorithm => invalid("the proof's algorithm is not allowed"),
-            JwsError::Signature => invalid("the proof's signature is wrong"),
+            JwsError::Signature => invalid("the proof's signature is invalid"),
             _ => invalid("the proof is malformed"),
         };
         let compact = Compact::parse(proof, MAX_PROOF).map_err(unreadable)?;
@@ -99,9 +99,9 @@ impl Dpop {
         if header.kind.as_deref() != Some("dpop+jwt") {
             return Err(invalid("the proof is not of type dpop+jwt"));
         }
-        let key = header.key.as_ref().ok_or_else(|| invalid("the proof holds no key"))?;
+        let key = header.key.as_ref().ok_or_else(|| invalid("the proof has no key"))?;
         if key.thumbprint() != subject.thumbprint {
-            return Err(invalid("the proof is by another key than the token's"));
+            return Err(invalid("the proof was signed with another key than the token's"));
         }
         let claims = compact.verify([key]).map_err(unreadable)?;
         check_claims(&claims, subject)?;
@@ -159,7 +159,7 @@ impl Dpop {
     }
 }
 
-/// Until when a proof must be remembered.
+/// When a proof was used, and until when it must be remembered.
 #[derive(Clone, Copy)]
 struct Span {
     now: u64,

@@ -1,4 +1,4 @@
-//! The guard in front of a resource: who is let in.
+//! The guard of a resource: decides which requests are accepted.
 
 mod refuse;
 
@@ -15,12 +15,12 @@ use super::location::{SetupError, is_same, scope, trusted, without_query};
 use super::metadata::ResourceMetadata;
 use super::{Identity, Verify, VerifyError};
 
-/// Stands in front of one resource and checks every request for it.
+/// Checks every request for one resource.
 pub struct Guard {
     resource: String,
     /// Scheme, host and port of the resource.
     origin: String,
-    /// Its path, empty for the root.
+    /// The resource's path, empty for the root.
     path: String,
     verifier: Arc<dyn Verify>,
     authorization_servers: Vec<String>,
@@ -43,11 +43,11 @@ enum Scheme {
 }
 
 impl Guard {
-    /// A guard for a resource, by the URL that its clients use, such as
-    /// `https://mcp.example.com/mcp`. Tokens must have been issued for exactly this.
+    /// A guard for the resource at this URL, as its clients use it, such as
+    /// `https://mcp.example.com/mcp`. Tokens must have been issued for exactly this URL.
     ///
     /// # Errors
-    /// When it is no URL.
+    /// When the URL is not valid.
     pub fn new(resource: &str, verifier: impl Verify + 'static) -> Result<Self, SetupError> {
         let url = without_query(resource)?;
         Ok(Self {
@@ -68,17 +68,17 @@ impl Guard {
         })
     }
 
-    /// One more authorization server that clients are sent to. The verifier's own is known already.
+    /// Another authorization server that clients may use, besides the verifier's.
     ///
     /// # Errors
-    /// When it is no URL of `https` (or `http` on this machine).
+    /// When it is not an `https` URL (or `http` on this machine).
     pub fn authorization_server(mut self, url: &str) -> Result<Self, SetupError> {
         trusted(url)?;
         self.authorization_servers.push(url.to_owned());
         Ok(self)
     }
 
-    /// Another audience that is good, for issuers that call the resource by a name of their own.
+    /// Another accepted audience, for issuers with their own name for the resource.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
@@ -88,7 +88,7 @@ impl Guard {
     /// Scopes that every request needs.
     ///
     /// # Errors
-    /// When one of them is not a word.
+    /// When one of them is not a scope.
     pub fn scopes<S: Into<String>>(
         mut self,
         scopes: impl IntoIterator<Item = S>,
@@ -99,11 +99,11 @@ impl Guard {
         Ok(self)
     }
 
-    /// Scopes that clients are told of, though not every request needs them. The fewer the better:
-    /// clients that are told of nothing else ask for all of them.
+    /// Scopes to advertise although not every request needs them. The fewer the better: some clients
+    /// request all of them.
     ///
     /// # Errors
-    /// When one of them is not a word.
+    /// When one of them is not a scope.
     pub fn offer_scopes<S: Into<String>>(
         mut self,
         scopes: impl IntoIterator<Item = S>,
@@ -114,50 +114,49 @@ impl Guard {
         Ok(self)
     }
 
-    /// Whoever has the first scope has the second one too: `implies("files:write", "files:read")`.
+    /// The first scope includes the second one: `implies("files:write", "files:read")`.
     #[must_use]
     pub fn implies(mut self, wide: impl Into<String>, narrow: impl Into<String>) -> Self {
         self.implied.push((wide.into(), narrow.into()));
         self
     }
 
-    /// Tells clients that they may bind tokens to a key (DPoP). Tokens that are bound are checked
-    /// whether it is told or not.
+    /// Advertises that tokens may be bound to a key (DPoP). Bound tokens are checked in any case.
     #[must_use]
     pub fn offer_dpop(mut self) -> Self {
         self.offers_dpop = true;
         self
     }
 
-    /// Lets in no token that is not bound to a key (DPoP).
+    /// Rejects tokens that are not bound to a key (DPoP).
     #[must_use]
     pub fn require_dpop(mut self) -> Self {
         (self.offers_dpop, self.requires_dpop) = (true, true);
         self
     }
 
-    /// Wants a nonce of its own in every proof, so that none can be made in advance.
+    /// Requires a nonce of this server in every proof, so that proofs cannot be made in advance.
     #[must_use]
     pub fn dpop_nonces(mut self) -> Self {
         self.dpop.wants_nonces = true;
         self
     }
 
-    /// How long a proof is good, and how many are remembered.
+    /// How long a proof is valid, and how many are remembered.
     #[must_use]
     pub fn dpop_limits(mut self, limits: DpopLimits) -> Self {
         self.dpop.limits = limits;
         self
     }
 
-    /// What people call the resource.
+    /// The resource's name, for people.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Where people can read about the resource.
+    /// The URL of the resource's documentation.
     #[must_use]
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());
@@ -167,7 +166,7 @@ impl Guard {
     /// Checks the head of a request.
     ///
     /// # Errors
-    /// What the client is told when it is not let in.
+    /// The response to send when the request is rejected.
     pub async fn check(&self, request: &Parts) -> Result<Identity, Denial> {
         let (scheme, token) = self.presented(request)?;
         let mut identity = match self.verifier.verify(token).await {
@@ -189,7 +188,7 @@ impl Guard {
         Ok(identity)
     }
 
-    /// The metadata, if there is an authorization server to send clients to.
+    /// The metadata, if there is an authorization server.
     pub fn metadata(&self) -> Option<ResourceMetadata> {
         if self.authorization_servers.is_empty() {
             return None;
@@ -222,14 +221,14 @@ impl Guard {
         self.origin.split_once("://").map_or("", |(_, authority)| authority)
     }
 
-    /// Whether the metadata are asked for under this path: with the path of the resource, or at the
-    /// root, since there is no other resource.
+    /// Whether this is the path of the metadata: the well-known path, alone or followed by the
+    /// resource's path.
     pub fn is_metadata_path(&self, path: &str) -> bool {
         path.strip_prefix(WELL_KNOWN)
             .is_some_and(|rest| rest.is_empty() || rest.trim_end_matches('/') == self.path)
     }
 
-    /// Takes the token out of a request.
+    /// Takes the token from a request.
     fn presented<'a>(&self, request: &'a Parts) -> Result<(Scheme, &'a str), Denial> {
         let in_query = |query: &str| query.split('&').any(|it| it.starts_with("access_token="));
         if request.uri.query().is_some_and(in_query) {
@@ -238,9 +237,11 @@ impl Guard {
         let mut values = request.headers.get_all(AUTHORIZATION).iter();
         let Some(value) = values.next() else { return Err(self.no_token()) };
         if values.next().is_some() {
-            return Err(self.bad_request("Authorization is there more than once"));
+            return Err(self.bad_request("the header Authorization is repeated"));
         }
-        let text = value.to_str().map_err(|_| self.bad_request("Authorization is malformed"))?;
+        let text = value
+            .to_str()
+            .map_err(|_| self.bad_request("the header Authorization is malformed"))?;
         let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
         let scheme = match scheme {
             _ if scheme.eq_ignore_ascii_case("bearer") => Scheme::Bearer,
@@ -249,7 +250,7 @@ impl Guard {
         };
         let token = token.trim_matches(' ');
         if !is_token(token) {
-            return Err(self.bad_request("Authorization holds no token"));
+            return Err(self.bad_request("the header Authorization has no token"));
         }
         if self.requires_dpop && scheme == Scheme::Bearer {
             return Err(self.invalid_token(scheme, "the token must be sent with DPoP"));
@@ -262,7 +263,7 @@ impl Guard {
         audiences.iter().any(|audience| {
             audience == &self.resource
                 || self.audiences.contains(audience)
-                // Only what is the same URL: nothing below or above it.
+                // Only the same URL: neither a parent nor a child of it.
                 || is_same_resource(audience, &self.resource)
         })
     }
@@ -286,7 +287,7 @@ impl Guard {
             (Some(thumbprint), Scheme::Dpop) => thumbprint,
         };
         let proof = single(&request.headers, "dpop").map_err(|why| self.invalid_proof(why))?;
-        // Proxies, and frameworks that nest a service, may have changed the path on its way here.
+        // Proxies, and frameworks that nest a service, may have changed the path.
         let here = format!("{}{}", self.origin, request.uri.path());
         let urls = [here.as_str(), &self.resource];
         let subject = Subject { method: &request.method, urls, token, thumbprint };
@@ -301,7 +302,7 @@ impl Guard {
         }
     }
 
-    /// Adds what the scopes of a token include, and what those include.
+    /// Adds the scopes that a token's scopes include, directly or indirectly.
     fn widen(&self, identity: &mut Identity) {
         let mut count = 0;
         while count != identity.scopes.len() {
@@ -315,7 +316,7 @@ impl Guard {
     }
 }
 
-/// Where metadata are, in front of the path of the resource.
+/// The path of metadata, before the path of the resource.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 impl fmt::Debug for Guard {
@@ -331,8 +332,8 @@ impl fmt::Debug for Guard {
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, &'static str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (None, _) => Err("a proof is needed in the header DPoP"),
-        (Some(_), Some(_)) => Err("the header DPoP is there more than once"),
+        (None, _) => Err("the header DPoP is missing: the token needs a proof"),
+        (Some(_), Some(_)) => Err("the header DPoP is repeated"),
         (Some(value), None) => value.to_str().map_err(|_| "the proof is malformed"),
     }
 }
@@ -344,7 +345,7 @@ fn is_token(text: &str) -> bool {
         && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
 }
 
-/// With or without the slash of an empty path.
+/// Ignores trailing slashes.
 fn is_same_resource(one: &str, other: &str) -> bool {
     !one.contains(['?', '#']) && is_same(one.trim_end_matches('/'), other.trim_end_matches('/'))
 }

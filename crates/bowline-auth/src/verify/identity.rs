@@ -1,34 +1,35 @@
-//! Whose a token is, and what it allows.
+//! The holder of a token, and what the token allows.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// What is known of the holder of a token that was checked.
+/// The holder of a verified token.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Identity {
-    /// Who says so.
+    /// Who issued the token.
     pub issuer: Option<String>,
-    /// Whom the token speaks for; unique within its issuer.
+    /// The user or client that the token stands for; unique within its issuer.
     pub subject: String,
-    /// The program that got the token.
+    /// The client that got the token.
     pub client_id: Option<String>,
     /// What the token allows.
     pub scopes: BTreeSet<String>,
-    /// For whom the token was issued. `None` when the verifier vouches that it is for this server.
+    /// The resources that the token was issued for. `None` if the verifier guarantees that it is for
+    /// this server.
     pub audiences: Option<Vec<String>>,
-    /// When it ends, in seconds since 1970.
+    /// When the token expires, in seconds since 1970.
     pub expires: Option<u64>,
-    /// The digest of the key that whoever uses the token must have (RFC 9449).
+    /// The digest of the key that the token is bound to (RFC 9449).
     pub key_thumbprint: Option<String>,
-    /// Everything the issuer said.
+    /// All claims of the issuer.
     pub claims: Map<String, Value>,
 }
 
 impl Identity {
-    /// Somebody by name, who is allowed nothing in particular.
+    /// An identity without scopes.
     pub fn new(subject: impl Into<String>) -> Self {
         Self {
             issuer: None,
@@ -42,29 +43,29 @@ impl Identity {
         }
     }
 
-    /// Allows something more.
+    /// Adds a scope.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.insert(scope.into());
         self
     }
 
-    /// Says which program it is.
+    /// Sets the client.
     #[must_use]
     pub fn client(mut self, client_id: impl Into<String>) -> Self {
         self.client_id = Some(client_id.into());
         self
     }
 
-    /// A name that no two identities share, whatever their issuers put into them: what sessions and
-    /// states are bound to.
+    /// A name that no two identities share, whatever their issuers put into them. Sessions and
+    /// request states are bound to it.
     #[must_use]
     pub fn unique_name(&self) -> String {
         serde_json::json!([self.issuer, self.subject, self.client_id]).to_string()
     }
 }
 
-/// Of the claims the names only: the rest may be nobody's business.
+/// Shows only the names of claims: their values may be confidential.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")

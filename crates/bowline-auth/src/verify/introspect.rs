@@ -1,4 +1,4 @@
-//! Tokens that only their issuer understands: asked for each of them (RFC 7662).
+//! Opaque tokens, verified by asking their issuer (RFC 7662).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,9 +20,9 @@ use super::{Identity, Verify, VerifyError, Verifying};
 use crate::clock;
 use crate::jws::object;
 
-/// Checks tokens by asking their issuer, and remembers the answer for a while.
+/// Verifies tokens by asking their issuer, and caches the response for a while.
 ///
-/// A token that was revoked is refused as soon as the answer is asked for again.
+/// A revoked token is rejected as soon as its cached response expires.
 pub struct Introspection {
     endpoint: Url,
     credentials: HeaderValue,
@@ -30,25 +30,25 @@ pub struct Introspection {
     web: Web,
     cache: Duration,
     needs_audience: bool,
-    answers: Mutex<HashMap<[u8; 32], Remembered>>,
+    cached: Mutex<HashMap<[u8; 32], CachedResponse>>,
 }
 
-struct Remembered {
+struct CachedResponse {
     until: Instant,
     identity: Option<Identity>,
 }
 
-/// Most answers that are remembered.
-const MAX_ANSWERS: usize = 10_000;
-/// The longest token that is asked about.
+/// The most responses that are cached.
+const MAX_CACHED: usize = 10_000;
+/// The longest token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
 const SKEW: u64 = 60;
 
 impl Introspection {
-    /// Asks at this endpoint, as this client.
+    /// Asks this endpoint, as this client.
     ///
     /// # Errors
-    /// When it is no URL of `https` (or `http` on this machine).
+    /// When it is not an `https` URL (or `http` on this machine).
     pub fn new(endpoint: &str, client_id: &str, secret: &str) -> Result<Self, SetupError> {
         let pair = format!("{}:{}", form_encoded(client_id), form_encoded(secret));
         let credentials = format!("Basic {}", STANDARD.encode(pair.as_bytes()));
@@ -61,36 +61,36 @@ impl Introspection {
             web: Web::builder().build()?,
             cache: Duration::from_secs(30),
             needs_audience: true,
-            answers: Mutex::default(),
+            cached: Mutex::default(),
         })
     }
 
-    /// The issuer, which clients are sent to, and which answers must name if they name any.
+    /// The issuer: advertised to clients, and required of responses that name an issuer.
     ///
     /// # Errors
-    /// When it is no URL of `https` (or `http` on this machine).
+    /// When it is not an `https` URL (or `http` on this machine).
     pub fn issuer(mut self, issuer: &str) -> Result<Self, SetupError> {
         trusted(issuer)?;
         self.issuer = Some(issuer.to_owned());
         Ok(self)
     }
 
-    /// For how long an answer is believed: 30 seconds. That is how long a revoked token may live.
+    /// How long a response is cached: 30 seconds. A revoked token stays valid that long.
     #[must_use]
     pub fn cache(mut self, time: Duration) -> Self {
         self.cache = time;
         self
     }
 
-    /// Another HTTP client, for certificates or a proxy of one's own.
+    /// Another HTTP client, with other certificates or another proxy.
     #[must_use]
     pub fn web(mut self, web: Web) -> Self {
         self.web = web;
         self
     }
 
-    /// Believes answers that do not say for whom the token is. Only where the issuer gives tokens
-    /// for this server alone: otherwise a token for any server would be good here.
+    /// Accepts responses without an audience. Only for issuers that issue tokens for this server alone:
+    /// otherwise a token for any server would be accepted here.
     #[must_use]
     pub fn allow_missing_audience(mut self) -> Self {
         self.needs_audience = false;
@@ -105,7 +105,7 @@ impl Introspection {
         let name: [u8; 32] =
             digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
         if let Some(remembered) = self.remembered(&name) {
-            // It may have expired while it was remembered.
+            // It may have expired while it was cached.
             return remembered.filter(|it| !has_expired(it)).ok_or(unknown);
         }
         let identity = self.ask(token).await?;
@@ -123,22 +123,23 @@ impl Introspection {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let form = HeaderValue::from_static("application/x-www-form-urlencoded");
         headers.insert(CONTENT_TYPE, form);
-        let answer = self.web.fetch(request).await.map_err(VerifyError::unavailable)?;
+        let response = self.web.fetch(request).await.map_err(VerifyError::unavailable)?;
         let strange = |what: &'static str| {
             tracing::warn!(endpoint = %self.endpoint.host(), what, "introspection failed");
             VerifyError::unavailable(what)
         };
-        if answer.status() == StatusCode::BAD_REQUEST && is_of_another_kind(answer.body()) {
+        if response.status() == StatusCode::BAD_REQUEST && is_of_another_kind(response.body()) {
             return Ok(None);
         }
-        if answer.status() != StatusCode::OK {
-            return Err(strange("the issuer does not answer with 200"));
+        if response.status() != StatusCode::OK {
+            return Err(strange("the issuer's response is not 200"));
         }
-        let claims = object(answer.body()).ok_or_else(|| strange("the answer is not JSON"))?;
+        let claims =
+            object(response.body()).ok_or_else(|| strange("the issuer's response is not JSON"))?;
         match claims.get("active") {
             Some(Value::Bool(true)) => {}
             Some(Value::Bool(false)) => return Ok(None),
-            _ => return Err(strange("the answer does not say whether the token is active")),
+            _ => return Err(strange("the issuer's response has no member `active`")),
         }
         let now = Now { seconds: clock::unix_seconds(), skew: SKEW };
         let Ok(mut identity) = claims::read(claims, now) else { return Ok(None) };
@@ -153,27 +154,27 @@ impl Introspection {
     }
 
     fn remembered(&self, name: &[u8; 32]) -> Option<Option<Identity>> {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = answers.get(name).filter(|it| it.until > Instant::now())?;
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = cached.get(name).filter(|it| it.until > Instant::now())?;
         Some(found.identity.clone())
     }
 
     fn remember(&self, name: [u8; 32], identity: Option<Identity>) {
         let now = Instant::now();
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= MAX_ANSWERS {
-            answers.retain(|_, it| it.until > now);
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= MAX_CACHED {
+            cached.retain(|_, it| it.until > now);
         }
-        // Whoever floods us with tokens makes us forget, and only that.
-        if answers.len() >= MAX_ANSWERS {
-            answers.clear();
+        // A flood of tokens empties the cache, and does no other harm.
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
-        answers.insert(name, Remembered { until: now + self.cache, identity });
+        cached.insert(name, CachedResponse { until: now + self.cache, identity });
     }
 }
 
-/// Whether the issuer says that it cannot have issued such a token for us: some answer so to a JWT
-/// where they issue others, with the code that RFC 7009 has for it.
+/// Whether the issuer says that it cannot have issued such a token: some respond to a JWT with this
+/// code of RFC 7009 if they issue opaque tokens.
 fn is_of_another_kind(body: &[u8]) -> bool {
     let code = object(body).and_then(|mut it| it.remove("error"));
     code.is_some_and(|code| code == "unsupported_token_type")

@@ -1,4 +1,4 @@
-//! Tokens that prove themselves: signed by their issuer (RFC 7519, RFC 9068).
+//! Tokens signed by their issuer (RFC 7519, RFC 9068).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,7 @@ use super::{Identity, Verify, VerifyError, Verifying};
 use crate::clock;
 use crate::jws::{Algorithm, Compact, JwkSet, JwsError};
 
-/// Checks tokens that one issuer signs. Its keys are found by themselves, and follow when they
-/// rotate.
+/// Verifies tokens that one issuer signs. Its keys are discovered, and followed when they rotate.
 ///
 /// ```no_run
 /// use bowline_auth::verify::{Guard, JwtVerifier};
@@ -34,10 +33,10 @@ pub struct JwtVerifier {
 }
 
 impl JwtVerifier {
-    /// For the tokens of this issuer, written exactly as in their claim `iss`.
+    /// Verifies tokens of this issuer, written exactly as in their claim `iss`.
     ///
     /// # Errors
-    /// When it is no URL of `https` (or `http` on this machine).
+    /// When it is not an `https` URL (or `http` on this machine).
     pub fn new(issuer: &str) -> Result<Self, SetupError> {
         trusted(issuer)?;
         let source = KeySource::Issuer(issuer.to_owned());
@@ -50,43 +49,43 @@ impl JwtVerifier {
         })
     }
 
-    /// Fetches the keys from here, whatever the issuer's metadata say.
+    /// Fetches the keys from this URL, whatever the issuer's metadata say.
     ///
     /// # Errors
-    /// When it is no URL of `https` (or `http` on this machine).
+    /// When it is not an `https` URL (or `http` on this machine).
     pub fn keys_at(self, url: &str) -> Result<Self, SetupError> {
         let source = KeySource::At(trusted(url)?);
         Ok(Self { keys: Keys::new(source, self.keys.web().clone(), self.keys.limits()), ..self })
     }
 
-    /// Uses these keys and fetches none.
+    /// Uses these keys, and does not fetch any.
     #[must_use]
     pub fn keys(self, keys: JwkSet) -> Self {
         let source = KeySource::Given(Arc::new(keys));
         Self { keys: Keys::new(source, self.keys.web().clone(), self.keys.limits()), ..self }
     }
 
-    /// Another HTTP client, for certificates or a proxy of one's own.
+    /// Another HTTP client, with other certificates or another proxy.
     #[must_use]
     pub fn web(self, web: Web) -> Self {
         Self { keys: Keys::new(self.keys.source().clone(), web, self.keys.limits()), ..self }
     }
 
-    /// How long keys are good, and how often they are asked for.
+    /// How long keys are valid, and how often they are fetched.
     #[must_use]
     pub fn key_limits(self, limits: KeyLimits) -> Self {
         let (source, web) = (self.keys.source().clone(), self.keys.web().clone());
         Self { keys: Keys::new(source, web, limits), ..self }
     }
 
-    /// Allows these algorithms only.
+    /// Allows only these algorithms.
     #[must_use]
     pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
         self.algorithms = algorithms.into_iter().collect();
         self
     }
 
-    /// How far the issuer's clock and ours may be apart: a minute.
+    /// How far the issuer's clock and ours may differ: a minute.
     #[must_use]
     pub fn clock_skew(mut self, skew: Duration) -> Self {
         self.skew = skew;
@@ -106,7 +105,7 @@ impl JwtVerifier {
         if !self.algorithms.contains(&header.algorithm) {
             return Err(JwsError::Algorithm.into());
         }
-        // Proofs, assertions and logout tokens are signed by the same keys and must not pass.
+        // Proofs, assertions and logout tokens are signed with the same keys and must be rejected.
         if !matches!(header.kind.as_deref(), None | Some("at+jwt" | "jwt")) {
             return Err(VerifyError::Invalid("the token is not an access token"));
         }
@@ -134,7 +133,7 @@ impl JwtVerifier {
             Ok(claims) => return Ok(claims),
             Err(error) => error,
         };
-        // The key may be new. One that is old and under its old name is asked for once, too.
+        // The key may be new, or an old one may have changed under its name.
         match (error, self.keys.newer(&keys).await) {
             (JwsError::UnknownKey | JwsError::Signature, Some(newer)) => Ok(verify(&newer)?),
             (error, _) => Err(error.into()),

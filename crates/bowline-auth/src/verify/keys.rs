@@ -1,8 +1,8 @@
-//! An issuer's keys: fetched when needed, kept for a while, fetched again when they rotate.
+//! An issuer's keys: fetched when needed, cached, and fetched again when they rotate.
 //!
-//! However many tokens name keys that nobody knows, the issuer is asked once per cool-down, and
-//! once at a time. While it cannot be reached the old keys stay good, but not for ever: a key that
-//! was withdrawn because it leaked must not live as long as its issuer is kept silent.
+//! However many tokens name unknown keys, the issuer is asked once per cool-down, and once at a
+//! time. While it cannot be reached, the old keys stay valid, but not forever: a key that was
+//! withdrawn because it leaked must not live for as long as an attacker can silence its issuer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -21,16 +21,16 @@ use super::{Cause, VerifyError};
 use crate::client::ServerMetadata;
 use crate::jws::{JwkError, JwkSet, object};
 
-/// How long keys are good, and how often they are asked for.
+/// How long keys are valid, and how often they are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyLimits {
-    /// For how long keys are used without asking again: 10 minutes.
+    /// How long keys are used without fetching them again: 10 minutes.
     pub fresh: Duration,
-    /// For how much longer they are used while the issuer cannot be reached: an hour.
+    /// How much longer they are used while the issuer cannot be reached: an hour.
     pub stale: Duration,
-    /// How soon the issuer is asked again because a token names an unknown key: 30 seconds.
+    /// How soon keys are fetched again because a token names an unknown key: 30 seconds.
     pub cool_down: Duration,
-    /// How soon the issuer is asked again after it could not be reached: 5 seconds.
+    /// How soon keys are fetched again after a failure: 5 seconds.
     pub retry: Duration,
 }
 
@@ -45,12 +45,12 @@ impl Default for KeyLimits {
     }
 }
 
-/// Where keys are.
+/// Where keys come from.
 #[derive(Debug, Clone)]
 pub(super) enum KeySource {
     Given(Arc<JwkSet>),
     At(Url),
-    /// As the metadata of this issuer say.
+    /// From the `jwks_uri` in this issuer's metadata.
     Issuer(String),
 }
 
@@ -65,9 +65,9 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct Cache {
     known: Option<FetchedKeys>,
-    /// When the issuer was last asked, and what went wrong.
+    /// When the keys were last fetched, and what went wrong.
     attempt: Option<(Instant, Option<Cause>)>,
-    /// Open while somebody asks.
+    /// Open while the keys are being fetched.
     flight: Option<watch::Receiver<()>>,
     tasks: JoinSet<()>,
 }
@@ -95,7 +95,7 @@ impl Keys {
         self.limits
     }
 
-    /// The keys as they are known now.
+    /// The current keys.
     pub(super) async fn current(&self) -> Result<Arc<JwkSet>, VerifyError> {
         if let KeySource::Given(keys) = &self.source {
             return Ok(Arc::clone(keys));
@@ -113,7 +113,7 @@ impl Keys {
         ))
     }
 
-    /// Newer keys than these, if there may be any.
+    /// Newer keys than these, if there are any.
     pub(super) async fn newer(&self, than: &Arc<JwkSet>) -> Option<Arc<JwkSet>> {
         if matches!(self.source, KeySource::Given(_)) {
             return None;
@@ -136,13 +136,13 @@ impl Keys {
         Some(Arc::clone(&known.keys))
     }
 
-    /// Asks the issuer, unless it was asked a moment ago; waits for whoever asks already.
+    /// Fetches the keys, unless that was done a moment ago; joins a fetch that is already running.
     ///
     /// # Cancel safety
-    /// The question goes on without whoever waits for it.
+    /// The fetch continues without its waiters.
     async fn refresh(&self) {
         let Some(mut flight) = self.join_or_start() else { return };
-        // Ends with an error when the question has its answer, which is what is waited for.
+        // Fails when the sender is dropped, which is how the fetch signals its end.
         while flight.changed().await.is_ok() {}
     }
 
@@ -164,7 +164,7 @@ impl Keys {
         state.tasks.spawn(async move {
             let fetched = fetch(&source, &web).await;
             if let Err(error) = &fetched {
-                tracing::warn!(?source, error = %with_causes(error), "an issuer's keys cannot be fetched");
+                tracing::warn!(?source, error = %with_causes(error), "cannot fetch an issuer's keys");
             }
             keep(&store, fetched);
             drop(done);
@@ -190,7 +190,7 @@ fn keep(store: &Weak<Mutex<Cache>>, fetched: Result<JwkSet, FetchError>) {
     match fetched {
         Ok(keys) => {
             state.attempt = Some((now, None));
-            // The same keys stay the same object, so that nobody verifies twice in vain.
+            // Equal keys stay the same object, so that a failed verification is not repeated in vain.
             let keys = match &state.known {
                 Some(known) if *known.keys == keys => Arc::clone(&known.keys),
                 _ => Arc::new(keys),
@@ -204,21 +204,21 @@ fn keep(store: &Weak<Mutex<Cache>>, fetched: Result<JwkSet, FetchError>) {
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
-    #[error("the issuer was not asked")]
+    #[error("the keys were not fetched")]
     NotAsked,
-    #[error("the issuer gives no answer")]
+    #[error("the issuer does not respond")]
     Web(#[from] WebError),
-    #[error("the issuer answers with {0}")]
+    #[error("the issuer responds with {0}")]
     Status(StatusCode),
-    #[error("the issuer has no metadata that can be read")]
+    #[error("the issuer has no valid metadata")]
     Metadata,
-    #[error("the metadata are those of another issuer")]
+    #[error("the metadata belong to another issuer")]
     Issuer,
-    #[error("the metadata do not say where the keys are")]
+    #[error("the metadata have no jwks_uri")]
     NoKeys,
-    #[error("the keys are at a place that cannot be used")]
+    #[error("the URL of the keys cannot be used")]
     Location(#[from] SetupError),
-    #[error("the keys cannot be read")]
+    #[error("the keys are not valid")]
     Keys(#[from] JwkError),
 }
 
@@ -231,7 +231,7 @@ async fn fetch(source: &KeySource, web: &Web) -> Result<JwkSet, FetchError> {
     Ok(JwkSet::parse(&get(web, &at).await?)?)
 }
 
-/// Where an issuer says its keys are (RFC 8414, OpenID Connect Discovery).
+/// The URL of the keys, from the issuer's metadata (RFC 8414, OpenID Connect Discovery).
 async fn discover(issuer: &str, web: &Web) -> Result<Url, FetchError> {
     let mut last = FetchError::Metadata;
     for url in ServerMetadata::addresses(issuer) {
@@ -245,8 +245,7 @@ async fn discover(issuer: &str, web: &Web) -> Result<Url, FetchError> {
 }
 
 fn read_metadata(issuer: &str, metadata: &Map<String, Value>) -> Result<Url, FetchError> {
-    // Character by character: whoever can publish metadata at one issuer must not speak for
-    // another.
+    // Byte for byte: anyone who can publish metadata for one issuer must not speak for another.
     if metadata.get("issuer").and_then(Value::as_str) != Some(issuer) {
         return Err(FetchError::Issuer);
     }
@@ -260,9 +259,9 @@ async fn get(web: &Web, url: &Url) -> Result<Bytes, FetchError> {
     *request.uri_mut() = url.uri().clone();
     let accept = http::HeaderValue::from_static("application/json");
     request.headers_mut().insert(http::header::ACCEPT, accept);
-    let answer = web.fetch(request).await?;
-    match answer.status() {
-        StatusCode::OK => Ok(answer.into_body()),
+    let response = web.fetch(request).await?;
+    match response.status() {
+        StatusCode::OK => Ok(response.into_body()),
         status => Err(FetchError::Status(status)),
     }
 }

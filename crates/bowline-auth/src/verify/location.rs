@@ -1,9 +1,9 @@
-//! URLs that a server is set up with, and what is wrong with some.
+//! URLs in a server's settings, and why some are rejected.
 
 use bowline_proto::scope::is_scope;
 use bowline_web::{Origin, Url, WebError};
 
-/// Why something cannot be set up as it was asked for.
+/// Why settings are rejected.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -15,11 +15,11 @@ pub enum SetupError {
         /// What it should be.
         expected: String,
     },
-    /// A scope cannot be used: scopes are words of visible ASCII without `"` and `\`.
-    #[error("{0:?} is not a scope: it must be one word of visible ASCII without \" and \\")]
+    /// A scope is not valid: scopes are words of visible ASCII without `"` and `\`.
+    #[error("{0:?} is not a scope: expected one word of visible ASCII without \" and \\")]
     Scope(String),
-    /// Keys cannot be fetched from anywhere.
-    #[error("the HTTP client cannot be set up")]
+    /// The HTTP client cannot be built.
+    #[error("cannot set up the HTTP client")]
     Web(#[from] WebError),
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_are_trusted() {
+    fn trusted_urls() {
         for url in ["https://a.example", "https://a.example:8443/b", "http://localhost:1/x"] {
             assert!(trusted(url).is_ok(), "{url}");
         }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn which_are_the_same() {
+    fn urls_are_compared_by_meaning() {
         let same = [
             ("https://a.example/x", "HTTPS://A.EXAMPLE:443/x?q#f"),
             ("http://a.example", "http://a.example:80/"),

@@ -1,4 +1,4 @@
-//! What a server tells about itself to whoever wants a token for it (RFC 9728).
+//! What a server publishes for clients that need a token (RFC 9728).
 
 use serde::Serialize;
 
@@ -8,20 +8,20 @@ use serde::Serialize;
 pub struct ResourceMetadata {
     /// The URL of the resource.
     pub resource: String,
-    /// Whose tokens are good.
+    /// The issuers of accepted tokens.
     pub authorization_servers: Vec<String>,
-    /// What a client needs to begin with.
+    /// The scopes that a client should request first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes_supported: Vec<String>,
-    /// How tokens are sent: in the header alone.
+    /// How tokens are sent: only in the header.
     pub bearer_methods_supported: Vec<&'static str>,
-    /// What people call it.
+    /// Its name, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
-    /// Where people can read about it.
+    /// The URL of its documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_documentation: Option<String>,
-    /// How proofs may be signed.
+    /// The algorithms for DPoP proofs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dpop_signing_alg_values_supported: Vec<&'static str>,
     /// Whether tokens must be bound to a key.

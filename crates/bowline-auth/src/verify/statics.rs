@@ -1,4 +1,4 @@
-//! Tokens that were agreed upon beforehand.
+//! Tokens that were agreed on in advance.
 
 use std::fmt;
 
@@ -7,35 +7,35 @@ use ring::rand::SystemRandom;
 
 use super::{Identity, Verify, VerifyError, Verifying};
 
-/// Checks tokens against a list, in a time that says nothing about them.
+/// Compares tokens with a list, in constant time.
 ///
-/// For scripts and for machines among themselves: such tokens do not expire, and no client can get
-/// one by itself.
+/// For scripts and for machine-to-machine use: such tokens do not expire, and clients cannot get one
+/// automatically.
 pub struct StaticTokens {
     key: Key,
-    /// The tokens are not kept, only what they come to under the key.
+    /// Keyed hashes of the tokens, which are not kept.
     tokens: Vec<(hmac::Tag, Identity)>,
 }
 
 impl StaticTokens {
-    /// No tokens.
+    /// An empty list.
     ///
     /// # Panics
-    /// When the system has no randomness to give, without which nothing here is safe.
+    /// When the system has no random bytes.
     #[must_use]
     pub fn new() -> Self {
         let key = Key::generate(HMAC_SHA256, &SystemRandom::new());
-        Self { key: key.expect("the system gives random bytes"), tokens: Vec::new() }
+        Self { key: key.expect("the system has random bytes"), tokens: Vec::new() }
     }
 
-    /// One more token, and whose it is.
+    /// Adds a token and the identity of its holder.
     #[must_use]
     pub fn token(mut self, token: &str, identity: Identity) -> Self {
         self.tokens.push((hmac::sign(&self.key, token.as_bytes()), identity));
         self
     }
 
-    /// Looks at all of them, whichever it is.
+    /// Compares all tokens, so that the time does not depend on the match.
     fn find(&self, token: &str) -> Option<&Identity> {
         let mut found = None;
         for (tag, identity) in &self.tokens {
@@ -56,7 +56,7 @@ impl Default for StaticTokens {
 impl Verify for StaticTokens {
     fn verify<'a>(&'a self, token: &'a str) -> Verifying<'a> {
         let found = self.find(token).cloned();
-        Box::pin(std::future::ready(found.ok_or(VerifyError::Invalid("the token is not known"))))
+        Box::pin(std::future::ready(found.ok_or(VerifyError::Invalid("the token is unknown"))))
     }
 }
 

@@ -146,7 +146,7 @@ async fn issuers_that_nobody_should_go_to() {
 #[tokio::test]
 async fn guards_that_are_somebody_else() {
     for issuer in ["https://evil.example.com", "", "http://127.0.0.1", "HTTP://127.0.0.1"] {
-        check(Guard("issuer", json!(issuer)), ServerMetadata, Unsafe, "to the byte").await;
+        check(Guard("issuer", json!(issuer)), ServerMetadata, Unsafe, "byte for byte").await;
     }
     check(
         Rule(|rules| {
@@ -155,7 +155,7 @@ async fn guards_that_are_somebody_else() {
         }),
         ServerMetadata,
         Unsafe,
-        "to the byte",
+        "byte for byte",
     )
     .await;
     check(Guard("issuer", Value::Null), ServerMetadata, Broken, "issuer").await;
@@ -233,9 +233,9 @@ async fn redirects_that_are_forged() {
         "another state",
     )
     .await;
-    check(Forged(|it| it + "&state=x"), Callback, Broken, "twice").await;
-    check(Forged(|it| it + "&code=evil"), Callback, Broken, "twice").await;
-    check(Forged(|it| it + "&iss=https://evil.example"), Callback, Broken, "twice").await;
+    check(Forged(|it| it + "&state=x"), Callback, Broken, "repeated").await;
+    check(Forged(|it| it + "&code=evil"), Callback, Broken, "repeated").await;
+    check(Forged(|it| it + "&iss=https://evil.example"), Callback, Broken, "repeated").await;
     check(Forged(|it| it.replace("code=", "cod=")), Callback, Broken, "neither").await;
     check(
         Forged(|it| it.replace("code=", "error=access_denied&x=")),
@@ -274,17 +274,18 @@ async fn redirects_that_are_forged() {
 async fn tokens_that_are_none() {
     check(Redirect("/token", 307, "*/token"), Token, Unsafe, "not sent on").await;
     check(Redirect("/token", 302, "*/token"), Token, Unsafe, "not sent on").await;
-    check(Answer("/token", 200, "<html>"), Token, Broken, "cannot be read").await;
+    check(Answer("/token", 200, "<html>"), Token, Broken, "not valid").await;
     check(Answer("/token", 400, r#"{"error": "invalid_grant"}"#), Token, Refused, "invalid_grant")
         .await;
     check(Answer("/token", 503, ""), Token, Unavailable, "503").await;
-    check(Wrong::Token("access_token", Value::Null), Token, Broken, "cannot be read").await;
-    check(Wrong::Token("access_token", json!("a\r\nx-evil: 1")), Token, Broken, "no header").await;
-    check(Wrong::Token("access_token", json!("")), Token, Broken, "no header").await;
+    check(Wrong::Token("access_token", Value::Null), Token, Broken, "not valid").await;
+    check(Wrong::Token("access_token", json!("a\r\nx-evil: 1")), Token, Broken, "in a header")
+        .await;
+    check(Wrong::Token("access_token", json!("")), Token, Broken, "in a header").await;
     check(Wrong::Token("token_type", json!("mac")), Token, Broken, "mac").await;
     check(Wrong::Token("token_type", json!("DPoP")), Token, Unsafe, "no proof was sent").await;
     check(Wrong::Token("token_type", json!("N_A")), Token, Unsafe, "N_A").await;
-    check(Wrong::Token("token_type", Value::Null), Token, Broken, "cannot be read").await;
+    check(Wrong::Token("token_type", Value::Null), Token, Broken, "not valid").await;
     let huge = "x".repeat(2 << 20);
     check(Wrong::Token("access_token", json!(huge)), Token, Broken, "bytes").await;
     // A complaint that repeats what it was sent.

@@ -380,7 +380,7 @@ fn settings_that_cannot_work() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     check("mcp.example.com", "absolute");
-    check("http://mcp.example.com/mcp", "in the clear");
+    check("http://mcp.example.com/mcp", "unencrypted");
     check("https://user:pass@mcp.example.com/", "without a user");
     check("file:///etc/passwd", "absolute");
     let with = |document: &str| {

@@ -73,7 +73,7 @@ async fn a_person_who_does_not_come_back() {
     let auth = world.login_with(login).limits(limits).build().unwrap();
     let error = world.call(&auth, "list").await.unwrap_err();
     assert_eq!((error.step(), error.reason()), (Step::Login, Reason::Abandoned));
-    assert!(error.received().contains("nothing within 0.03 s"), "{error}");
+    assert!(error.received().contains("no redirect within 0.03 s"), "{error}");
     gone.notified().await;
 }
 

@@ -144,12 +144,15 @@ async fn proofs_that_are_forged() {
     let cases = [
         (prove(&bound.key, "jwt", &good), "the proof is not of type dpop+jwt"),
         (prove(&bound.key, "at+jwt", &good), "the proof is not of type dpop+jwt"),
-        (prove(&stranger, "dpop+jwt", &good), "the proof is by another key than the token's"),
-        (forged, "the proof's signature is wrong"),
+        (
+            prove(&stranger, "dpop+jwt", &good),
+            "the proof was signed with another key than the token's",
+        ),
+        (forged, "the proof's signature is invalid"),
         (symmetric, "the proof's algorithm is not allowed"),
         (unsigned, "the proof's algorithm is not allowed"),
         (private, "the proof is malformed"),
-        (keyless, "the proof holds no key"),
+        (keyless, "the proof has no key"),
         ("x".to_owned(), "the proof is malformed"),
         (bound.token.clone(), "the proof is not of type dpop+jwt"),
     ];
@@ -172,10 +175,10 @@ async fn how_a_bound_token_must_be_sent() {
     assert_eq!(denial.message, "the token is bound to a key and must be sent with DPoP");
     assert!(challenges(&denial)[0].starts_with("DPoP "));
     let denial = bound.guard.check(&bound.request(&[])).await.unwrap_err();
-    assert_eq!(denial.message, "a proof is needed in the header DPoP");
+    assert_eq!(denial.message, "the header DPoP is missing: the token needs a proof");
     let (one, two) = (bound.proof(&bound.claims("1")), bound.proof(&bound.claims("2")));
     let denial = bound.guard.check(&bound.request(&[&one, &two])).await.unwrap_err();
-    assert_eq!(denial.message, "the header DPoP is there more than once");
+    assert_eq!(denial.message, "the header DPoP is repeated");
 
     let issuer = Signer::new("k", "ES256");
     let unbound = issuer.sign(&with(json!({})));

@@ -29,11 +29,17 @@ async fn every_algorithm_is_verified() {
         let mut bytes = URL.decode(signature).unwrap();
         bytes[7] ^= 1;
         let forged = format!("{signed}.{}", URL.encode(&bytes));
-        assert_eq!(refusal(&verifier(&[&signer]), &forged).await, "the token's signature is wrong");
+        assert_eq!(
+            refusal(&verifier(&[&signer]), &forged).await,
+            "the token's signature is invalid"
+        );
         let (header, _) = signed.split_once('.').unwrap();
         let other = URL.encode(with(json!({"sub": "eve"})).to_string().as_bytes());
         let forged = format!("{header}.{other}.{signature}");
-        assert_eq!(refusal(&verifier(&[&signer]), &forged).await, "the token's signature is wrong");
+        assert_eq!(
+            refusal(&verifier(&[&signer]), &forged).await,
+            "the token's signature is invalid"
+        );
     }
 }
 
@@ -64,9 +70,9 @@ async fn what_the_claims_must_say() {
         (json!({"exp": null}), "the token never expires"),
         (json!({"nbf": now() + 3600}), "the token is not valid yet"),
         (json!({"iat": now() + 3600}), "the token was issued in the future"),
-        (json!({"exp": "never"}), "the token holds a date that is none"),
-        (json!({"sub": null, "client_id": null}), "the token names no subject"),
-        (json!({"cnf": {"x5t#S256": "x"}}), "the token is bound in a way that is not known"),
+        (json!({"exp": "never"}), "the token contains an invalid date"),
+        (json!({"sub": null, "client_id": null}), "the token has no subject"),
+        (json!({"cnf": {"x5t#S256": "x"}}), "the token's binding is not supported"),
     ];
     for (changes, expected) in cases {
         let denial = present(&guard, &signer.sign(&with(changes.clone()))).await.unwrap_err();
@@ -94,19 +100,19 @@ async fn forged_headers() {
         (r#"{"alg":"rs256","kid":"k"}"#.to_owned(), "the token's algorithm is not allowed"),
         (
             r#"{"alg":"RS256","kid":"k","crit":["x"],"x":1}"#.to_owned(),
-            "the token demands an extension that is not known",
+            "the token requires an unsupported extension",
         ),
         (
             r#"{"alg":"RS256","kid":"k","crit":[]}"#.to_owned(),
-            "the token demands an extension that is not known",
+            "the token requires an unsupported extension",
         ),
         (
             r#"{"alg":"RS256","kid":"k","b64":false}"#.to_owned(),
-            "the token demands an extension that is not known",
+            "the token requires an unsupported extension",
         ),
-        (r#"{"alg":"RS256","kid":"other"}"#.to_owned(), "the token's key is not known"),
-        (r#"{"alg":"ES256","kid":"k"}"#.to_owned(), "the token's key is not known"),
-        (r#"{"alg":"PS256","kid":"k"}"#.to_owned(), "the token's signature is wrong"),
+        (r#"{"alg":"RS256","kid":"other"}"#.to_owned(), "the token's key is unknown"),
+        (r#"{"alg":"ES256","kid":"k"}"#.to_owned(), "the token's key is unknown"),
+        (r#"{"alg":"PS256","kid":"k"}"#.to_owned(), "the token's signature is invalid"),
         (r#"{"alg":"RS256","kid":7}"#.to_owned(), "the token is malformed"),
         (r#"{"alg":"RS256","alg":"RS256","kid":"k"}"#.to_owned(), "the token is malformed"),
         (r#"{"kid":"k"}"#.to_owned(), "the token is malformed"),
@@ -139,12 +145,12 @@ async fn keys_that_a_token_brings_along() {
     let header = format!(r#"{{"alg":"ES256","kid":"e","jwk":{}}}"#, eve.jwk());
     assert_eq!(
         refusal(&verifier, &eve.sign_raw(&header, &good)).await,
-        "the token's key is not known"
+        "the token's key is unknown"
     );
     let header = r#"{"alg":"ES256","kid":"k","jku":"https://evil.example.com/keys"}"#;
     assert_eq!(
         refusal(&verifier, &eve.sign_raw(header, &good)).await,
-        "the token's key is not known"
+        "the token's key is unknown"
     );
     // The public key as the secret of a symmetric algorithm.
     let public = signer.jwk().to_string();
@@ -188,16 +194,16 @@ async fn forged_shapes() {
     assert_eq!(refusal(&verifier, &long).await, "the token is too long");
     // The signature of another message, and one that is too short.
     let wrong = format!("{}.{}.{}", parts[0], parts[1], URL.encode(&signer.sign_bytes(b"x")));
-    assert_eq!(refusal(&verifier, &wrong).await, "the token's signature is wrong");
+    assert_eq!(refusal(&verifier, &wrong).await, "the token's signature is invalid");
     let short = format!("{}.{}.{}", parts[0], parts[1], URL.encode(&[0; 63]));
-    assert_eq!(refusal(&verifier, &short).await, "the token's signature is wrong");
+    assert_eq!(refusal(&verifier, &short).await, "the token's signature is invalid");
     // All zeros, which some libraries took for a signature of anything.
     let psychic = Signer::new("k", "ES256");
     let verifier = crate::world::verifier(&[&psychic]);
     let token = psychic.sign(&claims());
     let (signed, _) = token.rsplit_once('.').unwrap();
     let zeros = format!("{signed}.{}", URL.encode(&[0; 64]));
-    assert_eq!(refusal(&verifier, &zeros).await, "the token's signature is wrong");
+    assert_eq!(refusal(&verifier, &zeros).await, "the token's signature is invalid");
 }
 
 #[tokio::test]
@@ -216,8 +222,8 @@ async fn a_key_without_a_name_is_found_by_trying() {
     assert_eq!(verifier.verify(&token).await.unwrap().subject, "alice");
     let three = Signer::new("3", "ES256");
     let token = three.sign_raw(r#"{"alg":"ES256"}"#, &claims().to_string());
-    assert_eq!(refusal(&verifier, &token).await, "the token's signature is wrong");
+    assert_eq!(refusal(&verifier, &token).await, "the token's signature is invalid");
     // A name chooses; it is not a hint.
     let token = two.sign_raw(r#"{"alg":"ES256","kid":"1"}"#, &claims().to_string());
-    assert_eq!(refusal(&verifier, &token).await, "the token's signature is wrong");
+    assert_eq!(refusal(&verifier, &token).await, "the token's signature is invalid");
 }

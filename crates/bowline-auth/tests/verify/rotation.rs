@@ -57,7 +57,7 @@ async fn keys_are_found_kept_and_followed() {
     let stranger = Signer::new("stranger", "ES256");
     verifier.verify(&token(&site, &stranger)).await.unwrap_err();
     let error = verifier.verify(&token(&site, &old)).await.unwrap_err();
-    assert!(matches!(error, VerifyError::Invalid("the token's key is not known")), "{error:?}");
+    assert!(matches!(error, VerifyError::Invalid("the token's key is unknown")), "{error:?}");
 }
 
 #[tokio::test]
@@ -126,12 +126,12 @@ async fn issuers_that_cannot_be_believed() {
     let url = site.url.clone();
     let keys = format!("{url}/keys");
     let cases = [
-        (other, keys.as_str(), "the metadata are those of another issuer"),
-        (&format!("{url}/"), &keys, "the metadata are those of another issuer"),
-        (&url, "http://keys.example.com/", "the keys are at a place that cannot be used"),
-        (&url, "file:///etc/passwd", "the keys are at a place that cannot be used"),
-        (&url, &format!("{url}/.well-known/openid-configuration"), "the keys cannot be read"),
-        (&url, &format!("{url}/nowhere"), "the issuer answers with 404 Not Found"),
+        (other, keys.as_str(), "the metadata belong to another issuer"),
+        (&format!("{url}/"), &keys, "the metadata belong to another issuer"),
+        (&url, "http://keys.example.com/", "the URL of the keys cannot be used"),
+        (&url, "file:///etc/passwd", "the URL of the keys cannot be used"),
+        (&url, &format!("{url}/.well-known/openid-configuration"), "the keys are not valid"),
+        (&url, &format!("{url}/nowhere"), "the issuer responds with 404 Not Found"),
     ];
     for (issuer, keys, expected) in cases {
         metadata(&site, issuer, keys);

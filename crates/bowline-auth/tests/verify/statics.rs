@@ -13,7 +13,7 @@ async fn only_the_very_token_is_good() {
     assert_eq!(tokens.verify("second-secret").await.unwrap().subject, "cron");
     for wrong in ["", "first", "first-secret2", "First-secret", "second-secreT", "first-secret "] {
         let error = tokens.verify(wrong).await.unwrap_err();
-        assert!(matches!(error, VerifyError::Invalid("the token is not known")), "{wrong}");
+        assert!(matches!(error, VerifyError::Invalid("the token is unknown")), "{wrong}");
     }
     assert!(StaticTokens::new().verify("").await.is_err());
 }
@@ -24,7 +24,7 @@ async fn without_an_authorization_server_there_is_nothing_to_lead_to() {
     let guard = Guard::new(RESOURCE, tokens).unwrap();
     assert_eq!(guard.metadata(), None);
     let denial = present(&guard, "wrong").await.unwrap_err();
-    let expected = r#"Bearer error="invalid_token", error_description="the token is not known""#;
+    let expected = r#"Bearer error="invalid_token", error_description="the token is unknown""#;
     assert_eq!(challenges(&denial), [expected]);
     assert_eq!(present(&guard, "secret").await.unwrap().subject, "ci");
 }

@@ -173,7 +173,7 @@ fn a_user_may_refuse() {
     let (path, pages) = world.install_browser("stand-in");
     let child = world.login(&path, &[]).env("BROWSER", "stand-in").spawn().unwrap();
     let last = visit(&pages.recv_timeout(PATIENCE).expect("the browser is opened"));
-    assert!(last.contains("The login did not succeed"), "{last}");
+    assert!(last.contains("The login failed"), "{last}");
     let told = ended(child);
     assert_eq!((told.code, told.out.as_str()), (Some(3), ""), "{}", told.err);
     for part in ["access_denied", "not today", "not logged in"] {
@@ -205,7 +205,7 @@ fn the_wait_for_the_user_ends() {
     let nothing = world.home.path().join("nothing").display().to_string();
     let told = said(&mut world.login(&nothing, &["--wait", "300ms"]));
     assert_eq!((told.code, told.out.as_str()), (Some(3), ""), "{}", told.err);
-    for part in ["up to 300.0 ms", "nothing within 0.3 s", "--wait"] {
+    for part in ["up to 300.0 ms", "no redirect within 0.3 s", "--wait"] {
         assert!(told.err.contains(part), "{part}: {}", told.err);
     }
     assert_eq!(world.visits(), 0);

@@ -1,9 +1,9 @@
-//! Who may reach a server: the gate against foreign pages in the user's own browser.
+//! Which requests may reach a server: protects it from foreign pages in the user's own browser.
 //!
 //! A page can make the browser send requests to `localhost`, and by DNS rebinding even read the
-//! answers. It cannot forge `Host`, `Origin` and `Sec-Fetch-Site`. So one gate in front of every
-//! route compares these with a list, before anything else is looked at. It is no authentication:
-//! programs can write any header they like.
+//! responses. It cannot forge `Host`, `Origin` and `Sec-Fetch-Site`. So every route compares these
+//! with a list before anything else happens. This is not authentication: programs can send any
+//! header.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use super::authority::{Authority, LOCAL_NAMES, Origin};
 use super::fields::{Field, Fields};
 use super::quote;
 
-/// The names a server goes by and the pages that may talk to it.
+/// The names of a server, and the pages that may use it.
 ///
-/// Starts with loopback (`localhost`, `127.0.0.1`, `[::1]`, any port) for both; more is added by
-/// name. Pages of an added host may talk to that host; other pages are added as origins.
+/// Starts with `localhost`, `127.0.0.1` and `[::1]`, on any port, for both; more are added by name.
+/// Pages of an added host may use that host; other pages are added as origins.
 ///
 /// ```
 /// use bowline_proto::http::Access;
@@ -30,7 +30,7 @@ use super::quote;
 pub struct Access {
     is_loopback_allowed: bool,
     is_any_host_allowed: bool,
-    // Texts that `Authority` and `Origin` could read, which is cheap to do again.
+    // Texts that `Authority` and `Origin` can parse, which is cheap to repeat.
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -52,17 +52,17 @@ impl Access {
         }
     }
 
-    /// Also answers to this name: on any port, or on the one given.
+    /// Also accepts requests for this name: on any port, or on the given one.
     ///
     /// # Errors
-    /// When it is not `host` or `host:port`. Names beyond ASCII are given in their `xn--` form.
+    /// When it is not `host` or `host:port`. Names outside ASCII must be in their `xn--` form.
     pub fn with_host(mut self, host: &str) -> Result<Self, AccessError> {
         Authority::parse(host).ok_or_else(|| AccessError(host.to_owned(), "host or host:port"))?;
         self.hosts.push(host.to_owned());
         Ok(self)
     }
 
-    /// Also serves pages of this origin, whatever site they are on.
+    /// Also accepts requests from pages of this origin, on any site.
     ///
     /// # Errors
     /// When it is not `scheme://host` or `scheme://host:port`.
@@ -73,26 +73,26 @@ impl Access {
         Ok(self)
     }
 
-    /// Answers to any name: for servers behind a proxy that has checked it. Pages still need to be
-    /// on the list.
+    /// Accepts requests for any name: for servers behind a proxy that has checked it. Pages must still
+    /// be on the list.
     #[must_use]
     pub const fn with_any_host(mut self) -> Self {
         self.is_any_host_allowed = true;
         self
     }
 
-    /// Takes loopback off the list: only what was added counts.
+    /// Removes loopback from the list: only what was added is accepted.
     #[must_use]
     pub const fn without_loopback(mut self) -> Self {
         self.is_loopback_allowed = false;
         self
     }
 
-    /// Whether a request may pass. `authority` is that of the request's target, where it has one:
-    /// `:authority` in HTTP/2, the whole URL in HTTP/1.1.
+    /// Checks a request. `authority` is that of the request's target, if it has one: `:authority` in
+    /// HTTP/2, the whole URL in HTTP/1.1.
     ///
     /// # Errors
-    /// When it may not: 403.
+    /// When the request must be rejected with 403.
     pub fn check(&self, authority: Option<&str>, fields: &Fields<'_>) -> Result<(), Denied> {
         let host = find_host(authority, fields)?;
         let is_named = self.names(&host);
@@ -105,7 +105,7 @@ impl Access {
             let denied = || Denied::Origin(seen.to_owned());
             let origin = Origin::parse(seen).ok_or_else(denied)?;
             is_listed = self.lists(&origin);
-            // With any host allowed, a page's own name proves nothing: rebinding makes the two
+            // If any host is allowed, a page's own name proves nothing: rebinding makes the two
             // equal.
             let is_own = is_named && origin.is_web() && is_same(&origin, &host);
             if !(is_listed || is_own || self.is_local(&origin)) {
@@ -134,7 +134,7 @@ impl Access {
     }
 }
 
-/// Whether a page talks to the server it came from.
+/// Whether a page uses the server it came from.
 fn is_same(origin: &Origin<'_>, host: &Authority<'_>) -> bool {
     origin.authority.host == host.host && origin.port() == host.port_for(origin.scheme)
 }
@@ -186,20 +186,20 @@ fn text_of(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// Why a request may not pass, with what it said.
+/// Why a request is rejected, with the header at fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
     /// It was sent to a name that is not on the list.
     Host(String),
-    /// It comes from a page that is not on the list, or from nowhere in particular (`null`).
+    /// It comes from a page that is not on the list, or from an opaque origin (`null`).
     Origin(String),
-    /// It comes from a page on another site, which must be listed as an origin to pass.
+    /// It comes from a page on another site, which must be listed as an origin.
     CrossSite(Option<String>),
-    /// `Host` is missing, contradicts the target, or one of the two is unreadable or given twice.
+    /// `Host` is missing or contradicts the target, or one of the headers is malformed or repeated.
     Malformed {
         /// `Host` or `Origin`.
         header: &'static str,
-        /// What it said.
+        /// Its value.
         seen: String,
     },
 }
@@ -209,8 +209,7 @@ impl fmt::Display for Denied {
         match self {
             Self::Host(seen) => write!(
                 f,
-                "Host {} is not allowed; if this server goes by that name, add it to the allowed \
-                 hosts",
+                "Host {} is not allowed; if it is a name of this server, add it to the allowed hosts",
                 quote(seen)
             ),
             Self::Origin(seen) => write!(
@@ -237,7 +236,7 @@ impl fmt::Display for Denied {
 
 impl std::error::Error for Denied {}
 
-/// A host or origin that cannot be put on the list: what it is, and what it should be.
+/// A host or origin that is not valid: its text, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessError(String, &'static str);
 

@@ -1,12 +1,12 @@
-//! Hosts and origins, read strictly and compared by meaning.
+//! Hosts and origins in headers, parsed strictly and compared by meaning.
 //!
-//! Only what a browser or an HTTP client writes is understood. Everything cleverer (`127.1`,
-//! `user@localhost`, `localhost#x`, a zone in an address) is malformed, so that nobody downstream
-//! can understand it otherwise. Nothing is copied.
+//! Only what browsers and HTTP clients write is accepted. Anything else (`127.1`, `user@localhost`,
+//! `localhost#x`, a zone in an address) is malformed, so that no later component can interpret it
+//! differently. Nothing is copied.
 
 use std::net::Ipv6Addr;
 
-/// A host and, where it is given, a port.
+/// A host and an optional port.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Authority<'a> {
     pub(super) host: Host<'a>,
@@ -22,12 +22,12 @@ pub(super) enum Host<'a> {
 
 /// The names that clients on the same machine use for a server.
 ///
-/// This is a list, not a definition of loopback: 127.0.0.2 and `x.localhost` are not on it. A
-/// hostile name server can point `x.localhost` anywhere, and no client needs it unasked.
+/// This is a list of names, not a definition of loopback: 127.0.0.2 and `x.localhost` are not on
+/// it. A hostile name server can point `x.localhost` anywhere, and clients do not use it by default.
 pub(super) const LOCAL_NAMES: [Host<'_>; 3] =
     [Host::Name("localhost"), Host::Name("127.0.0.1"), Host::V6(Ipv6Addr::LOCALHOST)];
 
-/// Where a page comes from.
+/// The origin of a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin<'a> {
     pub(super) scheme: &'a str,
@@ -45,17 +45,17 @@ impl<'a> Authority<'a> {
             let host = Host::V6(address.parse().ok()?);
             return Some(Self { host, port });
         }
-        // Every request comes here, and the searchers of `str` are made for longer texts.
+        // This runs for every request, and the search functions of `str` are made for longer texts.
         let (name, port) = match text.bytes().position(|byte| byte == b':') {
             Some(colon) => (&text[..colon], Some(parse_port(&text[colon + 1..])?)),
             None => (text, None),
         };
-        // `localhost.` is `localhost`, said to the end.
+        // `localhost.` is the fully qualified form of `localhost`.
         let name = name.strip_suffix('.').unwrap_or(name);
         is_name(name).then_some(Self { host: Host::Name(name), port })
     }
 
-    /// The port, or the one that the scheme stands for.
+    /// The port, or the default port of the scheme.
     pub(super) fn port_for(&self, scheme: &str) -> Option<u16> {
         self.port.or_else(|| default_port(scheme))
     }
@@ -72,7 +72,7 @@ impl PartialEq<Host<'_>> for Host<'_> {
 }
 
 impl<'a> Origin<'a> {
-    /// Reads `scheme://host[:port]` and nothing more: no path, no user, not `null`.
+    /// Parses `scheme://host[:port]` and nothing more: no path, no user, not `null`.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
         let mut letters = scheme.bytes();
@@ -82,7 +82,7 @@ impl<'a> Origin<'a> {
         is_scheme.then_some(Self { scheme, authority })
     }
 
-    /// Whether the page came over HTTP, not out of an application or extension.
+    /// Whether the page came over HTTP, and not from an application or extension.
     pub(super) fn is_web(&self) -> bool {
         default_port(self.scheme).is_some()
     }
@@ -109,14 +109,14 @@ fn default_port(scheme: &str) -> Option<u16> {
 }
 
 fn parse_port(text: &str) -> Option<u16> {
-    // `parse` alone would take a plus sign.
+    // `parse` alone would accept a plus sign.
     let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_digits)
 }
 
 fn is_name(name: &str) -> bool {
     const LONGEST: usize = 253;
-    // As if a dot came before: two dots in a row have an empty label between them.
+    // Starts as if after a dot, because a name must not begin with one.
     let mut last = b'.';
     for byte in name.bytes() {
         let is_fine = match byte {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_that_can_be_read() {
+    fn valid_hosts() {
         fn check(text: &str, port: Option<u16>, is_local: bool) {
             let authority = Authority::parse(text).expect(text);
             assert_eq!(authority.port, port, "{text}");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_cannot_be_read() {
+    fn invalid_hosts() {
         for text in [
             "",
             ".",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_by_meaning() {
+    fn origins_are_compared_by_meaning() {
         fn check(one: &str, two: &str, same: bool) {
             let (left, right) = (Origin::parse(one).unwrap(), Origin::parse(two).unwrap());
             assert_eq!(left.is(&right), same, "{one} {two}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_that_cannot_be_read() {
+    fn invalid_origins() {
         for text in [
             "null",
             "",

@@ -1,4 +1,4 @@
-//! One question to a token endpoint: who asks is proved, and the nonces it wants are given.
+//! One request to a token endpoint, with client authentication and the nonces that it asks for.
 
 use bowline_web::Url;
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use crate::jws::SigningKey;
 
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A token endpoint and who asks there.
+/// A token endpoint, and the client that uses it.
 pub(super) struct TokenEndpoint<'a> {
     pub(super) fetcher: &'a Fetcher,
     pub(super) nonces: &'a Nonces,
@@ -35,16 +35,21 @@ impl TokenEndpoint<'_> {
             let sent = self.client.sign_in(form.clone(), &mut headers, self.key, who)?;
             let proof = self.prove();
             headers.extend(proof.clone().map(|proof| (DPOP, proof)));
-            let answer = self.fetcher.post(step, self.url, headers, (FORM, sent.encode())).await?;
-            let wants_nonce = self.proof.is_some() && wants_nonce(&answer);
+            let response =
+                self.fetcher.post(step, self.url, headers, (FORM, sent.encode())).await?;
+            let wants_nonce = self.proof.is_some() && wants_nonce(&response);
             // Bounded by the nonces' depth.
-            if self.nonces.handle(self.url.as_str(), proof.as_ref(), answer.headers(), wants_nonce)
-            {
+            if self.nonces.handle(
+                self.url.as_str(),
+                proof.as_ref(),
+                response.headers(),
+                wants_nonce,
+            ) {
                 continue;
             }
-            return match answer.status() {
-                StatusCode::OK => Grant::parse(step, answer.body()),
-                status => Err(refusal(step, status.as_u16(), answer.body(), &sent)),
+            return match response.status() {
+                StatusCode::OK => Grant::parse(step, response.body()),
+                status => Err(refusal(step, status.as_u16(), response.body(), &sent)),
             };
         }
     }
@@ -62,12 +67,12 @@ impl TokenEndpoint<'_> {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorResponse {
     error: String,
 }
 
-fn wants_nonce(answer: &Response<Bytes>) -> bool {
-    let is_refused = matches!(answer.status(), StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
-    let refusal = || serde_json::from_slice::<Refusal>(answer.body()).ok();
-    is_refused && refusal().is_some_and(|refusal| refusal.error == "use_dpop_nonce")
+fn wants_nonce(response: &Response<Bytes>) -> bool {
+    let is_error = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
+    let refusal = || serde_json::from_slice::<ErrorResponse>(response.body()).ok();
+    is_error && refusal().is_some_and(|refusal| refusal.error == "use_dpop_nonce")
 }

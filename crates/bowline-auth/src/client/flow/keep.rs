@@ -1,6 +1,6 @@
-//! What is kept between errands, and under which names.
+//! What is stored between errands, and under which keys.
 //!
-//! Registrations and keys belong to an issuer, and are found by its name alone: no other
+//! Registrations and proof keys belong to an issuer and are stored under its name: no other
 //! authorization server ever sees them.
 
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::super::token::{TokenType, Tokens};
 use super::{Engine, Held};
 
 impl Engine {
-    /// What an earlier run, or another process, has left.
+    /// Loads the tokens that an earlier run or another process stored.
     pub(in super::super) async fn load(&self) -> Result<Option<Held>, AuthError> {
         let Some(tokens) = self.read::<Tokens>(&self.tokens_key()).await? else {
             return Ok(None);
@@ -28,18 +28,18 @@ impl Engine {
             TokenType::Bearer => None,
             TokenType::Dpop => self.stored_key(&tokens.issuer).await?,
         };
-        // A bound token without its key is worth nothing.
+        // A bound token without its key is worthless.
         let is_usable = tokens.kind == TokenType::Bearer || proof.is_some();
         Ok(is_usable.then_some(Held { tokens, proof }))
     }
 
-    /// Takes away what is kept for this server.
+    /// Removes the tokens of this server.
     pub(in super::super) async fn forget(&self) -> Result<(), AuthError> {
         let _lock = self.lock().await?;
         self.store.remove(&self.tokens_key()).await.map_err(|error| store_error(&error))
     }
 
-    /// The key that tokens of this issuer are bound to; a new one if there is none yet.
+    /// The key that tokens of this issuer are bound to; generated if there is none.
     pub(super) async fn key_for(&self, issuer: &str) -> Result<ProofKey, AuthError> {
         if let Some(key) = self.stored_key(issuer).await? {
             return Ok(key);
@@ -50,8 +50,8 @@ impl Engine {
         Ok(key)
     }
 
-    /// Passes an outcome on. When it says that the server does not know the client any more, the
-    /// next login registers anew.
+    /// Returns the outcome. If the server no longer knows the client, the registration is removed, so
+    /// that the next login registers again.
     pub(super) async fn forget_if_forgotten<T>(
         &self,
         issuer: &str,
@@ -88,10 +88,10 @@ impl Engine {
     }
 
     pub(super) async fn write(&self, key: &str, value: &(impl Serialize + Sync)) {
-        let text = serde_json::to_string(value).expect("strings and numbers can be written");
+        let text = serde_json::to_string(value).expect("strings and numbers can be serialized");
         if let Err(error) = self.store.save(key, &Secret::new(text)).await {
-            // What was got is still good: the next run has to log in again.
-            tracing::warn!(%error, "credentials could not be kept");
+            // The credentials are still valid: only the next run has to log in again.
+            tracing::warn!(%error, "cannot store credentials");
         }
     }
 
@@ -110,10 +110,5 @@ fn key_key(issuer: &str) -> String {
 
 fn store_error(error: &StoreError) -> AuthError {
     let received = error.to_string();
-    AuthError::new(
-        Step::Store,
-        Reason::Unavailable,
-        received,
-        "a store that can be read and written",
-    )
+    AuthError::new(Step::Store, Reason::Unavailable, received, "a readable and writable store")
 }

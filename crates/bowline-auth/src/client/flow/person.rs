@@ -1,4 +1,4 @@
-//! The authorization code grant: a client id, a page for a person, a code for a token.
+//! The authorization code grant: identifies the client, lets the user log in, redeems the code.
 
 use bowline_web::Url;
 use http::{HeaderMap, StatusCode};
@@ -33,13 +33,18 @@ impl Engine {
         let address = server.authorization_endpoint.as_deref();
         let page = endpoint(&self.fetcher, address, "authorization_endpoint")?;
         let visit = login.begin().await.map_err(|error| {
-            let received = format!("no way for a person to come back: {error}");
-            AuthError::new(Step::Login, Reason::Unavailable, received, "a redirect to wait for")
+            let received = format!("no redirect URI: {error}");
+            AuthError::new(
+                Step::Login,
+                Reason::Unavailable,
+                received,
+                "a redirect URI to listen on",
+            )
         })?;
         let redirect = visit.redirect_uri().to_owned();
         check_redirect(&redirect)?;
         let client = self.identify(server, &redirect, stage.proof.is_some()).await?;
-        // Others need not wait for a person.
+        // Other processes need not wait for the user.
         drop(lock);
         let (pkce, state) = (Pkce::new(), Secret::new(unguessable()));
         let query = Form::new()
@@ -74,18 +79,18 @@ impl Engine {
     ) -> Result<Redirected, AuthError> {
         let limit = self.settings.limits.login;
         let visit = tokio::time::timeout(limit, visit.finish(page)).await;
-        let expected = "a person who logs in and comes back";
+        let expected = "a login that finishes";
         let fail =
             |received: String| AuthError::new(Step::Login, Reason::Abandoned, received, expected);
         match visit {
             Ok(Ok(redirected)) => Ok(redirected),
             Ok(Err(error)) => Err(fail(error.to_string())),
-            Err(_) => Err(fail(format!("nothing within {} s", limit.as_secs_f32()))),
+            Err(_) => Err(fail(format!("no redirect within {} s", limit.as_secs_f32()))),
         }
     }
 
-    /// The client that this server knows us as: registered by hand, described by a document, or
-    /// registered by ourselves, now or before.
+    /// The client to use at this server: registered by hand, described by a document, or registered
+    /// dynamically, now or earlier.
     async fn identify(
         &self,
         server: &ServerMetadata,
@@ -107,8 +112,10 @@ impl Engine {
         }
         if server.registration_endpoint.is_none() {
             let received = "no registration_endpoint";
-            let expected =
-                format!("one, or a client that is registered by hand at {}", quote(&server.issuer));
+            let expected = format!(
+                "a registration_endpoint, or a client registered by hand at {}",
+                quote(&server.issuer)
+            );
             return Err(AuthError::new(Step::Registration, Reason::Settings, received, expected));
         }
         let registered = self.register(server, redirect, is_dpop).await?;
@@ -126,27 +133,27 @@ impl Engine {
         let url = endpoint(&self.fetcher, address, "registration_endpoint")?;
         let document = registration::request(server, &self.settings.name, redirect, is_dpop)?;
         let body = ("application/json", document.to_string());
-        let answer = self.fetcher.post(Step::Registration, &url, HeaderMap::new(), body).await?;
-        match answer.status() {
+        let response = self.fetcher.post(Step::Registration, &url, HeaderMap::new(), body).await?;
+        match response.status() {
             StatusCode::OK | StatusCode::CREATED => {
-                registration::answer(answer.body(), server, redirect)
+                registration::parse_response(response.body(), server, redirect)
             }
             status => {
                 let (status, sent) = (status.as_u16(), Form::new());
-                Err(token::refusal(Step::Registration, status, answer.body(), &sent))
+                Err(token::refusal(Step::Registration, status, response.body(), &sent))
             }
         }
     }
 }
 
-/// A code must not come back over a wire that others can read. What is no web address is a private
-/// scheme of the application.
+/// A code must not be sent unencrypted over a network. A redirect that is neither `http` nor `https`
+/// is a private scheme of the application.
 fn check_redirect(redirect: &str) -> Result<(), AuthError> {
     let is_web = redirect.starts_with("http:") || redirect.starts_with("https:");
     let is_safe = |url: Url| url.is_https() || url.is_loopback();
     if !is_web || Url::parse(redirect).is_ok_and(is_safe) {
         return Ok(());
     }
-    let expected = "a redirect to https, to http on this machine, or to a scheme of its own";
+    let expected = "a redirect to https, to http on this machine, or to a private scheme";
     Err(AuthError::new(Step::Login, Reason::Settings, quote(redirect), expected))
 }

@@ -1,4 +1,4 @@
-//! Grants that need no person.
+//! Grants without a login.
 
 use std::sync::PoisonError;
 
@@ -26,7 +26,7 @@ impl Engine {
         self.redeem(stage, client, form).await
     }
 
-    /// The provider's word for the person, then the server's token for that word.
+    /// Exchanges the user's ID token for an assertion, then the assertion for a token.
     pub(super) async fn enterprise(
         &self,
         enterprise: &Enterprise,
@@ -84,7 +84,7 @@ impl Engine {
         let assertion = assertion(source).await?;
         let refused = || self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused().as_ref() == Some(&assertion) {
-            let received = "the assertion that was refused before";
+            let received = "the assertion that was rejected before";
             return Err(AuthError::new(Step::Assertion, Reason::Refused, received, "a new one"));
         }
         let form = Form::new()
@@ -102,14 +102,14 @@ impl Engine {
         match &self.settings.client {
             Some(client) => client.known_to(server),
             None => {
-                let (received, expected) = ("no client", "a client that is registered by hand");
+                let (received, expected) = ("no client", "a client registered by hand");
                 Err(AuthError::new(Step::Registration, Reason::Settings, received, expected))
             }
         }
     }
 }
 
-/// What the provider's assertions are addressed to: its issuer if it is known.
+/// The audience of client assertions for the provider: its issuer, if known.
 fn provider<'a>(client: &'a Client, url: &'a Url) -> &'a str {
     client.issuer.as_deref().unwrap_or(url.as_str())
 }

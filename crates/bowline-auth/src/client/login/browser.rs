@@ -1,4 +1,4 @@
-//! The system's browser, and a port of this machine to come back to.
+//! The system's browser, and a loopback port for the redirect.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::{AuthorizationUrl, Login, LoginError, Redirected, Visit, Waiting};
 /// Opens the login page in a browser, and catches the redirect on a loopback port.
 ///
 /// The browser is the one that the environment variable `BROWSER` names, or else the system's. The
-/// address is shown on standard error as well: whether a browser came up, only the person knows.
+/// URL is also printed on standard error, because only the user knows whether a browser opened.
 #[derive(Clone)]
 pub struct Browser {
     port: u16,
@@ -20,26 +20,26 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens the browser; comes back to any free port.
+    /// Opens the browser, and listens on any free port.
     pub fn new() -> Self {
         Self { port: 0, opens: true, show: Arc::new(show_on_stderr) }
     }
 
-    /// Only shows the address, and leaves the opening to the person.
+    /// Only prints the URL; the user opens it.
     #[must_use]
     pub fn print(mut self) -> Self {
         self.opens = false;
         self
     }
 
-    /// Comes back to this port, for clients that are registered with it.
+    /// Listens on this port, for clients that are registered with it.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// Shows addresses with this function instead of standard error.
+    /// Shows URLs with this function instead of printing them on standard error.
     #[must_use]
     pub fn show(mut self, show: impl Fn(&AuthorizationUrl) + Send + Sync + 'static) -> Self {
         self.show = Arc::new(show);
@@ -76,9 +76,10 @@ impl Visit for BrowserVisit {
         Box::pin(async move {
             (self.browser.show)(&page);
             if self.browser.opens && open(page.as_str()).is_err() {
-                tracing::debug!("no browser could be opened");
+                tracing::debug!("cannot open a browser");
             }
-            let state = page.state().ok_or_else(|| LoginError::from("a page without a state"))?;
+            let state =
+                page.state().ok_or_else(|| LoginError::from("the login page has no state"))?;
             self.catcher.catch(state).await.map(Redirected::Query).map_err(Into::into)
         })
     }
@@ -86,34 +87,33 @@ impl Visit for BrowserVisit {
 
 fn show_on_stderr(page: &AuthorizationUrl) {
     let text = format!(
-        "To log in, go to this address in a browser on this machine:\n\n  {}\n\n",
+        "To log in, open this URL in a browser on this machine:\n\n  {}\n\n",
         page.as_str()
     );
-    // If nobody can read it, there is nobody to tell.
+    // Without standard error there is nobody to tell.
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
-/// Hands the address to the first browser that starts, as one argument; no shell sees it.
+/// Passes the URL to the first browser that starts, as one argument and without a shell.
 fn open(page: &str) -> io::Result<()> {
     // Paths of Windows have colons of their own.
     let named = if cfg!(windows) { None } else { std::env::var("BROWSER").ok() };
-    let mut trouble = io::Error::from(io::ErrorKind::NotFound);
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
     for words in browsers(named.as_deref().unwrap_or_default(), page) {
         match start(&words) {
             Ok(mut child) => {
-                // Some openers stay as long as the browser: their end is awaited by a thread that
-                // may outlive everything else.
+                // Some openers run as long as the browser, so a detached thread waits for them.
                 std::thread::spawn(move || drop(child.wait()));
                 return Ok(());
             }
-            Err(error) => trouble = error,
+            Err(error) => failure = error,
         }
     }
-    Err(trouble)
+    Err(failure)
 }
 
-/// What may open a page, each as a program and its arguments: what `BROWSER` names, then what the
-/// system has. Names are parted by colons; `%s` in one is the page, which else comes last.
+/// The commands that may open a page: those in `BROWSER`, then the system's. Commands are separated
+/// by colons; `%s` in one is replaced with the page, which otherwise comes last.
 fn browsers(named: &str, page: &str) -> Vec<Vec<String>> {
     let system: &[&str] = if cfg!(target_os = "macos") {
         &["open"]
@@ -125,8 +125,8 @@ fn browsers(named: &str, page: &str) -> Vec<Vec<String>> {
     let named = named.split(':').map(|it| it.split_whitespace().collect::<Vec<_>>());
     let all = named.filter(|words| !words.is_empty()).chain([system.to_vec()]);
     all.map(|words| {
-        let has_place = words.iter().any(|word| word.contains("%s"));
-        let end = if has_place { None } else { Some(page.to_owned()) };
+        let has_placeholder = words.iter().any(|word| word.contains("%s"));
+        let end = if has_placeholder { None } else { Some(page.to_owned()) };
         words.iter().map(|word| word.replace("%s", page)).chain(end).collect()
     })
     .collect()

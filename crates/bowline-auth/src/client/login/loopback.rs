@@ -1,8 +1,7 @@
-//! A port of this machine that waits for one redirect.
+//! A loopback port that waits for one redirect.
 //!
-//! Just enough HTTP for a browser's GET. Browsers open connections in advance and ask for icons,
-//! and any page may knock at the port: who does not bring the right state is sent away, and the
-//! wait goes on.
+//! Just enough HTTP for a browser's GET. Browsers open connections in advance and request icons, and
+//! any page may connect: requests without the right state are rejected, and the wait continues.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +14,15 @@ use tokio::time::timeout;
 
 use crate::client::form;
 
-/// The most bytes of a request's head.
+/// The most bytes in a request's head.
 const MAX_HEAD: usize = 32 * 1024;
 /// The most connections at once; more wait.
 const MAX_CONNECTIONS: usize = 16;
-/// How long a connection may take to say what it wants.
+/// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PATH: &str = "/callback";
 
-/// A port that is listened on.
+/// A listening port.
 #[derive(Debug)]
 pub(super) struct Catcher {
     listener: TcpListener,
@@ -32,7 +31,7 @@ pub(super) struct Catcher {
 }
 
 impl Catcher {
-    /// Listens; zero is any free port.
+    /// Listens; zero means any free port.
     pub(super) async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let authority = format!("127.0.0.1:{}", listener.local_addr()?.port());
@@ -44,7 +43,7 @@ impl Catcher {
         &self.redirect
     }
 
-    /// The query of the first redirect with this state.
+    /// Waits for the first redirect with this state, and returns its query.
     pub(super) async fn catch(self, state: String) -> io::Result<String> {
         let (this, state) = (Arc::new(self), Arc::<str>::from(state));
         let mut open = JoinSet::new();
@@ -56,7 +55,7 @@ impl Catcher {
                         Ok((stream, _)) => {
                             open.spawn(async move { this.serve(stream, &state).await });
                         }
-                        // Somebody went away before they came in.
+                        // The client left before it was accepted.
                         Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                         Err(error) => return Err(error),
                     }
@@ -81,7 +80,7 @@ impl Catcher {
         timeout(PATIENCE, exchange).await.ok().flatten()
     }
 
-    /// What to answer to a request, and its query if it is the one that is waited for.
+    /// The response to a request, and its query if it is the awaited redirect.
     fn judge(&self, head: &str, state: &str) -> (String, Option<String>) {
         let mut lines = head.lines();
         let mut words = lines.next().unwrap_or_default().split(' ');
@@ -99,11 +98,17 @@ impl Catcher {
         let pairs = form::decode(query).unwrap_or_default();
         let of = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         if of("state").map(String::as_str) != Some(state) {
-            return (page("400 Bad Request", "This is not the login that is waited for."), None);
+            return (
+                page(
+                    "400 Bad Request",
+                    "This is not the login that the application is waiting for.",
+                ),
+                None,
+            );
         }
         let text = match of("error") {
-            Some(_) => "The login did not succeed. You can close this page.",
-            None => "You can close this page and go back to the application.",
+            Some(_) => "The login failed. You can close this page.",
+            None => "You are logged in. You can close this page and return to the application.",
         };
         (page("200 OK", text), Some(query.to_owned()))
     }
@@ -119,7 +124,7 @@ async fn read_head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-/// Says the same whatever the query holds, runs nothing, and tells nobody where it came from.
+/// A page that never depends on the query, runs no script, and sends no referrer.
 fn page(status: &str, text: &str) -> String {
     let body = format!("<!doctype html><meta charset=utf-8><title>Login</title><p>{text}</p>\n");
     format!(

@@ -1,4 +1,4 @@
-//! A terminal far from any browser: the address is shown, the result is pasted.
+//! A terminal without a browser: prints the URL, and the user pastes the result.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::{AuthorizationUrl, Login, LoginError, Redirected, Visit, Waiting};
 use crate::client::secret::Secret;
 
-/// Shows the address on standard error and reads what the person pastes from standard input: the
-/// address of the page that they came out at, or the code on it.
+/// Prints the URL on standard error, and reads from standard input what the user pastes: the URL of
+/// the page after the login, or the code on it.
 #[derive(Clone)]
 pub struct Paste {
     redirect: Arc<str>,
@@ -17,23 +17,22 @@ pub struct Paste {
 
 type Ask = dyn Fn(&str) -> io::Result<String> + Send + Sync;
 
-/// The most bytes of a line that somebody pastes.
+/// The most bytes in a pasted line.
 const MAX_LINE: u64 = 64 * 1024;
 
 impl Paste {
-    /// Comes back to `http://127.0.0.1:1/callback`, where nothing is: the browser shows an error
-    /// page, whose address is what to paste.
+    /// Redirects to `http://127.0.0.1:1/callback`, where nothing listens: the browser shows an error
+    /// page, whose URL the user pastes.
     pub fn new() -> Self {
         Self::at("http://127.0.0.1:1/callback")
     }
 
-    /// Comes back to a page that shows its address or a code.
+    /// Redirects to a page that shows its URL or a code.
     pub fn at(redirect: impl Into<Arc<str>>) -> Self {
         Self { redirect: redirect.into(), ask: Arc::new(ask_on_terminal) }
     }
 
-    /// Asks with this function instead, which is given the question and gives back a line. It may
-    /// block.
+    /// Asks with this function instead, which takes the question and returns a line. It may block.
     #[must_use]
     pub fn ask(mut self, ask: impl Fn(&str) -> io::Result<String> + Send + Sync + 'static) -> Self {
         self.ask = Arc::new(ask);
@@ -62,13 +61,13 @@ impl Visit for Paste {
     fn finish(self: Box<Self>, page: AuthorizationUrl) -> Waiting<'static, Redirected> {
         Box::pin(async move {
             let question = format!(
-                "To log in, open this address:\n\n  {}\n\nThen paste the address of the page that \
-                 you came out at, or the code on it: ",
+                "To log in, open this URL:\n\n  {}\n\nThen paste the URL of the page after the \
+                 login, or the code on it: ",
                 page.as_str()
             );
             let (sender, answer) = tokio::sync::oneshot::channel();
-            // A thread of its own: a read of a terminal cannot be called off, and the runtime
-            // would wait for it at its end.
+            // A detached thread: reading from a terminal cannot be cancelled, and the runtime would
+            // wait for it on shutdown.
             std::thread::spawn(move || drop(sender.send((self.ask)(&question))));
             let line = answer.await.map_err(|_| LoginError::from("nothing was pasted"))??;
             Ok(read(line.trim()))

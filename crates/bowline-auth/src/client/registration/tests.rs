@@ -51,9 +51,9 @@ fn the_document() {
 }
 
 #[test]
-fn answers() {
+fn responses() {
     fn check(body: &str, methods: Option<&[&str]>, expected: Result<Method, &str>) {
-        let outcome = answer(body.as_bytes(), &server(methods), "http://localhost/");
+        let outcome = parse_response(body.as_bytes(), &server(methods), "http://localhost/");
         match (outcome, expected) {
             (Ok(registered), Ok(method)) => assert_eq!(registered.method, method, "{body}"),
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{body}: {error}"),
@@ -71,13 +71,14 @@ fn answers() {
     check(basic, None, Err("no secret"));
     check(r#"{"client_id": ""}"#, None, Err("empty client_id"));
     check(r#"{"client_secret": "hidden"}"#, None, Err("client_id"));
-    check("<html>", None, Err("cannot be read"));
+    check("<html>", None, Err("not valid"));
 }
 
 #[test]
 fn when_a_registration_is_used_again() {
     fn check(body: &str, redirect: &str, now: u64, expected: bool) {
-        let registered = answer(body.as_bytes(), &server(None), "http://127.0.0.1:7/").unwrap();
+        let registered =
+            parse_response(body.as_bytes(), &server(None), "http://127.0.0.1:7/").unwrap();
         assert_eq!(registered.is_good_for(redirect, now), expected, "{body} {redirect}");
     }
     let dated = r#"{"client_id": "a", "client_secret": "s", "client_secret_expires_at": 100}"#;

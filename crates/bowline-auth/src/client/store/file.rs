@@ -1,8 +1,8 @@
 //! A store in a folder that only its owner can read.
 //!
-//! One file for each key, named by a hash of it; written beside and moved into place, so that a
-//! reader sees the old or the new and a crash leaves one of them. A lock is a lock of the operating
-//! system on a file of its own: it ends with the process that holds it.
+//! There is one file per key, named by a hash of it. It is written beside and moved into place, so
+//! that readers and crashes see the old or the new one. A lock is a lock of the operating system on
+//! a separate file: it ends with the process that holds it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,41 +17,41 @@ use super::{Store, StoreError, StoreLock, Stored};
 use crate::client::pkce::unguessable;
 use crate::client::secret::{self, Secret};
 
-/// Keeps credentials in files. Programs of one user can share a folder.
+/// Stores credentials in files. Programs of one user can share a folder.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     folder: PathBuf,
     patience: Duration,
 }
 
-/// The most bytes of one file that are read.
+/// The most bytes in one file.
 const MAX_FILE: u64 = 1024 * 1024;
-/// How often a lock that somebody holds is tried.
+/// The pause between attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Serialize, Deserialize)]
 struct StoredFile {
-    /// In clear, for people who look into the folder, and against the unlikely.
+    /// In plain text, for people who look into the folder, and in case two hashes collide.
     key: String,
     #[serde(serialize_with = "secret::write")]
     value: Secret,
 }
 
 impl FileStore {
-    /// How long a lock is waited for, unless [`lock_timeout`](Self::lock_timeout) says otherwise.
+    /// How long to wait for a lock by default: see [`lock_timeout`](Self::lock_timeout).
     pub const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// A store in this folder, which is made if it is not there.
+    /// A store in this folder, which is created if necessary.
     ///
     /// # Errors
-    /// When the folder cannot be made, or is open to other users.
+    /// When the folder cannot be created, or other users can read it.
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder = folder.into();
         make_private(&folder)?;
         Ok(Self { folder, patience: Self::LOCK_TIMEOUT })
     }
 
-    /// Waits this long for somebody else to finish.
+    /// How long to wait for a lock that another program holds.
     #[must_use]
     pub fn lock_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -74,7 +74,7 @@ impl FileStore {
             Ok(_) => {}
         }
         let text = fs::read(&path).map_err(|error| at(&error))?;
-        // Damaged files are as good as none: a login makes them anew.
+        // A damaged file is ignored: the next login replaces it.
         let entry: Option<StoredFile> = serde_json::from_slice(&text).ok();
         Ok(entry.filter(|entry| entry.key == key).map(|entry| entry.value))
     }
@@ -89,7 +89,7 @@ impl FileStore {
         });
         let moved = written.and_then(|()| fs::rename(&beside, self.path(key, "json")));
         moved.map_err(|error| {
-            // Nothing more can be done about a leftover than to try.
+            // Best effort: nothing can be done if this fails as well.
             drop(fs::remove_file(&beside));
             format!("{}: {error}", self.folder.display()).into()
         })
@@ -141,7 +141,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     let mode = fs::metadata(folder)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         let message = format!(
-            "{}: its permissions are {mode:03o}, so that others can look into it; expected 700",
+            "{}: other users can read this folder (permissions {mode:03o}); expected 700",
             folder.display()
         );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
@@ -177,7 +177,7 @@ fn try_lock(path: &Path) -> io::Result<Option<StoreLock>> {
     }
 }
 
-/// Windows lets one opener exclude all others; elsewhere nothing is excluded.
+/// On Windows, opening the file can exclude all others; elsewhere nothing is excluded.
 #[cfg(not(unix))]
 fn try_lock(path: &Path) -> io::Result<Option<StoreLock>> {
     let mut options = OpenOptions::new();

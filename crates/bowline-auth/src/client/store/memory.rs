@@ -1,4 +1,4 @@
-//! A store that ends with the process.
+//! A store in memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Store, StoreLock, Stored};
 use crate::client::secret::Secret;
 
-/// Keeps credentials in memory. Clones share them.
+/// Stores credentials in memory. Clones share them.
 #[derive(Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<HashMap<String, Slot>>>);
 

@@ -1,4 +1,4 @@
-//! What those are told who are not let in (RFC 6750, RFC 9449, RFC 9728).
+//! The responses to rejected requests (RFC 6750, RFC 9449, RFC 9728).
 
 use http::StatusCode;
 
@@ -7,7 +7,7 @@ use super::super::dpop;
 use super::{Guard, Scheme, WELL_KNOWN};
 
 impl Guard {
-    /// What a client is told whose token lacks scopes: all that this request needs, at once.
+    /// The response to a token that lacks scopes. It lists all scopes that the request needs.
     pub fn insufficient_scope(&self, needed: &[String]) -> Denial {
         let mut all: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
         for scope in needed {
@@ -23,31 +23,31 @@ impl Guard {
                 .maybe("resource_metadata", self.metadata_url().as_deref())
                 .with("error_description", "the token does not allow this")
         };
-        let message = format!("the token does not allow this; needed scopes: {all}");
+        let message = format!("the token does not allow this; required scopes: {all}");
         self.challenged(Denial::new(StatusCode::FORBIDDEN, message), challenge)
     }
 
     pub(super) fn no_token(&self) -> Denial {
-        let denial = Denial::new(StatusCode::UNAUTHORIZED, "a token is needed");
+        let denial = Denial::new(StatusCode::UNAUTHORIZED, "a token is required");
         self.challenged(denial, |scheme| self.hints(Challenge::new(scheme)))
     }
 
     pub(super) fn invalid_token(&self, scheme: Scheme, why: &'static str) -> Denial {
-        tracing::debug!(why, "a token is refused");
+        tracing::debug!(why, "token rejected");
         let denial = Denial::new(StatusCode::UNAUTHORIZED, why);
-        let told = |challenge: Challenge| {
+        let explained = |challenge: Challenge| {
             challenge.with("error", "invalid_token").with("error_description", why)
         };
         match scheme {
-            Scheme::Dpop => denial.challenge(&self.hints(told(dpop_challenge()))),
+            Scheme::Dpop => denial.challenge(&self.hints(explained(dpop_challenge()))),
             Scheme::Bearer => {
-                self.challenged(denial, |name| self.hints(told(Challenge::new(name))))
+                self.challenged(denial, |name| self.hints(explained(Challenge::new(name))))
             }
         }
     }
 
     pub(super) fn invalid_proof(&self, why: &'static str) -> Denial {
-        tracing::debug!(why, "a proof is refused");
+        tracing::debug!(why, "proof rejected");
         let challenge = dpop_challenge().with("error", "invalid_dpop_proof");
         let challenge = challenge.with("error_description", why);
         Denial::new(StatusCode::UNAUTHORIZED, why).challenge(&self.hints(challenge))
@@ -61,7 +61,7 @@ impl Guard {
         })
     }
 
-    /// One challenge for each scheme that clients are told of.
+    /// Adds a challenge for each advertised scheme.
     fn challenged(&self, mut denial: Denial, challenge: impl Fn(&str) -> Challenge) -> Denial {
         if !self.requires_dpop {
             denial = denial.challenge(&challenge("Bearer"));
@@ -82,7 +82,7 @@ impl Guard {
     }
 
     pub(super) fn wants_nonce(&self) -> Denial {
-        let why = "the proof must hold the nonce of DPoP-Nonce";
+        let why = "the proof must contain the nonce from DPoP-Nonce";
         let challenge = dpop_challenge().with("error", "use_dpop_nonce");
         let challenge = challenge.with("error_description", why);
         Denial::new(StatusCode::UNAUTHORIZED, why).challenge(&challenge).nonce(&self.dpop.nonce())

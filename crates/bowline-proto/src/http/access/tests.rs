@@ -207,7 +207,7 @@ fn a_refusal_says_what_was_seen_and_what_to_do() {
     let host = (HOST, "localhost");
     check(
         &[(HOST, "evil.com")],
-        "Host \"evil.com\" is not allowed; if this server goes by that name, add it to the \
+        "Host \"evil.com\" is not allowed; if it is a name of this server, add it to the \
          allowed hosts",
     );
     check(
