@@ -1,8 +1,8 @@
 //! Verifies tokens for servers.
 //!
 //! A [`Guard`] protects a resource: it takes the token from a request, has it verified by an
-//! implementation of [`Verify`], checks the token's audience and scopes, and rejects requests in the
-//! terms that OAuth clients understand. Verifiers: [`JwtVerifier`], [`Introspection`],
+//! implementation of [`Verify`], checks the token's audience and scopes, and rejects requests in
+//! the terms that OAuth clients understand. Verifiers: [`JwtVerifier`], [`Introspection`],
 //! [`StaticTokens`], or any function.
 //!
 //! A token is for this resource only. It is not kept, and handlers cannot see it: they see the

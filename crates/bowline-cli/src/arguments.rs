@@ -1,5 +1,5 @@
-//! Arguments of a call: `key=value`, `key:=json` and files become an object, typed by a schema. What
-//! is not given is not sent.
+//! Arguments of a call: `key=value`, `key:=json` and files become an object, typed by a schema.
+//! What is not given is not sent.
 
 mod typed;
 

@@ -96,7 +96,8 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Prompt, options.into(), &item.into()).into()
 }
 
-/// Turns a function into a resource or a resource template, as [`macro@tool`] turns one into a tool.
+/// Turns a function into a resource or a resource template, as [`macro@tool`] turns one into a
+/// tool.
 ///
 /// ```ignore
 /// /// One user.

@@ -25,10 +25,10 @@ const ANNOTATIONS: [&str; 14] = [
 
 /// Whether a schema generated from a Rust type demands more than deserializing into it checks.
 ///
-/// Deserializing checks types, members, the variants of an enum, tags, tuples and the natural bounds
-/// of integers. It does not check lengths, patterns, other bounds, uniqueness and conditions. In
-/// doubt, this returns true. It says nothing about schemas that were written by hand: always
-/// validate against those.
+/// Deserializing checks types, members, the variants of an enum, tags, tuples and the natural
+/// bounds of integers. It does not check lengths, patterns, other bounds, uniqueness and
+/// conditions. In doubt, this returns true. It says nothing about schemas that were written by
+/// hand: always validate against those.
 pub fn needs_validation(schema: &Value) -> bool {
     asks_more(schema, Position::Anywhere, 0)
 }

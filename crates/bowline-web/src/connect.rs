@@ -126,8 +126,8 @@ impl Connector {
         Ok(io.into_inner())
     }
 
-    /// A connection to the proxy itself. The proxy was configured, not named by a peer, so it may be
-    /// anywhere.
+    /// A connection to the proxy itself. The proxy was configured, not named by a peer, so it may
+    /// be anywhere.
     async fn reach_proxy(&self, proxy: &Intercept) -> Result<Box<dyn Io>, Cause> {
         let uri = proxy.uri();
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();

@@ -151,8 +151,8 @@ impl WebBuilder {
         self
     }
 
-    /// The deadline for opening a connection, from resolving the name to the end of the TLS handshake:
-    /// 10 s.
+    /// The deadline for opening a connection, from resolving the name to the end of the TLS
+    /// handshake: 10 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self

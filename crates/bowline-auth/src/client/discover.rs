@@ -31,8 +31,8 @@ impl Discovery {
         }
         for address in resource_addresses(home) {
             let page = fetcher.get(Step::ResourceMetadata, &address).await?;
-            // Only a clear 4xx lets us look elsewhere: anyone who can make a server fail must not be
-            // able to choose what happens next.
+            // Only a clear 4xx lets us look elsewhere: anyone who can make a server fail must not
+            // be able to choose what happens next.
             if page.status.is_client_error() || is_some_web_page(&page) {
                 continue;
             }

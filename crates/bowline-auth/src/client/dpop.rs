@@ -132,8 +132,8 @@ impl Nonces {
         self.lock().get(endpoint)?.back().map(|nonce| nonce.value.clone())
     }
 
-    /// Handles the response to a request with this proof. Returns whether the request should be sent
-    /// again, because it was rejected for lack of a nonce that is now known.
+    /// Handles the response to a request with this proof. Returns whether the request should be
+    /// sent again, because it was rejected for lack of a nonce that is now known.
     pub(super) fn handle(
         &self,
         endpoint: &str,

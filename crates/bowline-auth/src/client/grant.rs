@@ -70,8 +70,8 @@ pub struct Enterprise {
 }
 
 impl Enterprise {
-    /// The provider's token endpoint, this application's client at the provider, and the ID token of
-    /// the user who is logged in there.
+    /// The provider's token endpoint, this application's client at the provider, and the ID token
+    /// of the user who is logged in there.
     pub fn new(
         token_endpoint: impl Into<String>,
         client: Client,

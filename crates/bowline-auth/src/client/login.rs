@@ -23,8 +23,8 @@ pub type LoginError = Box<dyn Error + Send + Sync>;
 
 /// Lets a user log in.
 ///
-/// [`Browser`] and [`Paste`] suit programs on a desktop or in a terminal. [`Hook`] wraps a function,
-/// for applications with their own window or web page.
+/// [`Browser`] and [`Paste`] suit programs on a desktop or in a terminal. [`Hook`] wraps a
+/// function, for applications with their own window or web page.
 pub trait Login: Send + Sync {
     /// Prepares for one redirect, for instance by listening on a port.
     fn begin(&self) -> Waiting<'_, Box<dyn Visit>>;

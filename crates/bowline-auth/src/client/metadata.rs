@@ -63,8 +63,8 @@ impl ResourceMetadata {
         parse(document)
     }
 
-    /// Where the metadata of a server may be, if its challenge does not say; empty if the argument is
-    /// not a URL.
+    /// Where the metadata of a server may be, if its challenge does not say; empty if the argument
+    /// is not a URL.
     pub fn addresses(server: &str) -> Vec<String> {
         Url::parse(server).map(|url| resource_addresses(&url)).unwrap_or_default()
     }

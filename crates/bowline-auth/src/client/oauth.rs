@@ -1,8 +1,8 @@
 //! What an HTTP client uses: headers before each request, a look at each response.
 //!
-//! **Invariant:** one errand at a time. A request that is rejected while an errand runs waits for it
-//! and shares its outcome. An errand runs in its own task: dropping a request does not interrupt a
-//! refresh, which would lose the new token.
+//! **Invariant:** one errand at a time. A request that is rejected while an errand runs waits for
+//! it and shares its outcome. An errand runs in its own task: dropping a request does not interrupt
+//! a refresh, which would lose the new token.
 
 use std::fmt;
 use std::future::Future;
@@ -280,8 +280,8 @@ impl OAuth {
         .await
     }
 
-    /// Runs an errand, unless one that was already running has settled the matter: the tokens are no
-    /// longer the stale ones, or it failed.
+    /// Runs an errand, unless one that was already running has settled the matter: the tokens are
+    /// no longer the stale ones, or it failed.
     async fn fly(
         &self,
         stale: Option<Arc<Held>>,

@@ -59,8 +59,8 @@ impl Client {
         self
     }
 
-    /// Belongs to this authorization server. Otherwise the client belongs to the first server that it
-    /// is used with; no other server ever sees it.
+    /// Belongs to this authorization server. Otherwise the client belongs to the first server that
+    /// it is used with; no other server ever sees it.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());

@@ -84,8 +84,8 @@ pub(super) struct Sources<'a> {
 const OFFLINE_ACCESS: &str = "offline_access";
 
 impl Sources<'_> {
-    /// What to request: the challenge's scopes, or else all of the resource's, or else none; plus what
-    /// was requested before, so that a step up loses nothing.
+    /// What to request: the challenge's scopes, or else all of the resource's, or else none; plus
+    /// what was requested before, so that a step up loses nothing.
     pub(super) fn select(self) -> Scopes {
         let named = match (self.challenge, self.wanted.is_empty(), self.resource) {
             (Some(challenge), ..) => challenge.clone(),

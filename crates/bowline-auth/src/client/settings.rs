@@ -72,8 +72,8 @@ pub struct OAuthBuilder {
 }
 
 impl OAuth {
-    /// A user logs in: with a [`Browser`](super::Browser), in a terminal ([`Paste`](super::Paste)), or
-    /// in the application itself ([`Hook`](super::Hook)).
+    /// A user logs in: with a [`Browser`](super::Browser), in a terminal ([`Paste`](super::Paste)),
+    /// or in the application itself ([`Hook`](super::Hook)).
     pub fn login(server: impl Into<String>, login: impl Login + 'static) -> OAuthBuilder {
         OAuthBuilder::new(server.into(), Way::Login(Arc::new(login)), None)
     }
@@ -93,8 +93,8 @@ impl OAuth {
         OAuthBuilder::new(server.into(), Way::Enterprise(enterprise), Some(client))
     }
 
-    /// A workload presents the identity that its platform gave it. A rejected assertion is not tried
-    /// again.
+    /// A workload presents the identity that its platform gave it. A rejected assertion is not
+    /// tried again.
     pub fn workload(
         server: impl Into<String>,
         client: Client,
@@ -167,15 +167,16 @@ impl OAuthBuilder {
         self
     }
 
-    /// Also accepts authorization servers that do not declare PKCE, as some OpenID providers do not.
-    /// The specification requires clients to reject them.
+    /// Also accepts authorization servers that do not declare PKCE, as some OpenID providers do
+    /// not. The specification requires clients to reject them.
     #[must_use]
     pub fn assume_pkce(mut self) -> Self {
         self.assumes_pkce = true;
         self
     }
 
-    /// Trusts a host, as `name` or `name:port`: it may have a private address, and its URL may be plain
+    /// Trusts a host, as `name` or `name:port`: it may have a private address, and its URL may be
+    /// plain
     /// `http`.
     #[must_use]
     pub fn trust(mut self, host: impl Into<String>) -> Self {

@@ -35,7 +35,7 @@ pub trait Store: Send + Sync {
     /// Removes the value of a key, if there is one.
     fn remove<'a>(&'a self, key: &'a str) -> Stored<'a, ()>;
 
-    /// Waits for the lock of this key, which all users of the store share. A refresh token may be valid
-    /// only once: without a lock, two programs would invalidate each other's.
+    /// Waits for the lock of this key, which all users of the store share. A refresh token may be
+    /// valid only once: without a lock, two programs would invalidate each other's.
     fn lock<'a>(&'a self, key: &'a str) -> Stored<'a, StoreLock>;
 }

@@ -63,7 +63,8 @@ impl Challenge {
         Self { text: scheme.to_owned(), is_empty: true }
     }
 
-    /// Adds a parameter. Its value is quoted, and characters that a header cannot carry are dropped.
+    /// Adds a parameter. Its value is quoted, and characters that a header cannot carry are
+    /// dropped.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         let separator = if std::mem::replace(&mut self.is_empty, false) { " " } else { ", " };
         let _ = write!(self.text, "{separator}{name}=\"");

@@ -24,8 +24,8 @@ pub struct DpopLimits {
     pub clock_skew: Duration,
     /// How long a nonce is valid: 5 minutes.
     pub nonce_age: Duration,
-    /// How many proofs are remembered, so that none is valid twice: 100,000. While that many are still
-    /// valid, further ones are rejected with 503.
+    /// How many proofs are remembered, so that none is valid twice: 100,000. While that many are
+    /// still valid, further ones are rejected with 503.
     pub remembered: usize,
 }
 

@@ -99,8 +99,8 @@ impl Guard {
         Ok(self)
     }
 
-    /// Scopes to advertise although not every request needs them. The fewer the better: some clients
-    /// request all of them.
+    /// Scopes to advertise although not every request needs them. The fewer the better: some
+    /// clients request all of them.
     ///
     /// # Errors
     /// When one of them is not a scope.

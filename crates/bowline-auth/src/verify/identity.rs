@@ -17,8 +17,8 @@ pub struct Identity {
     pub client_id: Option<String>,
     /// What the token allows.
     pub scopes: BTreeSet<String>,
-    /// The resources that the token was issued for. `None` if the verifier guarantees that it is for
-    /// this server.
+    /// The resources that the token was issued for. `None` if the verifier guarantees that it is
+    /// for this server.
     pub audiences: Option<Vec<String>>,
     /// When the token expires, in seconds since 1970.
     pub expires: Option<u64>,

@@ -89,8 +89,8 @@ impl Introspection {
         self
     }
 
-    /// Accepts responses without an audience. Only for issuers that issue tokens for this server alone:
-    /// otherwise a token for any server would be accepted here.
+    /// Accepts responses without an audience. Only for issuers that issue tokens for this server
+    /// alone: otherwise a token for any server would be accepted here.
     #[must_use]
     pub fn allow_missing_audience(mut self) -> Self {
         self.needs_audience = false;

@@ -190,7 +190,8 @@ fn keep(store: &Weak<Mutex<Cache>>, fetched: Result<JwkSet, FetchError>) {
     match fetched {
         Ok(keys) => {
             state.attempt = Some((now, None));
-            // Equal keys stay the same object, so that a failed verification is not repeated in vain.
+            // Equal keys stay the same object, so that a failed verification is not repeated in
+            // vain.
             let keys = match &state.known {
                 Some(known) if *known.keys == keys => Arc::clone(&known.keys),
                 _ => Arc::new(keys),

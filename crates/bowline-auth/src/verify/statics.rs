@@ -9,8 +9,8 @@ use super::{Identity, Verify, VerifyError, Verifying};
 
 /// Compares tokens with a list, in constant time.
 ///
-/// For scripts and for machine-to-machine use: such tokens do not expire, and clients cannot get one
-/// automatically.
+/// For scripts and for machine-to-machine use: such tokens do not expire, and clients cannot get
+/// one automatically.
 pub struct StaticTokens {
     key: Key,
     /// Keyed hashes of the tokens, which are not kept.

@@ -8,7 +8,8 @@ use crate::loose::{self, Typed};
 use crate::render::schema::kind;
 use crate::schema::{Choice, Kinds, Property, View, unquoted};
 
-/// Objects within objects that are asked for property by property: 8. Deeper ones are typed as JSON.
+/// Objects within objects that are asked for property by property: 8. Deeper ones are typed as
+/// JSON.
 const DEEPEST: usize = 8;
 
 /// The name of the whole, which nobody sees.

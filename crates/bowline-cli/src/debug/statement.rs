@@ -106,7 +106,8 @@ fn words(text: &str, commands: &[&str]) -> Result<Action, String> {
     Ok(Action::Word { name, rest: rest.to_owned() })
 }
 
-/// Whether a command may be followed by JSON. After any other word, JSON is the arguments of a tool.
+/// Whether a command may be followed by JSON. After any other word, JSON is the arguments of a
+/// tool.
 fn takes_json(command: &str) -> bool {
     matches!(command, "call" | "raw" | "notify" | "prompt")
 }

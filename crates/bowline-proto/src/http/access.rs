@@ -73,8 +73,8 @@ impl Access {
         Ok(self)
     }
 
-    /// Accepts requests for any name: for servers behind a proxy that has checked it. Pages must still
-    /// be on the list.
+    /// Accepts requests for any name: for servers behind a proxy that has checked it. Pages must
+    /// still be on the list.
     #[must_use]
     pub const fn with_any_host(mut self) -> Self {
         self.is_any_host_allowed = true;
@@ -88,8 +88,8 @@ impl Access {
         self
     }
 
-    /// Checks a request. `authority` is that of the request's target, if it has one: `:authority` in
-    /// HTTP/2, the whole URL in HTTP/1.1.
+    /// Checks a request. `authority` is that of the request's target, if it has one: `:authority`
+    /// in HTTP/2, the whole URL in HTTP/1.1.
     ///
     /// # Errors
     /// When the request must be rejected with 403.

@@ -23,7 +23,8 @@ pub(super) enum Host<'a> {
 /// The names that clients on the same machine use for a server.
 ///
 /// This is a list of names, not a definition of loopback: 127.0.0.2 and `x.localhost` are not on
-/// it. A hostile name server can point `x.localhost` anywhere, and clients do not use it by default.
+/// it. A hostile name server can point `x.localhost` anywhere, and clients do not use it by
+/// default.
 pub(super) const LOCAL_NAMES: [Host<'_>; 3] =
     [Host::Name("localhost"), Host::Name("127.0.0.1"), Host::V6(Ipv6Addr::LOCALHOST)];
 

@@ -261,8 +261,8 @@ pub trait ResultBody {
     fn extra_mut(&mut self) -> &mut Extra;
 }
 
-/// Implements [`RequestParams`] for structs with a member `meta`; in braces, the members that headers
-/// repeat: the name, and the arguments.
+/// Implements [`RequestParams`] for structs with a member `meta`; in braces, the members that
+/// headers repeat: the name, and the arguments.
 macro_rules! request_params {
     ($($params:ident $({ $name:ident $(, $arguments:ident)? })?),* $(,)?) => {$(
         impl<'a> $crate::model::RequestParams<'a> for $params<'a> {

@@ -1,4 +1,5 @@
-//! Equality as JSON defines it: numbers by value, members in any order. Each comparison costs steps.
+//! Equality as JSON defines it: numbers by value, members in any order. Each comparison costs
+//! steps.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

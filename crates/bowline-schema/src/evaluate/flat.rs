@@ -13,7 +13,8 @@ use crate::words::{closest, counted, show_choice};
 const MAX_CHOICES: usize = 256;
 
 impl<'s> Evaluation<'s> {
-    /// Applies a rule for flat values. Any other rule that arrives here says nothing about this type.
+    /// Applies a rule for flat values. Any other rule that arrives here says nothing about this
+    /// type.
     pub(super) fn flat(
         &mut self,
         rule: &'s Rule,

@@ -1,9 +1,9 @@
 //! Changes on a server, as one stream that survives reconnects.
 //!
 //! In the modern era a long-lived request carries the changes, and is sent again when it ends. In
-//! the legacy era the client subscribes to resources one by one, and again in a new session. Changes
-//! are flags, not messages: a slow reader sees each once. After a gap everything that was asked for
-//! counts as changed, because the client cannot know what it missed.
+//! the legacy era the client subscribes to resources one by one, and again in a new session.
+//! Changes are flags, not messages: a slow reader sees each once. After a gap everything that was
+//! asked for counts as changed, because the client cannot know what it missed.
 
 mod feed;
 mod wanted;

@@ -155,8 +155,8 @@ impl<'a> Search<'a> {
         self.shared.exchange(self.link, &sending).await
     }
 
-    /// How long a server that was modern last time may take to answer. On a stream, a server that is
-    /// legacy now may stay silent.
+    /// How long a server that was modern last time may take to answer. On a stream, a server that
+    /// is legacy now may stay silent.
     fn patience(&self) -> Option<Duration> {
         match self.link {
             Link::Stream(_) => Some(self.shared.profile.timeouts.probe.saturating_mul(5)),

@@ -1,9 +1,9 @@
 //! Servers behind URLs: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05.
 //!
-//! Each call is its own exchange, driven by the task that waits for it: dropping the call closes the
-//! exchange, which in the modern era tells the server to stop. The exchange that reads an answer to
-//! its own call returns it. Answers that arrive elsewhere find their call by id, since a legacy
-//! server may send them on another stream.
+//! Each call is its own exchange, driven by the task that waits for it: dropping the call closes
+//! the exchange, which in the modern era tells the server to stop. The exchange that reads an
+//! answer to its own call returns it. Answers that arrive elsewhere find their call by id, since a
+//! legacy server may send them on another stream.
 
 mod events;
 mod exchange;

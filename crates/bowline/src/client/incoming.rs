@@ -268,7 +268,8 @@ fn busy() -> ErrorObject {
     ErrorObject::internal("too many requests at a time")
 }
 
-/// Awaits a handler of the application. A panic becomes an error, so that the server gets an answer.
+/// Awaits a handler of the application. A panic becomes an error, so that the server gets an
+/// answer.
 async fn caught<T>(
     handler: impl Future<Output = Result<T, ErrorObject>>,
 ) -> Result<T, ErrorObject> {

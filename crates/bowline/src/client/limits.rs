@@ -38,8 +38,8 @@ pub struct ClientLimits {
     pub cache_bytes: usize,
     /// Tools whose schema and headers are remembered: 10,000.
     pub tools: usize,
-    /// How long a stream of changes may stay silent: 5 minutes. After that it is reopened, because a
-    /// vanished peer looks the same.
+    /// How long a stream of changes may stay silent: 5 minutes. After that it is reopened, because
+    /// a vanished peer looks the same.
     pub stream_silence: Duration,
     /// Lines of a child's standard error that are kept for error messages: 20.
     pub stderr_lines: usize,
@@ -86,8 +86,8 @@ pub struct Timeouts {
     pub probe: Duration,
     /// Without an answer and without progress: 60 seconds.
     pub idle: Duration,
-    /// For one answer in total, whatever progress is reported: 1 hour. Each round of questions starts
-    /// over, and the time that the user takes to answer them does not count.
+    /// For one answer in total, whatever progress is reported: 1 hour. Each round of questions
+    /// starts over, and the time that the user takes to answer them does not count.
     pub total: Duration,
 }
 

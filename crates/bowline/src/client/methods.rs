@@ -134,10 +134,10 @@ impl Client {
         self.call(EmptyParams::default())
     }
 
-    /// Sets the level from which the server should send log messages. In the modern era this becomes
-    /// part of every later call, and `None` ends it. In the legacy era the client tells the server
-    /// at once and after each reconnect; `None` asks for emergencies only, because a legacy server
-    /// cannot be told to stop.
+    /// Sets the level from which the server should send log messages. In the modern era this
+    /// becomes part of every later call, and `None` ends it. In the legacy era the client tells the
+    /// server at once and after each reconnect; `None` asks for emergencies only, because a legacy
+    /// server cannot be told to stop.
     ///
     /// # Errors
     /// When the server does not log, or rejects the level.
@@ -150,8 +150,8 @@ impl Client {
         Ok(())
     }
 
-    /// Replaces the folders that the client works in, and notifies a legacy server. Does nothing for a
-    /// client that was built without [`roots`](super::ClientBuilder::roots).
+    /// Replaces the folders that the client works in, and notifies a legacy server. Does nothing
+    /// for a client that was built without [`roots`](super::ClientBuilder::roots).
     ///
     /// # Errors
     /// When the connection has ended.

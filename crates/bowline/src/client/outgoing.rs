@@ -160,8 +160,8 @@ impl<'a> Outgoing<'a> {
         Ok(Self { method, params: Cow::Owned(object), meta, repeated })
     }
 
-    /// The members of the parameters without `_meta`, separated by commas: the key of the call in the
-    /// cache.
+    /// The members of the parameters without `_meta`, separated by commas: the key of the call in
+    /// the cache.
     pub(super) fn members(&self) -> &str {
         // An object that `serde_json` wrote, or `raw` did, without blanks around it.
         &self.params[1..self.params.len() - 1]

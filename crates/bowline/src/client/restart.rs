@@ -44,8 +44,8 @@ impl Backoff {
         self.failures
     }
 
-    /// Counts a failure and returns the next wait: one second doubled up to thirty, plus up to half as
-    /// much at random.
+    /// Counts a failure and returns the next wait: one second doubled up to thirty, plus up to half
+    /// as much at random.
     pub(super) fn next(&mut self) -> Duration {
         let base = FIRST.saturating_mul(1 << self.failures.min(6)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);

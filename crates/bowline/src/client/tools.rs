@@ -44,8 +44,8 @@ impl ToolBook {
         lock(&self.tools).get(name).cloned()
     }
 
-    /// Remembers a tool. Returns whether it may be used: over HTTP, tools with invalid annotations may
-    /// not (2026-07-28, basic/transports/streamable-http).
+    /// Remembers a tool. Returns whether it may be used: over HTTP, tools with invalid annotations
+    /// may not (2026-07-28, basic/transports/streamable-http).
     pub(super) fn learn(&self, tool: &Tool, needs_headers: bool) -> bool {
         let known = match read(tool, needs_headers) {
             Ok(known) => known,

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use super::shared::lock;
 use crate::clock;
 
-/// Which revision each server spoke, by command line or URL. Cheap to clone; clones share their data.
+/// Which revision each server spoke, by command line or URL. Cheap to clone; clones share their
+/// data.
 ///
 /// All clients of a process share one by default. A verdict expires after a day, because a server
 /// that has been upgraded to the modern era does not show it unless asked.

@@ -15,15 +15,15 @@ pub enum Direction {
 
 /// A message as it was sent or received.
 ///
-/// Over HTTP a request is reported with its head and body. The head of a response is reported first,
-/// without a body; its messages follow as they arrive, without a head.
+/// Over HTTP a request is reported with its head and body. The head of a response is reported
+/// first, without a body; its messages follow as they arrive, without a head.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct WireMessage<'a> {
     /// Which way it went.
     pub direction: Direction,
-    /// The bytes, exactly as written or read, without the line break. Empty if there is only a head.
-    /// Bytes from a server are not always a message, or even text.
+    /// The bytes, exactly as written or read, without the line break. Empty if there is only a
+    /// head. Bytes from a server are not always a message, or even text.
     pub bytes: &'a [u8],
     /// The head of the HTTP message that carried it.
     pub http: Option<&'a WireHttp>,

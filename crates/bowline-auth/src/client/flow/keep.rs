@@ -50,8 +50,8 @@ impl Engine {
         Ok(key)
     }
 
-    /// Returns the outcome. If the server no longer knows the client, the registration is removed, so
-    /// that the next login registers again.
+    /// Returns the outcome. If the server no longer knows the client, the registration is removed,
+    /// so that the next login registers again.
     pub(super) async fn forget_if_forgotten<T>(
         &self,
         issuer: &str,

@@ -146,8 +146,8 @@ impl Engine {
     }
 }
 
-/// A code must not be sent unencrypted over a network. A redirect that is neither `http` nor `https`
-/// is a private scheme of the application.
+/// A code must not be sent unencrypted over a network. A redirect that is neither `http` nor
+/// `https` is a private scheme of the application.
 fn check_redirect(redirect: &str) -> Result<(), AuthError> {
     let is_web = redirect.starts_with("http:") || redirect.starts_with("https:");
     let is_safe = |url: Url| url.is_https() || url.is_loopback();

@@ -1,7 +1,7 @@
 //! A loopback port that waits for one redirect.
 //!
-//! Just enough HTTP for a browser's GET. Browsers open connections in advance and request icons, and
-//! any page may connect: requests without the right state are rejected, and the wait continues.
+//! Just enough HTTP for a browser's GET. Browsers open connections in advance and request icons,
+//! and any page may connect: requests without the right state are rejected, and the wait continues.
 
 use std::io;
 use std::sync::Arc;

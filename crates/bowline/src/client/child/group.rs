@@ -6,8 +6,8 @@ use tokio::process::Child;
 
 /// A process that leads a group, with all descendants that stayed in it.
 ///
-/// For applications that start programs themselves, in a new group (`process_group(0)`): killing the
-/// program alone leaves its children behind. Dropping this does not end the group.
+/// For applications that start programs themselves, in a new group (`process_group(0)`): killing
+/// the program alone leaves its children behind. Dropping this does not end the group.
 #[derive(Debug)]
 pub struct ProcessGroup {
     #[cfg(unix)]

@@ -49,8 +49,8 @@ enum Posted {
 }
 
 impl HttpLink {
-    /// Sends a call and waits for its answer. Renews a session that the server has dropped, and adds
-    /// headers that the server misses, once each.
+    /// Sends a call and waits for its answer. Renews a session that the server has dropped, and
+    /// adds headers that the server misses, once each.
     pub(in crate::client) async fn exchange(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
@@ -217,8 +217,8 @@ async fn expired(shared: &Shared, id: &Id) {
     }
 }
 
-/// A call that has been sent. Dropping it while it waits cancels it: in the modern era by the end of
-/// its exchange, in the legacy era by a notification.
+/// A call that has been sent. Dropping it while it waits cancels it: in the modern era by the end
+/// of its exchange, in the legacy era by a notification.
 struct Waiting<'a> {
     shared: &'a Arc<Shared>,
     link: &'a Arc<HttpLink>,

@@ -145,8 +145,8 @@ impl HttpLink {
         }
     }
 
-    /// Keeps trying to open a new session, because subscriptions to changes need it. Calls do not wait
-    /// for this: each tries on its own.
+    /// Keeps trying to open a new session, because subscriptions to changes need it. Calls do not
+    /// wait for this: each tries on its own.
     fn retry(self: &Arc<Self>, shared: &Arc<Shared>) {
         if self.is_retrying.swap(true, Ordering::AcqRel) {
             return;
@@ -223,8 +223,8 @@ impl HttpLink {
                     let body = response.into_body();
                     let _ = events.read(body, None, silence).await;
                 }
-                // Some servers without such a stream answer 404 where 405 is right, so 404 means a lost
-                // session only if the stream was open before.
+                // Some servers without such a stream answer 404 where 405 is right, so 404 means a
+                // lost session only if the stream was open before.
                 Ok(response)
                     if response.status() == StatusCode::NOT_FOUND
                         && was_open
