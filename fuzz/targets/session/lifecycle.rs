@@ -4,7 +4,7 @@ use bowline_fuzz::Bytes;
 use bowline_proto::params::Params;
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Offer, Revision};
-use bowline_proto::session::{Admission, Heard, Lifecycle, Phase};
+use bowline_proto::session::{Admission, Lifecycle, Phase, Reaction};
 use serde_json::value::RawValue;
 
 use crate::revisions;
@@ -33,9 +33,9 @@ pub(crate) fn drive(bytes: &mut Bytes<'_>) {
             0..=2 => request(bytes, offer, &lifecycle, method),
             3 => initialize(bytes, offer, &mut lifecycle),
             4 | 5 => {
-                let heard = lifecycle.handle_notification(method);
-                readied += usize::from(heard == Heard::Ready);
-                assert!(before != Phase::Closed || heard == Heard::Drop);
+                let reaction = lifecycle.handle_notification(method);
+                readied += usize::from(reaction == Reaction::Ready);
+                assert!(before != Phase::Closed || reaction == Reaction::Drop);
             }
             6 => told(&lifecycle, method),
             _ if bytes.byte() > 240 => lifecycle.close(),
