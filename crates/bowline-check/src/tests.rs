@@ -1,5 +1,5 @@
-//! Each check passes on good servers and fails on one that breaks just that: good servers whose
-//! messages are changed on the way, one fault a row.
+//! Each check passes on good servers and fails on servers that break just that rule: good servers
+//! whose messages are changed on the way, one fault per row.
 
 mod auth_faults;
 #[allow(dead_code, unexpected_cfgs, reason = "an example has a main, and features of its crate")]
@@ -53,7 +53,7 @@ fn slow() -> Vec<(String, Value)> {
     vec![("slow".to_owned(), json!({"steps": 8, "ms": 50}))]
 }
 
-/// The revisions that HTTP+SSE is spoken in.
+/// The revisions that servers of HTTP+SSE speak.
 const LEGACY: [Revision; 4] =
     [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
@@ -107,7 +107,7 @@ fn problems(findings: &[Finding]) -> Vec<String> {
 
 #[tokio::test]
 async fn our_servers_break_nothing_in_any_revision_on_any_transport() {
-    // Most of the time is spent waiting for what should not come.
+    // Most of the time is spent waiting for what must not come.
     let all = tokio::task::LocalSet::new();
     let tasks = ["features", "empty", "pages", "counter"].map(|name| {
         all.spawn_local(async move {
@@ -148,7 +148,7 @@ async fn every_check_can_be_passed() {
     findings.extend(check(&guarded, "auth,tools.call", &Revision::ALL).await);
     findings
         .extend(check(&settings(faults::TASKED.target()), "tasks", &[Revision::V2025_11_25]).await);
-    // Some are about servers without the legacy era.
+    // Some rules are about servers without the legacy era.
     let modern = good().revisions(Revision::LATEST.into());
     let running = Running::start(modern).await;
     let http = settings(Target::Http(running.post.clone()));
@@ -156,14 +156,14 @@ async fn every_check_can_be_passed() {
     assert_eq!(problems(&findings), [""; 0]);
     let passed = findings.iter().filter(|it| it.verdict == Verdict::Passed);
     let passed: BTreeSet<&str> = passed.map(|it| it.rule.id).collect();
-    // What our schemas do, deliberately or not.
+    // Our schemas break these, deliberately or not.
     let accepted = ["schema.properties", "schema.formats"];
     let missing: Vec<&str> =
         all().map(|it| it.id).filter(|id| !passed.contains(id) && !accepted.contains(id)).collect();
     assert_eq!(missing, [""; 0]);
 }
 
-/// A server that keeps silent to the modern revision is not waited for as long as one that starts.
+/// A server that ignores modern requests gets less time than one that is still starting.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_starts_slowly_is_asked_for_every_revision() {
     for jobs in [1, 4] {
@@ -194,7 +194,7 @@ async fn every_check_has_a_fault_that_it_finds() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// What is wrong with the findings of a check that has a fault to find.
+/// Why the findings do not report the fault.
 fn not_found(id: &str, findings: &[Finding]) -> Option<String> {
     let [finding] = findings else { return Some(format!("{id}: {} findings", findings.len())) };
     let wanted = match finding.rule.severity {

@@ -47,22 +47,14 @@ fn some(names: &[&str]) -> String {
 }
 
 /// Keywords whose value is a schema, a list of them, or a map of them.
-const ONE: [&str; 11] = [
-    "items",
-    "additionalProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "propertyNames",
-    "additionalItems",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-];
-const MANY: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
-const NAMED: [&str; 5] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const ONE: &str = "items additionalProperties not if then else contains propertyNames \
+     additionalItems unevaluatedProperties unevaluatedItems";
+const MANY: &str = "anyOf oneOf allOf prefixItems";
+const NAMED: &str = "properties patternProperties $defs definitions dependentSchemas";
+
+fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|it| it == word)
+}
 
 fn walk(sub: &Subschema<'_>, lint: Lint, problems: &mut Vec<String>) {
     /// Deeper schemas are left to the check for validity.
@@ -79,16 +71,16 @@ fn walk(sub: &Subschema<'_>, lint: Lint, problems: &mut Vec<String>) {
     };
     for (key, value) in sub.schema {
         match (key.as_str(), value) {
-            (key, value) if ONE.contains(&key) && value.is_object() => {
+            (key, value) if has(ONE, key) && value.is_object() => {
                 into(key.to_owned(), value, 1);
             }
-            (key, Value::Array(values)) if MANY.contains(&key) => {
+            (key, Value::Array(values)) if has(MANY, key) => {
                 values
                     .iter()
                     .enumerate()
                     .for_each(|(at, value)| into(format!("{key}/{at}"), value, 0));
             }
-            (key, Value::Object(values)) if NAMED.contains(&key) => {
+            (key, Value::Object(values)) if has(NAMED, key) => {
                 values.iter().for_each(|(name, value)| into(format!("{key}/{name}"), value, 1));
             }
             _ => {}
@@ -138,22 +130,9 @@ pub(super) fn array_items(sub: &Subschema<'_>) -> Option<String> {
 }
 
 pub(super) fn keywords(sub: &Subschema<'_>) -> Option<String> {
-    const RARE: [&str; 12] = [
-        "not",
-        "if",
-        "patternProperties",
-        "dependentSchemas",
-        "dependentRequired",
-        "dependencies",
-        "propertyNames",
-        "contains",
-        "prefixItems",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "$dynamicRef",
-    ];
-    let used: Vec<&str> =
-        RARE.iter().filter(|key| sub.schema.contains_key(**key)).copied().collect();
+    const RARE: &str = "not if patternProperties dependentSchemas dependentRequired dependencies \
+         propertyNames contains prefixItems unevaluatedProperties unevaluatedItems $dynamicRef";
+    let used: Vec<&str> = RARE.split(' ').filter(|key| sub.schema.contains_key(*key)).collect();
     (!used.is_empty()).then(|| format!("{} uses {}", root_or(sub.at), used.join(", ")))
 }
 

@@ -1,4 +1,4 @@
-//! What servers do wrong with tokens, one fault a row.
+//! What servers do wrong with tokens, one fault per row.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::report::Verdict;
 use crate::rule::Transport;
 use crate::survey::{Survey, survey};
 
-/// A request, as far as it matters.
+/// The parts of a request that matter.
 struct Asked {
     verb: String,
     path: String,
     has_token: bool,
-    /// Whether it is one that is not enough.
+    /// Whether its token lacks a scope.
     is_weak: bool,
 }
 
-/// The answer to it.
-struct Answer {
+/// The response to it.
+struct SiteReply {
     status: u16,
     challenge: Option<String>,
     body: Value,
@@ -39,15 +39,15 @@ struct Answer {
 /// A fault, and the check that must find it.
 pub(super) struct Row {
     pub(super) id: &'static str,
-    change: fn(&Asked, &mut Answer),
+    change: fn(&Asked, &mut SiteReply),
 }
 
-const fn row(id: &'static str, change: fn(&Asked, &mut Answer)) -> Row {
+const fn row(id: &'static str, change: fn(&Asked, &mut SiteReply)) -> Row {
     Row { id, change }
 }
 
-/// The answer becomes another one where the path ends like this.
-fn at(asked: &Asked, end: &str, answer: &mut Answer, change: fn(&mut Answer)) {
+/// Replaces the response for paths that end like this.
+fn at(asked: &Asked, end: &str, answer: &mut SiteReply, change: fn(&mut SiteReply)) {
     if asked.path.ends_with(end) {
         change(answer);
     }
@@ -55,7 +55,7 @@ fn at(asked: &Asked, end: &str, answer: &mut Answer, change: fn(&mut Answer)) {
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
-/// A token that is not enough.
+/// A token that lacks a scope.
 const WEAK: &str = "Bearer weak";
 
 pub(super) const ROWS: &[Row] = &[
@@ -138,7 +138,7 @@ pub(super) const ROWS: &[Row] = &[
 
 type Change = fn(&Parts, &[u8], &mut Response<Bytes>);
 
-/// What only shows once somebody is let in: what a server of ours answers becomes this.
+/// Faults that only show with a valid token: what becomes of our own server's response.
 pub(super) const LET_IN: [(&str, Change); 2] = [
     ("auth.closed", |q, _, a| {
         if !q.headers.contains_key(AUTHORIZATION) {
@@ -152,13 +152,13 @@ pub(super) const LET_IN: [(&str, Change); 2] = [
     }),
 ];
 
-/// A site that wants a token and says where to get one.
+/// A site that requires a token and says where to get one.
 struct Site {
     base: String,
 }
 
 impl Site {
-    fn start(change: fn(&Asked, &mut Answer)) -> Self {
+    fn start(change: fn(&Asked, &mut SiteReply)) -> Self {
         let service = Service::start(move |request| {
             let token = request.header("authorization");
             let asked = Asked {
@@ -179,7 +179,7 @@ impl Site {
         Settings { is_barred: true, ..settings(Target::Http(post)) }
     }
 
-    /// With a token that is not enough.
+    /// With a token that lacks a scope.
     fn weak(&self) -> Settings {
         let post = with_token(&post(&format!("{}/mcp", self.base)), WEAK);
         let settings = settings(Target::Http(post));
@@ -187,7 +187,7 @@ impl Site {
     }
 }
 
-impl Answer {
+impl SiteReply {
     fn into_http(self) -> testing::HttpReply {
         let mut answer =
             testing::HttpReply { status: self.status, ..testing::HttpReply::json(&self.body) }
@@ -202,9 +202,9 @@ impl Answer {
     }
 }
 
-/// What is right.
-fn usual(asked: &Asked, base: &str) -> Answer {
-    let ok = |body| Answer { status: 200, challenge: None, body };
+/// The right response.
+fn usual(asked: &Asked, base: &str) -> SiteReply {
+    let ok = |body| SiteReply { status: 200, challenge: None, body };
     match asked.path.as_str() {
         "/mcp" => {
             let (status, error) = match (asked.has_token, asked.is_weak) {
@@ -214,7 +214,7 @@ fn usual(asked: &Asked, base: &str) -> Answer {
             };
             let challenge =
                 format!("Bearer scope=\"mcp:read\", resource_metadata=\"{base}{RESOURCE}\"{error}");
-            Answer { status, challenge: Some(challenge), body: json!("who are you?") }
+            SiteReply { status, challenge: Some(challenge), body: json!("who are you?") }
         }
         RESOURCE => ok(json!({
             "resource": format!("{base}/mcp"),
@@ -228,11 +228,11 @@ fn usual(asked: &Asked, base: &str) -> Answer {
             "registration_endpoint": format!("{base}/register"),
             "code_challenge_methods_supported": ["S256"],
         })),
-        _ => Answer { status: 404, challenge: None, body: Value::Null },
+        _ => SiteReply { status: 404, challenge: None, body: Value::Null },
     }
 }
 
-/// A server of ours that wants a token, and settings with one.
+/// A server of ours that requires a token, and settings with one.
 pub(super) async fn guarded() -> (Running, Settings) {
     let site = Site::start(|_, _| {});
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -266,7 +266,7 @@ async fn a_well_guarded_server_passes() {
     }
 }
 
-/// How many checks there are of who is let in, in 2025-11-25.
+/// How many rules of `auth` apply in 2025-11-25.
 const ROWS_AND_LET_IN: usize = 20;
 
 #[tokio::test]
@@ -304,8 +304,8 @@ async fn a_server_that_serves_requests_without_a_token_is_noticed() {
 #[tokio::test]
 async fn a_server_that_requires_a_token_is_recognised() {
     for change in [
-        |_: &Asked, _: &mut Answer| {},
-        |q: &Asked, a: &mut Answer| {
+        |_: &Asked, _: &mut SiteReply| {},
+        |q: &Asked, a: &mut SiteReply| {
             at(q, "/mcp", a, |a| a.status = if a.status == 401 { 302 } else { 200 });
         },
     ] {
@@ -314,13 +314,13 @@ async fn a_server_that_requires_a_token_is_recognised() {
         let found = survey(&mut settings).await;
         assert!(matches!(found, Survey::Barred(_)), "{found:?}");
     }
-    // Somebody else's business.
+    // Not about tokens.
     let site = Site::start(|_, a| {
         (a.status, a.challenge, a.body) = (403, None, json!("not from here"));
     });
     let found = survey(&mut site.settings()).await;
     assert!(matches!(found, Survey::Unreachable(ref why) if why.contains("403")), "{found:?}");
-    // With the token all is open.
+    // With the token, everything is served.
     let (running, mut settings) = guarded().await;
     let found = survey(&mut settings).await;
     assert!(matches!(found, Survey::Speaks { ref revisions, .. } if revisions.len() == 5));
@@ -333,7 +333,7 @@ async fn a_server_that_requires_a_token_is_recognised() {
     assert_eq!(settings.transport(), Transport::Sse);
     let findings = check(&settings, "auth,sse,tools.list", &[Revision::V2025_11_25]).await;
     let accused = findings.iter().filter(|it| it.verdict == Verdict::Failed);
-    // The metadata is for the other address.
+    // The metadata is for the other URL.
     assert_eq!(accused.map(|it| it.rule.id).collect::<Vec<_>>(), ["auth.resource"]);
     let mut settings = self::settings(Target::Http(running.events.clone()));
     let found = survey(&mut settings).await;

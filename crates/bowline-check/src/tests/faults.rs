@@ -1,4 +1,4 @@
-//! What servers do wrong in messages, one fault a row.
+//! What servers do wrong in messages, one fault per row.
 
 #![allow(clippy::needless_pass_by_value, reason = "rows are shorter so")]
 
@@ -30,7 +30,7 @@ const R26: Revision = Revision::V2026_07_28;
 /// A server that has a task.
 pub(super) const TASKED: Rewrite = Rewrite { message: with_tasks, ..PLAIN };
 
-/// What our servers do not have: the answers of one that has a task.
+/// The answers of a server with a task, which our servers do not have.
 fn with_tasks(request: &Value, reply: &mut Value, _: &mut Extra) {
     let params = &request["params"];
     match request["method"].as_str().unwrap_or_default() {
@@ -64,7 +64,7 @@ const fn says(
     Row { id, revision, rewrite: Rewrite { message, ..PLAIN } }
 }
 
-/// Takes frames away from the server.
+/// Keeps frames from the server.
 const fn hears(id: &'static str, revision: Revision, frame: fn(&str) -> Way) -> Row {
     Row { id, revision, rewrite: Rewrite { frame, ..PLAIN } }
 }
@@ -621,10 +621,10 @@ pub(super) const ROWS: &[Row] = &[
     }),
 ];
 
-/// What only shows with a real process.
+/// Faults that only show with a real process.
 pub(super) const BY_PROGRAM: [&str; 3] = ["stdio.exit-status", "stdio.stderr", "stdio.left-behind"];
 
-/// What only shows while others run.
+/// Faults that only show while other checks run.
 const WATCHED: [&str; 11] = [
     "jsonrpc.envelope",
     "modern.no-requests",
@@ -685,7 +685,7 @@ async fn a_program_is_watched_to_its_end() {
     let findings = check(&messy, "stdio.left-behind", &[R11]).await;
     assert_eq!(not_found("stdio.left-behind", &findings), None);
     assert!(findings[0].said[0].contains("sleep ("), "{:?}", findings[0].said);
-    // Its children hold the pipes open, and it has ended all the same.
+    // Its children hold the pipes open, but it has exited.
     let holding = shell("sleep 300 &");
     let findings = check(&holding, "stdio.end", &[R11]).await;
     assert!(!findings[0].verdict.is_problem(), "{:?}", findings[0].said);

@@ -1,4 +1,4 @@
-//! What servers do wrong over HTTP, one fault a row.
+//! What servers do wrong over HTTP, one fault per row.
 
 use bowline::Revision;
 use bytes::Bytes;
@@ -32,17 +32,17 @@ const fn row(
     Row { id, revision, fault: Fault { after: fault, event: |_| {} } }
 }
 
-/// What a server of HTTP+SSE answers.
+/// Changes a response of an HTTP+SSE server.
 const fn answers(id: &'static str, fault: fn(&Parts, &[u8], &mut Response<Bytes>)) -> Row {
     row(id, R24, fault)
 }
 
-/// What it says on its stream.
+/// Changes an event on its stream.
 const fn says(id: &'static str, event: fn(&mut Event)) -> Row {
     Row { id, revision: R11, fault: Fault { after: |_, _, _| {}, event } }
 }
 
-/// The status becomes another one where the request has a header.
+/// The status becomes 200 if the request has a header.
 fn let_in(sent: &Parts, header: &str, answer: &mut Response<Bytes>) {
     if sent.headers.contains_key(header) {
         *answer.status_mut() = StatusCode::OK;
@@ -210,10 +210,10 @@ pub(super) const EVENTS: &[Row] = &[
     }),
 ];
 
-/// What only shows on a socket.
+/// Faults that only show on a socket.
 pub(super) const BY_SOCKET: [&str; 1] = ["http.stream-ends"];
 
-/// What only shows while others run.
+/// Faults that only show while other checks run.
 const WATCHED: [&str; 5] = [
     "http.pollution",
     "http.media-type",
@@ -242,7 +242,7 @@ async fn each_fault_of_a_stream_is_found() {
         let mut post = running.events.clone();
         post.fault = Some(row.fault.clone());
         let mut settings = settings(Target::HttpSse(post));
-        // What is spoilt never comes: this is how long is waited for it.
+        // The message never comes, so this is how long the check waits for it.
         if WATCHED.contains(&row.id) {
             settings.timeout = std::time::Duration::from_secs(2);
         }
@@ -251,7 +251,7 @@ async fn each_fault_of_a_stream_is_found() {
     assert_eq!(missed, [""; 0]);
 }
 
-/// Looks for the fault; with others that cause what is watched.
+/// Looks for the fault, along with other checks that provoke it.
 async fn find(row: &Row, settings: Settings, others: &str) -> Option<String> {
     let only = if WATCHED.contains(&row.id) { others } else { row.id };
     let mut findings = check(&settings, only, &[row.revision]).await;
@@ -275,7 +275,7 @@ async fn a_stream_that_is_left_open_is_noticed() {
         }
     });
     let mut settings = settings(Target::Http(post(&url)));
-    // The fault is that nothing more comes: this is how long is waited for it.
+    // The fault is that nothing more comes, so this is how long the check waits.
     settings.timeout = std::time::Duration::from_millis(500);
     let findings = check(&settings, "http.stream-ends", &[R26]).await;
     task.abort();

@@ -1,4 +1,4 @@
-//! Reports, to the letter, and the documentation, in step with the table.
+//! Reports, to the letter, and the documentation, which must match the table.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ async fn reports_are_as_they_were() {
 }
 
 #[tokio::test]
-async fn what_needs_a_token_is_told() {
+async fn a_missing_token_is_reported() {
     let mut report = report(false).await;
     report.findings.retain(|it| it.rule.id == "tools.pages");
     report.barred = Some("401 <Unauthorized>".to_owned());

@@ -1,4 +1,4 @@
-//! A server in this process, with somebody in between who changes what is said.
+//! A server in this process, with a proxy in between that changes messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,27 +11,27 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use crate::check::Target;
 use crate::frames::{Reader, Writer};
 
-/// What happens to a frame of the client's.
+/// What happens to a frame from the client.
 pub(super) enum Way {
     /// The server gets it.
     Pass,
-    /// The server does not, and this is said in its place.
+    /// The server does not, and the client gets these answers instead.
     Instead(Vec<String>),
-    /// The server ends.
+    /// The server exits.
     Die,
 }
 
-/// Somebody in between.
+/// The proxy.
 #[derive(Clone, Copy)]
 pub(super) struct Rewrite {
     pub(super) make: fn() -> Server,
     pub(super) frame: fn(&str) -> Way,
-    /// Changes a message of the server's. Knows the request that it answers, if it answers one, and
-    /// may say more before it.
+    /// Changes a message from the server, given the request that it answers, if any. May send
+    /// more before it.
     pub(super) message: fn(&Value, &mut Value, &mut Vec<Vec<u8>>),
-    /// Whether the server stays when the client closes its side.
+    /// Whether the server keeps running when the client closes its side.
     pub(super) stays: bool,
-    /// Whether it tells something all the time.
+    /// Whether it sends log messages all the time.
     pub(super) ticks: bool,
 }
 
@@ -77,7 +77,7 @@ impl Rewrite {
         }
     }
 
-    /// Gives whether the server is still there.
+    /// Returns whether the server is still there.
     async fn forward(
         self,
         (from_client, mut to_server): (DuplexStream, DuplexStream),
@@ -141,7 +141,7 @@ impl Rewrite {
     }
 }
 
-/// Logs until nobody listens.
+/// Sends log messages until the client is gone.
 async fn tick(to_client: Arc<tokio::sync::Mutex<DuplexStream>>) {
     let tick =
         br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
@@ -151,8 +151,7 @@ async fn tick(to_client: Arc<tokio::sync::Mutex<DuplexStream>>) {
     }
 }
 
-/// Two pipes, each with an end of its own: what is read here, what is written here, and the other
-/// side's input and output.
+/// Two pipes: the ends to read from and to write to here, and the other side's input and output.
 fn pipes() -> (DuplexStream, DuplexStream, DuplexStream, DuplexStream) {
     let (reader, output) = tokio::io::duplex(1 << 16);
     let (writer, input) = tokio::io::duplex(1 << 16);
@@ -168,7 +167,7 @@ fn remember(asked: &Asked, text: &str) {
     }
 }
 
-/// A server as it is.
+/// A server without changes.
 pub(super) struct Untouched<F>(F);
 
 impl<F: Fn() -> Server + Send + Sync + Copy + 'static> Untouched<F> {
@@ -176,7 +175,7 @@ impl<F: Fn() -> Server + Send + Sync + Copy + 'static> Untouched<F> {
         self.slow_target(Duration::ZERO)
     }
 
-    /// It takes some time to start.
+    /// A server that takes some time to start.
     pub(super) fn slow_target(self, start: Duration) -> Target {
         Target::streams(move || {
             let (reader, writer, input, output) = pipes();
