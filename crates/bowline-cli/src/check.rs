@@ -5,21 +5,19 @@ mod list;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use bowline_check::frames::{Direction, Http, Recipe, Tap};
+use bowline_check::frames::Http;
 use bowline_check::{Check as Run, CheckError, Conclusion, Finding, Report, Target, Verdict};
-use bowline_web::{Authorize, Web};
+use bowline_web::Web;
 use clap::{Args, ValueEnum};
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::Uri;
 use serde_json::Value;
 
 use self::human::Look;
 use crate::failure::{Code, Failure};
-use crate::record::Way;
 use crate::screen::{Format, OutputArgs, Screen, Style};
-use crate::session::{self, Journal, note};
-use crate::target::{Location, Resolved, TargetArgs};
+use crate::session::{self, Journal};
+use crate::target::{Location, Resolved, TargetArgs, tap};
 
 /// Test a server for what the specification demands and for what clients fail on
 #[derive(Args)]
@@ -178,17 +176,6 @@ impl Check {
     }
 }
 
-/// Passes every frame to the recording, if there is one.
-fn tap() -> Tap {
-    Tap::new(|direction, bytes, connection| {
-        let way = match direction {
-            Direction::Sent => Way::Sent,
-            Direction::Received => Way::Received,
-        };
-        note(way, bytes, connection);
-    })
-}
-
 /// How many programs this machine can start at once without any of them starting late.
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(2, |it| it.get().clamp(2, 4))
@@ -204,12 +191,11 @@ fn barred(resolved: &Resolved, why: Option<&str>) -> Failure {
 
 /// Where the server is.
 fn target(resolved: &Resolved) -> Result<Target, Failure> {
-    let (url, headers) = match &resolved.location {
-        Location::Command { program, args, env, cwd } => {
-            let (program, args, env) = (program.clone(), args.clone(), env.clone());
-            return Ok(Target::Program(Recipe { program, args, env, directory: cwd.clone() }));
-        }
-        Location::Url { url, headers } => (url, headers),
+    if let Some(recipe) = resolved.recipe() {
+        return Ok(Target::Program(recipe));
+    }
+    let Location::Url { url, .. } = &resolved.location else {
+        return Err(Failure::usage("neither a command nor a URL"));
     };
     let wrong = |why: String| Failure::usage(format!("{url}: {why}"));
     let parsed: Uri = url.parse().map_err(|error| wrong(format!("not a URL: {error}")))?;
@@ -218,18 +204,8 @@ fn target(resolved: &Resolved) -> Result<Target, Failure> {
         web = web.ca_pem(&pem);
     }
     let web = web.build().map_err(|error| wrong(error.to_string()))?;
-    let mut given = HeaderMap::new();
-    for (name, value) in headers {
-        let header = HeaderName::try_from(name.as_str()).ok();
-        let header = header.zip(HeaderValue::from_str(value).ok());
-        let Some((header, value)) = header else {
-            return Err(wrong(format!("{name}: not a valid header")));
-        };
-        given.append(header, value);
-    }
-    let login = resolved.login().map(|login| Arc::new(login) as Arc<dyn Authorize>);
-    let http = Http::new(web, parsed, given).with_login(login).with_tap(tap());
-    Ok(Target::Http(Box::new(http)))
+    let http = Http::new(web, parsed, resolved.header_map()?);
+    Ok(Target::Http(Box::new(http.with_login(resolved.authorize()).with_tap(tap()))))
 }
 
 /// The server as the user names it, without passwords in a URL.
