@@ -158,7 +158,7 @@ impl List {
 
     /// The first thing in a list that clients choke on.
     fn check(&self, items: &[Value]) -> Option<Diagnosis> {
-        let List { name, key, .. } = self;
+        let Self { name, key, .. } = self;
         let mut known = HashSet::new();
         for item in items {
             let id = item[key].as_str().unwrap_or_default();

@@ -271,7 +271,7 @@ mod tests {
     fn only_self_signed_certificates_are() {
         let own = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
         let own = own.cert.der();
-        assert!(is_self_signed(&[own.clone()]));
+        assert!(is_self_signed(std::slice::from_ref(own)));
         assert!(!is_self_signed(&[own.clone(), own.clone()]));
         assert!(!is_self_signed(&[]));
         for bytes in [&b""[..], b"0", b"0\x84\xff\xff\xff\xff", b"0\x03\x02\x01\x01", &own[..40]] {

@@ -114,7 +114,7 @@ impl StdioTalk {
         let unexpected = match message {
             Message::Response(response) => match outcome(response, id, None) {
                 Ok(asked) => return Some(asked),
-                Err(actual) if actual == id.to_string() => {
+                Err(actual) if actual.as_str() == Some(&id.to_string()) => {
                     let what = format!("its id is the string {actual}, not the number {id}");
                     return Some(Err(AskError::Malformed(what)));
                 }
