@@ -34,11 +34,12 @@ impl Code {
     /// The code for a tool's result, if it reports that the tool failed.
     pub(crate) fn of_result(result: &Json) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Head {
+        struct ToolOutcome {
             #[serde(rename = "isError", default)]
             is_error: bool,
         }
-        result.parse::<Head>().ok().filter(|head| head.is_error).map(|_| Self::ToolFailed)
+        let outcome = result.parse::<ToolOutcome>().ok()?;
+        outcome.is_error.then_some(Self::ToolFailed)
     }
 }
 

@@ -98,11 +98,11 @@ pub(crate) struct Screen {
     pub(crate) columns: Option<usize>,
     is_quiet: bool,
     is_out_terminal: bool,
-    state: Mutex<State>,
+    streams: Mutex<Streams>,
 }
 
 #[derive(Default)]
-struct State {
+struct Streams {
     bar: Bar,
     /// Receives what would go to standard error.
     diverted: Option<Sink>,
@@ -136,7 +136,7 @@ impl Screen {
             columns: columns(is_out_terminal),
             is_quiet,
             is_out_terminal,
-            state: Mutex::new(State { bar, ..State::default() }),
+            streams: Mutex::new(Streams { bar, ..Streams::default() }),
         }
     }
 
@@ -170,14 +170,14 @@ impl Screen {
 
     /// Prints text that is safe for a terminal.
     pub(crate) fn print(&self, text: &str) {
-        let mut state = self.lock();
-        state.bar.clear();
-        if state.lost.is_some() {
+        let mut streams = self.lock();
+        streams.bar.clear();
+        if streams.lost.is_some() {
             return;
         }
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        state.lost = written.err();
+        streams.lost = written.err();
     }
 
     /// Whether standard output cannot be written any more.
@@ -187,9 +187,9 @@ impl Screen {
 
     /// Ends the output. A reader that has closed the pipe wants no more, which is not an error.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
-        let mut state = self.lock();
-        state.bar.clear();
-        match state.lost.take() {
+        let mut streams = self.lock();
+        streams.bar.clear();
+        match streams.lost.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Failure::usage(format!("cannot write to standard output: {error}")))
             }
@@ -204,11 +204,11 @@ impl Screen {
 
     /// Writes text that is safe for a terminal to standard error.
     pub(crate) fn say(&self, text: &str) {
-        let mut state = self.lock();
-        if let Some(sink) = &state.diverted {
+        let mut streams = self.lock();
+        if let Some(sink) = &streams.diverted {
             return sink(text);
         }
-        state.bar.clear();
+        streams.bar.clear();
         // If standard error is closed, there is nobody else to tell.
         let _ = io::stderr().write_all(text.as_bytes());
     }
@@ -233,8 +233,8 @@ impl Screen {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

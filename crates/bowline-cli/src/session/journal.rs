@@ -31,11 +31,11 @@ pub(crate) struct Journal {
     recorder: Option<Recorder>,
     redactor: Redactor,
     begun: Instant,
-    state: Mutex<State>,
+    requests: Mutex<Requests>,
 }
 
 #[derive(Default)]
-struct State {
+struct Requests {
     /// Unanswered requests by id: since when, and which step they are.
     waiting: HashMap<String, (Instant, Option<usize>)>,
     steps: Vec<SentRequest>,
@@ -88,7 +88,7 @@ const WAITING: usize = 1024;
 
 /// The part of a message that tells what it is.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct MessageHead<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -111,7 +111,7 @@ impl Journal {
             recorder: settings.recorder()?,
             redactor: Redactor::new(resolved.secrets()),
             begun: Instant::now(),
-            state: Mutex::default(),
+            requests: Mutex::default(),
         };
         let opening = Opening {
             format: FORMAT,
@@ -224,33 +224,33 @@ impl Journal {
 
     /// Remembers requests and their answers. Returns how long an answer took.
     fn remember(&self, message: &WireMessage<'_>) -> Option<Duration> {
-        let head: Head<'_> = serde_json::from_slice(message.bytes).ok()?;
+        let head: MessageHead<'_> = serde_json::from_slice(message.bytes).ok()?;
         let id = head.id?.get().to_owned();
-        let mut state = self.lock();
+        let mut requests = self.lock();
         match (message.direction, head.method) {
             (Direction::Sent, Some(method)) => {
                 let method = method.into_owned();
-                let step = (state.steps.len() < STEPS).then_some(state.steps.len());
+                let step = (requests.steps.len() < STEPS).then_some(requests.steps.len());
                 if step.is_some() {
-                    for step in state.steps.iter_mut().filter(|step| step.took.is_none()) {
+                    for step in requests.steps.iter_mut().filter(|step| step.took.is_none()) {
                         step.is_late = true;
                     }
-                    state.steps.push(SentRequest {
+                    requests.steps.push(SentRequest {
                         method,
                         took: None,
                         refused: None,
                         is_late: false,
                     });
                 }
-                if state.waiting.len() < WAITING {
-                    state.waiting.insert(id, (Instant::now(), step));
+                if requests.waiting.len() < WAITING {
+                    requests.waiting.insert(id, (Instant::now(), step));
                 }
                 None
             }
             (Direction::Received, None) => {
-                let (since, step) = state.waiting.remove(&id)?;
+                let (since, step) = requests.waiting.remove(&id)?;
                 let took = since.elapsed();
-                if let Some(step) = step.and_then(|step| state.steps.get_mut(step)) {
+                if let Some(step) = step.and_then(|step| requests.steps.get_mut(step)) {
                     step.took = Some(took);
                     step.refused = head.error.map(|error| error.code);
                 }
@@ -329,8 +329,8 @@ impl Journal {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

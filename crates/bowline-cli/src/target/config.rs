@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use self::places::Source;
+use self::places::ConfigFile;
 use super::Resolved;
 use crate::failure::Failure;
 use crate::text::did_you_mean;
@@ -39,7 +39,7 @@ impl Scan {
     pub(crate) fn new(file: Option<&Path>) -> Result<Self, Failure> {
         let mut scan = Self::default();
         if let Some(file) = file {
-            let added = scan.add(&Source::given(file));
+            let added = scan.add(&ConfigFile::given(file));
             added.map_err(|problem| Failure::usage(format!("--config {problem}")))?;
             return Ok(scan);
         }
@@ -51,7 +51,7 @@ impl Scan {
         Ok(scan)
     }
 
-    fn add(&mut self, source: &Source) -> Result<(), String> {
+    fn add(&mut self, source: &ConfigFile) -> Result<(), String> {
         let wrong =
             |problem: &dyn std::fmt::Display| format!("{}: {problem}", source.file.display());
         let text = std::fs::read_to_string(&source.file).map_err(|error| wrong(&error))?;
@@ -64,7 +64,7 @@ impl Scan {
         Ok(())
     }
 
-    fn add_servers(&mut self, source: &Source, value: &Value) {
+    fn add_servers(&mut self, source: &ConfigFile, value: &Value) {
         let inputs = value.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
         for (name, entry) in servers_of(value) {
             let Some(entry) = entry.as_object() else { continue };
@@ -175,7 +175,7 @@ mod tests {
     fn scan(files: &[(&'static str, &str, Value)]) -> Scan {
         let mut scan = Scan::default();
         for (client, file, value) in files {
-            scan.add_servers(&Source { client, file: file.into() }, value);
+            scan.add_servers(&ConfigFile { client, file: file.into() }, value);
         }
         scan
     }

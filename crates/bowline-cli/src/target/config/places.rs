@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 /// A config file, and the client that it belongs to.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct ConfigFile {
     pub(super) client: &'static str,
     pub(super) file: PathBuf,
 }
 
-impl Source {
+impl ConfigFile {
     /// A file given by the user. Its client is guessed, which matters only for variables.
     pub(super) fn given(file: &Path) -> Self {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -64,13 +64,13 @@ const SETTINGS: [(&str, &str); 9] = [
 const ABOVE: usize = 16;
 
 /// All usual files, whether they exist or not.
-pub(super) fn usual() -> Vec<Source> {
+pub(super) fn usual() -> Vec<ConfigFile> {
     let home = std::env::home_dir();
     let here = std::env::current_dir().ok();
     let mut all = Vec::new();
     let mut add = |client: &'static str, file: PathBuf| {
-        if !all.iter().any(|it: &Source| it.file == file) {
-            all.push(Source { client, file });
+        if !all.iter().any(|it: &ConfigFile| it.file == file) {
+            all.push(ConfigFile { client, file });
         }
     };
     // A home is a project only if it is the current folder.
