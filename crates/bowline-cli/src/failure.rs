@@ -79,7 +79,8 @@ impl Failure {
 
     /// Adds a remedy, unless it is empty or there is one already.
     pub(crate) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = self.remedy.or(Some(remedy.into()).filter(|remedy| !remedy.is_empty()));
+        let remedy = Some(remedy.into()).filter(|remedy: &String| !remedy.is_empty());
+        self.remedy = self.remedy.or(remedy);
         self
     }
 

@@ -129,7 +129,8 @@ impl Invocation {
         let outcome =
             outcome.map_err(|failure| explained(failure, &self.resolved, &session.journal));
         session.close_with(outcome.as_ref().err()).await;
-        outcome.and(self.settings.screen.finish())
+        let finished = self.settings.screen.finish();
+        outcome.and(finished)
     }
 }
 

@@ -38,13 +38,7 @@ impl Tools {
                 let screen = session.screen();
                 let result = TOOLS.fetch(session).await?;
                 if names.is_empty() {
-                    return screen.show(&result, || {
-                        if !self.long {
-                            return Ok(TOOLS.table(&TOOLS.items(&result, screen)?, screen));
-                        }
-                        let tools: Vec<(Tool, Json)> = TOOLS.read(&result, screen)?;
-                        Ok(tools.iter().map(|(tool, _)| in_full(tool, screen)).collect())
-                    });
+                    return screen.show(&result, || all(&result, self.long, screen));
                 }
                 let tools: Vec<(Tool, Json)> = TOOLS.read(&result, screen)?;
                 for name in names {
@@ -55,6 +49,14 @@ impl Tools {
             })
             .await
     }
+}
+
+fn all(result: &Json, in_detail: bool, screen: &Screen) -> Result<String, Failure> {
+    if !in_detail {
+        return Ok(TOOLS.table(&TOOLS.items(result, screen)?, screen));
+    }
+    let tools: Vec<(Tool, Json)> = TOOLS.read(result, screen)?;
+    Ok(tools.iter().map(|(tool, _)| in_full(tool, screen)).collect())
 }
 
 /// Everything known about a tool.
