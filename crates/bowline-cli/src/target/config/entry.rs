@@ -18,8 +18,10 @@ pub(super) fn about(entry: &Map<String, Value>) -> String {
         return redact::url(url);
     }
     let members = ["command", "args"].into_iter().filter_map(|name| entry.get(name));
-    let words = members
-        .flat_map(|value| value.as_array().map_or_else(|| std::slice::from_ref(value), |it| it));
+    let words = members.flat_map(|value| match value {
+        Value::Array(words) => words.as_slice(),
+        word => std::slice::from_ref(word),
+    });
     let words: Vec<&str> = words.filter_map(Value::as_str).collect();
     if words.is_empty() { "neither a command nor a URL".to_owned() } else { words.join(" ") }
 }
