@@ -89,7 +89,7 @@ fn invalid_certificates_are_reported() {
     for (chain, key, expected) in [
         ("", key.as_str(), "invalid certificate chain"),
         (chain.as_str(), "", "invalid private key"),
-        (chain.as_str(), &other.signing_key.serialize_pem(), "the certificate and its key"),
+        (chain.as_str(), &other.signing_key.serialize_pem(), "the certificate and the key"),
     ] {
         let error = Tls::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
