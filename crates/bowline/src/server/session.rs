@@ -78,7 +78,7 @@ impl Session {
             }
             Recipient::Late => tracing::debug!(id = %response.id, "late answer"),
             Recipient::Unknown => {
-                tracing::warn!(id = %response.id, "answer to an unknown question")
+                tracing::warn!(id = %response.id, "answer to an unknown question");
             }
         }
     }
