@@ -153,9 +153,10 @@ fn conversation(params: &CreateMessageParams) -> String {
         let role = serde_json::to_value(message.role).unwrap_or_default();
         let role = role.as_str().unwrap_or_default();
         let (said, blocks) = (message.content.text(), message.content.blocks().len());
-        text.push_str(&match said.is_empty() {
-            true => format!("  {role}: {blocks} blocks without text\n"),
-            false => format!("  {role}: {}\n", plain(&said)),
+        text.push_str(&if said.is_empty() {
+            format!("  {role}: {blocks} blocks without text\n")
+        } else {
+            format!("  {role}: {}\n", plain(&said))
         });
     }
     let tools = params.tools.as_ref().map(|tools| format!(", {} tools", tools.len()));

@@ -12,15 +12,17 @@ const ALT_GR: Modifiers = Modifiers::CONTROL.union(Modifiers::ALT);
 /// What a key asks of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
+    /// Draw the line again.
     Draw,
+    /// The key means nothing here.
     Nothing,
+    /// Enter.
     Submit(String),
     /// Ctrl-C.
-    Interrupt {
-        had_text: bool,
-    },
+    Interrupt { had_text: bool },
     /// Ctrl-D on an empty line.
     End,
+    /// Tab.
     Complete,
     /// Ctrl-Z.
     Suspend,

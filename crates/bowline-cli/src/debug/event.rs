@@ -23,6 +23,7 @@ pub(crate) enum Event {
     Say(String),
     /// A message, or a line on standard error.
     Said(Channel, String),
+    /// A notification of the server.
     Notified(Notification),
     /// A new state of the connection with this number.
     State(u64, State),
@@ -30,20 +31,14 @@ pub(crate) enum Event {
     Asked(Question),
     /// The progress of a job.
     Progress(u64, String),
-    Ended {
-        job: u64,
-        outcome: Result<Json, CallError>,
-        took: Duration,
-    },
+    /// A job is over.
+    Ended { job: u64, outcome: Result<Json, CallError>, took: Duration },
+    /// What the server has.
     Catalog(Box<Catalog>),
     /// This task reports the changes of a resource.
     Subscribed(String, AbortHandle),
     /// Candidates for a line, from `start` on.
-    Completed {
-        line: String,
-        start: usize,
-        candidates: Result<Vec<String>, String>,
-    },
+    Completed { line: String, start: usize, candidates: Result<Vec<String>, String> },
 }
 
 /// Sends events without ever waiting, for callbacks that must not block.

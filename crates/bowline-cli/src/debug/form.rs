@@ -8,11 +8,10 @@ use crate::loose::{self, Typed};
 use crate::render::schema::kind;
 use crate::schema::{Choice, Kinds, Property, View, unquoted};
 
-/// Objects within objects that are asked for property by property: 8. Deeper ones are typed as
-/// JSON.
+/// Nested objects that are asked for property by property: 8. Deeper ones are typed as JSON.
 const DEEPEST: usize = 8;
 
-/// The name of the whole, which nobody sees.
+/// The name of the whole form, which is not shown.
 const WHOLE: &str = "";
 
 /// A form that is being filled in.
@@ -273,10 +272,8 @@ pub(super) fn read(view: &View, text: &str) -> Result<Value, String> {
     }
     let is_json = text.starts_with(['{', '[', '"']);
     if kinds == Kinds::ANY || !forms(&narrowed(view)).is_empty() {
-        return match is_json {
-            true => loose::parse_value(text),
-            false => Ok(Typed::Bare(text.to_owned()).into_value()),
-        };
+        let bare = || Ok(Typed::Bare(text.to_owned()).into_value());
+        return if is_json { loose::parse_value(text) } else { bare() };
     }
     if kinds.beside_null() == Kinds::ARRAY && !is_json {
         let items = view.items().unwrap_or_else(|| View::new(&Value::Bool(true)));

@@ -22,24 +22,14 @@ pub(crate) enum Action {
     Nothing,
     /// JSON-RPC messages, to be sent as they are.
     Messages(Vec<Message>),
-    Tool {
-        name: String,
-        arguments: Given,
-    },
-    Method {
-        method: String,
-        params: Json,
-    },
+    /// Calls a tool.
+    Tool { name: String, arguments: Given },
+    /// Sends any request.
+    Method { method: String, params: Json },
     /// A command of the session, and what follows it.
-    Command {
-        name: String,
-        rest: String,
-    },
+    Command { name: String, rest: String },
     /// A word that may be a tool, and what follows it.
-    Word {
-        name: String,
-        rest: String,
-    },
+    Word { name: String, rest: String },
 }
 
 /// How the arguments of a tool were given.
@@ -84,10 +74,7 @@ fn words(text: &str, commands: &[&str]) -> Result<Action, String> {
     let end = text.find(|letter: char| letter.is_whitespace() || matches!(letter, '(' | '{'));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
     if name.is_empty() {
-        return Err(format!(
-            "expected a word or JSON at the start of the line, got {:?}",
-            &text[..1]
-        ));
+        return Err(format!("expected a word or JSON at the start, got {:?}", &text[..1]));
     }
     let name = name.to_owned();
     let rest = rest.trim();
@@ -106,8 +93,7 @@ fn words(text: &str, commands: &[&str]) -> Result<Action, String> {
     Ok(Action::Word { name, rest: rest.to_owned() })
 }
 
-/// Whether a command may be followed by JSON. After any other word, JSON is the arguments of a
-/// tool.
+/// Whether JSON after a command belongs to it. After any other word, JSON is the arguments.
 fn takes_json(command: &str) -> bool {
     matches!(command, "call" | "raw" | "notify" | "prompt")
 }

@@ -1,4 +1,4 @@
-//! `bowline debug` as people meet it, in a pseudo-terminal, and as scripts do, through pipes.
+//! `bowline debug` as people use it, in a pseudo-terminal, and as scripts do, through pipes.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

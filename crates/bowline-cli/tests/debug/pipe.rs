@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::PROGRAM;
 use super::server::example;
 
-/// Runs lines against a server, and gives the answers.
+/// Runs lines against a server; returns the responses.
 fn play(server: &[&str], options: &[&str], lines: &[&str]) -> (Vec<Value>, Said) {
     let mut arguments = vec!["debug"];
     arguments.extend(options);
@@ -25,7 +25,7 @@ fn text(answer: &Value) -> &str {
 }
 
 #[test]
-fn answers_come_in_the_order_of_the_requests_under_their_ids() {
+fn responses_come_in_the_order_of_the_requests_with_their_ids() {
     let server = example("everything");
     for era in ["legacy", "modern"] {
         let lines = [
@@ -58,7 +58,7 @@ fn answers_come_in_the_order_of_the_requests_under_their_ids() {
 }
 
 #[test]
-fn a_request_may_be_spread_over_lines() {
+fn a_request_may_span_several_lines() {
     let lines = [
         "{\"jsonrpc\": \"2.0\",",
         " \"id\": 1, \"method\": \"tools/call\",",
@@ -67,7 +67,7 @@ fn a_request_may_be_spread_over_lines() {
         "echo(",
         "  message: 'also'",
         ")",
-        // A line without anything gives up what does not end.
+        // An empty line gives up an unfinished statement.
         "{\"jsonrpc\":",
         "",
         "echo(message: last)",
@@ -82,7 +82,7 @@ fn a_request_may_be_spread_over_lines() {
 }
 
 #[test]
-fn the_exit_code_is_that_of_the_first_failure_and_the_rest_is_done() {
+fn the_exit_code_is_that_of_the_first_failure_and_the_rest_still_runs() {
     let server = example("everything");
     let good = "echo(message: good)";
     for (line, code, part) in [
@@ -104,8 +104,8 @@ fn the_exit_code_is_that_of_the_first_failure_and_the_rest_is_done() {
 }
 
 #[test]
-fn requests_run_at_once_where_that_is_wanted() {
-    // The first one never ends; whoever waits for it would never get further.
+fn requests_run_side_by_side_on_demand() {
+    // The first one never ends, so nothing may wait for it.
     let lines = ["wait() &", "echo(message: one)", "cancel", "echo(message: two)"];
     let (answers, said) = play(&[&example("everything")], &[], &lines);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -126,7 +126,7 @@ fn requests_run_at_once_where_that_is_wanted() {
 }
 
 #[test]
-fn a_server_that_dies_is_told_of_and_can_be_started_again() {
+fn a_server_that_dies_is_reported_and_can_be_restarted() {
     let nasty = example("nasty");
     for era in ["legacy", "modern"] {
         let lines = ["exit()", "call echo text=lost", "restart", "call echo text=back", "log 50"];
@@ -144,7 +144,7 @@ fn a_server_that_dies_is_told_of_and_can_be_started_again() {
 }
 
 #[test]
-fn questions_are_answered_by_what_was_prepared() {
+fn questions_are_answered_by_the_options() {
     let server = example("everything");
     for era in ["legacy", "modern"] {
         let options = ["--revision", era, "--decline"];
@@ -158,7 +158,7 @@ fn questions_are_answered_by_what_was_prepared() {
 }
 
 #[test]
-fn nothing_but_answers_goes_to_standard_output() {
+fn only_responses_go_to_standard_output() {
     let lines = ["help", "status", "set", "log", "tools/list {}", "change_tools()", "subscribe"];
     let (answers, said) = play(&[&example("everything")], &["--verbose"], &lines);
     assert_eq!(said.code, Some(0), "{}", said.err);

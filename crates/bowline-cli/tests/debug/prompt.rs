@@ -11,7 +11,7 @@ const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const CTRL_Z: &str = "\x1a";
 
-/// Everything, in an era.
+/// A session with the example `everything`, in an era.
 fn everything(era: &str, home: &Home) -> Terminal {
     let terminal = Terminal::start(&["--revision", era, "--", &example("everything")], home);
     terminal.expect(&format!("({era} era)"));
@@ -37,7 +37,7 @@ fn lines_are_typed_edited_and_answered() {
     // Pasted text is typed, and a tab in it completes nothing.
     terminal.press("\x1b[200~echo(message: 'pasted\ttext')\r\x1b[201~");
     terminal.expect("\npasted text\n");
-    // In every way there is to call.
+    // Every way to call a tool.
     terminal.check("echo {\"message\": \"as JSON\"}", "\nas JSON\n");
     terminal.check("call echo message='by words'", "\nby words\n");
     terminal.check("structured(a: 1, b: 2)", "\"total\": 3");
@@ -96,7 +96,7 @@ fn lines_come_back_in_this_session_and_the_next_and_secrets_do_not() {
     let terminal = everything("modern", &home);
     terminal.press(&format!("{UP}{UP}"));
     terminal.expect_last_row("everything> echo(message: first)");
-    // A search finds it as well.
+    // A search finds it too.
     terminal.press("\x15\x12mess");
     terminal.expect("(search \"mess\")");
     terminal.check("", "\nfirst\n");
@@ -114,21 +114,21 @@ fn ctrl_c_cancels_a_call_and_the_session_goes_on() {
         terminal.expect("Ctrl-C cancels");
         terminal.press(CTRL_C);
         terminal.expect("cancelled wait");
-        // The server was told before it was asked anything else.
+        // The cancellation was sent before the next request.
         terminal.check("ping", "answered in");
         terminal.check("log sent notifications 1", "notifications/cancelled");
-        // In the background it can be seen, and cancelled by number.
+        // A background call is listed, and can be cancelled by number.
         terminal.check("wait() &", "runs in the background");
         terminal.check("echo(message: meanwhile)", "\nmeanwhile\n");
         terminal.check("status", "tools/call (id ");
         terminal.check("cancel", "cancelled 1");
-        // What runs in the foreground can be sent there.
+        // A foreground call can be sent to the background.
         terminal.enter("wait()");
         terminal.expect("Ctrl-C cancels");
         terminal.press(CTRL_Z);
         terminal.expect("goes on in the background");
         terminal.check("echo(message: 'also now')", "\nalso now\n");
-        // On an empty line it says how to leave, and does not.
+        // On an empty line, Ctrl-C says how to quit, and does not quit.
         terminal.press(CTRL_C);
         terminal.press(CTRL_C);
         terminal.expect("Ctrl-D ends the session");
@@ -141,7 +141,7 @@ fn ctrl_c_cancels_a_call_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_server_that_dies_is_told_of_and_started_again() {
+fn a_server_that_dies_is_reported_and_restarted() {
     let home = Home::new();
     for era in ["legacy", "modern"] {
         let terminal = nasty(era, &home);
@@ -163,7 +163,7 @@ fn a_server_that_dies_is_told_of_and_started_again() {
 }
 
 #[test]
-fn a_server_that_cannot_start_leaves_a_session_to_try_again() {
+fn a_server_that_cannot_start_leaves_a_session_that_can_retry() {
     let home = Home::new();
     let terminal = Terminal::start(&["--", "/nowhere/at/all"], &home);
     terminal.expect("cannot start");
@@ -219,7 +219,6 @@ fn a_question_does_not_eat_the_line_that_is_being_typed() {
     let home = Home::new();
     for era in ["legacy", "modern"] {
         let terminal = everything(era, &home);
-        // The line is typed before the call that asks ends its wait for a prompt.
         terminal.enter("elicit() &");
         terminal.expect("What would you like?");
         terminal.check("cancel", "cancelled");
@@ -270,7 +269,7 @@ fn messages_are_sent_as_they_are_shown_in_the_log_and_sent_again() {
     terminal.check("\"method\": \"ping\"}", "\"id\": \"mine\"");
     terminal.check("{\"method\":\"notifications/nothing\"}", "sent notifications/nothing");
     terminal.check("{\"id\":99,\"result\":{}}", "no request of the server with id 99 is waiting");
-    // What was handed over is written at the latest before the next request.
+    // A notification is written before the next request, at the latest.
     terminal.check("ping", "answered in");
     terminal.check("log sent notifications", "notifications/nothing");
     terminal.check("tools/list {}", "\"inputSchema\"");
@@ -281,7 +280,7 @@ fn messages_are_sent_as_they_are_shown_in_the_log_and_sent_again() {
     let number = line.split_whitespace().next().unwrap().trim_start_matches('#').to_owned();
     terminal.check(&format!("log #{number}"), "\"message\": \"once\"");
     terminal.check(&format!("replay {number}"), "\nonce\n");
-    // A question can be answered by a message, too.
+    // A question can also be answered by a message.
     terminal.enter("elicit()");
     terminal.expect("The server asks (request ");
     let screen = terminal.screen();
@@ -297,7 +296,7 @@ fn messages_are_sent_as_they_are_shown_in_the_log_and_sent_again() {
 }
 
 #[test]
-fn nothing_that_a_server_sends_steers_the_terminal() {
+fn nothing_that_a_server_sends_controls_the_terminal() {
     let home = Home::new();
     let terminal = nasty("legacy", &home);
     terminal.check("echo {\"text\": \"\\u001b[2Jsafe\\u0007\"}", "\\u{1b}[2Jsafe\\u{7}");
@@ -310,7 +309,7 @@ fn nothing_that_a_server_sends_steers_the_terminal() {
 }
 
 #[test]
-fn a_ready_made_server_is_talked_to() {
+fn a_ready_made_server_works() {
     let home = Home::new();
     let terminal = Terminal::start(&["--", PROGRAM, "serve", "counter"], &home);
     terminal.expect_last_row("counter>");

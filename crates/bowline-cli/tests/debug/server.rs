@@ -1,10 +1,10 @@
-//! The servers that the tests talk to: examples of the library.
+//! The servers under test: examples of the library.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The path of an example. It is built with the tests of the workspace, or here.
+/// The path of an example, which is built here unless the tests of the workspace have built it.
 pub(crate) fn example(name: &'static str) -> String {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! The program in a pseudo-terminal: keys in, a screen to look at. Waits for what is shown, never
-//! for time.
+//! The program in a pseudo-terminal: keys in, a screen out. Waits for what is shown, never for a
+//! fixed time.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use pty_process::blocking::{Command, Pty};
 
 use super::PROGRAM;
 
-/// What is not shown by then never will be: 2 minutes.
+/// How long to wait for something to be shown: 2 minutes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const ROWS: u16 = 40;
@@ -37,8 +37,8 @@ struct State {
     parser: vt100::Parser,
     /// Bytes that are not text yet.
     raw: Vec<u8>,
-    /// Everything that was written as text, and how much of it was looked at. What takes the
-    /// bottom of the screen away begins a new line.
+    /// Everything that was written, as text, and how much of it was matched. A sequence that erases
+    /// the bottom of the screen begins a new line.
     written: String,
     seen: usize,
     is_over: bool,
@@ -78,7 +78,7 @@ impl Terminal {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Makes the terminal as wide as this. The screen that is looked at keeps its width.
+    /// Changes the width of the terminal. The screen that the test sees keeps its width.
     pub(crate) fn resize(&self, columns: u16) {
         self.pty.resize(Size::new(ROWS, columns)).unwrap();
     }
@@ -88,7 +88,7 @@ impl Terminal {
         self.press(&format!("{line}\r"));
     }
 
-    /// Waits until something is written after what was waited for before.
+    /// Waits until text is written, after the last match.
     pub(crate) fn expect(&self, text: &str) {
         self.wait(text, |state| {
             let found = state.written[state.seen..].find(text);
@@ -97,29 +97,29 @@ impl Terminal {
         });
     }
 
-    /// Waits until a row of the screen is this, as the last that is not empty.
+    /// Waits until the last row that is not empty is this.
     pub(crate) fn expect_last_row(&self, text: &str) {
         self.wait(text, |state| last_row(state) == text);
     }
 
-    /// Waits until something is on the screen.
+    /// Waits until text is on the screen.
     pub(crate) fn expect_shown(&self, text: &str) {
         self.wait(text, |state| state.parser.screen().contents().contains(text));
     }
 
-    /// Types a line and waits for what it brings.
+    /// Types a line and waits for its output.
     pub(crate) fn check(&self, line: &str, expected: &str) {
         self.enter(line);
         self.expect(expected);
     }
 
-    /// Waits for the end, and gives the exit code.
+    /// Waits for the end; returns the exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.wait("the end", |state| state.is_over);
         self.child.wait().unwrap().code()
     }
 
-    /// Everything that is on the screen.
+    /// The contents of the screen.
     pub(crate) fn screen(&self) -> String {
         self.shown.state.lock().unwrap().parser.screen().contents()
     }
@@ -160,7 +160,7 @@ fn watch(pty: &Pty, shown: &Shown) {
                 let text = take_text(&mut state.raw);
                 state.written.push_str(&text);
             }
-            // Linux gives an error when the last one who has the terminal is gone.
+            // Linux returns an error once no process has the terminal open.
             Ok(0) | Err(_) => state.is_over = true,
         }
         shown.changed.notify_all();
@@ -170,7 +170,7 @@ fn watch(pty: &Pty, shown: &Shown) {
     }
 }
 
-/// Takes out what is complete, without the sequences that steer a terminal.
+/// Takes out complete text, without escape sequences.
 fn take_text(raw: &mut Vec<u8>) -> String {
     let mut text = Vec::new();
     let mut used = 0;
@@ -191,7 +191,7 @@ fn take_text(raw: &mut Vec<u8>) -> String {
         }
         used += 1;
     }
-    // Half a character stays, too.
+    // An incomplete character stays.
     while used > 0 && text.last().is_some_and(|last| !last.is_ascii()) {
         if std::str::from_utf8(&text).is_ok() {
             break;
@@ -205,13 +205,13 @@ fn take_text(raw: &mut Vec<u8>) -> String {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A home of its own, which goes away.
+/// A home folder, removed when this is dropped.
 pub(crate) struct Home(PathBuf);
 
 impl Home {

@@ -96,9 +96,10 @@ impl Interactive {
     pub(super) fn print(&mut self, text: &str) {
         self.hide();
         // In raw mode a line feed does not return to the first column.
-        match io::stdout().is_terminal() {
-            true => self.screen.print(&text.replace('\n', "\r\n")),
-            false => self.screen.print(text),
+        if io::stdout().is_terminal() {
+            self.screen.print(&text.replace('\n', "\r\n"));
+        } else {
+            self.screen.print(text);
         }
         self.redraw();
     }
