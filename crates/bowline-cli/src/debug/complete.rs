@@ -1,8 +1,7 @@
 //! What Tab offers. Words, tools, arguments and URIs are known here; the values of prompts and
 //! templates come from the server.
 
-use std::collections::BTreeMap;
-
+use bowline::model::{Prompt, Tool};
 use serde_json::Value;
 
 use super::log;
@@ -12,12 +11,8 @@ use crate::schema::{Property, View};
 /// What a server has, as far as completion and calls need it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Catalog {
-    /// Names and input schemas.
-    pub(crate) tools: Vec<(String, Value)>,
-    /// Output schemas, by tool.
-    pub(crate) promises: BTreeMap<String, Value>,
-    /// Names, and the names of their arguments.
-    pub(crate) prompts: Vec<(String, Vec<String>)>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<String>,
     pub(crate) templates: Vec<String>,
 }
@@ -87,12 +82,12 @@ pub(crate) fn offer(line: &str, catalog: &Catalog) -> Option<Offer> {
     let others: Vec<&str> = before.collect();
     match (command, others.as_slice()) {
         ("call" | "describe" | "tools", []) => {
-            known(spaced(catalog.tools.iter().map(|(name, _)| name.as_str())))
+            known(spaced(catalog.tools.iter().map(|tool| tool.name.as_str())))
         }
         ("call", [tool, given @ ..]) => {
             argument(start, part, given, &catalog.arguments(tool)?, ("", "="))
         }
-        ("prompt", []) => known(spaced(catalog.prompts.iter().map(|(name, _)| name.as_str()))),
+        ("prompt", []) => known(spaced(catalog.prompts.iter().map(|prompt| prompt.name.as_str()))),
         ("prompt", [name, given @ ..]) => catalog.prompt_argument(start, part, name, given),
         ("read" | "subscribe" | "unsubscribe", []) => catalog.uri(start, part),
         ("help", []) => known(WORDS.iter().map(|word| word.0.to_owned()).collect()),
@@ -135,9 +130,9 @@ fn first_words(catalog: &Catalog) -> Vec<String> {
         "" => (*name).to_owned(),
         _ => format!("{name} "),
     });
-    let tools = catalog.tools.iter().map(|(name, schema)| {
-        let is_empty = View::new(schema).properties().is_empty();
-        format!("{name}({}", if is_empty { ")" } else { "" })
+    let tools = catalog.tools.iter().map(|tool| {
+        let is_empty = View::new(&tool.input_schema.to_value()).properties().is_empty();
+        format!("{}({}", tool.name, if is_empty { ")" } else { "" })
     });
     words.chain(tools).collect()
 }
@@ -180,13 +175,17 @@ fn inside_call(line: &str, catalog: &Catalog) -> Option<Offer> {
 }
 
 impl Catalog {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
     /// The input schema of a tool.
-    pub(crate) fn schema(&self, tool: &str) -> Option<&Value> {
-        self.tools.iter().find(|(name, _)| name == tool).map(|(_, schema)| schema)
+    pub(crate) fn schema(&self, tool: &str) -> Option<Value> {
+        self.tool(tool).map(|tool| tool.input_schema.to_value())
     }
 
     fn arguments(&self, tool: &str) -> Option<Vec<Property>> {
-        self.schema(tool).map(|schema| View::new(schema).properties())
+        self.schema(tool).map(|schema| View::new(&schema).properties())
     }
 
     fn prompt_argument(
@@ -196,13 +195,14 @@ impl Catalog {
         prompt: &str,
         given: &[&str],
     ) -> Option<Offer> {
-        let (_, names) = self.prompts.iter().find(|(name, _)| name == prompt)?;
+        let known_prompt = self.prompts.iter().find(|known| known.name == prompt)?;
+        let names = known_prompt.arguments.iter().flatten().map(|argument| &argument.name);
         let others = given.iter().filter_map(|word| word.split_once('='));
         let others: Vec<(String, String)> =
             others.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let Some((argument, value)) = part.split_once('=') else {
             let is_given = |name: &&String| others.iter().any(|(given, _)| given == *name);
-            let free = names.iter().filter(|name| !is_given(name));
+            let free = names.filter(|name| !is_given(name));
             return known(start, part, free.map(|name| format!("{name}=")).collect());
         };
         let lookup = Lookup {

@@ -236,7 +236,7 @@ impl Interactive {
     }
 
     fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>, took: Duration) {
-        let Some(job) = self.talk.end(number) else { return };
+        let Some(job) = self.talk.jobs.remove(&number) else { return };
         if self.foreground.contains(&number) {
             self.foreground.retain(|it| *it != number);
         } else {

@@ -10,19 +10,18 @@ use super::event::{Event, Teller};
 use super::log::Channel;
 use super::question;
 use crate::failure::Failure;
-use crate::screen::Screen;
 use crate::session::{Session, Settings, Tap, Tapped};
 use crate::target::Resolved;
 
 /// The connection of a session.
 pub(crate) struct Link {
-    resolved: Resolved,
-    settings: Settings,
+    pub(crate) resolved: Resolved,
+    pub(crate) settings: Settings,
     /// Whether questions of the server go to the prompt.
     asks: bool,
     session: Option<Session>,
     /// How often it was opened.
-    opened: u64,
+    pub(crate) opened: u64,
     events: mpsc::Sender<Event>,
     teller: Teller,
 }
@@ -97,23 +96,6 @@ impl Link {
     pub(crate) fn ended<'a>(&self, opened: u64, state: &'a State) -> Option<&'a CloseReason> {
         let is_over = opened == self.opened && state.phase == Phase::Closed;
         state.reason.as_ref().filter(|reason| is_over && **reason != CloseReason::Asked)
-    }
-
-    pub(crate) fn opened(&self) -> u64 {
-        self.opened
-    }
-
-    /// What it connects to, for people.
-    pub(crate) fn target(&self) -> &str {
-        &self.resolved.name
-    }
-
-    pub(crate) fn settings(&mut self) -> &mut Settings {
-        &mut self.settings
-    }
-
-    pub(crate) fn screen(&self) -> &Arc<Screen> {
-        &self.settings.screen
     }
 
     /// Shows every message on the wire, or stops.

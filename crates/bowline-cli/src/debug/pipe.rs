@@ -44,7 +44,7 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     pub(crate) fn new(talk: Talk, events: mpsc::Receiver<Event>, jobs: usize) -> Self {
-        let screen = Arc::clone(talk.link.screen());
+        let screen = Arc::clone(&talk.link.settings.screen);
         let (jobs, running) = (jobs.max(1), HashMap::new());
         Self { talk, events, screen, jobs, running, failed: None, knows_tools: false }
     }
@@ -162,7 +162,7 @@ impl Pipe {
 
     /// Responds to what was cancelled: every request gets a response.
     fn settle(&mut self) {
-        let is_gone = |job: &u64| self.talk.job(*job).is_none();
+        let is_gone = |job: &u64| !self.talk.jobs.contains_key(job);
         let gone: Vec<u64> = self.running.keys().copied().filter(is_gone).collect();
         for job in gone {
             let Some((id, _)) = self.running.remove(&job) else { continue };
@@ -172,7 +172,7 @@ impl Pipe {
 
     fn started(&mut self, jobs: &[u64], id: &Json, waits: bool) {
         for job in jobs {
-            let own = match self.talk.job(*job).map(|job| &job.show) {
+            let own = match self.talk.jobs.get(job).map(|job| &job.show) {
                 Some(Show::Message(own)) => own.clone(),
                 _ => id.clone(),
             };
@@ -207,7 +207,7 @@ impl Pipe {
                 }
             }
             Event::Progress(job, text) => {
-                if let Some(job) = self.talk.job(job) {
+                if let Some(job) = self.talk.jobs.get(&job) {
                     self.screen.say(&format!("progress │ {} {text}\n", line(&job.title)));
                 }
             }
@@ -220,7 +220,7 @@ impl Pipe {
     }
 
     fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>) {
-        let Some(job) = self.talk.end(number) else { return };
+        let Some(job) = self.talk.jobs.remove(&number) else { return };
         let Some((id, _)) = self.running.remove(&number) else { return };
         if let Some(code) = show::code(&job.show, outcome) {
             self.fail(code);

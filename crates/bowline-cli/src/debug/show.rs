@@ -76,8 +76,8 @@ pub(crate) fn code(show: &Show, outcome: &Result<Json, CallError>) -> Option<Cod
 /// How the result of a tool violates the tool's output schema.
 pub(crate) fn broken_promise(show: &Show, result: &Json, catalog: &Catalog) -> Option<String> {
     let Show::Tool(name) = show else { return None };
-    let promise = catalog.promises.get(name)?;
-    let problem = call::mismatch(&read(result)?, promise)?;
+    let schema = catalog.tool(name)?.output_schema.as_ref()?.to_value();
+    let problem = call::mismatch(&read(result)?, &schema)?;
     Some(format!("the result does not match the tool's output schema: {problem}"))
 }
 

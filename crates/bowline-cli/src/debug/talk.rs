@@ -37,9 +37,10 @@ pub(crate) struct Talk {
     pub(crate) link: Link,
     pub(crate) catalog: Catalog,
     pub(crate) policy: Policy,
+    /// What is running. A job that was cancelled is no longer here.
+    pub(crate) jobs: BTreeMap<u64, Job>,
     log: Log,
     events: mpsc::Sender<Event>,
-    jobs: BTreeMap<u64, Job>,
     last_job: u64,
     idle: Option<Duration>,
     roots: Vec<String>,
@@ -93,9 +94,9 @@ impl Talk {
             link,
             catalog: Catalog::default(),
             policy: Policy::Ask,
+            jobs: BTreeMap::new(),
             log: Log::default(),
             events,
-            jobs: BTreeMap::new(),
             last_job: 0,
             idle: None,
             roots,
@@ -221,15 +222,6 @@ impl Talk {
         client.ok_or_else(|| "there is no connection; `restart` makes one".to_owned())
     }
 
-    /// Removes a job that is over. `None` if it was cancelled.
-    pub(crate) fn end(&mut self, job: u64) -> Option<Job> {
-        self.jobs.remove(&job)
-    }
-
-    pub(crate) fn job(&self, job: u64) -> Option<&Job> {
-        self.jobs.get(&job)
-    }
-
     /// Cancels a job; the server is told.
     pub(crate) fn cancel(&mut self, job: u64) -> Option<Job> {
         let job = self.jobs.remove(&job)?;
@@ -277,23 +269,16 @@ impl Talk {
 
 /// Everything that a server has. A list that it does not offer, or that fails, is empty.
 async fn catalog(client: &Client) -> Catalog {
-    let mut catalog = Catalog::default();
-    for tool in client.list_tools().await.unwrap_or_default() {
-        if let Some(output) = &tool.output_schema {
-            catalog.promises.insert(tool.name.clone(), output.to_value());
-        }
-        catalog.tools.push((tool.name, tool.input_schema.to_value()));
-    }
-    for prompt in client.list_prompts().await.unwrap_or_default() {
-        let arguments = prompt.arguments.unwrap_or_default();
-        let names = arguments.into_iter().map(|argument| argument.name).collect();
-        catalog.prompts.push((prompt.name, names));
-    }
+    let tools = client.list_tools().await.unwrap_or_default();
+    let prompts = client.list_prompts().await.unwrap_or_default();
     let resources = client.list_resources().await.unwrap_or_default();
-    catalog.resources = resources.into_iter().map(|resource| resource.uri).collect();
     let templates = client.list_resource_templates().await.unwrap_or_default();
-    catalog.templates = templates.into_iter().map(|template| template.uri_template).collect();
-    catalog
+    Catalog {
+        tools,
+        prompts,
+        resources: resources.into_iter().map(|resource| resource.uri).collect(),
+        templates: templates.into_iter().map(|template| template.uri_template).collect(),
+    }
 }
 
 fn described(progress: &ProgressParams) -> String {

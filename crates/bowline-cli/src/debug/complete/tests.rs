@@ -4,6 +4,10 @@ use serde_json::json;
 
 use super::*;
 
+fn tool(name: &str, schema: &Value) -> Tool {
+    serde_json::from_value(json!({ "name": name, "inputSchema": schema })).unwrap()
+}
+
 fn catalog() -> Catalog {
     let order = json!({ "properties": {
         "name": { "type": "string" },
@@ -11,12 +15,12 @@ fn catalog() -> Catalog {
         "express": { "type": "boolean" }
     } });
     Catalog {
-        promises: BTreeMap::new(),
-        tools: vec![
-            ("order".to_owned(), order),
-            ("orders".to_owned(), json!({ "type": "object" })),
+        tools: vec![tool("order", &order), tool("orders", &json!({ "type": "object" }))],
+        prompts: vec![
+            serde_json::from_value(json!({
+                "name": "greet", "arguments": [{ "name": "name" }, { "name": "style" }] }))
+            .unwrap(),
         ],
-        prompts: vec![("greet".to_owned(), vec!["name".to_owned(), "style".to_owned()])],
         resources: vec!["test://static".to_owned()],
         templates: vec!["test://users/{name}".to_owned()],
     }

@@ -22,7 +22,7 @@ impl Interactive {
         }
         if let Some(number) = self.foreground.first() {
             let how = self.waits.as_ref()?;
-            let job = self.talk.job(*number)?;
+            let job = self.talk.jobs.get(number)?;
             let prompt = format!("{} {} s {how}", line(&job.title), job.age().as_secs());
             let room = self.size.columns.saturating_sub(2);
             let prompt = format!("{} ", cut(prompt.trim_end(), room));

@@ -63,15 +63,14 @@ impl Talk {
     }
 
     fn tool(&mut self, name: &str, given: Given, in_background: bool) -> Result<Done, String> {
-        let none = json!({ "type": "object" });
-        let schema = self.catalog.schema(name).unwrap_or(&none);
+        let schema = self.catalog.schema(name).unwrap_or_else(|| json!({ "type": "object" }));
         let arguments = match given {
             Given::Json(json) => json,
-            Given::Members(members) => Json::from(&arguments::from_members(schema, members)),
+            Given::Members(members) => Json::from(&arguments::from_members(&schema, members)),
             Given::Words(words) => {
-                built(&words, schema).map_err(|problem| format!("{name}: {problem}"))?
+                built(&words, &schema).map_err(|problem| format!("{name}: {problem}"))?
             }
-            Given::Nothing => match Dialog::call(name, schema, in_background) {
+            Given::Nothing => match Dialog::call(name, &schema, in_background) {
                 Some(dialog) => return Ok(Done::Ask(Box::new(dialog))),
                 None => Json::empty_object(),
             },
@@ -81,11 +80,11 @@ impl Talk {
 
     /// A word that is not a command: a tool, or a mistake.
     fn word(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
-        if self.catalog.schema(name).is_some() {
+        if self.catalog.tool(name).is_some() {
             let given = statement::given(rest).map_err(|problem| format!("{name}: {problem}"))?;
             return self.tool(name, given, in_background);
         }
-        let tools = self.catalog.tools.iter().map(|(name, _)| name.as_str());
+        let tools = self.catalog.tools.iter().map(|tool| tool.name.as_str());
         let near = did_you_mean(name, words::names().into_iter().chain(tools));
         let near = near.unwrap_or_else(|| "`help` shows what there is".to_owned());
         Err(format!("{name:?} is neither a command nor a tool; {near}"))
@@ -223,7 +222,7 @@ impl Talk {
             let entry = number.trim().parse().ok().and_then(|number| self.log.find(number));
             let entry = entry.ok_or_else(|| format!("the log has no message {rest}"))?;
             let text = match Json::from_text(entry.text.clone()) {
-                Ok(_) => indented(&entry.text, self.link.screen().out, 0),
+                Ok(_) => indented(&entry.text, self.link.settings.screen.out, 0),
                 Err(_) => line(&entry.text),
             };
             return Ok(format!("{}\n{text}", entry.summary()));

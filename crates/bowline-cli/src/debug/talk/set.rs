@@ -50,7 +50,7 @@ impl Talk {
         let level = LoggingLevel::ALL.into_iter().find(|level| level.to_string() == word);
         let client = self.client()?;
         // For new connections.
-        self.link.settings().log = level;
+        self.link.settings.log = level;
         let show = Show::Text(format!("log-level {word}"));
         Ok(self.start("set log-level", show, async move {
             client.set_log_level(level).await?;
@@ -75,8 +75,8 @@ impl Talk {
         }))
     }
 
-    fn settings(&mut self) -> String {
-        let settings = self.link.settings();
+    fn settings(&self) -> String {
+        let settings = &self.link.settings;
         let level = settings.log.map_or_else(|| "off".to_owned(), |level| level.to_string());
         let timeout = self.idle.unwrap_or(settings.timeouts.idle);
         let verbose = if settings.is_verbose { "on" } else { "off" };

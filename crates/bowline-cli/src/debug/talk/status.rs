@@ -10,10 +10,10 @@ use crate::text::line;
 impl Talk {
     /// Describes the connection, the server, and what is running.
     pub(super) fn status(&self) -> String {
-        let mut rows: Vec<(&str, String)> = vec![("target", line(self.link.target()))];
+        let mut rows: Vec<(&str, String)> = vec![("target", line(&self.link.resolved.name))];
         let client = self.link.client();
         let state = client.map(bowline::Client::state);
-        rows.push(("connection", phase(state.as_ref(), self.link.opened())));
+        rows.push(("connection", phase(state.as_ref(), self.link.opened)));
         if let Some(peer) = client.and_then(bowline::Client::peer) {
             rows.extend(server(&peer));
         }
