@@ -128,8 +128,10 @@ impl<'a> Parser<'a> {
                 return self.close();
             }
             _ => {
-                let found = placed.map_or("the end".to_owned(), |it| format!("{:?}", it.text));
-                let at = placed.map_or(self.end, |placed| placed.at);
+                let (at, found) = match placed {
+                    Some(Placed { text, at, .. }) => (at, format!("{text:?}")),
+                    None => (self.end, "the end".to_owned()),
+                };
                 return Err(wrong(at, format!("expected a number, a name or (, found {found}")));
             }
         }
