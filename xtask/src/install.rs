@@ -38,7 +38,8 @@ impl Environment {
         Ok(())
     }
 
-    /// Installs the packages unless they are there. Returns the program that runs scripts with them.
+    /// Installs the packages unless they are there. Returns the program that runs scripts with
+    /// them.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {
         let folder = Path::new(self.place).join(self.folder);
         let Ran { output: release, .. } = run(command(self.language.release()));

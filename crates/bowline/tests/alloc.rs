@@ -29,7 +29,7 @@ const LEGACY: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{
 const MODERN: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ink","version":"1.0"},"io.modelcontextprotocol/clientCapabilities":{}}}}
 "#;
 
-/// A client whose requests are ready, and who does not keep the answers.
+/// A client whose requests are ready, and that discards the answers.
 struct Feed {
     first: &'static [u8],
     call: &'static [u8],

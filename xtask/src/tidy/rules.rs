@@ -4,10 +4,29 @@ use super::{File, Problem};
 
 const MAX_LINES: usize = 400;
 const MAX_COLUMNS: usize = 100;
-const MAX_ARCHITECTURE: usize = 150;
+const MAX_ARCHITECTURE: usize = 260;
 
 /// Left behind by somebody who meant to come back.
 const LEFT_BEHIND: &[&str] = &["dbg!", "todo!", "unimplemented!", "FIXME", "XXX"];
+
+/// Phrases that a native reader stumbles over, with what engineers write. The list can grow.
+const STUMBLES: &[(&str, &str)] = &[
+    ("that is none", "say what it is not: `an invalid date`"),
+    ("that are none", "say what they are not: `invalid dates`"),
+    ("who brings", "`requests with`, `callers that send`"),
+    ("let in only", "`admit only`"),
+    ("comes of it", "`results`, `follows`"),
+    ("came of it", "`resulted`, `happened`"),
+    ("told of", "`notified of`, `reported`"),
+    ("worth while", "`worthwhile`"),
+    ("has no say in", "`does not affect`"),
+];
+
+/// `is no` reads as translated, except in these: `it is no longer there`.
+const IS_NO: &[&str] = &["is no ", "are no ", "was no ", "were no "];
+const BEFORE_IS_NO: &[&str] = &["there ", "here "];
+const AFTER_IS_NO: &[&str] =
+    &["longer", "more", "need", "way", "other", "such", "reason", "less", "later", "one", "better"];
 
 /// Folders of one machine.
 const MACHINE_PATHS: &[&str] = &["/work/", "/root/", "/home/"];
@@ -77,6 +96,9 @@ pub(super) fn file(file: &File, found: &mut Vec<Problem>) {
         let mut report =
             |rule, message: String| found.push(problem(path, index + 1, rule, message));
         any_line(line, &mut report);
+        if path.ends_with(".rs") || path.ends_with(".md") {
+            english_line(line, &mut report);
+        }
         if path.ends_with(".rs") {
             rust_line(line, &mut report);
         }
@@ -101,6 +123,25 @@ fn any_line(line: &str, report: &mut impl FnMut(&'static str, String)) {
     }
     for host in REGISTRIES.iter().filter(|&&host| line.contains(host)) {
         report("registry", format!("`{host}` is a package registry"));
+    }
+}
+
+fn english_line(line: &str, report: &mut impl FnMut(&'static str, String)) {
+    let line = line.to_lowercase();
+    for (phrase, better) in STUMBLES.iter().filter(|(phrase, _)| has_word(&line, phrase)) {
+        report("english", format!("`{phrase}`: write {better}"));
+    }
+    let is_odd = |at: usize, phrase: &str| {
+        let (before, after) = (&line[..at], &line[at + phrase.len()..]);
+        let is_word = !before.chars().next_back().is_some_and(is_part_of_word);
+        is_word
+            && !BEFORE_IS_NO.iter().any(|fine| before.ends_with(fine))
+            && !AFTER_IS_NO.iter().any(|fine| after.starts_with(fine))
+    };
+    for phrase in IS_NO {
+        if line.match_indices(phrase).any(|(at, _)| is_odd(at, phrase)) {
+            report("english", format!("`{}`: write `is not a`, or `has no`", phrase.trim()));
+        }
     }
 }
 

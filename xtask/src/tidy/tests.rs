@@ -31,6 +31,8 @@ fn lines_that_pass() {
         "// mktemp name.XXXXXX",
         "let path = \"frame/work/x\";",
         "// See ../home/x.",
+        "// There is no frame, and the session is no longer open.",
+        "// The user told offers apart.",
         "let code = \"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\";",
         "// https://example.com/0123456789012345678901234567890123456789012345678901234567890123456789012345678901",
     ] {
@@ -51,6 +53,9 @@ fn lines_that_do_not() {
         ("// TODO(#1), TODO", "word"),
         ("let x; ", "blank"),
         ("\tlet x;", "blank"),
+        ("// The value is no object.", "english"),
+        ("// A date that is none.", "english"),
+        ("// Clients are told of it.", "english"),
         ("// In /work/x.", "machine-path"),
         ("let x = \"/home/x\";", "machine-path"),
         ("// file:///root/x", "machine-path"),
@@ -109,11 +114,11 @@ fn whole(architecture: &str, readme: &str) -> Vec<String> {
 fn documents_keep_up() {
     let readme = "`cargo run --release -- serve` and `cargo xtask test`";
     assert_eq!(whole("`knot` ties.", readme), [""; 0]);
-    let found = whole(&"x\n".repeat(151), "`cargo xtask test`");
+    let found = whole(&"x\n".repeat(261), "`cargo xtask test`");
     assert_eq!(
         found,
         [
-            "ARCHITECTURE.md: 151 lines, 150 are allowed [architecture]",
+            "ARCHITECTURE.md: 261 lines, 260 are allowed [architecture]",
             "ARCHITECTURE.md: does not name `knot` [architecture]",
             "README.md: does not mention `cargo run --release -- serve` [readme]",
         ]

@@ -204,7 +204,7 @@ const REFUSED: &[&str] = &[
     "router.home.arpa",
     "internal",
     "host.docker.internal",
-    // Numbers that are no address must not be left to a resolver that thinks otherwise.
+    // Numbers that are not addresses must not be left to a resolver that thinks otherwise.
     "256.0.0.1",
     "127.0.0.256",
     "4294967296",
@@ -262,7 +262,7 @@ async fn no_spelling_gets_through() {
     let mut read = 0;
     for scheme in ["http", "https"] {
         for host in REFUSED {
-            // What is no URL at all cannot be asked for.
+            // What is not a URL cannot be requested.
             let url = format!("{scheme}://{host}:{port}/");
             let Ok(request) = http::Request::get(&url).body(bytes::Bytes::new()) else { continue };
             read += 1;

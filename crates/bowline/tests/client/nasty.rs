@@ -115,7 +115,7 @@ async fn one_that_answers_twice() {
             assert_eq!(said(&client, "twice", 1).await.unwrap(), "first");
         }
         assert_eq!(said(&client, "echo", 1).await.unwrap(), "");
-        // A second answer is late, which is no fault.
+        // A second answer is late, which is not a fault.
         assert!(all.lock().unwrap().is_empty());
         client.close().await;
         nasty.is_gone().await;

@@ -198,7 +198,7 @@ fn event(text: &str) -> Event {
             "event" => event.name = Some(value),
             "retry" => event.retry = Some(value),
             "data" => event.data.push_str(&value),
-            other => panic!("{other} is no field"),
+            other => panic!("{other} is not a field"),
         }
     }
     event
