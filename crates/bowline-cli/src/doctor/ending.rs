@@ -129,7 +129,7 @@ impl Evidence {
             unreachable(format!("the program serves HTTP ({url}) and does not read its input"))
                 .fix(format!("Connect to {url}, or start the program in its stdio mode."))
         } else if let Some(runner) = self.runner {
-            unreachable(format!("{runner} may still be downloading or building what it starts")).fix(
+            unreachable(format!("{runner} may still be downloading what it starts")).fix(
                 "Run the command by hand once, or allow more time with --timeout; other clients \
                  give up, too.",
             )

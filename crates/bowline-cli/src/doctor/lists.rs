@@ -50,7 +50,10 @@ pub(crate) async fn walk(
             {
                 let List { name, method, .. } = list;
                 let seen = format!("error {}: {}", error.code.0, plain(&error.message));
-                report.push(Step::ok(name, seen, began).warn(broken(format!("the server declares {name} but does not implement {method}")).fix("Implement it, with an empty list if there is nothing, or do not declare it.")));
+                let diagnosis =
+                    broken(format!("the server declares {name} but does not implement {method}"))
+                        .fix("Implement it, if only with an empty list, or do not declare it.");
+                report.push(Step::ok(name, seen, began).warn(diagnosis));
             }
             Err(error) => {
                 let (seen, diagnosis) = conversation.explain(list.method, &error).await;

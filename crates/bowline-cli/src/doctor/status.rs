@@ -60,9 +60,7 @@ impl HttpReply {
     pub(crate) fn diagnose(&self) -> Diagnosis {
         let found = match self.status {
             200..300 if self.is_html() => broken("the response is a web page, not an MCP message")
-                .fix(
-                    "Use the server's own URL, which often ends with /mcp; exempt it from logins.",
-                ),
+                .fix("Use the server's own URL, often ending with /mcp; exempt it from logins."),
             200..300 => broken("the response contains no message")
                 .fix("The URL leads to something else, or to a server that violates the protocol."),
             300..400 => refused("the server redirects the request").fix("Use the URL in Location."),
