@@ -200,7 +200,7 @@ async fn calls_end_with_the_connection() {
         }
         client.clone().close().await;
         let error = call.await.unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "the connection ended: it was closed");
+        assert_eq!(error.to_string(), "the connection ended: the client closed it");
         let error = client.ping().await.unwrap_err();
         assert!(matches!(error, CallError::Closed(_)), "{error}");
     })

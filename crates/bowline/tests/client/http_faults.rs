@@ -409,7 +409,7 @@ async fn closing_ends_exchanges_at_once_and_leaves_no_task() {
             let _ = waiting.await;
         } else {
             let error = failed(waiting).await;
-            assert_eq!(error.to_string(), "the connection ended: it was closed");
+            assert_eq!(error.to_string(), "the connection ended: the client closed it");
         }
         question.closed().await;
         until("the end of all tasks", || alive() <= before).await;
@@ -501,7 +501,7 @@ async fn an_answer_that_is_none_is_told_as_what_it_is() {
     let other = json!({ "jsonrpc": "2.0", "id": 99_999, "result": {} }).to_string();
     for (status, kind, headers, body, expected) in [
         (200, "text/html", "", "<html>", "neither JSON nor a stream of events"),
-        (200, "application/json", "", "{", "the answer"),
+        (200, "application/json", "", "{", "does not answer the request"),
         (200, "application/json", "", &*other, "does not answer the request"),
         (202, "text/plain", "", "", "gives no answer"),
         (204, "text/plain", "", "", ""),

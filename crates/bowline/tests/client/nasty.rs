@@ -130,7 +130,7 @@ async fn one_that_answers_under_a_wrong_id() {
     // A string where a number was sent is told at once.
     let error = said(&client, "string_id", 1).await.unwrap_err();
     assert!(matches!(error, CallError::Malformed(_)), "{error}");
-    assert!(error.to_string().contains("as id, where a number was sent"), "{error}");
+    assert!(error.to_string().contains("as its id, but a number was sent"), "{error}");
     // What names no call at all leaves its call to its deadline.
     for tool in ["other_id", "null_id", "fraction_id"] {
         let before = all.lock().unwrap().len();
