@@ -28,8 +28,8 @@
 //! - Dropping a call cancels it. A late answer is ignored.
 //! - When the connection ends, every pending call fails with the reason; for a process, with its
 //!   exit status and its last lines on standard error.
-//! - A process that exits unexpectedly is restarted ([`Restart`]). [Changes](Client::changes) go
-//! on.
+//! - A process that exits unexpectedly is restarted ([`Restart`]). [Changes](Client::changes)
+//!   go on.
 //! - What a server may send, and what it may make a client remember, is bounded
 //!   ([`ClientLimits`]).
 //! - [`Client::close`] leaves no process and no task behind.

@@ -77,7 +77,10 @@ fn certificates_are_checked() {
     let other = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(&file, other.cert.pem()).unwrap();
     let untrusted = ask(port, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
-    assert!(untrusted.starts_with("the weather service failed: cannot fetch https://localhost:"), "{untrusted}");
+    assert!(
+        untrusted.starts_with("the weather service failed: cannot fetch https://localhost:"),
+        "{untrusted}"
+    );
     assert!(untrusted.contains("certificate"), "{untrusted}");
     std::fs::remove_file(&file).unwrap();
 }

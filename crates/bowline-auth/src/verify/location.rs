@@ -30,7 +30,7 @@ pub(super) fn trusted(url: &str) -> Result<Url, SetupError> {
 
 /// The same, where a query is allowed.
 pub(super) fn trusted_with_query(url: &str) -> Result<Url, SetupError> {
-    let parsed = Url::parse(url).map_err(|expected| bad(url, expected))?;
+    let parsed = Url::parse(url).map_err(|error| bad(url, error.to_string()))?;
     if parsed.is_https() || parsed.is_loopback() {
         return Ok(parsed);
     }
@@ -42,7 +42,7 @@ pub(super) fn without_query(url: &str) -> Result<Url, SetupError> {
     if url.contains('?') {
         return Err(bad(url, "a URL without a query"));
     }
-    Url::parse(url).map_err(|expected| bad(url, expected))
+    Url::parse(url).map_err(|error| bad(url, error.to_string()))
 }
 
 /// Whether two URLs are the same but for spelling, query and fragment.
@@ -71,8 +71,8 @@ pub(super) fn scope(word: String) -> Result<String, SetupError> {
     if is_scope(&word) { Ok(word) } else { Err(SetupError::Scope(word)) }
 }
 
-fn bad(url: &str, expected: impl ToString) -> SetupError {
-    SetupError::Url { url: url.to_owned(), expected: expected.to_string() }
+fn bad(url: &str, expected: impl Into<String>) -> SetupError {
+    SetupError::Url { url: url.to_owned(), expected: expected.into() }
 }
 
 #[cfg(test)]

@@ -128,7 +128,10 @@ fn check_login(world: &World, login: &mut Command, pages: &Receiver<String>) {
     let page = pages.recv_timeout(PATIENCE).expect("the browser is opened");
     assert!(page.starts_with(&format!("{}/authorize?", world.issuer.url())), "{page}");
     let last = visit(&page);
-    assert!(last.starts_with("HTTP/1.1 200") && last.contains("return to the application"), "{last}");
+    assert!(
+        last.starts_with("HTTP/1.1 200") && last.contains("return to the application"),
+        "{last}"
+    );
     let told = ended(child);
     assert_eq!(told.out, format!("logged in to {}\n", world.url), "{}", told.err);
     assert_eq!(told.code, Some(0), "{}", told.err);

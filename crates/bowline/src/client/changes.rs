@@ -160,7 +160,7 @@ async fn listen(shared: Arc<Shared>, feed: Arc<Feed>) {
             Ok(()) => {}
             Err(error) if is_final(&error) => return feed.end(Err(error)),
             Err(error) => {
-                tracing::debug!(%error, "the server does not report changes at the moment")
+                tracing::debug!(%error, "the server does not report changes at the moment");
             }
         }
         if feed.is_told() {

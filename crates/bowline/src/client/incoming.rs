@@ -47,7 +47,8 @@ impl Shared {
                 match wire::parse_batch(frame) {
                     Ok(messages) => {
                         for message in messages {
-                            answer = answer.or(self.handle_message(message, link, call));
+                            let this = self.handle_message(message, link, call);
+                            answer = answer.or(this);
                         }
                     }
                     Err(BatchError::Whole(error)) => self.handle_broken(frame, &error),

@@ -109,11 +109,14 @@ pub struct Items<M: Listing> {
     page: Page<M>,
 }
 
+/// The items of a page, and where the next one begins.
+type Turned<M> = (Vec<<M as Listing>::Item>, Walk<M>);
+
 enum Page<M: Listing> {
     /// The next page is to be asked for.
     Next(Walk<M>),
     /// A page that was asked for.
-    Awaited(Boxed<'static, Result<(Vec<M::Item>, Walk<M>), CallError>>),
+    Awaited(Boxed<'static, Result<Turned<M>, CallError>>),
     /// There are no more.
     Last,
 }

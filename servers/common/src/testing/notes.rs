@@ -42,7 +42,8 @@ impl Note {
             let id = note["id"].as_u64().expect("ids in notes are numbers");
             found.extend(compared(&note, same).into_iter().map(|at| (id, at)));
         }
-        let expected: Vec<_> = differences.iter().map(|(id, at, _)| (*id, (*at).to_owned())).collect();
+        let expected: Vec<_> =
+            differences.iter().map(|(id, at, _)| (*id, (*at).to_owned())).collect();
         assert_eq!(found, expected, "{ours:#?}");
         ours
     }

@@ -95,7 +95,8 @@ impl Events {
             }
             let is_message = event.event.is_none_or(|name| name == "message");
             if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
-                answer = answer.or(self.shared.handle_frame(data, link, call));
+                let this = self.shared.handle_frame(data, link, call);
+                answer = answer.or(this);
             }
         }
         Ok(answer)

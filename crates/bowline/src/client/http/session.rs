@@ -241,7 +241,7 @@ impl HttpLink {
                 }
                 Ok(response) => discard(response).await,
                 Err(error) => {
-                    tracing::debug!(?error, "the stream of server messages cannot be opened yet")
+                    tracing::debug!(?error, "the stream of server messages cannot be opened yet");
                 }
             }
             sleep(events.retry.take().unwrap_or_else(|| backoff.next())).await;
