@@ -1,6 +1,7 @@
 //! The client: its settings, and sending.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +77,19 @@ impl Web {
     /// Dropping the future or the body ends the request: the connection is closed, or with HTTP/2
     /// the stream is reset. The host may have seen the request.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>, WebError> {
+        self.sending(request).await
+    }
+
+    /// Boxed, because a crate that polls a future compiles everything in it: here that is a whole
+    /// HTTP client, which is thus compiled once.
+    fn sending(
+        &self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, WebError>> + Send + '_>> {
+        Box::pin(self.send_once(request))
+    }
+
+    async fn send_once(&self, request: Request<Bytes>) -> Result<Response<Body>, WebError> {
         let origin = Origin::of(request.uri()).map_err(WebError::unusable(request.uri()))?;
         let host: Arc<str> = origin.authority().into();
         let mut request = request.map(Whole::new);

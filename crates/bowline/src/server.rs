@@ -59,6 +59,8 @@ use self::core::States;
 #[cfg(feature = "http")]
 pub(crate) use self::dispatch::Started;
 pub use self::error::{BuildError, HandlerError};
+#[cfg(feature = "http")]
+pub(crate) use self::handler::BoxFuture;
 pub use self::handler::{Bare, Contextual, Handler, Nothing, Plain, blocking};
 pub use self::limits::Limits;
 pub use self::middleware::{Incoming, Middleware, Next};

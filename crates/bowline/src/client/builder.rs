@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use super::error::OpenError;
 use super::handlers::{FormAnswer, Handlers, UrlAnswer, handler};
 use super::limits::{ClientLimits, Timeouts};
-use super::notification::{Fault, Notification};
+use super::notification::{Boxed, Fault, Notification};
 use super::restart::Restart;
 use super::shared::{Profile, Shared};
 use super::supervise::{Once, Source, Supervisor};
@@ -220,7 +220,17 @@ impl ClientBuilder {
     /// # Cancel safety
     /// Whatever was started is stopped.
     pub async fn connect(self, target: impl Into<Target>) -> Result<Client, OpenError> {
-        let source = match target.into().0 {
+        self.connecting(target.into()).await
+    }
+
+    /// Boxed, because a crate that polls a future compiles everything in it: the client is compiled
+    /// here, once, and not by every program again.
+    fn connecting(self, target: Target) -> Boxed<'static, Result<Client, OpenError>> {
+        Box::pin(self.connect_once(target))
+    }
+
+    async fn connect_once(self, target: Target) -> Result<Client, OpenError> {
+        let source = match target.0 {
             Destination::Command(command) => Source::Command(command),
             Destination::Stream(once) => Source::Once(Some(once)),
             Destination::Server(server) => {

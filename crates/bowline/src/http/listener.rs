@@ -1,5 +1,6 @@
 //! Sockets: accepts, limits and closes connections.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 use super::options::{Http, HttpLimits};
@@ -18,7 +19,7 @@ use super::service::HttpService;
 use super::tls::Tls;
 use crate::ServeError;
 use crate::rarely::Rarely;
-use crate::server::stop_signal;
+use crate::server::{BoxFuture, stop_signal};
 
 /// The most bytes that are read at a time. A longer head is rejected.
 const BUFFER: usize = 256 << 10;
@@ -45,19 +46,37 @@ impl Http {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        #[cfg(feature = "tls")]
-        let tls = self.tls.clone();
-        let service = self.into_service()?;
-        let places = Arc::new(Semaphore::new(service.inner.limits.connections));
-        let door = Door {
-            service,
-            listener,
-            places,
+        let (stopping, stopped) = oneshot::channel();
+        let mut serving = self.serving(listener, stopped);
+        tokio::select! {
+            served = &mut serving => return served,
+            () = stop => drop(stopping),
+        }
+        serving.await
+    }
+
+    /// Serves until the other end of `stopped` is gone. Boxed, because a crate that polls a future
+    /// compiles everything in it: the server is compiled here, once, and not by every program again.
+    fn serving(
+        self,
+        listener: TcpListener,
+        stopped: oneshot::Receiver<Infallible>,
+    ) -> BoxFuture<Result<(), ServeError>> {
+        Box::pin(async move {
             #[cfg(feature = "tls")]
-            tls,
-        };
-        door.serve(stop).await;
-        Ok(())
+            let tls = self.tls.clone();
+            let service = self.into_service()?;
+            let places = Arc::new(Semaphore::new(service.inner.limits.connections));
+            let door = Door {
+                service,
+                listener,
+                places,
+                #[cfg(feature = "tls")]
+                tls,
+            };
+            door.serve(async move { drop(stopped.await) }).await;
+            Ok(())
+        })
     }
 }
 

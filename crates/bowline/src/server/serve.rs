@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::connection::Connection;
 use super::core::Core;
+use super::handler::BoxFuture;
 use super::scopes::Rights;
 use super::{BuildError, Server};
 
@@ -35,9 +36,18 @@ impl Server {
     /// # Errors
     /// When a part of the server is invalid, or a stream fails.
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
-        let core = self.build()?;
-        let (input, output) = crate::stdio::stdio()?;
-        Ok(Connection::new(core, None, Rights::Unlimited).run(input, output, stop_signal()).await?)
+        self.serving_stdio().await
+    }
+
+    /// Boxed, because a crate that polls a future compiles everything in it: the server is compiled
+    /// here, once, and not by every program again.
+    fn serving_stdio(self) -> BoxFuture<Result<(), ServeError>> {
+        Box::pin(async {
+            let core = self.build()?;
+            let (input, output) = crate::stdio::stdio()?;
+            let connection = Connection::new(core, None, Rights::Unlimited);
+            Ok(connection.run(input, output, stop_signal()).await?)
+        })
     }
 
     /// Serves one client on a byte stream, such as a socket or one end of a
