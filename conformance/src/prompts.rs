@@ -35,7 +35,7 @@ async fn test_prompt_with_arguments(
 }
 
 async fn suggest(typed: Completing) -> Vec<String> {
-    typed.among(&["test", "testing", "other"])
+    typed.matching(&["test", "testing", "other"])
 }
 
 /// A resource.

@@ -137,7 +137,7 @@ async fn test_elicitation_sep1330_enums(context: &Context) -> Result<String, Ask
 /// Requires the client's model.
 #[tool]
 async fn test_missing_capability(context: &Context) -> Result<String, AskError> {
-    test_sampling.call(context, "Hello".to_owned()).await
+    test_sampling().call(context, "Hello".to_owned()).await
 }
 
 /// Asks the user for a name.

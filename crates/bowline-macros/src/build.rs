@@ -1,14 +1,24 @@
 //! The builder call that a marked function expands to.
+//!
+//! Variables of ours are made by [`own`], so that they neither capture nor are captured by what the
+//! user writes in options, defaults and names. Items have no such hygiene: their names are mangled.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Attribute, Expr, ExprLit, Ident, Lit, Path};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, ExprLit, Ident, Lit, Path, Type};
 
+use crate::callback::Callback;
 use crate::options::{Kind, Options};
 use crate::parameter::{Argument, Parameter};
 use crate::signature::Signature;
 use crate::{doc, template};
+
+/// A variable that only generated code can name.
+pub(crate) fn own(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
 
 /// A function with one of our attributes.
 pub(crate) struct Marked {
@@ -18,15 +28,13 @@ pub(crate) struct Marked {
     description: Option<TokenStream>,
 }
 
-/// How the handler reaches the function, given `this`.
+/// How the handler reaches the function.
 #[derive(Clone, Copy)]
-pub(crate) enum Callee {
-    /// `this.call(…)`, where `this` is the unit struct.
-    Value,
-    /// `this.name(…)`, where `this` is an `Arc`.
-    Method,
-    /// `Self::name(…)`.
-    Associated,
+pub(crate) enum Callee<'a> {
+    /// `value.call(…)`, where `value` is the unit struct that stands for the function.
+    Value(&'a Ident),
+    /// `this.name(…)` for a method, `Self::name(…)` without a receiver; `this` is an `Arc`.
+    Method(&'a Ident),
 }
 
 impl Marked {
@@ -49,36 +57,33 @@ impl Marked {
         Ok(Self { name, options, signature, description })
     }
 
-    pub(crate) fn has_receiver(&self) -> bool {
-        self.signature.has_receiver
-    }
-
-    /// Statements that add it to `parts`, calling it through `this`.
+    /// A block that builds the part.
     ///
     /// # Errors
-    /// When an option names an argument that does not exist.
-    pub(crate) fn registration(&self, krate: &Path, callee: Callee) -> syn::Result<TokenStream> {
+    /// When the value of an option is wrong.
+    pub(crate) fn part(&self, krate: &Path, callee: Callee<'_>) -> syn::Result<TokenStream> {
+        let checks = self.checks(krate);
         let arguments = self.arguments_struct(krate);
-        let handler = self.handler(krate, callee);
-        let calls = self.options.calls(krate, &self.signature)?;
+        let (share, handler) = (self.share(callee), self.handler(krate, callee));
+        let this = match callee {
+            Callee::Value(_) => None,
+            Callee::Method(this) => Some(this),
+        };
+        let calls = self.options.calls(&self.signature, &Callback { krate, this })?;
         let description = self.description.iter();
         let own_name = self.name.unraw().to_string();
         let name = self.options.name().unwrap_or_else(|| quote!(#own_name));
         let shape = self.shape(krate);
+        let part = self.options.kind().part(krate);
+        let uri = self.options.uri().into_iter();
         let at = self.reported_at();
-        let new = match self.options.kind() {
-            Kind::Tool => quote_spanned!(at=> #krate::Tool::new::<#shape, _>(#name, #handler)),
-            Kind::Prompt => quote_spanned!(at=> #krate::Prompt::new::<#shape, _>(#name, #handler)),
-            Kind::Resource => {
-                let uri = self.options.uri();
-                quote_spanned!(at=> #krate::Resource::new::<#shape, _>(#uri, #name, #handler))
-            }
-        };
-        Ok(quote! {
+        let new =
+            quote_spanned!(at=> #part::new::<#shape, _>(#(#uri,)* #name, { #share #handler }));
+        Ok(quote! {{
+            #checks
             #arguments
-            let part = #new #(.description(#description))* #calls;
-            #krate::Parts::add(parts, part);
-        })
+            #new #(.description(#description))* #calls
+        }})
     }
 
     /// Makes compiler errors about the result point to the declared return type.
@@ -86,63 +91,78 @@ impl Marked {
         self.signature.returns_at.resolved_at(Span::mixed_site())
     }
 
+    /// Makes the compiler say what the types of arguments lack, before it reports what derived code
+    /// cannot do with them.
+    fn checks(&self, krate: &Path) -> TokenStream {
+        let is_plain = |argument: &&Argument| !argument.is_customized;
+        let plain = self.signature.arguments().filter(is_plain).map(|argument| &argument.ty);
+        let types = plain.chain(self.signature.whole());
+        let check = |ty: &Type| {
+            let at = ty.span().resolved_at(Span::mixed_site());
+            quote_spanned!(at=> #krate::private::is_argument::<#ty>();)
+        };
+        let checks: TokenStream = types.map(check).collect();
+        match checks.is_empty() {
+            true => checks,
+            false => quote!(const _: fn() = || { #checks };),
+        }
+    }
+
     /// The struct that the arguments are read into, unless the function has its own.
     fn arguments_struct(&self, krate: &Path) -> TokenStream {
-        if self.signature.has_whole() || !self.takes_arguments() {
+        if self.signature.has_whole() || !self.signature.takes_arguments() {
             return TokenStream::new();
         }
         let (serde, schemars) = (in_text(krate, "serde"), in_text(krate, "schemars"));
         let fields = self.signature.arguments().map(field);
         let defaults = self.signature.arguments().filter_map(default_function);
-        // A tool without arguments declares that, whatever form its function has.
-        let nothing_else = (self.signature.arguments().next().is_none())
-            .then(|| quote!(#[schemars(deny_unknown_fields)]));
         quote! {
-            #[derive(#krate::private::serde::Deserialize, #krate::private::schemars::JsonSchema)]
+            #[derive(#krate::serde::Deserialize, #krate::schemars::JsonSchema)]
             #[serde(crate = #serde)]
             #[schemars(crate = #schemars)]
-            #nothing_else
-            struct __Arguments {
+            struct __BowlineArguments {
                 #(#fields,)*
             }
             #(#defaults)*
         }
     }
 
-    fn takes_arguments(&self) -> bool {
-        !self.signature.parameters.is_empty()
-    }
-
     fn arguments_type(&self) -> TokenStream {
-        self.signature.whole().map_or_else(|| quote!(__Arguments), |ty| quote!(#ty))
+        self.signature.whole().map_or_else(|| quote!(__BowlineArguments), |ty| quote!(#ty))
     }
 
+    /// The parameters of the closure, as a tuple of types.
     fn shape(&self, krate: &Path) -> TokenStream {
-        let arguments = self.arguments_type();
-        match (self.takes_arguments(), self.signature.has_context()) {
-            (false, _) => quote!(#krate::Bare),
-            (true, false) => quote!(#krate::Plain<#arguments>),
-            (true, true) => quote!(#krate::Contextual<#arguments>),
+        let context = self.signature.has_context().then(|| quote!(#krate::Context,));
+        let arguments = self.signature.takes_arguments().then(|| {
+            let arguments = self.arguments_type();
+            quote!(#arguments,)
+        });
+        quote!((#context #arguments))
+    }
+
+    /// What each call of the closure, and the closure itself, needs of its own.
+    fn share(&self, callee: Callee<'_>) -> TokenStream {
+        match callee {
+            Callee::Method(this) if self.signature.has_receiver => {
+                quote!(let #this = ::std::sync::Arc::clone(&#this);)
+            }
+            Callee::Method(_) | Callee::Value(_) => TokenStream::new(),
         }
     }
 
     /// The closure that the builder takes.
-    fn handler(&self, krate: &Path, callee: Callee) -> TokenStream {
-        let arguments = self.arguments_type();
+    fn handler(&self, krate: &Path, callee: Callee<'_>) -> TokenStream {
         let mut inputs = TokenStream::new();
         if self.signature.has_context() {
-            inputs.extend(quote!(context: #krate::Context,));
+            let context = own("context");
+            inputs.extend(quote!(#context: #krate::Context,));
         }
-        if self.takes_arguments() {
-            let is_used =
-                self.signature.parameters.len() > usize::from(self.signature.has_context());
-            let binding = if is_used { quote!(arguments) } else { quote!(_) };
-            inputs.extend(quote!(#binding: #arguments,));
+        if self.signature.takes_arguments() {
+            let (arguments, ty) = (own("arguments"), self.arguments_type());
+            inputs.extend(quote!(#arguments: #ty,));
         }
-        let share = match callee {
-            Callee::Method => quote!(let this = ::std::sync::Arc::clone(&this);),
-            Callee::Value | Callee::Associated => TokenStream::new(),
-        };
+        let share = self.share(callee);
         let value = self.value(krate, callee);
         let at = self.reported_at();
         quote_spanned! {at=>
@@ -154,39 +174,44 @@ impl Marked {
     }
 
     /// Calls the function, and converts its result into what the builder accepts.
-    fn value(&self, krate: &Path, callee: Callee) -> TokenStream {
-        let name = &self.name;
-        let values = self.signature.parameters.iter().map(|parameter| match parameter {
-            Parameter::Context { is_borrowed: true, .. } => quote!(&context),
-            Parameter::Context { is_borrowed: false, .. } => quote!(context),
-            Parameter::Whole(_) => quote!(arguments),
-            Parameter::Argument(argument) => {
-                let name = &argument.name;
-                quote!(arguments.#name)
-            }
-        });
-        let call = match callee {
-            Callee::Value => quote!(this.call(#(#values),*)),
-            Callee::Method => quote!(this.#name(#(#values),*)),
-            Callee::Associated => quote!(Self::#name(#(#values),*)),
-        };
-        let value = match self.signature.is_async {
+    fn value(&self, krate: &Path, callee: Callee<'_>) -> TokenStream {
+        let call = self.call(callee);
+        let result = match self.signature.is_async {
             true => quote!(#call.await),
             false => quote!(#krate::blocking(move || #call).await),
         };
         let returned = match self.options.kind() {
             Kind::Tool => quote!(ToolReturn),
             Kind::Resource => quote!(ResourceReturn),
-            Kind::Prompt => return value,
+            Kind::Prompt => return result,
         };
+        let value = own("value");
         quote! {
             use #krate::private::#returned as _;
-            match #value {
-                value => {
-                    let returned = #krate::private::Returned::of(&value);
-                    (&&&&returned).wrap(value)
-                }
+            match #result {
+                #value => (&&&&#krate::private::Returned::of(&#value)).wrap(#value),
             }
+        }
+    }
+
+    fn call(&self, callee: Callee<'_>) -> TokenStream {
+        let name = &self.name;
+        let (context, arguments) = (own("context"), own("arguments"));
+        let values = self.signature.parameters.iter().map(|parameter| match parameter {
+            Parameter::Context { is_borrowed: true, .. } => quote!(&#context),
+            Parameter::Context { is_borrowed: false, .. } => quote!(#context),
+            Parameter::Whole(_) => quote!(#arguments),
+            Parameter::Argument(argument) => {
+                let name = &argument.name;
+                quote!(#arguments.#name)
+            }
+        });
+        match callee {
+            Callee::Value(value) => quote!(#value.call(#(#values),*)),
+            Callee::Method(this) if self.signature.has_receiver => {
+                quote!(#this.#name(#(#values),*))
+            }
+            Callee::Method(_) => quote!(Self::#name(#(#values),*)),
         }
     }
 }
@@ -218,7 +243,7 @@ fn default_function(argument: &Argument) -> Option<TokenStream> {
 }
 
 fn default_name(argument: &Argument) -> Ident {
-    quote::format_ident!("__default_{}", argument.name.unraw(), span = Span::call_site())
+    quote::format_ident!("__bowline_default_{}", argument.name.unraw(), span = Span::call_site())
 }
 
 /// The path of a library that `bowline` re-exports, as derive macros expect it.
@@ -226,5 +251,5 @@ fn in_text(krate: &Path, library: &str) -> String {
     let segments = krate.segments.iter().map(|segment| segment.ident.to_string());
     let path = segments.collect::<Vec<_>>().join("::");
     let root = if krate.leading_colon.is_some() { "::" } else { "" };
-    format!("{root}{path}::private::{library}")
+    format!("{root}{path}::{library}")
 }

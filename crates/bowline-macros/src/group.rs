@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Path, Token, parse_quote};
 
-use crate::build::{Callee, Marked};
+use crate::build::{Callee, Marked, own};
 use crate::function::cfgs;
 use crate::options::{Kind, Options};
 use crate::signature::{Problems, strip_all};
@@ -99,18 +99,13 @@ fn registration(krate: &Path, method: &mut ImplItemFn) -> syn::Result<Option<Tok
     };
     let options = Options::parse(kind, tokens)?;
     let marked = Marked::take(options, &method.attrs, &mut method.sig)?;
-    let callee = if marked.has_receiver() { Callee::Method } else { Callee::Associated };
-    let statements = marked.registration(krate, callee)?;
+    let part = marked.part(krate, Callee::Method(&own("this")))?;
     method.attrs.push(parse_quote!(#[allow(clippy::too_many_arguments, clippy::unused_self)]));
     method.attrs.push(parse_quote!(#[allow(clippy::needless_pass_by_value, clippy::unused_async)]));
-    let share = marked.has_receiver().then(|| quote!(let this = ::std::sync::Arc::clone(&this);));
-    let cfgs = cfgs(&method.attrs);
+    let (parts, cfgs) = (own("parts"), cfgs(&method.attrs));
     Ok(Some(quote! {
         #(#cfgs)*
-        {
-            #share
-            #statements
-        }
+        #krate::Parts::add(#parts, #part);
     }))
 }
 
@@ -123,22 +118,19 @@ fn kind(attribute: &Attribute) -> Option<Kind> {
 fn group_of(krate: &Path, block: &ItemImpl, statements: &TokenStream) -> TokenStream {
     let ty = &block.self_ty;
     let (generics, _, conditions) = block.generics.split_for_impl();
-    let names = match statements.is_empty() {
-        true => quote!(_: ::std::sync::Arc<Self>, _: &mut #krate::Parts),
-        false => quote!(this: ::std::sync::Arc<Self>, parts: &mut #krate::Parts),
-    };
+    let (this, parts) = (own("this"), own("parts"));
     quote! {
         #[automatically_derived]
         impl #generics #krate::private::Group for #ty #conditions {
-            fn add_to(#names) {
+            fn add_to(#this: ::std::sync::Arc<Self>, #parts: &mut #krate::Parts) {
                 #statements
             }
         }
 
         #[automatically_derived]
         impl #generics #krate::Part for #ty #conditions {
-            fn add_to(self, parts: &mut #krate::Parts) {
-                #krate::private::Group::add_to(::std::sync::Arc::new(self), parts);
+            fn add_to(self, #parts: &mut #krate::Parts) {
+                #krate::private::Group::add_to(::std::sync::Arc::new(self), #parts);
             }
         }
     }

@@ -4,7 +4,9 @@
 //! re-exports them. The generated code refers to `::bowline` only.
 
 mod build;
+mod callback;
 mod doc;
+mod duration;
 mod function;
 mod group;
 mod options;

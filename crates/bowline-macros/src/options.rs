@@ -1,12 +1,14 @@
 //! The options in the parentheses of an attribute.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized, parse_quote};
 
+use crate::callback::Callback;
+use crate::duration;
 use crate::signature::Signature;
 
 /// What a function is turned into.
@@ -20,6 +22,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
 
+    /// The name of the attribute, and of the method that builds the part.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -28,45 +31,77 @@ impl Kind {
         }
     }
 
+    /// The type of the part.
+    pub(crate) fn part(self, krate: &Path) -> TokenStream {
+        match self {
+            Self::Tool => quote!(#krate::Tool),
+            Self::Prompt => quote!(#krate::Prompt),
+            Self::Resource => quote!(#krate::Resource),
+        }
+    }
+
     /// With its article, for messages.
     pub(crate) fn noun(self) -> String {
         format!("a {}", self.name())
     }
 
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::Tool => &[
-                "name",
-                "title",
-                "description",
-                "read_only",
-                "destructive",
-                "idempotent",
-                "open_world",
-                "timeout_secs",
-                "icon",
-                "scopes",
-                "disabled",
-                "crate",
-            ],
-            Self::Prompt => {
-                &["name", "title", "description", "icon", "complete", "scopes", "disabled", "crate"]
-            }
-            Self::Resource => &[
-                "name",
-                "title",
-                "description",
-                "mime_type",
-                "icon",
-                "complete",
-                "scopes",
-                "allow_unsafe_values",
-                "disabled",
-                "crate",
-            ],
-        }
+    /// The options that its attribute accepts.
+    fn options(self) -> impl Iterator<Item = &'static Known> {
+        OPTIONS.iter().filter(move |option| option.kinds.contains(&self))
     }
 }
+
+/// An option, named for the method of the builder that it calls.
+struct Known {
+    name: &'static str,
+    form: Form,
+    kinds: &'static [Kind],
+}
+
+/// How an option is written, and what its method takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `name = value`.
+    Value,
+    /// `name`, or `name = false`; the method takes nothing.
+    Switch,
+    /// `name`, or `name = false`; the method takes a `bool`.
+    Hint,
+    /// `name = function`, or `name = self.method`.
+    Function,
+    /// `name(key = value, …)`; the method is called for each.
+    Entries,
+    /// `crate = path`.
+    Crate,
+}
+
+const fn known(name: &'static str, form: Form, kinds: &'static [Kind]) -> Known {
+    Known { name, form, kinds }
+}
+
+const OPTIONS: &[Known] = &[
+    known("name", Form::Value, &Kind::ALL),
+    known("title", Form::Value, &Kind::ALL),
+    known("description", Form::Value, &Kind::ALL),
+    known("annotations", Form::Value, &[Kind::Tool, Kind::Resource]),
+    known("read_only", Form::Switch, &[Kind::Tool]),
+    known("destructive", Form::Hint, &[Kind::Tool]),
+    known("idempotent", Form::Switch, &[Kind::Tool]),
+    known("open_world", Form::Hint, &[Kind::Tool]),
+    known("input_schema", Form::Value, &[Kind::Tool]),
+    known("output_schema", Form::Value, &[Kind::Tool]),
+    known("timeout", Form::Value, &[Kind::Tool]),
+    known("mime_type", Form::Value, &[Kind::Resource]),
+    known("size", Form::Value, &[Kind::Resource]),
+    known("complete", Form::Entries, &[Kind::Prompt, Kind::Resource]),
+    known("allow_unsafe_values", Form::Switch, &[Kind::Resource]),
+    known("icon", Form::Value, &Kind::ALL),
+    known("meta", Form::Entries, &Kind::ALL),
+    known("scopes", Form::Value, &Kind::ALL),
+    known("visible_to", Form::Function, &Kind::ALL),
+    known("disabled", Form::Switch, &Kind::ALL),
+    known("crate", Form::Crate, &Kind::ALL),
+];
 
 /// The options of one attribute, in the order they were written.
 pub(crate) struct Options {
@@ -77,27 +112,36 @@ pub(crate) struct Options {
 
 struct Choice {
     name: Ident,
+    form: Form,
     value: Value,
 }
 
 enum Value {
+    /// Only the name is there.
     Flag,
     Given(Expr),
     Crate(Path),
-    Completers(Punctuated<Completer, Token![,]>),
+    Entries(Punctuated<Entry, Token![,]>),
 }
 
-/// `argument = function`.
-struct Completer {
-    argument: Ident,
-    function: Expr,
+/// `key = value`; a key that is not an identifier is written in quotes.
+struct Entry {
+    key: String,
+    at: Span,
+    value: Expr,
 }
 
-impl Parse for Completer {
+impl Parse for Entry {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let argument = input.call(Ident::parse_any)?;
+        let (key, at) = if input.peek(LitStr) {
+            let text: LitStr = input.parse()?;
+            (text.value(), text.span())
+        } else {
+            let name = input.call(Ident::parse_any)?;
+            (name.unraw().to_string(), name.span())
+        };
         input.parse::<Token![=]>()?;
-        Ok(Self { argument, function: input.parse()? })
+        Ok(Self { key, at, value: input.parse()? })
     }
 }
 
@@ -130,6 +174,8 @@ impl Options {
             options.list.push(choice);
             parse_comma(input)?;
         }
+        // Annotations replace all hints, so they come before single ones.
+        options.list.sort_by_key(|choice| choice.name != "annotations");
         Ok(options)
     }
 
@@ -137,9 +183,9 @@ impl Options {
         self.list.iter().find(|choice| choice.name == name).map(|choice| &choice.value)
     }
 
-    fn given(&self, name: &str) -> Option<&Expr> {
+    fn given(&self, name: &str) -> Option<TokenStream> {
         match self.find(name)? {
-            Value::Given(value) => Some(value),
+            Value::Given(value) => Some(value.to_token_stream()),
             _ => None,
         }
     }
@@ -162,25 +208,36 @@ impl Options {
 
     /// The name, if it is not the function's.
     pub(crate) fn name(&self) -> Option<TokenStream> {
-        self.given("name").map(ToTokens::to_token_stream)
+        self.given("name")
     }
 
     pub(crate) fn description(&self) -> Option<TokenStream> {
-        self.given("description").map(ToTokens::to_token_stream)
+        self.given("description")
     }
 
     /// The builder calls for the other options.
     ///
     /// # Errors
-    /// When `complete` names an argument that does not exist.
-    pub(crate) fn calls(&self, krate: &Path, signature: &Signature) -> syn::Result<TokenStream> {
+    /// When a value cannot be one of its option, or names an argument that does not exist.
+    pub(crate) fn calls(
+        &self,
+        signature: &Signature,
+        callback: &Callback<'_>,
+    ) -> syn::Result<TokenStream> {
         let mut calls = TokenStream::new();
-        for Choice { name, value } in &self.list {
+        for Choice { name, form, value } in &self.list {
             let call = match value {
-                Value::Completers(completers) => complete_calls(completers, signature)?,
+                Value::Entries(entries) if name == "complete" => {
+                    complete_calls(entries, signature, callback)?
+                }
+                Value::Entries(entries) => entry_calls(name, entries),
                 Value::Crate(_) => TokenStream::new(),
-                Value::Flag => flag_call(name, true),
-                Value::Given(value) => given_call(name, value, krate)?,
+                Value::Flag => switch_call(name, *form, true),
+                Value::Given(value) if *form == Form::Function => {
+                    let function = callback.rule(value)?;
+                    quote!(.#name(#function))
+                }
+                Value::Given(value) => given_call(name, *form, value)?,
             };
             calls.extend(call);
         }
@@ -198,83 +255,86 @@ fn parse_comma(input: ParseStream<'_>) -> syn::Result<()> {
 fn parse_choice(kind: Kind, input: ParseStream<'_>) -> syn::Result<Choice> {
     let name = input.call(Ident::parse_any)?;
     let text = name.to_string();
-    if !kind.options().contains(&text.as_str()) {
-        let known = kind.options().join(", ");
-        let message = format!("unknown option `{text}`; `#[{}]` accepts {known}", kind.name());
+    let Some(Known { form, .. }) = kind.options().find(|option| option.name == text) else {
+        let accepted: Vec<&str> = kind.options().map(|option| option.name).collect();
+        let (attribute, accepted) = (kind.name(), accepted.join(", "));
+        let message = format!("unknown option `{text}`; `#[{attribute}]` accepts {accepted}");
         return Err(syn::Error::new(name.span(), message));
-    }
-    let value = match text.as_str() {
-        "complete" => {
+    };
+    let value = match form {
+        Form::Entries if input.peek(syn::token::Paren) => {
             let inside;
             parenthesized!(inside in input);
-            Value::Completers(Punctuated::parse_terminated(&inside)?)
+            Value::Entries(Punctuated::parse_terminated(&inside)?)
         }
-        "crate" => {
+        Form::Entries => {
+            let message = format!("`{text}` needs a list: `{text}(key = value, …)`");
+            return Err(syn::Error::new(name.span(), message));
+        }
+        Form::Crate => {
             input.parse::<Token![=]>()?;
             Value::Crate(input.call(Path::parse_mod_style)?)
         }
         _ if input.parse::<Option<Token![=]>>()?.is_some() => Value::Given(input.parse()?),
-        _ if is_switch(&text) => Value::Flag,
-        _ => {
+        Form::Switch | Form::Hint => Value::Flag,
+        Form::Value | Form::Function => {
             let message = format!("`{text}` needs a value: `{text} = …`");
             return Err(syn::Error::new(name.span(), message));
         }
     };
-    Ok(Choice { name, value })
+    Ok(Choice { name, form: *form, value })
 }
 
-/// Options that are true when present.
-fn is_switch(name: &str) -> bool {
-    is_plain_switch(name) || matches!(name, "destructive" | "open_world")
-}
-
-/// Those whose builder method takes no argument.
-fn is_plain_switch(name: &str) -> bool {
-    matches!(name, "read_only" | "idempotent" | "disabled" | "allow_unsafe_values")
-}
-
-fn flag_call(name: &Ident, is_on: bool) -> TokenStream {
-    match (is_plain_switch(&name.to_string()), is_on) {
-        (true, true) => quote!(.#name()),
-        (true, false) => TokenStream::new(),
-        (false, _) => quote!(.#name(#is_on)),
+fn switch_call(name: &Ident, form: Form, is_on: bool) -> TokenStream {
+    match (form, is_on) {
+        (Form::Hint, _) => quote!(.#name(#is_on)),
+        (_, true) => quote!(.#name()),
+        (_, false) => TokenStream::new(),
     }
 }
 
-fn given_call(name: &Ident, value: &Expr, krate: &Path) -> syn::Result<TokenStream> {
-    let text = name.to_string();
-    if is_switch(&text) {
+fn given_call(name: &Ident, form: Form, value: &Expr) -> syn::Result<TokenStream> {
+    if matches!(form, Form::Switch | Form::Hint) {
         let Expr::Lit(ExprLit { lit: Lit::Bool(LitBool { value, .. }), .. }) = value else {
-            let message = format!("`{text}` must be `true` or `false`");
+            let message = format!("`{name}` must be `true` or `false`");
             return Err(syn::Error::new_spanned(value, message));
         };
-        return Ok(flag_call(name, *value));
+        return Ok(switch_call(name, form, *value));
     }
-    Ok(match text.as_str() {
+    Ok(match name.to_string().as_str() {
         // These are arguments of `new`, or replace the doc comment.
         "name" | "description" => TokenStream::new(),
-        "icon" => quote!(.icon(#krate::private::icon(#value))),
-        "timeout_secs" => quote!(.timeout(::core::time::Duration::from_secs(#value))),
+        "timeout" => {
+            let timeout = duration::tokens(value)?;
+            quote!(.timeout(#timeout))
+        }
         _ => quote!(.#name(#value)),
     })
 }
 
+fn entry_calls(name: &Ident, entries: &Punctuated<Entry, Token![,]>) -> TokenStream {
+    let calls = entries.iter().map(|Entry { key, value, .. }| quote!(.#name(#key, #value)));
+    calls.collect()
+}
+
 fn complete_calls(
-    completers: &Punctuated<Completer, Token![,]>,
+    entries: &Punctuated<Entry, Token![,]>,
     signature: &Signature,
+    callback: &Callback<'_>,
 ) -> syn::Result<TokenStream> {
     let mut calls = TokenStream::new();
-    for Completer { argument, function } in completers {
-        let found = signature.arguments().find(|it| it.name == *argument);
-        let wire = match found {
+    for Entry { key, at, value } in entries {
+        let is_it = |name: &Ident, wire: &str| name.unraw() == key || wire == key;
+        let wire = match signature.arguments().find(|it| is_it(&it.name, &it.wire)) {
             Some(found) => found.wire.clone(),
-            None if signature.has_whole() => argument.unraw().to_string(),
+            None if signature.has_whole() => key.clone(),
             None => {
                 let message =
-                    format!("cannot complete `{argument}`: the function has no such parameter");
-                return Err(syn::Error::new(argument.span(), message));
+                    format!("cannot complete `{key}`: the function has no such parameter");
+                return Err(syn::Error::new(*at, message));
             }
         };
+        let function = callback.completer(value)?;
         calls.extend(quote!(.complete(#wire, #function)));
     }
     Ok(calls)

@@ -32,6 +32,8 @@ pub(crate) struct Argument {
     /// The attributes of the field: documentation, `serde`, `schemars`.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) default: Option<Expr>,
+    /// Whether the user says how it is read or described, with `#[serde(…)]` or `#[schemars(…)]`.
+    pub(crate) is_customized: bool,
 }
 
 impl Parameter {
@@ -99,6 +101,7 @@ impl Argument {
             ty: (*parameter.ty).clone(),
             attributes: Vec::new(),
             default: None,
+            is_customized: false,
         };
         for attribute in ours {
             if attribute.path().is_ident("arg") {
@@ -108,6 +111,7 @@ impl Argument {
             if let Some(name) = serde_rename(&attribute) {
                 argument.wire = name;
             }
+            argument.is_customized |= !doc::is_doc(&attribute);
             argument.attributes.push(attribute);
         }
         Ok(argument)

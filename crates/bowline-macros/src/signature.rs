@@ -73,6 +73,11 @@ impl Signature {
         self.whole().is_some()
     }
 
+    /// Whether clients send anything.
+    pub(crate) fn takes_arguments(&self) -> bool {
+        self.parameters.iter().any(|parameter| !parameter.is_context())
+    }
+
     pub(crate) fn has_context(&self) -> bool {
         self.parameters.iter().any(Parameter::is_context)
     }

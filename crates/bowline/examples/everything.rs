@@ -129,7 +129,7 @@ async fn slow(context: Context, slow: Slow) -> String {
     format!("{} steps", slow.steps)
 }
 
-async fn logging(context: Context, _: Empty) -> &'static str {
+async fn logging(context: Context) -> &'static str {
     for level in LoggingLevel::ALL {
         context.log(level, format!("a message of level {level}")).await;
     }
@@ -150,7 +150,7 @@ impl Drop for Abandoned {
     }
 }
 
-async fn wait(context: Context, _: Empty) -> &'static str {
+async fn wait(context: Context) -> &'static str {
     let mut guard = Abandoned { context: context.clone(), is_over: false };
     context.progress(0.0, 1.0, "waiting");
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -158,11 +158,11 @@ async fn wait(context: Context, _: Empty) -> &'static str {
     "waited"
 }
 
-async fn abandoned(context: Context, _: Empty) -> u64 {
+async fn abandoned(context: Context) -> u64 {
     counts(&context, |counts| counts.abandoned.load(Ordering::Relaxed))
 }
 
-async fn change_tools(context: Context, _: Empty) -> Result<&'static str, HandlerError> {
+async fn change_tools(context: Context) -> Result<&'static str, HandlerError> {
     let registry = context.registry();
     if registry.remove_tool("extra") {
         return Ok("removed");
@@ -172,7 +172,7 @@ async fn change_tools(context: Context, _: Empty) -> Result<&'static str, Handle
     Ok("added")
 }
 
-async fn touch(context: Context, _: Empty) -> u64 {
+async fn touch(context: Context) -> u64 {
     let touched = counts(&context, |counts| counts.touched.fetch_add(1, Ordering::Relaxed)) + 1;
     context.registry().resource_updated(COUNTER);
     touched
@@ -210,7 +210,7 @@ fn with_questions(server: Server) -> Server {
         .with(Tool::new("roots", roots).description("Asks which folders the client works in"))
 }
 
-async fn elicit(context: Context, _: Empty) -> Result<String, HandlerError> {
+async fn elicit(context: Context) -> Result<String, HandlerError> {
     Ok(match context.elicit::<Order>("What would you like?").await? {
         Elicited::Accepted(order) => {
             let Order { name, count, size, express } = order;
@@ -221,7 +221,7 @@ async fn elicit(context: Context, _: Empty) -> Result<String, HandlerError> {
     })
 }
 
-async fn elicit_url(context: Context, _: Empty) -> Result<&'static str, HandlerError> {
+async fn elicit_url(context: Context) -> Result<&'static str, HandlerError> {
     let asked = context.elicit_url("Please sign in.", "https://example.com/sign-in").await?;
     Ok(if asked.accepted().is_some() { "went there" } else { "stayed" })
 }
@@ -236,7 +236,7 @@ async fn sample(context: Context, echo: Echo) -> Result<String, HandlerError> {
     Ok(format!("{}: {}", answer.model, answer.content.text()))
 }
 
-async fn roots(context: Context, _: Empty) -> Result<String, HandlerError> {
+async fn roots(context: Context) -> Result<String, HandlerError> {
     let roots = context.roots().await?;
     Ok(roots.into_iter().map(|root| root.uri).collect::<Vec<_>>().join(" "))
 }
@@ -250,7 +250,7 @@ struct User {
 const USERS: [&str; 3] = ["ada", "alan", "grace"];
 
 fn with_resources(server: Server) -> Server {
-    let counter = Resource::new(COUNTER, "counter", |context: Context, _: Empty| async move {
+    let counter = Resource::new(COUNTER, "counter", |context: Context| async move {
         counts(&context, |counts| counts.touched.load(Ordering::Relaxed)).to_string()
     });
     let user = Resource::new("test://users/{name}", "user", |user: User| async move {
@@ -260,7 +260,7 @@ fn with_resources(server: Server) -> Server {
             Err(HandlerError::resource_not_found(&format!("test://users/{}", user.name)))
         }
     });
-    let complete = |typed: Completing| async move { typed.among(&USERS) };
+    let complete = |typed: Completing| async move { typed.matching(&USERS) };
     server
         .with(Resource::text("test://static", "static", "always the same").title("Static"))
         .with(Resource::bytes("test://bytes", "bytes", *b"\x00\xff").mime_type("image/png"))
@@ -291,12 +291,8 @@ fn with_prompts(server: Server) -> Server {
             PromptMessage::assistant("As you wish."),
         ]
     });
-    let complete = |typed: Completing| async move { typed.among(&USERS) };
+    let complete = |typed: Completing| async move { typed.matching(&USERS) };
     server
         .with(Prompt::new("plain", || async { "Say something nice." }))
         .with(greet.title("Greet").description("Greets somebody").complete("name", complete))
 }
-
-/// No arguments.
-#[derive(Deserialize, JsonSchema)]
-struct Empty {}

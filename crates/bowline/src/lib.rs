@@ -22,7 +22,8 @@
 //! ```
 //!
 //! Everything that the attributes do can be done without them: [`Tool`], [`Prompt`] and
-//! [`Resource`] are built from closures. Handlers reach the client through [`Context`]: progress,
+//! [`Resource`] are built from closures. Types of arguments and results derive what [`serde`] and
+//! [`schemars`] provide; both are re-exported. Handlers reach the client through [`Context`]: progress,
 //! logs, questions to its user and its model. [`Registry`] changes a server while it runs.
 //! `testing` (feature `testing`) calls it from a unit test.
 //!
@@ -66,6 +67,10 @@ pub use bowline_proto::error::{ErrorCode, ErrorObject};
 pub use bowline_proto::json::Json;
 pub use bowline_proto::model;
 pub use bowline_proto::revision::{Era, Revision, Revisions};
+/// Derive [`JsonSchema`](schemars::JsonSchema) with it: `#[schemars(crate = "bowline::schemars")]`.
+pub use schemars;
+/// Derive `Deserialize` and `Serialize` with it: `#[serde(crate = "bowline::serde")]`.
+pub use serde;
 
 #[cfg(feature = "client")]
 pub use self::client::Client;

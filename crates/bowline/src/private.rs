@@ -8,16 +8,27 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use bowline_proto::model::Icon;
-pub use schemars;
-pub use serde;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
+pub use crate::server::handler::NoArguments;
 use crate::{Part, Parts, ResourceOutput, Structured, ToolOutput};
 
-/// An icon by its URL.
-pub fn icon(src: impl Into<String>) -> Icon {
-    Icon { src: src.into(), ..Icon::default() }
-}
+/// A type that a parameter can have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument",
+    label = "lacks `Deserialize` or `JsonSchema`",
+    note = "derive it: `#[derive(bowline::serde::Deserialize, bowline::schemars::JsonSchema)]`",
+    note = "without a dependency on serde and schemars, add `#[serde(crate = \"bowline::serde\")]` and \
+            `#[schemars(crate = \"bowline::schemars\")]`"
+)]
+pub trait Argument: DeserializeOwned + JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema> Argument for T {}
+
+/// Compiles only for types that a parameter can have.
+pub fn is_argument<T: Argument>() {}
 
 /// A type whose `impl` block has `#[server]`.
 #[diagnostic::on_unimplemented(

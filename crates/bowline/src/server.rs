@@ -12,7 +12,7 @@ mod core;
 pub(crate) mod dispatch;
 mod error;
 mod form;
-mod handler;
+pub(crate) mod handler;
 pub(crate) mod legacy;
 mod limits;
 pub(crate) mod listen;
@@ -61,7 +61,7 @@ pub(crate) use self::dispatch::Started;
 pub use self::error::{BuildError, HandlerError};
 #[cfg(feature = "http")]
 pub(crate) use self::handler::BoxFuture;
-pub use self::handler::{Bare, Contextual, Handler, Nothing, Plain, blocking};
+pub use self::handler::{Handler, blocking};
 pub use self::limits::Limits;
 pub use self::middleware::{Incoming, Middleware, Next};
 pub use self::output::{Structured, ToolOutcome, ToolOutput};
@@ -167,9 +167,9 @@ impl Server {
         self
     }
 
-    /// Adds an icon. There can be several.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.info.icons.get_or_insert_default().push(icon);
+    /// Adds an icon, or the URL of one. There can be several.
+    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
+        self.info.icons.get_or_insert_default().push(icon.into());
         self
     }
 

@@ -164,5 +164,5 @@ impl Counter {
 }
 
 async fn strategies(typed: Completing) -> Vec<String> {
-    typed.among(&STRATEGIES)
+    typed.matching(&STRATEGIES)
 }

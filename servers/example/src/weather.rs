@@ -75,7 +75,7 @@ pub(crate) fn tools(settings: Settings) -> Parts {
     .title("Weather at a place")
     .description("The current weather there, in metric units")
     .mime_type("application/json")
-    .complete("location", |typed: Completing| async move { typed.among(&sample::names()) });
+    .complete("location", |typed: Completing| async move { typed.matching(&sample::names()) });
     let samples = Resource::text("weather://samples", "samples", sample::JSON)
         .title("Samples")
         .description("Made-up weather, used when the real weather is not available")

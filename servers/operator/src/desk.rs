@@ -236,7 +236,7 @@ impl Desk {
 
     /// 割り当てたオペレータの声で話す (Speak aloud with the assigned operator's voice. Returns when
     /// everything has been spoken; concurrent calls are spoken one after another.)
-    #[tool(title = "Say", disabled, destructive = false, timeout_secs = 1800, open_world = false)]
+    #[tool(title = "Say", disabled, destructive = false, timeout = "30m", open_world = false)]
     async fn say(
         &self,
         /// What to say, in the language of the operator's voice

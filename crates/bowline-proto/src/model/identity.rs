@@ -51,6 +51,18 @@ pub struct Icon {
     pub theme: Option<IconTheme>,
 }
 
+impl From<&str> for Icon {
+    fn from(src: &str) -> Self {
+        Self::from(src.to_owned())
+    }
+}
+
+impl From<String> for Icon {
+    fn from(src: String) -> Self {
+        Self { src, ..Self::default() }
+    }
+}
+
 /// The background an icon is designed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -7,9 +7,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
-struct Empty {}
-
-#[derive(Deserialize, JsonSchema)]
 struct Name {
     /// What to call you.
     name: String,
@@ -53,34 +50,34 @@ enum Color {
 
 pub(super) fn server() -> Server {
     Server::new("asks", "1.0.0")
-        .with(Tool::new("name", |context: Context, _: Empty| async move {
+        .with(Tool::new("name", |context: Context| async move {
             Ok::<_, HandlerError>(greeting(context.elicit::<Name>("Who are you?").await?))
         }))
-        .with(Tool::new("order", |context: Context, _: Empty| order(context)))
-        .with(Tool::new("extras", |context: Context, _: Empty| async move {
+        .with(Tool::new("order", order))
+        .with(Tool::new("extras", |context: Context| async move {
             let chosen = context.elicit::<Extras>("Anything else?").await?.accepted();
             Ok::<_, HandlerError>(format!("{:?}", chosen.map(|chosen| chosen.extras)))
         }))
-        .with(Tool::new("pay", |context: Context, _: Empty| async move {
+        .with(Tool::new("pay", |context: Context| async move {
             let paid = context.elicit_url("Pay, please.", "https://example.com/pay").await?;
             Ok::<_, HandlerError>(format!("{paid:?}"))
         }))
-        .with(Tool::new("sample", |context: Context, _: Empty| async move {
+        .with(Tool::new("sample", |context: Context| async move {
             let said = context.sample(question()).await?;
             Ok::<_, HandlerError>(format!("{} says {}", said.model, said.content.text()))
         }))
-        .with(Tool::new("sample_tools", |context: Context, _: Empty| sample_tools(context)))
-        .with(Tool::new("roots", |context: Context, _: Empty| async move {
+        .with(Tool::new("sample_tools", sample_tools))
+        .with(Tool::new("roots", |context: Context| async move {
             let roots = context.roots().await?;
             let roots: Vec<_> = roots.into_iter().map(|root| root.uri).collect();
             Ok::<_, HandlerError>(roots.join(", "))
         }))
-        .with(Tool::new("several", |context: Context, _: Empty| several(context)))
-        .with(Tool::new("twice", |context: Context, _: Empty| twice(context)))
-        .with(Prompt::new("name", |context: Context, _: Empty| async move {
+        .with(Tool::new("several", several))
+        .with(Tool::new("twice", twice))
+        .with(Prompt::new("name", |context: Context| async move {
             Ok::<_, HandlerError>(greeting(context.elicit::<Name>("Who asks?").await?))
         }))
-        .with(Resource::new("test://name", "name", |context: Context, _: Empty| async move {
+        .with(Resource::new("test://name", "name", |context: Context| async move {
             Ok::<_, HandlerError>(greeting(context.elicit::<Name>("Who reads?").await?))
         }))
 }

@@ -9,9 +9,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize, JsonSchema)]
-struct Empty {}
-
-#[derive(Deserialize, JsonSchema)]
 struct Expression {
     /// Mathematical expression to evaluate (e.g., '2 + 3 * 4', 'sin(30)', 'sqrt(16)')
     #[expect(dead_code, reason = "nobody calls it in the note")]
@@ -60,7 +57,7 @@ pub(super) fn example_server() -> Server {
             .title("Weather Information")
             .description("Get current weather information for any location worldwide"),
         )
-        .with(Tool::new("change", |context: Context, _: Empty| async move {
+        .with(Tool::new("change", |context: Context| async move {
             context.registry().remove_tool("change").to_string()
         }))
 }
@@ -169,7 +166,7 @@ pub(super) fn operator() -> Server {
     Server::new("coeiro-operator", "1.0.0")
         .with(tool("operator_status", "現在のオペレータ状態を取得"))
         .with(tool("operator_available", "利用可能なオペレータ一覧を取得"))
-        .with(Tool::new("operator_release", |context: Context, _: Empty| async move {
+        .with(Tool::new("operator_release", |context: Context| async move {
             let registry = context.registry();
             Ok::<_, HandlerError>(registry.remove_tool("operator_release").to_string())
         }))

@@ -47,11 +47,11 @@ pub(super) fn server() -> Server {
                 format!("Plan a trip to {} in {}.", travel.city, travel.country)
             })
             .complete("country", |completing| async move {
-                completing.among(&["France", "Finland", "Greece"])
+                completing.matching(&["France", "Finland", "Greece"])
             })
             .complete("city", |completing| async move {
                 match completing.other("country") {
-                    Some("France") => completing.among(&["Paris", "Pau", "Lyon"]),
+                    Some("France") => completing.matching(&["Paris", "Pau", "Lyon"]),
                     Some(_) => Vec::new(),
                     None => (0..150).map(|number| format!("Port {number}")).collect(),
                 }

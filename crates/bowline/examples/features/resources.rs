@@ -64,9 +64,9 @@ pub(super) fn server() -> Server {
             "name",
             |completing| async move {
                 match completing.other("kind") {
-                    Some("notes") => completing.among(&["shopping", "shoes"]),
+                    Some("notes") => completing.matching(&["shopping", "shoes"]),
                     Some(_) => Vec::new(),
-                    None => completing.among(&["shopping", "shoes", "shares"]),
+                    None => completing.matching(&["shopping", "shoes", "shares"]),
                 }
             },
         ))

@@ -12,13 +12,10 @@ struct Update {
     uri: String,
 }
 
-#[derive(Deserialize, JsonSchema)]
-struct Empty {}
-
 pub(super) fn server() -> Server {
     Server::new("works", "1.0.0")
-        .with(Tool::new("logs", |context: Context, _: Empty| logs(context)))
-        .with(Tool::new("reports", |context: Context, _: Empty| async move {
+        .with(Tool::new("logs", logs))
+        .with(Tool::new("reports", |context: Context| async move {
             context.progress(1.0, 3.0, "one");
             context.progress(2.0, 3.0, "");
             // Skipped, because it is not greater than before.
@@ -26,7 +23,7 @@ pub(super) fn server() -> Server {
             context.progress(2.5, None, "nearly");
             "done"
         }))
-        .with(Tool::new("waits", |context: Context, _: Empty| async move {
+        .with(Tool::new("waits", |context: Context| async move {
             context.progress(1.0, None, "waiting");
             std::future::pending::<String>().await
         }))
@@ -46,8 +43,8 @@ pub(super) fn changing() -> Server {
     Server::new("changes", "1.0.0")
         .with(Resource::text("test://note", "note", "first"))
         .with(Prompt::new("plain", || async { "Say something." }))
-        .with(Tool::new("add", |context: Context, _: Empty| async move { add(&context) }))
-        .with(Tool::new("remove", |context: Context, _: Empty| async move {
+        .with(Tool::new("add", |context: Context| async move { add(&context) }))
+        .with(Tool::new("remove", |context: Context| async move {
             let registry = context.registry();
             let was_there = registry.remove_tool("added");
             registry.remove_prompt("added");

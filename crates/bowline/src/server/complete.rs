@@ -23,7 +23,7 @@ impl Completing {
     }
 
     /// The `words` that start with what has been typed, ignoring case.
-    pub fn among<S: AsRef<str>>(&self, words: &[S]) -> Vec<String> {
+    pub fn matching<S: AsRef<str>>(&self, words: &[S]) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let begins = |word: &&S| word.as_ref().to_lowercase().starts_with(&typed);
         words.iter().filter(begins).map(|word| word.as_ref().to_owned()).collect()

@@ -1,7 +1,6 @@
 //! Functions as handlers: the signatures that are allowed, and what they become.
 //!
-//! A handler takes its arguments as one type, with or without a [`Context`] before them, and is
-//! `async`. The arguments are deserialized at once, straight from the frame, so the future owns
+//! A handler takes the [`Context`], its arguments as one type, both or neither, and is `async`. The arguments are deserialized at once, straight from the frame, so the future owns
 //! only what the handler needs.
 
 use std::future::Future;
@@ -17,15 +16,16 @@ use super::schema;
 /// A boxed future.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A closure that can be a tool, a prompt or a resource: `|arguments| async { … }`,
-/// `|context, arguments| async { … }`, `|| async { … }`.
+/// A closure or function that can be a tool, a prompt or a resource: `|arguments| async { … }`,
+/// `|context, arguments| async { … }`, `|context| async { … }` or `|| async { … }`.
 ///
-/// `Shape` tells the forms apart and is never written by hand.
+/// `Shape` is the tuple of its parameters; the compiler infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler",
     label = "not an async closure or function of the right shape",
-    note = "expected `async fn()`, `async fn(Arguments)` or `async fn(Context, Arguments)`",
-    note = "`Arguments` must be `Deserialize + JsonSchema + Send + 'static`, and the future must be `Send`"
+    note = "expected `async fn()`, `async fn(Arguments)`, `async fn(Context)` or `async fn(Context, Arguments)`",
+    note = "`Arguments` must be `Send + 'static`, and derive `bowline::serde::Deserialize` and \
+            `bowline::schemars::JsonSchema`; the future must be `Send`"
 )]
 pub trait Handler<Shape>: Send + Sync + 'static {
     /// What it takes.
@@ -43,33 +43,21 @@ pub trait Handler<Shape>: Send + Sync + 'static {
     fn arguments_schema() -> Value;
 }
 
-/// A handler without arguments.
-#[derive(Debug)]
-pub struct Bare;
-
-/// A handler that takes arguments.
-#[derive(Debug)]
-pub struct Plain<A>(std::marker::PhantomData<A>);
-
-/// A handler that takes the context and arguments.
-#[derive(Debug)]
-pub struct Contextual<A>(std::marker::PhantomData<A>);
-
-/// Arguments of a handler that takes none: any object.
+/// The arguments of a handler that takes none: any object.
 #[derive(Debug, Default, serde::Deserialize)]
-pub struct Nothing {}
+pub struct NoArguments {}
 
-impl<F, R> Handler<Bare> for F
+impl<F, R> Handler<()> for F
 where
     F: Fn() -> R + Send + Sync + 'static,
     R: Future + Send + 'static,
     R::Output: Send + 'static,
 {
-    type Arguments = Nothing;
+    type Arguments = NoArguments;
     type Output = R::Output;
     type Future = R;
 
-    fn start(&self, _: &Context, _: Nothing) -> R {
+    fn start(&self, _: &Context, _: NoArguments) -> R {
         self()
     }
 
@@ -78,7 +66,26 @@ where
     }
 }
 
-impl<F, A, R> Handler<Plain<A>> for F
+impl<F, R> Handler<(Context,)> for F
+where
+    F: Fn(Context) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: Send + 'static,
+{
+    type Arguments = NoArguments;
+    type Output = R::Output;
+    type Future = R;
+
+    fn start(&self, context: &Context, _: NoArguments) -> R {
+        self(context.clone())
+    }
+
+    fn arguments_schema() -> Value {
+        schema::no_arguments()
+    }
+}
+
+impl<F, A, R> Handler<(A,)> for F
 where
     F: Fn(A) -> R + Send + Sync + 'static,
     A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -98,7 +105,7 @@ where
     }
 }
 
-impl<F, A, R> Handler<Contextual<A>> for F
+impl<F, A, R> Handler<(Context, A)> for F
 where
     F: Fn(Context, A) -> R + Send + Sync + 'static,
     A: DeserializeOwned + JsonSchema + Send + 'static,

@@ -11,8 +11,8 @@ use super::tool::{self, Tool};
 /// Something that can be added to a server: a tool, a prompt, a resource, or several of them.
 ///
 /// The attributes `#[tool]`, `#[prompt]`, `#[resource]` and `#[server]` implement it; so do
-/// [`Tool`], [`Prompt`] and [`Resource`] themselves, lists and tuples of parts, and another
-/// [`Server`](crate::Server).
+/// [`Tool`], [`Prompt`] and [`Resource`] themselves, lists and tuples of parts, another
+/// [`Server`](crate::Server), and every function without parameters that returns a part.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to a server",
     label = "not a tool, a prompt, a resource or a group of them",
@@ -121,6 +121,18 @@ impl<P: Part> Part for Option<P> {
     }
 }
 
+/// A function that returns a part, such as one with `#[tool]`, or one that builds several.
+#[diagnostic::do_not_recommend]
+impl<F, P> Part for F
+where
+    F: Fn() -> P,
+    P: Part,
+{
+    fn add_to(self, parts: &mut Parts) {
+        self().add_to(parts);
+    }
+}
+
 /// Tuples of different parts: `(add, subtract, help)`.
 macro_rules! tuple {
     ($($name:ident),+) => {
@@ -141,3 +153,11 @@ tuple!(A, B, C, D, E);
 tuple!(A, B, C, D, E, F);
 tuple!(A, B, C, D, E, F, G);
 tuple!(A, B, C, D, E, F, G, H);
+tuple!(A, B, C, D, E, F, G, H, I);
+tuple!(A, B, C, D, E, F, G, H, I, J);
+tuple!(A, B, C, D, E, F, G, H, I, J, K);
+tuple!(A, B, C, D, E, F, G, H, I, J, K, L);
+tuple!(A, B, C, D, E, F, G, H, I, J, K, L, M);
+tuple!(A, B, C, D, E, F, G, H, I, J, K, L, M, N);
+tuple!(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O);
+tuple!(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P);

@@ -88,9 +88,9 @@ impl Prompt {
         self
     }
 
-    /// Adds an icon. There can be several.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.get_or_insert_default().push(icon);
+    /// Adds an icon, or the URL of one. There can be several.
+    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
+        self.definition.icons.get_or_insert_default().push(icon.into());
         self
     }
 
@@ -164,7 +164,7 @@ pub(crate) fn word_completers(schema: &Value) -> HashMap<String, Arc<dyn Complet
     let with_words = |property: schema::Property<'_>| {
         let words = schema::words(property.schema);
         let suggest = move |completing: Completing| {
-            let found = completing.among(&words);
+            let found = completing.matching(&words);
             async move { found }
         };
         let has_words = !schema::words(property.schema).is_empty();

@@ -161,9 +161,9 @@ impl Tool {
         self
     }
 
-    /// Adds an icon. There can be several.
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.get_or_insert_default().push(icon);
+    /// Adds an icon, or the URL of one. There can be several.
+    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
+        self.definition.icons.get_or_insert_default().push(icon.into());
         self
     }
 

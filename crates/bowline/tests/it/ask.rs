@@ -1,7 +1,7 @@
 //! Questions to the client: the same handler in both eras.
 
 use bowline::client::{ClientBuilder, FormAnswer};
-use bowline::{Context, Elicited, HandlerError, Nothing, Revision, Server, Tool, testing};
+use bowline::{Context, Elicited, HandlerError, Revision, Server, Tool, testing};
 use serde_json::json;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -21,11 +21,8 @@ async fn greet(context: Context) -> Result<String, HandlerError> {
 }
 
 fn server() -> Server {
-    Server::new("asks", "1.0.0").with(Tool::new("greet", |context: Context, _: Any| greet(context)))
+    Server::new("asks", "1.0.0").with(Tool::new("greet", greet))
 }
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Any {}
 
 fn answering(revision: Revision) -> ClientBuilder {
     testing::builder(revision).on_form(|form| async move {
@@ -57,5 +54,4 @@ async fn a_client_that_cannot_be_asked_is_told_what_it_lacks() {
         let code = if revision.is_modern() { "-32021" } else { "-32600" };
         assert!(error.contains(code), "{revision}: {error}");
     }
-    let _ = Nothing {};
 }

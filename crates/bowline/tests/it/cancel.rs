@@ -8,9 +8,6 @@ use serde_json::{Value, json};
 
 use crate::raw::{Raw, call, cancel, modern, request, text};
 
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Empty {}
-
 /// Counts handlers that were dropped.
 struct Dropped(Arc<AtomicUsize>);
 
@@ -24,7 +21,7 @@ fn server(dropped: &Arc<AtomicUsize>) -> Server {
     let dropped = Arc::clone(dropped);
     Server::new("cancel", "1.0.0").with(Tool::new("quick", || async { "quick" })).with(Tool::new(
         "for_ever",
-        move |context: Context, _: Empty| {
+        move |context: Context| {
             let dropped = Dropped(Arc::clone(&dropped));
             async move {
                 let _dropped = dropped;

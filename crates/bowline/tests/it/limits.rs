@@ -8,9 +8,6 @@ use serde_json::json;
 use crate::raw::{Raw, call, code, modern, text};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Empty {}
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Text {
     text: String,
 }
@@ -29,7 +26,7 @@ fn server(limits: Limits) -> Server {
             let asked = context.roots().await.map(|_| kept);
             asked.map_err(bowline::HandlerError::from)
         }))
-        .with(Tool::new("asks", |context: Context, _: Empty| async move {
+        .with(Tool::new("asks", |context: Context| async move {
             for _ in 0..100 {
                 context.roots().await.map_err(bowline::HandlerError::from)?;
             }

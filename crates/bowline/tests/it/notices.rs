@@ -11,9 +11,6 @@ use tokio::sync::Notify;
 use crate::raw::{Raw, call, modern, text};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Empty {}
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Steps {
     steps: Vec<f64>,
 }
@@ -22,8 +19,8 @@ fn server() -> Server {
     let server = Server::new("notices", "1.0.0").with(Resource::text("it://x", "x", "x"));
     let registry = server.registry();
     server
-        .with(Tool::new("talk", move |context: Context, _: Empty| talk(context, registry.clone())))
-        .with(Tool::new("levels", |context: Context, _: Empty| async move {
+        .with(Tool::new("talk", move |context: Context| talk(context, registry.clone())))
+        .with(Tool::new("levels", |context: Context| async move {
             for level in LoggingLevel::ALL {
                 context.log(level, "said").await;
             }
@@ -139,7 +136,7 @@ async fn progress_grows_keeps_to_its_rate_and_ends_with_the_last() {
 /// Regression: with a full outbox the last report was never sent.
 #[tokio::test(start_paused = true)]
 async fn the_last_report_comes_even_when_the_client_reads_late() {
-    let tool = Tool::new("many", |context: Context, _: Empty| async move {
+    let tool = Tool::new("many", |context: Context| async move {
         for step in 1..=100_u8 {
             context.progress(step.into(), None, &"x".repeat(100));
         }
@@ -168,7 +165,7 @@ async fn speak_late(context: Context, go: Arc<Notify>) {
 async fn a_task_that_outlives_its_handler_is_not_heard() {
     let go = Arc::new(Notify::new());
     let started = Arc::clone(&go);
-    let background = Tool::new("leave", move |context: Context, _: Empty| {
+    let background = Tool::new("leave", move |context: Context| {
         tokio::spawn(speak_late(context, Arc::clone(&started)));
         std::future::pending::<&str>()
     });

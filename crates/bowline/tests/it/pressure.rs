@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::{Context, Limits, Nothing, Resource, Revision, Server, Tool, testing};
+use bowline::{Context, Limits, Resource, Revision, Server, Tool, testing};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
@@ -14,9 +14,6 @@ use crate::raw::{Raw, call, cancel, modern, notification, request, text};
 struct Echo {
     message: String,
 }
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Empty {}
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Name {
@@ -36,7 +33,7 @@ fn server(limits: Limits, open: &Arc<Notify>) -> Server {
                 echo.message
             }
         }))
-        .with(Tool::new("ask", |context: Context, _: Empty| async move {
+        .with(Tool::new("ask", |context: Context| async move {
             let answer = context.elicit::<Name>("Who?").await.map_err(|error| error.to_string())?;
             answer.accepted().map(|it| it.name).ok_or_else(|| "nobody".to_owned())
         }))
@@ -205,7 +202,7 @@ async fn nobody_is_asked_after_the_end() {
     let open = Arc::new(Notify::new());
     let asks = {
         let open = Arc::clone(&open);
-        Tool::new("late", move |context: Context, _: Empty| {
+        Tool::new("late", move |context: Context| {
             let open = Arc::clone(&open);
             async move {
                 open.notified().await;
@@ -231,7 +228,7 @@ async fn nobody_is_asked_after_the_end() {
 #[tokio::test]
 async fn the_first_part_of_a_handler_may_panic_too() {
     let tool = Tool::new("early", || {
-        assert!(Nothing {}.is_odd(), "before there is a future");
+        assert!(is_ready(), "before there is a future");
         async { "never" }
     });
     let client = testing::connect(Server::new("panics", "1.0.0").with(tool)).await.unwrap();
@@ -240,14 +237,8 @@ async fn the_first_part_of_a_handler_may_panic_too() {
     assert_eq!(client.list_tools().await.unwrap().len(), 1, "the server is still there");
 }
 
-trait Odd {
-    fn is_odd(&self) -> bool;
-}
-
-impl Odd for Nothing {
-    fn is_odd(&self) -> bool {
-        false
-    }
+fn is_ready() -> bool {
+    false
 }
 
 /// A value that panics when it is dropped, after its handler has answered.
@@ -261,7 +252,7 @@ impl Drop for Grenade {
 
 #[tokio::test]
 async fn what_a_handler_leaves_behind_may_panic_too() {
-    let tool = Tool::new("grenade", |context: Context, _: Empty| async move {
+    let tool = Tool::new("grenade", |context: Context| async move {
         let _grenade = Grenade;
         let asked = context.elicit::<Name>("Who?").await;
         asked.map(|_| "asked").map_err(|error| error.to_string())

@@ -52,7 +52,7 @@ impl Counter {
     }
 
     async fn words(typed: Completing) -> Vec<String> {
-        typed.among(&["yes", "no"])
+        typed.matching(&["yes", "no"])
     }
 
     #[resource("counter://{name}")]

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 mod groups;
+mod names;
+mod options;
 mod prompts;
 mod resources;
 mod signatures;

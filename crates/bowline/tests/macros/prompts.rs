@@ -18,7 +18,7 @@ async fn review(
 }
 
 async fn languages(typed: Completing) -> Vec<String> {
-    typed.among(&["rust", "ruby", "c"])
+    typed.matching(&["rust", "ruby", "c"])
 }
 
 #[prompt(name = "two")]
@@ -56,5 +56,5 @@ async fn prompts_need_not_be_async() {
     let client = client_of(messages).await;
     let got = client.get_prompt("two", &[]).await.unwrap();
     assert_eq!(got.messages.len(), 2);
-    assert_eq!(messages.call().len(), 2);
+    assert_eq!(messages().call().len(), 2);
 }

@@ -27,7 +27,7 @@ async fn by_id(id: u64, fields: Option<String>) -> Result<User, HandlerError> {
 }
 
 async fn ids(typed: Completing) -> Vec<String> {
-    typed.among(&["1", "12", "2"])
+    typed.matching(&["1", "12", "2"])
 }
 
 #[resource("bytes:all")]

@@ -35,8 +35,8 @@ async fn a_function_is_a_tool() {
 
 #[tokio::test]
 async fn a_tool_is_still_a_function() {
-    assert_eq!(greet.call("Bob".to_owned()).await, "Hello, Bob!");
-    assert_eq!(sum.call(2, 3), 5);
+    assert_eq!(greet().call("Bob".to_owned()).await, "Hello, Bob!");
+    assert_eq!(sum().call(2, 3), 5);
 }
 
 /// Not this.
@@ -47,7 +47,7 @@ async fn a_tool_is_still_a_function() {
     destructive,
     idempotent,
     open_world = false,
-    timeout_secs = 5,
+    timeout = "5s",
     icon = "https://example.org/a.png",
     icon = "https://example.org/b.png"
 )]

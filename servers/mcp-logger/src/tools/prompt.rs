@@ -34,22 +34,25 @@ pub(super) fn log_event(logger: &Logger) -> Prompt {
         .title("Log an event")
         .description("Ask the model to log an event with a clear message, severity and facility")
         .complete("server", move |typed| {
-            let found = typed.among(&targets);
+            let found = typed.matching(&targets);
             async move { found }
         })
         .complete("severity", severities)
         .complete("facility", facilities)
-        .complete("format", |typed| async move { typed.among(&["rfc3164", "rfc5424"]) })
-        .complete("transport", |typed| async move { typed.among(&["udp", "tcp", "tls", "unix"]) })
-        .complete("encoding", |typed| async move { typed.among(&COMMON) })
+        .complete("format", |typed| async move { typed.matching(&["rfc3164", "rfc5424"]) })
+        .complete(
+            "transport",
+            |typed| async move { typed.matching(&["udp", "tcp", "tls", "unix"]) },
+        )
+        .complete("encoding", |typed| async move { typed.matching(&COMMON) })
 }
 
 pub(super) async fn severities(typed: Completing) -> Vec<String> {
-    typed.among(&SEVERITIES.each_ref().map(|word| word.name))
+    typed.matching(&SEVERITIES.each_ref().map(|word| word.name))
 }
 
 pub(super) async fn facilities(typed: Completing) -> Vec<String> {
-    typed.among(&FACILITIES.each_ref().map(|word| word.name))
+    typed.matching(&FACILITIES.each_ref().map(|word| word.name))
 }
 
 impl Event {
