@@ -20,7 +20,9 @@ use self::options::Kind;
 
 /// Turns a function into a tool: `Server::new("…", "…").with(greet)`.
 ///
-/// ```ignore
+/// ```
+/// use bowline::{Server, tool};
+///
 /// /// Greet someone.
 /// #[tool(read_only)]
 /// async fn greet(
@@ -28,18 +30,33 @@ use self::options::Kind;
 ///     name: String,
 ///     /// How often.
 ///     #[arg(default = 1)]
-///     times: u32,
+///     times: usize,
 /// ) -> String {
-///     format!("Hello, {name}! ").repeat(times as usize)
+///     format!("Hello, {name}! ").repeat(times)
 /// }
+///
+/// let server = Server::new("hello", "1.0.0").with(greet);
 /// ```
 ///
 /// The doc comment is the description, the parameters are the arguments, and their doc comments
 /// describe them. Callers may omit `Option` arguments. Functions that are not `async` run on a
-/// thread where they may block. The function becomes a value of the same name, which a test calls
-/// with `greet.call("Bob".into(), 1).await`; no local variable can have that name in its scope.
+/// thread where they may block.
+///
+/// # The function afterwards
+///
+/// `greet` becomes a function without parameters, and what it returns stands for the tool:
+///
+/// | expression | meaning |
+/// |---|---|
+/// | `server.with(greet)` | adds the tool |
+/// | `greet().call("Bob".into(), 1).await` | calls the function itself, in a test or from another function |
+/// | `greet().tool()`, `Tool::from(greet())` | the `Tool`, for more settings: `greet().tool().title("…")` |
+///
+/// So its name may be any name: variables, parameters, types and crates can have it too.
 ///
 /// # Options
+///
+/// Each is named for the method of `Tool` that it calls.
 ///
 /// | option | meaning |
 /// |---|---|
@@ -48,9 +65,13 @@ use self::options::Kind;
 /// | `description = "…"` | replaces the doc comment |
 /// | `read_only`, `idempotent` | it changes nothing; calling it twice is the same as once |
 /// | `destructive = true`, `open_world = false` | whether it may destroy data; whether it reaches the outside world |
-/// | `timeout_secs = 30` | how long one call may run |
-/// | `icon = "https://…"` | an icon; may be repeated |
+/// | `annotations = …` | a `ToolAnnotations`, which the four above amend |
+/// | `timeout = "30s"` | how long one call may run; text with `ms`, `s`, `m` or `h`, or a `Duration` |
+/// | `icon = "https://…"` | an icon, by its URL or as an `Icon`; may be repeated |
 /// | `scopes = ["a", "b"]` | the scopes that a caller's token must have |
+/// | `visible_to = rule` | a function or closure that decides by the `&Caller`; others do not see it |
+/// | `meta(key = value, "a.b/c" = value)` | members of `_meta`; values are anything that is `Serialize` |
+/// | `input_schema = …`, `output_schema = …` | replace the schemas of the arguments and of the result |
 /// | `disabled` | hidden until the registry enables it |
 /// | `crate = path` | where the `bowline` crate is, if not at `::bowline` |
 ///
@@ -58,7 +79,7 @@ use self::options::Kind;
 ///
 /// | parameter | meaning |
 /// |---|---|
-/// | `name: T` | an argument; `T` is `Deserialize` and `JsonSchema` |
+/// | `name: T` | an argument; `T` derives `bowline::serde::Deserialize` and `bowline::schemars::JsonSchema` |
 /// | `#[arg(default)]`, `#[arg(default = …)]` | callers may omit it |
 /// | `#[arg(rename = "…")]` | another name for clients |
 /// | `#[arg(description = "…")]` | replaces the doc comment |
@@ -77,7 +98,9 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Turns a function into a prompt, as [`macro@tool`] turns one into a tool.
 ///
-/// ```ignore
+/// ```
+/// use bowline::{Completing, prompt};
+///
 /// /// Review some code.
 /// #[prompt(complete(language = languages))]
 /// async fn review(code: String, language: Option<String>) -> String {
@@ -85,14 +108,20 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 ///
 /// async fn languages(typed: Completing) -> Vec<String> {
-///     typed.among(&["rust", "c"])
+///     typed.matching(&["rust", "c"])
 /// }
 /// ```
 ///
-/// Options: `name`, `title`, `description`, `icon`, `scopes`, `disabled`, `crate`, and
-/// `complete(argument = function, …)`, where the function is `async` and takes a `Completing`. The
-/// protocol sends arguments as text; they are parsed into the type of the parameter. The result is
-/// a `PromptOutput`: text, messages, or a `Result` of either.
+/// The protocol sends arguments as text; they are parsed into the type of the parameter. The result
+/// is a `PromptOutput`: text, messages, or a `Result` of either. `review().prompt()` is the
+/// `Prompt`.
+///
+/// # Options
+///
+/// | option | meaning |
+/// |---|---|
+/// | `complete(argument = function, …)` | suggests values; the function is `async` and takes a `Completing` |
+/// | `name`, `title`, `description`, `icon`, `scopes`, `visible_to`, `meta`, `disabled`, `crate` | as for [`macro@tool`] |
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Prompt, options.into(), &item.into()).into()
@@ -101,18 +130,32 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Turns a function into a resource or a resource template, as [`macro@tool`] turns one into a
 /// tool.
 ///
-/// ```ignore
+/// ```
+/// use bowline::{HandlerError, resource};
+///
 /// /// One user.
-/// #[resource("users://{id}", mime_type = "application/json")]
-/// async fn user(id: u64) -> Result<User, NotFound> {
-///     find(id).await
+/// #[resource("users://{id}", mime_type = "text/plain")]
+/// async fn user(id: u64) -> Result<String, HandlerError> {
+///     match id {
+///         1 => Ok("Ada".to_owned()),
+///         _ => Err(HandlerError::resource_not_found(&format!("users://{id}"))),
+///     }
 /// }
 /// ```
 ///
-/// The variables in braces (RFC 6570) are the parameters, by name. Options: `name`, `title`,
-/// `description`, `mime_type`, `icon`, `scopes`, `disabled`, `allow_unsafe_values`,
-/// `complete(variable = function, …)`, `crate`. The result is a `ResourceOutput`: text, bytes or
-/// contents; any other `Serialize` type, which is sent as JSON; or a `Result` of either.
+/// The variables in braces (RFC 6570) are the parameters, by name. The result is a
+/// `ResourceOutput`: text, bytes or contents; any other `Serialize` type, which is sent as JSON; or
+/// a `Result` of either. `user().resource()` is the `Resource`.
+///
+/// # Options
+///
+/// | option | meaning |
+/// |---|---|
+/// | `mime_type = "…"`, `size = 1024` | what it contains, and how many bytes |
+/// | `annotations = …` | an `Annotations`: audience and priority |
+/// | `complete(variable = function, …)` | suggests values; the function is `async` and takes a `Completing` |
+/// | `allow_unsafe_values` | allows `..` and slashes in variables |
+/// | `name`, `title`, `description`, `icon`, `scopes`, `visible_to`, `meta`, `disabled`, `crate` | as for [`macro@tool`] |
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Resource, options.into(), &item.into()).into()
@@ -121,7 +164,16 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Turns a type into a part of a server: every method of an `impl` block that is marked with
 /// `#[tool]`, `#[prompt]` or `#[resource("…")]`.
 ///
-/// ```ignore
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use bowline::{Server, server};
+///
+/// #[derive(Default)]
+/// struct Counter {
+///     count: AtomicU64,
+/// }
+///
 /// #[server]
 /// impl Counter {
 ///     /// Count one more.
@@ -131,8 +183,13 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     }
 /// }
 ///
-/// Server::new("counter", "1.0.0").with(Counter::default())
+/// let server = Server::new("counter", "1.0.0").with(Counter::default());
 /// ```
+///
+/// The attributes have the same options as on functions. Where an option takes a function, it may
+/// be a method of the value: `complete(language = self.languages)` calls
+/// `async fn languages(&self, typed: Completing) -> Vec<String>`, and `visible_to = self.admits`
+/// calls `fn admits(&self, caller: &Caller) -> bool`.
 ///
 /// The methods stay as they are. All calls share one value, so the type must be `Send`, `Sync` and
 /// `'static`, and methods take `&self` (or nothing); state that changes belongs in a `Mutex`, an

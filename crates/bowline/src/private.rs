@@ -30,6 +30,13 @@ impl<T: DeserializeOwned + JsonSchema> Argument for T {}
 /// Compiles only for types that a parameter can have.
 pub fn is_argument<T: Argument>() {}
 
+/// A trait without implementations.
+pub trait Never {}
+
+/// A type that differs from `T`.
+#[derive(Debug)]
+pub struct Other<T>(PhantomData<T>);
+
 /// A type whose `impl` block has `#[server]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to a server",

@@ -1,7 +1,8 @@
 //! Functions as handlers: the signatures that are allowed, and what they become.
 //!
-//! A handler takes the [`Context`], its arguments as one type, both or neither, and is `async`. The arguments are deserialized at once, straight from the frame, so the future owns
-//! only what the handler needs.
+//! A handler takes the [`Context`], its arguments as one type, both or neither, and is `async`. The
+//! arguments are deserialized at once, straight from the frame, so the future owns only what the
+//! handler needs.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -7,6 +7,7 @@ use super::nest::{Nest, prefixed};
 use super::prompt::{self, Prompt};
 use super::resource::{self, Resource};
 use super::tool::{self, Tool};
+use crate::private::{Never, Other};
 
 /// Something that can be added to a server: a tool, a prompt, a resource, or several of them.
 ///
@@ -122,7 +123,6 @@ impl<P: Part> Part for Option<P> {
 }
 
 /// A function that returns a part, such as one with `#[tool]`, or one that builds several.
-#[diagnostic::do_not_recommend]
 impl<F, P> Part for F
 where
     F: Fn() -> P,
@@ -131,6 +131,18 @@ where
     fn add_to(self, parts: &mut Parts) {
         self().add_to(parts);
     }
+}
+
+/// Never applies. With a second candidate for every type, the compiler says of a type that is not a
+/// part what [`Part`] says; with one, it would say that the type is not a function without
+/// parameters. The second bound keeps the two apart in this crate, the first in others.
+#[doc(hidden)]
+impl<T> Part for T
+where
+    T: Never,
+    Other<T>: Never,
+{
+    fn add_to(self, _: &mut Parts) {}
 }
 
 /// Tuples of different parts: `(add, subtract, help)`.

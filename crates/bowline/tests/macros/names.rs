@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::{answer, client_of};
 
-/// A module for each name, with a tool of that name that has a parameter of that name. Beside it are
-/// variables of that name, and macros that use such names in what they write.
+/// A module for each name, with a tool of that name that has a parameter of that name. Beside it
+/// are variables of that name, and macros that use such names in what they write.
 macro_rules! tools_named {
     ($($name:ident)+) => {$({
         mod named {
