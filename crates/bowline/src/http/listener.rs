@@ -56,7 +56,7 @@ impl Http {
     }
 
     /// Serves until the other end of `stopped` is gone. Boxed, because a crate that polls a future
-    /// compiles everything in it: the server is compiled here, once, and not by every program again.
+    /// compiles everything in it: the server is compiled here, once, and not in every program.
     fn serving(
         self,
         listener: TcpListener,
