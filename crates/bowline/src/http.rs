@@ -6,6 +6,8 @@
 //! | POST `initialize`, then POST, GET, DELETE with its session id | `legacy` sessions |
 //! | GET `/sse`, POST `/messages` | HTTP+SSE of 2024-11-05: `sse` |
 //!
+//! [`HttpService`] has the table of all paths.
+//!
 //! The service is a plain function from request to response: it can be driven in memory, nested
 //! into another framework, or served on a socket with [`Server::serve_http`].
 
@@ -18,12 +20,14 @@ mod listener;
 mod live;
 mod modern;
 mod options;
+mod paths;
 mod patience;
 mod reply;
 mod request_body;
 mod service;
 mod sessions;
 mod sse;
+mod stop;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;

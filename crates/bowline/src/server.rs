@@ -13,6 +13,8 @@ pub(crate) mod dispatch;
 mod error;
 mod form;
 pub(crate) mod handler;
+#[cfg(feature = "http")]
+mod head;
 pub(crate) mod legacy;
 mod limits;
 pub(crate) mod listen;
@@ -49,7 +51,9 @@ pub use self::ask::{Ask, AskError, Elicited};
 pub(crate) use self::bus::Sink;
 #[cfg(feature = "http")]
 pub(crate) use self::call::Call;
-pub use self::caller::Caller;
+#[cfg(feature = "http")]
+pub(crate) use self::caller::Asker;
+pub use self::caller::{Caller, Profile};
 pub use self::complete::Completing;
 #[cfg(feature = "http")]
 pub(crate) use self::connection::Connection;
@@ -62,6 +66,8 @@ pub use self::error::{BuildError, HandlerError};
 #[cfg(feature = "http")]
 pub(crate) use self::handler::BoxFuture;
 pub use self::handler::{Handler, blocking};
+#[cfg(feature = "http")]
+pub(crate) use self::head::{Credentials, HttpHead};
 pub use self::limits::Limits;
 pub use self::middleware::{Incoming, Middleware, Next};
 pub use self::output::{Structured, ToolOutcome, ToolOutput};
@@ -78,6 +84,8 @@ pub(crate) use self::running::{Running, until_deadline};
 pub use self::schema::schema_for;
 #[cfg(feature = "http")]
 pub(crate) use self::scopes::{Rights, Scopes};
+#[cfg(feature = "http")]
+pub(crate) use self::serve::is_watching_signals;
 #[cfg(feature = "client")]
 pub(crate) use self::serve::serve_core;
 pub use self::serve::{ServeError, stop_signal};

@@ -221,6 +221,19 @@ impl Guard {
         self.origin.split_once("://").map_or("", |(_, authority)| authority)
     }
 
+    /// The paths of the metadata; none if there is no authorization server.
+    #[must_use]
+    pub fn metadata_paths(&self) -> Vec<String> {
+        if self.authorization_servers.is_empty() {
+            return Vec::new();
+        }
+        let mut paths = vec![WELL_KNOWN.to_owned()];
+        if !self.path.is_empty() {
+            paths.push(format!("{WELL_KNOWN}{}", self.path));
+        }
+        paths
+    }
+
     /// Whether this is the path of the metadata: the well-known path, alone or followed by the
     /// resource's path.
     pub fn is_metadata_path(&self, path: &str) -> bool {

@@ -1,7 +1,6 @@
 //! Admission: which requests may reach the server, who sends them, and which scopes they lack.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Denied, Fields};
@@ -14,13 +13,15 @@ use http::uri::Authority;
 use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
-use super::service::{HttpService, Stopped};
-use crate::server::{Core, LastPeer, Peer, Rights, Scopes, Sender, dispatch};
-use crate::{Caller, Principal, clock};
+use super::service::HttpService;
+use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Rights, Scopes, Sender, dispatch};
+use crate::{Principal, Profile};
 
 /// The head of a request that was admitted.
 pub(super) struct Head<'a> {
     pub(super) parts: &'a Parts,
+    /// The same, for handlers.
+    pub(super) shared: &'a Arc<HttpHead>,
     pub(super) fields: &'a Fields<'a>,
     /// What its connection remembers of earlier requests.
     pub(super) remembered: &'a Remembered,
@@ -36,6 +37,8 @@ pub(super) struct Remembered {
     host: OnceLock<Box<[u8]>>,
     /// The sender of the last modern request.
     sender: Mutex<LastPeer>,
+    /// The memory that held the head of an earlier request.
+    spare: Mutex<Option<Arc<HttpHead>>>,
 }
 
 impl Remembered {
@@ -57,6 +60,35 @@ impl Remembered {
         last().keep(sender, &peer);
         Ok(peer)
     }
+
+    /// Makes the head of a request one that handlers can share.
+    pub(super) fn share(&self, head: HttpHead) -> Arc<HttpHead> {
+        // Another request may use the spare memory right now; then there is none.
+        let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.take());
+        match spare {
+            Some(mut shared) => {
+                // Memory is spare only while nothing else refers to it.
+                if let Some(place) = Arc::get_mut(&mut shared) {
+                    *place = head;
+                    return shared;
+                }
+                Arc::new(head)
+            }
+            None => Arc::new(head),
+        }
+    }
+
+    /// Takes back the head of a request that is answered. Returns its headers, for their memory;
+    /// empty if a handler still refers to them.
+    pub(super) fn take_back(&self, mut shared: Arc<HttpHead>) -> HeaderMap {
+        let Some(head) = Arc::get_mut(&mut shared) else { return HeaderMap::new() };
+        // The rest is dropped now: it refers to the connection's buffer, and to what layers added.
+        let headers = head.clear();
+        if let Ok(mut spare) = self.spare.try_lock() {
+            *spare = Some(shared);
+        }
+        headers
+    }
 }
 
 /// A frame whose sender has the scopes for it. Only [`HttpService::permit_frame`] makes one.
@@ -68,10 +100,18 @@ impl Permitted {
     }
 }
 
-impl Head<'_> {
+impl<'a> Head<'a> {
     /// A client of which only the principal is known.
-    pub(super) fn stranger(&self, revision: Revision) -> Caller {
-        Caller { principal: self.principal.clone(), ..Caller::unknown(revision) }
+    pub(super) fn stranger(&self, revision: Revision) -> Profile {
+        Profile { principal: self.principal.clone(), ..Profile::unknown(revision) }
+    }
+
+    /// The sender of a request with this head.
+    pub(super) fn asker<'b>(&'b self, peer: &'b Arc<Peer>) -> Asker<'b>
+    where
+        'a: 'b,
+    {
+        Asker { peer, head: Some(self.shared) }
     }
 }
 
@@ -127,13 +167,13 @@ impl HttpService {
     /// When the caller lacks scopes; the answer names everything that all of them need.
     pub(super) fn permit_all(
         &self,
-        peer: &Arc<Peer>,
+        asker: Asker<'_>,
         messages: &[Message<'_>],
     ) -> Result<(), Reply> {
         let mut needed = Scopes::default();
         for message in messages {
             let Message::Request(asked) = message else { continue };
-            let asked = dispatch::Request { peer, asked, headers: None };
+            let asked = dispatch::Request { asker, asked, headers: None };
             if let Some(missing) = dispatch::missing_scopes(&asked) {
                 needed.extend(missing.iter());
             }
@@ -145,20 +185,21 @@ impl HttpService {
         Err(self.insufficient(None, &needed))
     }
 
-    /// Permits a frame that another task serves. One that cannot be read is permitted, because
+    /// Permits a frame of HTTP+SSE, which another task serves. One that cannot be read is permitted, because
     /// that task rejects it anyway.
     ///
     /// # Errors
     /// When the caller lacks scopes.
-    pub(super) fn permit_frame(&self, caller: Caller, frame: Bytes) -> Result<Permitted, Reply> {
+    pub(super) fn permit_frame(&self, head: &Head<'_>, frame: Bytes) -> Result<Permitted, Reply> {
         if !self.inner.core.registry.tables().has_scopes {
             return Ok(Permitted(frame));
         }
-        let peer = self.outsider(caller);
+        let peer = self.outsider(head.stranger(Revision::HTTP_SSE));
+        let asker = head.asker(&peer);
         if let Ok(messages) = parse_batch(&frame) {
-            self.permit_all(&peer, &messages)?;
+            self.permit_all(asker, &messages)?;
         } else if let Ok(Message::Request(asked)) = Message::parse(&frame) {
-            let request = dispatch::Request { peer: &peer, asked: &asked, headers: None };
+            let request = dispatch::Request { asker, asked: &asked, headers: None };
             if let Some(needed) = dispatch::missing_scopes(&request) {
                 return Err(self.insufficient(Some(&asked.id), &needed));
             }
@@ -185,18 +226,6 @@ impl HttpService {
         }
         let message = format!("insufficient scope: this needs {scopes}");
         refused(StatusCode::FORBIDDEN, id, headers, message)
-    }
-
-    /// Ready when a listening stream must end: the service stops, or the client's token expires.
-    /// The client reconnects with a new one.
-    pub(super) fn stopped_for(&self, principal: Option<&Principal>) -> Stopped {
-        let stopped = self.stopped();
-        let Some(expires) = principal.and_then(Principal::expires) else { return stopped };
-        let left = Duration::from_secs(expires.saturating_sub(clock::unix_seconds()));
-        Box::pin(async move {
-            // Either way, the stream ends.
-            let _ = tokio::time::timeout(left, stopped).await;
-        })
     }
 
     /// The metadata of the protected resource, which is public.

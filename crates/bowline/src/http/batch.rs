@@ -14,7 +14,7 @@ use super::reply::{self, Reply};
 use super::service::{HttpService, facts};
 use super::sessions::HttpSession;
 use crate::Outcome;
-use crate::server::{Outbox, Peer, Started, dispatch, until_deadline};
+use crate::server::{Asker, Outbox, Started, dispatch, until_deadline};
 
 impl HttpService {
     /// Handles a batch of messages. The answers are sent as an array; handlers cannot ask the
@@ -51,14 +51,15 @@ impl HttpService {
                 return bad(&error);
             }
         }
-        let caller = match &session {
-            Some(session) => session.peer.now(head.principal.as_ref()).caller.clone(),
+        let profile = match &session {
+            Some(session) => session.peer.now(head.principal.as_ref()).profile.clone(),
             None => head.stranger(Revision::BATCHING),
         };
         // Without a session: handlers cannot ask, because the answers are sent together.
-        let peer = self.outsider(caller);
-        match self.permit_all(&peer, &messages) {
-            Ok(()) => self.serve_batch(session.as_ref(), &peer, &messages).await,
+        let peer = self.outsider(profile);
+        let asker = head.asker(&peer);
+        match self.permit_all(asker, &messages) {
+            Ok(()) => self.serve_batch(session.as_ref(), asker, &messages).await,
             Err(reply) => reply,
         }
     }
@@ -92,15 +93,15 @@ impl HttpService {
     async fn serve_batch(
         &self,
         session: Option<&Arc<HttpSession>>,
-        peer: &Arc<Peer>,
+        asker: Asker<'_>,
         messages: &[Message<'_>],
     ) -> Reply {
-        let revision = peer.caller.revision;
+        let revision = asker.peer.profile.revision;
         let mut answers = Vec::new();
         for message in messages {
             match (message, session) {
                 (Message::Request(request), session) => {
-                    let mut outcome = self.serve_batched(session, peer, request).await;
+                    let mut outcome = self.serve_batched(session, asker, request).await;
                     if !answers.is_empty() {
                         answers.push(b',');
                     }
@@ -131,7 +132,7 @@ impl HttpService {
     async fn serve_batched(
         &self,
         session: Option<&Arc<HttpSession>>,
-        peer: &Arc<Peer>,
+        asker: Asker<'_>,
         request: &Request<'_>,
     ) -> Outcome {
         if let Some(session) = session {
@@ -139,7 +140,7 @@ impl HttpService {
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let parts = session.map(|session| session.parts());
-        let asked = dispatch::Request { peer, asked: request, headers: None };
+        let asked = dispatch::Request { asker, asked: request, headers: None };
         match dispatch::start(&asked, &outbox, parts) {
             Started::Done(outcome) => *outcome,
             Started::Running(running) => until_deadline(running).await,

@@ -21,11 +21,12 @@ use super::admit::Head;
 use super::live::{Ended, Live, Pump, Standalone};
 use super::modern::After;
 use super::reply::{self, Reply};
-use super::service::{HttpService, Stopped};
+use super::service::HttpService;
 use super::sessions::{HttpSession, InFlight};
+use super::stop::Stopped;
 use super::stream::{Execution, Ticker, encode_event, poll_once};
 use crate::server::legacy::{self, SessionParts};
-use crate::server::{Call, Outbox, Peer, Started, dispatch, listen};
+use crate::server::{Call, Outbox, Started, dispatch, listen};
 use crate::{Answer, Outcome};
 
 impl HttpService {
@@ -40,7 +41,7 @@ impl HttpService {
             request.params.raw(),
             head.principal.clone(),
         );
-        let (caller, mut answer) = match initialized {
+        let (profile, mut answer) = match initialized {
             Ok(initialized) => initialized,
             // There is no session, whatever the error, and the status says so.
             Err(error) => {
@@ -51,11 +52,11 @@ impl HttpService {
         if !has_session {
             promise_no_changes(&mut answer);
         }
-        let revision = caller.revision;
+        let revision = profile.revision;
         let mut reply =
             reply::outcome(&self.inner.core, &request.id, revision, Ok(answer), RaisedBy::Dispatch);
         if has_session {
-            let session = HttpSession::new(&self.inner.core, caller, lifecycle, sink);
+            let session = HttpSession::new(&self.inner.core, profile, lifecycle, sink);
             let Some(id) = self.inner.sessions.open(session) else {
                 return reply::busy("initialize: too many sessions at a time");
             };
@@ -73,7 +74,7 @@ impl HttpService {
         let id = id.ok_or(Refusal::SessionMissing)?;
         let session =
             self.inner.sessions.find(id, head.principal.as_ref()).ok_or(Refusal::SessionUnknown)?;
-        legacy_revision(head.fields, Some(session.caller().revision))?;
+        legacy_revision(head.fields, Some(session.profile().revision))?;
         Ok(session)
     }
 
@@ -91,7 +92,12 @@ impl HttpService {
         match message {
             Message::Request(request) => {
                 let peer = session.peer.now(head.principal.as_ref());
-                self.serve_session(&session, request, &peer).await
+                let asker = head.asker(&peer);
+                self.serve_session(
+                    &session,
+                    &dispatch::Request { asker, asked: request, headers: None },
+                )
+                .await
             }
             Message::Notification(told) => {
                 session.handle_notification(told);
@@ -108,10 +114,10 @@ impl HttpService {
     async fn serve_session(
         &self,
         session: &Arc<HttpSession>,
-        request: &Request<'_>,
-        peer: &Arc<Peer>,
+        asked: &dispatch::Request<'_>,
     ) -> Reply {
-        let revision = session.caller().revision;
+        let request = asked.asked;
+        let revision = session.profile().revision;
         let done = |outcome: Outcome, raised_by| {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };
@@ -119,8 +125,7 @@ impl HttpService {
             return done(Err(error), RaisedBy::Dispatch);
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let asked = dispatch::Request { peer, asked: request, headers: None };
-        let mut running = match dispatch::start(&asked, &outbox, Some(session.parts())) {
+        let mut running = match dispatch::start(asked, &outbox, Some(session.parts())) {
             Started::Running(running) => running,
             Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
             Started::Forbidden(needed) => return self.insufficient(Some(&request.id), &needed),
@@ -184,7 +189,8 @@ impl HttpService {
             return reply::refusal(&refusal);
         }
         let peer = self.outsider(head.stranger(revision));
-        self.answer_alone(request, &peer, None).await
+        let asker = head.asker(&peer);
+        self.answer_alone(&dispatch::Request { asker, asked: request, headers: None }).await
     }
 
     /// Opens the standalone stream of a session, or resumes a stream.
@@ -200,7 +206,10 @@ impl HttpService {
         let id = head.fields.session_id()?;
         let session = self.session(head, id.as_ref())?;
         let last = head.fields.headers().get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
-        let stopped = self.stopped_for(head.principal.as_ref());
+        let stopped = match self.listening(head.principal.as_ref()) {
+            Ok(stopped) => stopped,
+            Err(reply) => return Ok(reply),
+        };
         if let Some(last) = last {
             return Ok(self.resume(&session, last, stopped));
         }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ impl Http {
         Box::pin(async move {
             #[cfg(feature = "tls")]
             let tls = self.tls.clone();
-            let service = self.into_service()?;
+            let service = HttpService::new(self, false)?;
             let places = Arc::new(Semaphore::new(service.inner.limits.connections));
             let door = Door {
                 service,
@@ -80,8 +81,15 @@ impl Http {
     }
 }
 
-/// A connection and its permit.
-type Accepted = (TcpStream, OwnedSemaphorePermit);
+/// Where a connection comes from, and when.
+struct Origin {
+    address: SocketAddr,
+    /// Whether the service stops already.
+    is_late: bool,
+}
+
+/// A connection, its address and its permit.
+type Accepted = (TcpStream, SocketAddr, OwnedSemaphorePermit);
 
 /// Accepts connections.
 struct Door {
@@ -138,18 +146,18 @@ impl Door {
 
     async fn admit(&self, accepted: io::Result<Accepted>, connections: &mut JoinSet<()>) {
         match accepted {
-            Ok((stream, place)) => {
+            Ok((stream, address, place)) => {
                 let service = self.service.clone();
-                let is_late = service.is_stopping();
+                let origin = Origin { address, is_late: service.is_stopping() };
                 #[cfg(feature = "tls")]
                 let tls = self.tls.clone();
                 connections.spawn(async move {
                     let _place = place;
                     #[cfg(feature = "tls")]
                     if let Some(tls) = tls {
-                        return secured(service, &tls, stream, is_late).await;
+                        return secured(service, &tls, stream, origin).await;
                     }
-                    connection(service, stream, is_late).await;
+                    connection(service, stream, origin).await;
                 });
             }
             Err(error) => {
@@ -163,10 +171,10 @@ impl Door {
     /// The next connection, once there is a permit for it.
     async fn next(&self) -> io::Result<Accepted> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)?;
-        let (stream, _) = self.listener.accept().await?;
+        let (stream, address) = self.listener.accept().await?;
         stream.set_nodelay(true)?;
         set_unread(&stream, &self.service.inner.limits)?;
-        Ok((stream, place))
+        Ok((stream, address, place))
     }
 }
 
@@ -190,9 +198,9 @@ fn set_unread(_: &TcpStream, _: &HttpLimits) -> io::Result<()> {
 }
 
 #[cfg(feature = "tls")]
-async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, is_late: bool) {
+async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, origin: Origin) {
     match tokio::time::timeout(service.inner.limits.head, tls.accept(stream)).await {
-        Ok(Ok(stream)) => connection(service, stream, is_late).await,
+        Ok(Ok(stream)) => connection(service, stream, origin).await,
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake timed out"),
     }
@@ -226,14 +234,15 @@ fn builder(limits: &HttpLimits, is_late: bool) -> hyper::server::conn::http1::Bu
 
 /// Serves one connection until it closes or the service stops. A connection that comes after that
 /// gets a single answer, 503.
-async fn connection<S>(service: HttpService, stream: S, is_late: bool)
+async fn connection<S>(service: HttpService, stream: S, origin: Origin)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let Origin { address, is_late } = origin;
     let limits = &service.inner.limits;
     let builder = builder(limits, is_late);
     let mut stopped = Rarely::new(service.stopped());
-    let visitor = Arc::new(Visitor::new(service));
+    let visitor = Arc::new(Visitor::new(service, address));
     let mut lost = Rarely::new(Arc::clone(&visitor).lost());
     let line = TokioIo::new(Line { stream, visitor: Arc::clone(&visitor) });
     let answer = service_fn(move |request| Arc::clone(&visitor).serve(request));

@@ -1,7 +1,6 @@
 //! Streams of legacy sessions: the tasks that write them, and the bodies that clients read.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -10,6 +9,7 @@ use bytes::Bytes;
 
 use super::body::Source;
 use super::sessions::HttpSession;
+use super::stop::Stopped;
 use super::stream::{self, Execution, Ticker};
 use crate::server::{Call, Core, Outbox, listen};
 
@@ -48,7 +48,7 @@ impl Pump {
         let id = self.ticket.id().clone();
         if self.session.lock().inbound.finish(self.ticket) {
             let mut answer = Vec::new();
-            core.signature.encode(&mut answer, &id, self.session.caller().revision, &mut outcome);
+            core.signature.encode(&mut answer, &id, self.session.profile().revision, &mut outcome);
             self.session.publish(self.stream, &answer);
         }
         self.session.end_stream(self.stream);
@@ -56,7 +56,7 @@ impl Pump {
 
     /// Closes the client's connection, if the client knows how to resume.
     fn release(&self) {
-        if self.session.caller().revision.has_stream_priming() {
+        if self.session.profile().revision.has_stream_priming() {
             self.session.lock().detach(self.stream);
         }
     }
@@ -106,7 +106,7 @@ impl Drop for Live {
 /// The stream of a session that belongs to no request: it reports changes until the service stops.
 pub(super) struct Standalone {
     pub(super) live: Live,
-    pub(super) stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(super) stopped: Stopped,
 }
 
 impl Source for Standalone {

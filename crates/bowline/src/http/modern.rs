@@ -16,15 +16,15 @@ use bowline_proto::revision::{Era, Revision};
 use bowline_proto::session::Subscription;
 use bowline_proto::wire::{Id, Request};
 use bytes::Bytes;
-use http::HeaderMap;
 
 use super::admit::Head;
 use super::body::Source;
 use super::reply::{self, Reply};
-use super::service::{HttpService, Slot, Stopped};
+use super::service::{HttpService, Slot};
+use super::stop::Stopped;
 use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
-use crate::Principal;
-use crate::server::{Caller, Core, Outbox, Peer, Rights, Sender, Sink, Started, dispatch, listen};
+use crate::server::{Core, Outbox, Peer, Rights, Sender, Sink, Started, dispatch, listen};
+use crate::{Principal, Profile};
 
 impl HttpService {
     /// Serves a modern request.
@@ -49,36 +49,34 @@ impl HttpService {
         }
         let (params, principal) = (&request.params, head.principal.as_ref());
         match head.remembered.sender(&self.inner.core, &Sender { revision, params, principal }) {
-            Ok(peer) => self.answer_alone(request, &peer, Some(head.fields.headers())).await,
+            Ok(peer) => {
+                let headers = Some(head.fields.headers());
+                let asked = dispatch::Request { asker: head.asker(&peer), asked: request, headers };
+                self.answer_alone(&asked).await
+            }
             Err(error) => refused(&error),
         }
     }
 
     /// A sender without a session.
-    pub(super) fn outsider(&self, caller: Caller) -> Arc<Peer> {
-        Peer::new(&self.inner.core, caller, Rights::OfPrincipal)
+    pub(super) fn outsider(&self, profile: Profile) -> Arc<Peer> {
+        Peer::new(&self.inner.core, profile, Rights::OfPrincipal)
     }
 
     /// Serves a request without a session, on the task that read it.
-    pub(super) async fn answer_alone(
-        &self,
-        request: &Request<'_>,
-        peer: &Arc<Peer>,
-        headers: Option<&HeaderMap>,
-    ) -> Reply {
-        let revision = peer.caller.revision;
+    pub(super) async fn answer_alone(&self, asked: &dispatch::Request<'_>) -> Reply {
+        let (request, profile) = (asked.asked, &asked.asker.peer.profile);
+        let revision = profile.revision;
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let done = |outcome, raised_by| {
             reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
         };
-        let asked = dispatch::Request { peer, asked: request, headers };
-        let mut running = match dispatch::start(&asked, &outbox, None) {
+        let mut running = match dispatch::start(asked, &outbox, None) {
             Started::Running(running) => running,
             Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
             Started::Forbidden(needed) => return self.insufficient(Some(&request.id), &needed),
             Started::Listening(subscription) => {
-                let principal = peer.caller.principal.as_ref();
-                return self.listen(&request.id, *subscription, principal);
+                return self.listen(&request.id, *subscription, profile.principal.as_ref());
             }
         };
         let execution = match poll_once(&mut running).await {
@@ -131,6 +129,10 @@ impl HttpService {
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
             return reply::busy("subscriptions/listen: too many streams at a time");
         };
+        let stopped = match self.listening(principal) {
+            Ok(stopped) => stopped,
+            Err(reply) => return reply,
+        };
         let sink = self.inner.core.registry.bus().attach();
         let mut frame = Vec::new();
         listen::acknowledgement(&subscription, id).encode(&mut frame);
@@ -140,7 +142,7 @@ impl HttpService {
         sink.release(Some(id));
         let listening = Listening {
             core: Arc::clone(&self.inner.core),
-            stopped: self.stopped_for(principal),
+            stopped,
             id: Some(id.clone()),
             sink,
             keep_alive: Ticker::new(self.inner.limits.keep_alive),

@@ -1,6 +1,7 @@
 //! Settings and limits for serving over HTTP.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub struct Http {
     pub(super) has_sse: bool,
     pub(super) has_sessions: bool,
     pub(super) identify: Option<Identify>,
+    pub(super) peer_addr: Option<PeerAddr>,
     #[cfg(feature = "auth")]
     pub(super) guard: Option<Guard>,
     #[cfg(feature = "tls")]
@@ -40,6 +42,9 @@ pub struct Http {
 
 /// Identifies the sender of a request.
 pub(super) type Identify = Arc<dyn Fn(&Parts) -> Option<Principal> + Send + Sync>;
+
+/// Finds the address that a request came from.
+pub(super) type PeerAddr = Arc<dyn Fn(&Parts) -> Option<SocketAddr> + Send + Sync>;
 
 /// How much HTTP clients may send, hold open or make a server remember.
 #[derive(Debug, Clone)]
@@ -96,6 +101,7 @@ impl Http {
             has_sse: true,
             has_sessions: true,
             identify: None,
+            peer_addr: None,
             #[cfg(feature = "auth")]
             guard: None,
             #[cfg(feature = "tls")]
@@ -103,9 +109,12 @@ impl Http {
         }
     }
 
-    /// Replaces the path `/mcp`.
+    /// Replaces the path `/mcp`. [`HttpService`] has the table of all paths.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
+        if !self.path.starts_with('/') {
+            self.path.insert(0, '/');
+        }
         self
     }
 
@@ -168,6 +177,28 @@ impl Http {
         self
     }
 
+    /// Finds the address that a request came from, for
+    /// [`Context::peer_addr`](crate::Context::peer_addr). By default it is that of the connection,
+    /// which another framework or a proxy in front of the server does not tell:
+    ///
+    /// ```
+    /// use std::net::SocketAddr;
+    /// use axum::extract::ConnectInfo;
+    ///
+    /// # let server = bowline::Server::new("addresses", "1.0.0");
+    /// // In axum, with `app.into_make_service_with_connect_info::<SocketAddr>()`.
+    /// let http = server.http().peer_addr(|parts| {
+    ///     parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0)
+    /// });
+    /// ```
+    pub fn peer_addr(
+        mut self,
+        find: impl Fn(&Parts) -> Option<SocketAddr> + Send + Sync + 'static,
+    ) -> Self {
+        self.peer_addr = Some(Arc::new(find));
+        self
+    }
+
     /// Rejects requests without a valid token, and serves the metadata that tells clients where to
     /// get one. Requests to the host of the guard's resource are admitted, as with
     /// [`Http::allow_host`].
@@ -208,7 +239,7 @@ impl Http {
     /// # Errors
     /// When a part of the server is invalid.
     pub fn into_service(self) -> Result<HttpService, BuildError> {
-        HttpService::new(self)
+        HttpService::new(self, true)
     }
 
     /// Serves on an address, such as `127.0.0.1:8080`, until the process receives a stop signal.

@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,6 +32,7 @@ const SERVING: u64 = u64::MAX;
 pub(super) struct Visitor {
     service: HttpService,
     remembered: Remembered,
+    address: SocketAddr,
     opened: Instant,
     /// When it began to wait for the head of a request, in milliseconds after `opened`, or
     /// [`SERVING`].
@@ -40,10 +42,11 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
-    pub(super) fn new(service: HttpService) -> Self {
+    pub(super) fn new(service: HttpService, address: SocketAddr) -> Self {
         Self {
             service,
             remembered: Remembered::default(),
+            address,
             opened: clock::now(),
             waiting: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
@@ -57,9 +60,11 @@ impl Visitor {
     ) -> Result<Response<Sent>, Infallible> {
         let (parts, body) = request.into_parts();
         let serving = Serving::new(self, parts.version);
-        let visitor = &serving.visitor;
-        let reply = visitor.service.answer(&parts, body, &visitor.remembered).await;
-        Ok(reply.into_response(parts.headers, |body| Sent { body, _serving: serving }))
+        let Self { service, remembered, address, .. } = &*serving.visitor;
+        let shared = remembered.share(service.head(parts, Some(*address)));
+        let reply = service.answer(&shared, body, remembered).await;
+        let used = remembered.take_back(shared);
+        Ok(reply.into_response(used, |body| Sent { body, _serving: serving }))
     }
 
     /// Ready when the connection has waited too long.

@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -20,17 +21,54 @@ use http_body::Body as HttpBody;
 use super::admit::{Head, Remembered};
 use super::body::Body;
 use super::cors;
-use super::options::{Http, HttpLimits, Identify};
+use super::options::{Http, HttpLimits, Identify, PeerAddr};
+use super::paths::Place;
 use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::sessions::SessionTable;
 use super::sse::SseTable;
+use super::stop::Stop;
 use crate::BuildError;
-use crate::server::Core;
+use crate::server::{Core, Credentials, HttpHead};
+#[cfg(feature = "auth")]
+use std::sync::OnceLock;
 
 /// An MCP server as an HTTP service. Cheap to clone.
 ///
-/// It is a `tower` service and a `hyper` service; or call [`HttpService::handle`].
+/// It is a `tower` service, at home in `axum`, and a `hyper` service; or call
+/// [`HttpService::handle`].
+///
+/// ```no_run
+/// # async fn run(server: bowline::Server) -> Result<(), Box<dyn std::error::Error>> {
+/// let mcp = server.http().into_service()?;
+/// let app = axum::Router::new().nest_service("/mcp", mcp);
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+/// axum::serve(listener, app).with_graceful_shutdown(bowline::stop_signal()).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Paths
+///
+/// | path | methods | answers |
+/// |---|---|---|
+/// | `/mcp`, or [`Http::path`]; `/` | POST; GET and DELETE for legacy sessions | the protocol |
+/// | `/sse`, `/messages` | GET, POST | HTTP+SSE of 2024-11-05, unless [`Http::without_sse`] |
+/// | `/.well-known/oauth-protected-resource`, alone and with the path of the resource | GET | where to get a token, with `Http::require_auth` |
+/// | `/health` | any | 200, or 503 while it stops |
+///
+/// Any other path is answered with 404 and this list. Within another framework the first two rows
+/// may have any prefix: `nest_service("/api", mcp)` serves `/api/mcp` and `/api/sse`,
+/// `nest_service("/tools", mcp)` serves `/tools` itself, and `route_service("/direct/mcp", mcp)`
+/// works, too. [`HttpService::paths`] lists them for routing one by one; a token's metadata is
+/// found only at its own path, without a prefix.
+///
+/// # Shutdown
+///
+/// A graceful shutdown waits for every response, and a client may listen for hours. So listening
+/// streams end when the process receives SIGTERM or SIGINT: on Linux whoever catches the signal,
+/// elsewhere if that is [`stop_signal`](crate::stop_signal). For a shutdown that begins in another
+/// way there is [`HttpService::stop_on`]. Clients see a clean end.
 #[derive(Clone)]
 pub struct HttpService {
     pub(super) inner: Arc<Inner>,
@@ -53,13 +91,14 @@ pub(super) struct Inner {
     pub(super) identify: Option<Identify>,
     #[cfg(feature = "auth")]
     pub(super) guard: Option<bowline_auth::verify::Guard>,
-    /// Read by every request, and so separate from the channel that others wait on.
-    is_stopping: AtomicBool,
-    stopping: tokio::sync::watch::Sender<bool>,
+    pub(super) stop: Stop,
+    /// Whether another framework serves it.
+    pub(super) is_embedded: bool,
+    peer_addr: Option<PeerAddr>,
 }
 
 impl HttpService {
-    pub(super) fn new(http: Http) -> Result<Self, BuildError> {
+    pub(super) fn new(http: Http, is_embedded: bool) -> Result<Self, BuildError> {
         let core = http.server.build()?;
         #[cfg(feature = "auth")]
         let is_guarded = http.identify.is_some() || http.guard.is_some();
@@ -86,8 +125,9 @@ impl HttpService {
             identify: http.identify,
             #[cfg(feature = "auth")]
             guard: http.guard,
-            is_stopping: AtomicBool::new(false),
-            stopping: tokio::sync::watch::Sender::new(false),
+            stop: Stop::default(),
+            is_embedded,
+            peer_addr: http.peer_addr,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -102,17 +142,33 @@ impl HttpService {
         B: HttpBody,
     {
         let (parts, body) = request.into_parts();
-        let reply = self.answer(&parts, body, &self.inner.remembered).await;
-        reply.into_response(parts.headers, |body| body)
+        let remembered = &self.inner.remembered;
+        let shared = remembered.share(self.head(parts, None));
+        let reply = self.answer(&shared, body, remembered).await;
+        reply.into_response(remembered.take_back(shared), |body| body)
+    }
+
+    /// The head of a request, and who sees what of it; `address` is that of its connection.
+    pub(super) fn head(&self, parts: Parts, address: Option<SocketAddr>) -> HttpHead {
+        let address = match &self.inner.peer_addr {
+            Some(peer_addr) => peer_addr(&parts),
+            None => address,
+        };
+        #[cfg(feature = "auth")]
+        if self.inner.guard.is_some() {
+            return HttpHead::new(parts, address, Credentials::Hidden(OnceLock::new()));
+        }
+        HttpHead::new(parts, address, Credentials::Shown)
     }
 
     /// Answers one request; `remembered` belongs to its connection.
     pub(super) async fn answer<B: HttpBody>(
         &self,
-        parts: &Parts,
+        shared: &Arc<HttpHead>,
         body: B,
         remembered: &Remembered,
     ) -> Reply {
+        let parts = &shared.parts;
         #[cfg(feature = "auth")]
         if let Some(reply) = self.describe(parts) {
             return reply;
@@ -124,58 +180,47 @@ impl HttpService {
         if let Err(denied) = self.let_in(parts, &fields, remembered) {
             return reply::refusal(&Refusal::Access(denied));
         }
+        let head = Head { parts, shared, fields: &fields, remembered, principal: None };
         if !self.inner.has_cors {
-            return self.route(parts, &fields, remembered, body).await;
+            return self.route(head, body).await;
         }
         let mut reply = if cors::is_preflight(parts) {
             cors::preflight(parts)
         } else {
-            self.route(parts, &fields, remembered, body).await
+            self.route(head, body).await
         };
         cors::allow(&mut reply, parts.headers.get(ORIGIN));
         reply
     }
 
-    /// Answers a request that may reach the server.
-    async fn route<B: HttpBody>(
-        &self,
-        parts: &Parts,
-        fields: &Fields<'_>,
-        remembered: &Remembered,
-        body: B,
-    ) -> Reply {
-        let path = parts.uri.path();
-        if path == "/health" {
-            return if self.is_stopping() {
-                reply::busy("the server is shutting down")
-            } else {
-                reply::status(StatusCode::OK)
-            };
-        }
+    /// Answers a request that may reach the server, once it is known who sent it.
+    async fn route<B: HttpBody>(&self, mut head: Head<'_>, body: B) -> Reply {
+        let parts = head.parts;
+        let place = self.place(parts.uri.path());
         if self.is_stopping() {
             return reply::busy("the server is shutting down");
         }
-        // Frameworks that nest a service strip the prefix from the path.
-        let is_endpoint = path == self.inner.path || path == "/" || path.is_empty();
-        let is_sse = self.inner.sse.is_some() && matches!(path, "/sse" | "/messages");
-        if !is_endpoint && !is_sse {
-            return reply::status(StatusCode::NOT_FOUND);
+        match place {
+            Place::Health => return reply::status(StatusCode::OK),
+            Place::Nowhere => return self.nowhere(parts.uri.path()),
+            Place::Endpoint | Place::Sse | Place::Messages => {}
         }
-        let head = match self.authenticate(parts).await {
-            Ok(principal) => &Head { parts, fields, remembered, principal },
+        head.principal = match self.authenticate(parts).await {
+            Ok(principal) => principal,
             Err(reply) => return reply,
         };
-        match (&parts.method, path) {
-            (&Method::GET, "/sse") if is_sse => self.open_sse(head),
-            (&Method::POST, "/messages") if is_sse => Box::pin(self.post_sse(head, body)).await,
-            _ if !is_endpoint => reply::status(StatusCode::NOT_FOUND),
+        let head = &head;
+        let only = |allow| reply::refusal(&Refusal::Method { allow });
+        match (&parts.method, place) {
+            (&Method::GET, Place::Sse) => self.open_sse(head),
+            (_, Place::Sse) => only("GET"),
+            (&Method::POST, Place::Messages) => Box::pin(self.post_sse(head, body)).await,
+            (_, Place::Messages) => only("POST"),
             (&Method::POST, _) => self.post(head, body).await,
             (&Method::GET, _) if self.inner.has_sessions => self.get_legacy(head),
             (&Method::DELETE, _) if self.inner.has_sessions => self.delete_legacy(head),
-            _ if self.inner.has_sessions => {
-                reply::refusal(&Refusal::Method { allow: "GET, POST, DELETE" })
-            }
-            _ => reply::refusal(&Refusal::Method { allow: "POST" }),
+            _ if self.inner.has_sessions => only("GET, POST, DELETE"),
+            _ => only("POST"),
         }
     }
 
@@ -249,29 +294,10 @@ impl HttpService {
         Rules { offer: self.inner.core.offer, sessions }
     }
 
-    /// Rejects new requests and ends listening streams.
-    pub fn stop(&self) {
-        self.inner.is_stopping.store(true, Ordering::Release);
-        self.inner.stopping.send_replace(true);
-    }
-
-    pub(super) fn is_stopping(&self) -> bool {
-        self.inner.is_stopping.load(Ordering::Acquire)
-    }
-
     /// Removes idle sessions and closed sinks.
     pub(super) fn sweep(&self) {
         self.inner.sessions.sweep();
         self.inner.core.registry.bus().prune();
-    }
-
-    /// Ready when the service is told to stop.
-    pub(super) fn stopped(&self) -> Stopped {
-        let mut stopping = self.inner.stopping.subscribe();
-        Box::pin(async move {
-            // An error means that the service was dropped.
-            let _ = stopping.wait_for(|stopping| *stopping).await;
-        })
     }
 
     /// Spawns a task that outlives its request, owned by the service.
@@ -298,9 +324,6 @@ impl std::fmt::Debug for HttpService {
         f.debug_struct("HttpService").field("path", &self.inner.path).finish_non_exhaustive()
     }
 }
-
-/// Ready when a stream must end.
-pub(super) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One of a limited number of slots, released when it is dropped.
 pub(super) struct Slot(Arc<AtomicUsize>);

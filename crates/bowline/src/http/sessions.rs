@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::stream::encode_event;
 use crate::server::{Call, Core, Outbox, Peer, Rights, Session, Sink};
-use crate::{Caller, Principal, clock, random};
+use crate::{Principal, Profile, clock, random};
 
 /// How long a client may take between the two messages of a handshake, so that abandoned sessions
 /// do not keep others out for long.
@@ -100,7 +100,7 @@ impl SessionTable {
     ) -> Option<Arc<HttpSession>> {
         let mut sessions = self.lock();
         let session =
-            sessions.by_id.get(id).filter(|it| it.caller().principal.as_ref() == principal)?;
+            sessions.by_id.get(id).filter(|it| it.profile().principal.as_ref() == principal)?;
         let session = Arc::clone(session);
         if !session.lock().touch(self.idle) {
             sessions.by_id.remove(id);
@@ -149,14 +149,14 @@ impl Sessions {
 impl HttpSession {
     pub(super) fn new(
         core: &Arc<Core>,
-        caller: Caller,
+        profile: Profile,
         lifecycle: Lifecycle,
         sink: Arc<Sink>,
     ) -> Self {
         let requests = core.limits.requests_in_flight;
         let session = Arc::new(Session::new());
         Self {
-            peer: Peer::in_session(core, caller, Rights::OfPrincipal, &session),
+            peer: Peer::in_session(core, profile, Rights::OfPrincipal, &session),
             session,
             sink,
             state: Mutex::new(SessionState {
@@ -171,8 +171,8 @@ impl HttpSession {
     }
 
     /// The client that opened it.
-    pub(super) fn caller(&self) -> &Caller {
-        &self.peer.caller
+    pub(super) fn profile(&self) -> &Profile {
+        &self.peer.profile
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, SessionState> {
@@ -214,7 +214,7 @@ impl HttpSession {
     /// the first event tells the client how to resume.
     fn begin(&self, state: &mut SessionState, stream: StreamId, limit: usize) -> Arc<Outbox> {
         let live = state.attach(stream, limit);
-        if self.caller().revision.has_stream_priming() {
+        if self.profile().revision.has_stream_priming() {
             let id = state.replay.last(stream).to_string();
             let event = Event { id: Some(&id), event: None, retry: Some(1_000), data: Some(b"") };
             let mut bytes = Vec::new();

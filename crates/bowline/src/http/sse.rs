@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 
 use bowline_proto::http::{Refusal, check_content_type};
 use bowline_proto::line;
-use bowline_proto::revision::Revision;
 use bowline_proto::sse::Event;
 use bytes::Bytes;
 use http::StatusCode;
@@ -68,12 +67,16 @@ impl HttpService {
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
             return reply::busy("too many streams at a time");
         };
-        let (ours, theirs) = tokio::io::duplex(PIPE);
         let principal = head.principal.clone();
+        let stopped = match self.listening(principal.as_ref()) {
+            Ok(stopped) => stopped,
+            Err(reply) => return reply,
+        };
+        let (ours, theirs) = tokio::io::duplex(PIPE);
         // Scopes are those of the token of each POST; `Permitted` proves that they were checked.
         let rights = Rights::Unlimited;
-        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), rights);
-        let stopped = self.stopped_for(principal.as_ref());
+        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), rights)
+            .opened_by(head.shared);
         self.spawn(async move {
             let (read, write) = tokio::io::split(theirs);
             if let Err(error) = connection.run(read, write, stopped).await {
@@ -86,7 +89,7 @@ impl HttpService {
         let mut sessions = table.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(name.clone(), Endpoint { principal, upward });
         drop(sessions);
-        let endpoint = format!("/messages?session={name}");
+        let endpoint = self.messages_reference(&name);
         let mut opening = Vec::new();
         let data = Some(endpoint.as_bytes());
         let _ = Event { event: Some("endpoint"), data, ..Event::default() }.encode(&mut opening);
@@ -120,7 +123,7 @@ impl HttpService {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
-        let frame = match self.permit_frame(head.stranger(Revision::HTTP_SSE), frame) {
+        let frame = match self.permit_frame(head, frame) {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };

@@ -162,7 +162,7 @@ impl Ask<'_> {
         url: impl Into<String>,
     ) -> Result<Elicited<()>, AskError> {
         // Only where the revision demands one: a replay must ask the very same question again.
-        let needs_id = self.call.peer.caller.revision.has_elicitation_ids();
+        let needs_id = self.call.caller.revision.has_elicitation_ids();
         let params = ElicitUrlParams {
             message: message.into(),
             url: url.into(),
@@ -198,10 +198,10 @@ impl Ask<'_> {
     /// Asks in the way of the caller's era.
     async fn put(self, mut question: InputRequest) -> Result<Json, AskError> {
         let call = self.call;
-        check_capability(&question, &call.peer.caller.capabilities)?;
-        question.adapt(call.peer.caller.revision).map_err(AskError::Revision)?;
+        check_capability(&question, &call.caller.capabilities)?;
+        question.adapt(call.caller.revision).map_err(AskError::Revision)?;
         let answer = async {
-            match (&call.peer.session, &call.rounds) {
+            match (&call.peer().session, &call.rounds) {
                 (Some(session), _) => match &question {
                     InputRequest::Elicit(params) => {
                         session.call::<ElicitationCreate>(&call.outbox, params).await
@@ -220,7 +220,7 @@ impl Ask<'_> {
                 (None, None) => Err(AskError::Closed),
             }
         };
-        let timeout = call.peer.core.limits.ask_timeout;
+        let timeout = call.peer().core.limits.ask_timeout;
         tokio::time::timeout(timeout, answer).await.map_err(|_| AskError::TimedOut)?
     }
 }

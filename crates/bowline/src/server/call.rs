@@ -11,6 +11,7 @@ use bowline_proto::wire::{Id, encode_notification};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::caller::Caller;
 use super::nest::Nest;
 use super::peer::Peer;
 use super::rounds::Rounds;
@@ -19,7 +20,7 @@ use crate::outbox::Outbox;
 
 /// A request in progress.
 pub(crate) struct Call {
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) caller: Caller,
     pub(crate) id: Id,
     pub(crate) method: &'static str,
     /// Where messages that belong to the request go.
@@ -49,7 +50,7 @@ pub(crate) struct Call {
 
 /// The parts of a request besides its parameters.
 pub(crate) struct CallParts {
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) caller: Caller,
     pub(crate) id: Id,
     pub(crate) method: &'static str,
     pub(crate) outbox: Arc<Outbox>,
@@ -76,7 +77,7 @@ struct Reported {
 impl Call {
     pub(crate) fn new(parts: CallParts) -> Self {
         Self {
-            peer: parts.peer,
+            caller: parts.caller,
             id: parts.id,
             method: parts.method,
             outbox: parts.outbox,
@@ -93,6 +94,11 @@ impl Call {
             cancelled: Notify::new(),
             released: Notify::new(),
         }
+    }
+
+    /// What all requests of its sender share.
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.caller.peer
     }
 
     /// When the handler times out.
@@ -126,7 +132,7 @@ impl Call {
             return;
         }
         let total = total.filter(|total| total.is_finite());
-        let rate = f64::from(self.peer.core.limits.progress_per_second);
+        let rate = f64::from(self.peer().core.limits.progress_per_second);
         let mut reported = self.lock_progress();
         // All revisions: progress must increase with each report.
         let is_news = reported.last.is_none_or(|last| progress > last);
@@ -171,7 +177,7 @@ impl Call {
     fn encoding_progress(&self, params: &ProgressParams) -> impl FnOnce(&mut Vec<u8>) {
         let mut params = params.clone();
         // Every revision supports it.
-        let _ = params.adapt(self.peer.caller.revision);
+        let _ = params.adapt(self.caller.revision);
         move |out| {
             let _ = encode_notification(out, Progress::NAME, Some(&params));
         }
@@ -183,7 +189,7 @@ impl Call {
 
     /// Whether the client wants log messages of this level for this request.
     pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {
-        match &self.peer.session {
+        match &self.peer().session {
             Some(session) => session.wants(level),
             // 2026-07-28, utilities/logging: only for requests that ask for it.
             None => self.log_level.is_some_and(|wanted| level >= wanted),
@@ -208,7 +214,7 @@ impl Call {
     /// Checks at the last moment: a modern log message belongs to its request and must not follow
     /// the answer (2026-07-28, utilities/logging).
     fn encode_log(&self, out: &mut Vec<u8>, params: &LoggingMessageParams) {
-        if self.peer.session.is_some() || !self.is_finished.load(Ordering::Acquire) {
+        if self.peer().session.is_some() || !self.is_finished.load(Ordering::Acquire) {
             let _ = encode_notification(out, LoggingMessage::NAME, Some(params));
         }
     }

@@ -1,13 +1,39 @@
 //! What a handler knows about the client.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use bowline_proto::model::{ClientCapabilities, Implementation};
 use bowline_proto::revision::{Era, Revision};
+#[cfg(feature = "http")]
+use {
+    super::head::{self, HttpHead},
+    http::{Extensions, HeaderMap},
+    std::net::SocketAddr,
+};
 
+use super::peer::Peer;
 use super::principal::Principal;
 
-/// The client of a request.
-#[derive(Debug, Clone)]
+/// The client of a request: its [`Profile`], and the HTTP request that it sent. Cheap to clone.
+#[derive(Clone)]
 pub struct Caller {
+    pub(crate) peer: Arc<Peer>,
+    #[cfg(feature = "http")]
+    head: Opening,
+}
+
+/// The HTTP request that opened a connection, if one did.
+#[cfg(feature = "http")]
+pub(crate) type Opening = Option<Arc<HttpHead>>;
+
+#[cfg(not(feature = "http"))]
+pub(crate) type Opening = ();
+
+/// What is known about a client, as the fields of a [`Caller`].
+#[derive(Debug, Clone)]
+pub struct Profile {
     /// The revision that the request is written in.
     pub revision: Revision,
     /// What the client can do, as it declared for this request or this session.
@@ -18,7 +44,15 @@ pub struct Caller {
     pub principal: Option<Principal>,
 }
 
-impl Caller {
+/// The sender of a request, borrowed from its transport: a [`Caller`] for whoever needs one.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) peer: &'a Arc<Peer>,
+    #[cfg(feature = "http")]
+    pub(crate) head: Option<&'a Arc<HttpHead>>,
+}
+
+impl Profile {
     /// Which era the request belongs to.
     pub fn era(&self) -> Era {
         self.revision.era()
@@ -27,5 +61,69 @@ impl Caller {
     /// A client of which only the revision is known.
     pub(crate) fn unknown(revision: Revision) -> Self {
         Self { revision, capabilities: ClientCapabilities::default(), info: None, principal: None }
+    }
+}
+
+#[cfg(feature = "http")]
+impl Caller {
+    /// The headers of the HTTP request; see [`Context::headers`](crate::Context::headers).
+    pub fn headers(&self) -> &HeaderMap {
+        match &self.head {
+            Some(head) => head.headers(),
+            None => head::no_headers(),
+        }
+    }
+
+    /// What layers added to the HTTP request; see
+    /// [`Context::extensions`](crate::Context::extensions).
+    pub fn extensions(&self) -> &Extensions {
+        match &self.head {
+            Some(head) => &head.parts.extensions,
+            None => head::no_extensions(),
+        }
+    }
+
+    /// The address that the HTTP request came from; see
+    /// [`Context::peer_addr`](crate::Context::peer_addr).
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.head.as_ref()?.peer_addr
+    }
+}
+
+impl<'a> Asker<'a> {
+    /// The sender of requests on a byte stream.
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(unused_variables, reason = "without HTTP, no request opens a connection")
+    )]
+    pub(crate) fn on_stream(peer: &'a Arc<Peer>, opening: &'a Opening) -> Self {
+        Self {
+            peer,
+            #[cfg(feature = "http")]
+            head: opening.as_ref(),
+        }
+    }
+
+    pub(crate) fn to_caller(self) -> Caller {
+        Caller {
+            peer: Arc::clone(self.peer),
+            #[cfg(feature = "http")]
+            head: self.head.cloned(),
+        }
+    }
+}
+
+impl Deref for Caller {
+    type Target = Profile;
+
+    fn deref(&self) -> &Profile {
+        &self.peer.profile
+    }
+}
+
+/// Shows the profile only: headers may be confidential.
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Caller").field(&self.peer.profile).finish()
     }
 }

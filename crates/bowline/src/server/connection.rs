@@ -30,7 +30,10 @@ use self::parked::Parked;
 use super::answer::Outcome;
 use super::bus::Sink;
 use super::call::Call;
+use super::caller::Opening;
 use super::core::Core;
+#[cfg(feature = "http")]
+use super::head::HttpHead;
 use super::peer::{LastPeer, Peer};
 use super::principal::Principal;
 use super::scopes::Rights;
@@ -62,6 +65,7 @@ pub(crate) struct Connection {
     /// The identity of the client, if the transport knows it.
     principal: Option<Principal>,
     rights: Rights,
+    opening: Opening,
 }
 
 /// Why serving ended.
@@ -123,8 +127,16 @@ impl Connection {
             modern: LastPeer::default(),
             principal,
             rights,
+            opening: Opening::default(),
             core,
         }
+    }
+
+    /// Shows its handlers the HTTP request that opened it.
+    #[cfg(feature = "http")]
+    pub(crate) fn opened_by(mut self, request: &Arc<HttpHead>) -> Self {
+        self.opening = Some(Arc::clone(request));
+        self
     }
 
     /// Serves until the client closes its side or `stop` is ready, then lets running handlers

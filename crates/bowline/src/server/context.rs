@@ -12,6 +12,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
+#[cfg(feature = "http")]
+use {
+    http::{Extensions, HeaderMap},
+    std::net::SocketAddr,
+};
 
 use super::ask::{Ask, AskError, Elicited};
 use super::call::Call;
@@ -69,7 +74,41 @@ impl Context {
 
     /// The client that sent the request.
     pub fn caller(&self) -> &Caller {
-        &self.call.peer.caller
+        &self.call.caller
+    }
+
+    /// The headers of the HTTP request; empty if it came another way. Behind
+    /// `Http::require_auth` they lack the token, which is for this server only.
+    ///
+    /// In HTTP+SSE, which only 2024-11-05 uses, they are those of the request that opened the
+    /// stream; the same holds for [extensions](Self::extensions) and the
+    /// [address](Self::peer_addr).
+    #[cfg(feature = "http")]
+    pub fn headers(&self) -> &HeaderMap {
+        self.caller().headers()
+    }
+
+    /// What the layers of another framework added to the HTTP request, found by its type; empty if
+    /// it came another way.
+    ///
+    /// ```
+    /// #[derive(Clone)]
+    /// struct Tenant(String); // added by a layer: `request.extensions_mut().insert(Tenant(…))`
+    ///
+    /// # async fn handler(context: bowline::Context) {
+    /// let tenant = context.extensions().get::<Tenant>();
+    /// # }
+    /// ```
+    #[cfg(feature = "http")]
+    pub fn extensions(&self) -> &Extensions {
+        self.caller().extensions()
+    }
+
+    /// The address that the HTTP request came from, if it is known: that of the connection, or what
+    /// [`Http::peer_addr`](crate::http::Http::peer_addr) says.
+    #[cfg(feature = "http")]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.caller().peer_addr()
     }
 
     /// The W3C `traceparent` of the request, for continuing the caller's trace. Every request runs
@@ -80,13 +119,13 @@ impl Context {
 
     /// A value that was added with [`Server::state`](crate::Server::state), found by its type.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.call.peer.core.states.get()
+        self.call.peer().core.states.get()
     }
 
     /// The tools, prompts and resources of the server, for changing them while it runs. In a
     /// [nested](crate::Server::nest) server they have their names without the prefix.
     pub fn registry(&self) -> Registry {
-        self.call.peer.core.registry.within(self.call.nest.clone())
+        self.call.peer().core.registry.within(self.call.nest.clone())
     }
 
     /// A question under a key of the handler's choice.
@@ -185,7 +224,7 @@ impl fmt::Debug for Context {
         f.debug_struct("Context")
             .field("method", &self.call.method)
             .field("id", &self.call.id)
-            .field("caller", &self.call.peer.caller)
+            .field("caller", &self.call.caller)
             .finish_non_exhaustive()
     }
 }

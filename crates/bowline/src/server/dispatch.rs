@@ -26,14 +26,13 @@ use bowline_proto::wire;
 use self::target::{Refusal, Target, ToolCall, UriParts};
 use super::answer::{Answer, Outcome};
 use super::call::{Call, CallParts};
-use super::caller::Caller;
+use super::caller::{Asker, Profile};
 use super::context::Context;
 use super::core::Core;
 use super::error::HandlerError;
 use super::legacy::SessionParts;
 use super::middleware::{Incoming, Next};
 use super::nest::Nest;
-use super::peer::Peer;
 use super::registry::ListKind;
 use super::rounds::{Rounds, Subject};
 use super::running::{Handling, Running, panicked};
@@ -43,7 +42,7 @@ use crate::outbox::Outbox;
 
 /// A request whose caller and era are known.
 pub(crate) struct Request<'a> {
-    pub(crate) peer: &'a Arc<Peer>,
+    pub(crate) asker: Asker<'a>,
     /// As it came.
     pub(crate) asked: &'a wire::Request<'a>,
     /// What the headers of a modern HTTP request repeat of the arguments.
@@ -127,11 +126,11 @@ impl<'a> Request<'a> {
     }
 
     fn core(&self) -> &'a Arc<Core> {
-        &self.peer.core
+        &self.asker.peer.core
     }
 
-    fn caller(&self) -> &'a Caller {
-        &self.peer.caller
+    fn caller(&self) -> &'a Profile {
+        &self.asker.peer.profile
     }
 }
 
@@ -158,7 +157,7 @@ impl Starting<'_> {
 
     fn context(&self, method: &'static str, meta: &RequestMeta<'_>, setting: Setting) -> Context {
         let parts = CallParts {
-            peer: Arc::clone(self.request.peer),
+            caller: self.request.asker.to_caller(),
             id: self.request.asked.id.clone(),
             method,
             outbox: Arc::clone(self.outbox),
@@ -336,6 +335,6 @@ fn start_list(
     if !is_offered {
         return Err(ErrorObject::method_not_found(kind.method()));
     }
-    let page = tables.list(kind, starting.request.caller(), params.cursor.as_deref())?;
+    let page = tables.list(kind, starting.request.asker, params.cursor.as_deref())?;
     Ok(starting.answer(kind.method(), &params.meta, Ok(Answer::List(page))))
 }

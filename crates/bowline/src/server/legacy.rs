@@ -9,7 +9,7 @@ use bowline_proto::session::{Lifecycle, Subscription};
 
 use super::answer::{Answer, Outcome};
 use super::bus::Sink;
-use super::caller::Caller;
+use super::caller::Profile;
 use super::core::Core;
 use super::listen;
 use super::principal::Principal;
@@ -82,15 +82,15 @@ pub(crate) fn initialize(
     sink: &Sink,
     params: Option<Raw<'_>>,
     principal: Option<Principal>,
-) -> Result<(Caller, Answer), ErrorObject> {
+) -> Result<(Profile, Answer), ErrorObject> {
     let params: InitializeParams<'_> = decode_params(Initialize::NAME, params)?;
     let revision = lifecycle.handle_initialize(&params.protocol_version)?;
-    let caller = Caller {
+    let profile = Profile {
         revision,
         capabilities: params.capabilities,
         info: Some(params.client_info),
         principal,
     };
     sink.add(None, Subscription::session(listen::promised(core), listen::limits(core)));
-    Ok((caller, Answer::Initialize(Box::new(core.initialize_result(revision)))))
+    Ok((profile, Answer::Initialize(Box::new(core.initialize_result(revision)))))
 }

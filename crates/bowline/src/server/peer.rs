@@ -7,7 +7,7 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::params::Params;
 use bowline_proto::revision::Revision;
 
-use super::caller::Caller;
+use super::caller::Profile;
 use super::core::Core;
 use super::principal::Principal;
 use super::scopes::Rights;
@@ -16,7 +16,7 @@ use super::session::Session;
 /// What all requests of one sender share: each holds on to this one instead of all that is in it.
 pub(crate) struct Peer {
     pub(crate) core: Arc<Core>,
-    pub(crate) caller: Caller,
+    pub(crate) profile: Profile,
     pub(crate) rights: Rights,
     /// The legacy session, which can ask the client. `None` in the modern era.
     pub(crate) session: Option<Arc<Session>>,
@@ -24,30 +24,30 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// A sender without a session.
-    pub(crate) fn new(core: &Arc<Core>, caller: Caller, rights: Rights) -> Arc<Self> {
-        Arc::new(Self { core: Arc::clone(core), caller, rights, session: None })
+    pub(crate) fn new(core: &Arc<Core>, profile: Profile, rights: Rights) -> Arc<Self> {
+        Arc::new(Self { core: Arc::clone(core), profile, rights, session: None })
     }
 
     /// A sender in a legacy session.
     pub(crate) fn in_session(
         core: &Arc<Core>,
-        caller: Caller,
+        profile: Profile,
         rights: Rights,
         session: &Arc<Session>,
     ) -> Arc<Self> {
         let (core, session) = (Arc::clone(core), Some(Arc::clone(session)));
-        Arc::new(Self { core, caller, rights, session })
+        Arc::new(Self { core, profile, rights, session })
     }
 
     /// The same with its current principal: tokens change while sessions last.
     #[cfg(feature = "http")]
     pub(crate) fn now(self: &Arc<Self>, principal: Option<&Principal>) -> Arc<Self> {
-        if Principal::are_alike(self.caller.principal.as_ref(), principal) {
+        if Principal::are_alike(self.profile.principal.as_ref(), principal) {
             return Arc::clone(self);
         }
-        let caller = Caller { principal: principal.cloned(), ..self.caller.clone() };
+        let profile = Profile { principal: principal.cloned(), ..self.profile.clone() };
         let (core, session) = (Arc::clone(&self.core), self.session.clone());
-        Arc::new(Self { core, caller, rights: self.rights, session })
+        Arc::new(Self { core, profile, rights: self.rights, session })
     }
 }
 
@@ -73,9 +73,9 @@ impl LastPeer {
     /// The sender, if it is the last one.
     pub(crate) fn find(&self, sender: &Sender<'_>) -> Option<&Arc<Peer>> {
         let last = self.0.as_ref()?;
-        let caller = &last.peer.caller;
-        let is_same = caller.revision == sender.revision
-            && Principal::are_alike(caller.principal.as_ref(), sender.principal)
+        let known = &last.peer.profile;
+        let is_same = known.revision == sender.revision
+            && Principal::are_alike(known.principal.as_ref(), sender.principal)
             && last.words.each_ref().map(Option::as_deref) == sender.params.sender();
         is_same.then_some(&last.peer)
     }
@@ -99,12 +99,12 @@ impl Sender<'_> {
     ) -> Result<Arc<Peer>, ErrorObject> {
         let [capabilities, info] = self.params.sender();
         let what = "params._meta";
-        let caller = Caller {
+        let profile = Profile {
             revision: self.revision,
             capabilities: decode(what, "clientCapabilities", capabilities.unwrap_or("{}"))?,
             info: info.map(|info| decode(what, "clientInfo", info)).transpose()?,
             principal: self.principal.cloned(),
         };
-        Ok(Peer::new(core, caller, rights))
+        Ok(Peer::new(core, profile, rights))
     }
 }

@@ -175,7 +175,7 @@ impl Rounds {
         let mut state = std::mem::take(&mut inner.past);
         drop(inner);
         state.round += 1;
-        state.expires = clock::unix_seconds() + call.peer.core.limits.request_state_age.as_secs();
+        state.expires = clock::unix_seconds() + call.peer().core.limits.request_state_age.as_secs();
         state.asked =
             open.iter().map(|(key, question)| (key.to_owned(), fingerprint(question))).collect();
         Some(self.seal(call, &state, open))
@@ -187,7 +187,7 @@ impl Rounds {
         state: &SealedState,
         open: Members<InputRequest>,
     ) -> Result<InputRequiredResult, ErrorObject> {
-        let limits = &call.peer.core.limits;
+        let limits = &call.peer().core.limits;
         if state.round > limits.rounds {
             let message =
                 format!("{}: more than {} rounds of questions", call.method, limits.rounds);
@@ -195,7 +195,7 @@ impl Rounds {
         }
         let plain = serde_json::to_vec(state)
             .map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
-        let sealed = call.peer.core.keys.seal(PURPOSE, &self.subject.binding(), &plain);
+        let sealed = call.peer().core.keys.seal(PURPOSE, &self.subject.binding(), &plain);
         let token = sealed.map_err(|error| {
             let size = plain.len();
             ErrorObject::internal(format!(

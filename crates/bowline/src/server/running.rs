@@ -67,7 +67,7 @@ impl Running {
             "request",
             method = call.method,
             id = %call.id,
-            revision = %call.peer.caller.revision,
+            revision = %call.caller.revision,
             traceparent = tracing::field::Empty,
         );
         if let Some(trace) = &call.traceparent {

@@ -60,7 +60,7 @@ impl Scopes {
             Rights::Unlimited => true,
             #[cfg(feature = "http")]
             Rights::OfPrincipal => {
-                let principal = peer.caller.principal.as_ref();
+                let principal = peer.profile.principal.as_ref();
                 self.iter().all(|scope| principal.is_some_and(|it| it.has_scope(scope)))
             }
         }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -149,6 +150,15 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
+/// Whether [`stop_signal`] has been called, so that stop signals do not end the process at once.
+static WATCHES_SIGNALS: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process listens for stop signals through [`stop_signal`].
+#[cfg(feature = "http")]
+pub(crate) fn is_watching_signals() -> bool {
+    WATCHES_SIGNALS.load(Ordering::Relaxed)
+}
+
 /// Ready when the process receives a stop signal (SIGTERM, Ctrl-C). It listens for signals from the
 /// call on, not only once it is awaited, so that none is missed: for use with `Http::serve_until`.
 #[cfg(unix)]
@@ -163,6 +173,7 @@ pub fn stop_signal() -> impl Future<Output = ()> {
             Err(_) => std::future::pending().await,
         }
     }
+    WATCHES_SIGNALS.store(true, Ordering::Relaxed);
     let terminate = signal(SignalKind::terminate());
     let interrupt = signal(SignalKind::interrupt());
     async move {
@@ -176,6 +187,7 @@ pub fn stop_signal() -> impl Future<Output = ()> {
 /// Ready when the process receives a stop signal (Ctrl-C).
 #[cfg(not(unix))]
 pub async fn stop_signal() {
+    WATCHES_SIGNALS.store(true, Ordering::Relaxed);
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending().await
     }

@@ -381,7 +381,7 @@ async fn http_with_sse_is_guarded() {
     let world = World::new();
     let get = signed(Ask::new(Method::GET, "/sse"), "alice-reads");
     let mut stream = open(&world.service, get).await;
-    let endpoint = stream.next().await.unwrap().data;
+    let endpoint = format!("/{}", stream.next().await.unwrap().data);
     let post = |message: Value, token: &str| {
         send(&world.service, signed(Ask::post(message).path(&endpoint), token))
     };
@@ -408,7 +408,7 @@ async fn http_with_sse_refuses_every_kind_of_message_that_needs_scopes() {
     let world = World::new();
     let get = signed(Ask::new(Method::GET, "/sse"), "alice-reads");
     let mut stream = open(&world.service, get).await;
-    let endpoint = stream.next().await.unwrap().data;
+    let endpoint = format!("/{}", stream.next().await.unwrap().data);
     let post = |message: Value| {
         send(&world.service, signed(Ask::post(message).path(&endpoint), "alice-reads"))
     };

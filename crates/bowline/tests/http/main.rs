@@ -11,6 +11,8 @@ mod abuse;
 mod auth;
 mod classification;
 mod client;
+mod context;
+mod embedded;
 mod gate;
 mod legacy;
 mod load;

@@ -26,7 +26,9 @@ impl Sse {
         let first = stream.next().await.unwrap();
         assert_eq!(first.name.as_deref(), Some("endpoint"));
         let (service, user) = (service.clone(), user.to_owned());
-        let mut client = Self { service, stream, endpoint: first.data, user };
+        // A reference that is relative to `/sse`.
+        let endpoint = format!("/{}", first.data);
+        let mut client = Self { service, stream, endpoint, user };
         client.post(initialize("2024-11-05")).await;
         let answer = client.next().await;
         assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");

@@ -14,7 +14,7 @@ use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, parse_batch
 use super::parked::ParkedRequest;
 use super::{Connection, InFlight, Intake, Reply, Working};
 use crate::server::answer::Outcome;
-use crate::server::caller::Caller;
+use crate::server::caller::{Asker, Opening, Profile};
 use crate::server::dispatch::{self, Started};
 use crate::server::legacy::{self, SessionParts};
 use crate::server::listen;
@@ -144,22 +144,22 @@ impl Connection {
 
     fn start_legacy(&mut self, request: &wire::Request<'_>, revision: Revision) -> Started {
         let peer = self.legacy.get_or_insert_with(|| {
-            Peer::in_session(&self.core, Caller::unknown(revision), self.rights, &self.session)
+            Peer::in_session(&self.core, Profile::unknown(revision), self.rights, &self.session)
         });
         let session = SessionParts { session: &self.session, sink: &self.sink };
-        dispatch::start(&on_stream(peer, request), &self.outbox, Some(session))
+        dispatch::start(&on_stream(peer, &self.opening, request), &self.outbox, Some(session))
     }
 
     fn start_modern(&mut self, request: &wire::Request<'_>, revision: Revision) -> Started {
         let (params, principal) = (&request.params, self.principal.as_ref());
         let sender = Sender { revision, params, principal };
         if let Some(peer) = self.modern.find(&sender) {
-            return dispatch::start(&on_stream(peer, request), &self.outbox, None);
+            return dispatch::start(&on_stream(peer, &self.opening, request), &self.outbox, None);
         }
         match sender.decode(&self.core, self.rights) {
             Ok(peer) => {
                 self.modern.keep(&sender, &peer);
-                dispatch::start(&on_stream(&peer, request), &self.outbox, None)
+                dispatch::start(&on_stream(&peer, &self.opening, request), &self.outbox, None)
             }
             Err(error) => Started::Done(Box::new(Err(error))),
         }
@@ -167,9 +167,9 @@ impl Connection {
 
     fn initialize(&mut self, params: Option<Raw<'_>>) -> Outcome {
         let principal = self.principal.clone();
-        let (caller, answer) =
+        let (profile, answer) =
             legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal)?;
-        self.legacy = Some(Peer::in_session(&self.core, caller, self.rights, &self.session));
+        self.legacy = Some(Peer::in_session(&self.core, profile, self.rights, &self.session));
         Ok(answer)
     }
 
@@ -243,10 +243,14 @@ impl Connection {
     }
 }
 
-/// A request that came without headers.
-fn on_stream<'a>(peer: &'a Arc<Peer>, asked: &'a wire::Request<'a>) -> dispatch::Request<'a> {
+/// A request whose arguments no header repeats.
+fn on_stream<'a>(
+    peer: &'a Arc<Peer>,
+    opening: &'a Opening,
+    asked: &'a wire::Request<'a>,
+) -> dispatch::Request<'a> {
     dispatch::Request {
-        peer,
+        asker: Asker::on_stream(peer, opening),
         asked,
         #[cfg(feature = "http")]
         headers: None,

@@ -22,7 +22,7 @@ use bowline_proto::raw::Raw;
 use bowline_proto::session::Subscription;
 
 use super::Request;
-use crate::server::caller::Caller;
+use crate::server::caller::Asker;
 use crate::server::error::resource_not_found;
 use crate::server::legacy::SessionChange;
 use crate::server::registry::{IsThere, ListKind, Tables};
@@ -108,7 +108,7 @@ impl Request<'_> {
     /// # Errors
     /// When the caller lacks scopes for it.
     fn usable<E: IsThere>(&self, entry: Option<Arc<E>>) -> Result<Option<Arc<E>>, Refusal> {
-        let Some(entry) = entry.filter(|it| it.is_there_for(self.caller())) else {
+        let Some(entry) = entry.filter(|it| it.is_there_for(self.asker)) else {
             return Ok(None);
         };
         self.permit(entry.scopes())?;
@@ -116,7 +116,7 @@ impl Request<'_> {
     }
 
     fn permit(&self, needed: &Scopes) -> Result<(), Refusal> {
-        if needed.is_empty() || needed.are_granted_to(self.peer) {
+        if needed.is_empty() || needed.are_granted_to(self.asker.peer) {
             return Ok(());
         }
         Err(Refusal::Forbidden(needed.clone()))
@@ -174,7 +174,7 @@ fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     if !tables.offered.resources {
         return Err(ErrorObject::method_not_found(ReadResource::NAME).into());
     }
-    let (resource, parts) = find_resource(&tables, &params.uri, request.caller())?;
+    let (resource, parts) = find_resource(&tables, &params.uri, request.asker)?;
     request.permit(&resource.scopes)?;
     Ok(Target::Resource(params, resource, parts))
 }
@@ -183,12 +183,12 @@ fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
 fn find_resource(
     tables: &Tables,
     uri: &str,
-    caller: &Caller,
+    asker: Asker<'_>,
 ) -> Result<(Arc<resource::Entry>, UriParts), ErrorObject> {
-    if let Some(resource) = tables.resources.get(uri).filter(|it| it.is_there_for(caller)) {
+    if let Some(resource) = tables.resources.get(uri).filter(|it| it.is_there_for(asker)) {
         return Ok((Arc::clone(resource), Vec::new()));
     }
-    for entry in tables.templates.iter().filter(|it| it.is_there_for(caller)) {
+    for entry in tables.templates.iter().filter(|it| it.is_there_for(asker)) {
         let Some(template) = &entry.template else { continue };
         match template.matches(uri) {
             Match::Values(values) => {
@@ -261,7 +261,7 @@ fn permit_listening(request: &Request<'_>, uris: &[String]) -> Result<(), Refusa
     }
     let mut needed = Scopes::default();
     for uri in uris {
-        if let Ok((resource, _)) = find_resource(&tables, uri, request.caller()) {
+        if let Ok((resource, _)) = find_resource(&tables, uri, request.asker) {
             needed.extend(resource.scopes.iter());
         }
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::table::{Table, Tables};
-use crate::server::caller::Caller;
+use crate::server::caller::Asker;
 use crate::server::scopes::Scopes;
 use crate::server::tool::Visible;
 use crate::server::{prompt, resource, tool};
@@ -72,7 +72,7 @@ pub(crate) struct Pages(Mutex<HashMap<(ListKind, Revision, usize), Arc<RawValue>
 struct Wanted<'a> {
     kind: ListKind,
     start: usize,
-    caller: &'a Caller,
+    asker: Asker<'a>,
 }
 
 impl Tables {
@@ -83,7 +83,7 @@ impl Tables {
     pub(crate) fn list(
         &self,
         kind: ListKind,
-        caller: &Caller,
+        asker: Asker<'_>,
         cursor: Option<&str>,
     ) -> Result<Arc<RawValue>, ErrorObject> {
         let start = match cursor {
@@ -91,14 +91,14 @@ impl Tables {
             None => 0,
         };
         if self.has_rules(kind) {
-            return self.encode(kind, caller, start);
+            return self.encode(kind, asker, start);
         }
-        let key = (kind, caller.revision, start);
+        let key = (kind, asker.peer.profile.revision, start);
         let found = self.pages.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(page) = found {
             return Ok(page);
         }
-        let page = self.encode(kind, caller, start)?;
+        let page = self.encode(kind, asker, start)?;
         let mut pages = self.pages.0.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::clone(pages.entry(key).or_insert(page)))
     }
@@ -116,15 +116,15 @@ impl Tables {
     fn encode(
         &self,
         kind: ListKind,
-        caller: &Caller,
+        asker: Asker<'_>,
         start: usize,
     ) -> Result<Arc<RawValue>, ErrorObject> {
         let ttl_ms = self.cache.millis();
         // A list that differs by caller must not be shared between callers.
         let scope = if self.has_rules(kind) { CacheScope::Private } else { self.cache.scope };
         let cache_scope = Some(scope);
-        let to = caller.revision;
-        let wanted = Wanted { kind, start, caller };
+        let to = asker.peer.profile.revision;
+        let wanted = Wanted { kind, start, asker };
         match kind {
             ListKind::Tools => {
                 let (tools, next_cursor) = self.page(wanted, &self.tools, tool::Entry::described);
@@ -160,8 +160,8 @@ impl Tables {
         table: &Table<E>,
         define: impl Fn(&E) -> T,
     ) -> (Vec<T>, Option<String>) {
-        let Wanted { kind, start, caller } = wanted;
-        let mut rest = table.iter().filter(|entry| entry.is_there_for(caller)).skip(start);
+        let Wanted { kind, start, asker } = wanted;
+        let mut rest = table.iter().filter(|entry| entry.is_there_for(asker)).skip(start);
         let items: Vec<T> = rest.by_ref().take(self.page).map(|entry| define(entry)).collect();
         let next = start + items.len();
         let next_cursor = rest.next().map(|_| self.cursor(kind, next));
@@ -206,8 +206,8 @@ pub(crate) trait IsThere {
     fn rule(&self) -> Option<&Visible>;
     fn scopes(&self) -> &Scopes;
 
-    fn is_there_for(&self, caller: &Caller) -> bool {
-        self.is_enabled() && self.rule().is_none_or(|rule| rule(caller))
+    fn is_there_for(&self, asker: Asker<'_>) -> bool {
+        self.is_enabled() && self.rule().is_none_or(|rule| rule(&asker.to_caller()))
     }
 }
 

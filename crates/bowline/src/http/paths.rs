@@ -1,0 +1,89 @@
+//! Paths: which one leads where, and what a request to any other is told.
+
+use http::StatusCode;
+use serde_json::json;
+
+use super::reply::{self, Reply};
+use super::service::HttpService;
+
+/// The two paths of HTTP+SSE.
+const SSE: &str = "/sse";
+const MESSAGES: &str = "/messages";
+
+const HEALTH: &str = "/health";
+
+/// Where a path leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Endpoint,
+    /// The stream of HTTP+SSE.
+    Sse,
+    /// Where clients of HTTP+SSE send their messages.
+    Messages,
+    Health,
+    Nowhere,
+}
+
+impl HttpService {
+    /// The paths that clients use, for a framework that routes them one by one:
+    ///
+    /// ```
+    /// # let mcp = bowline::Server::new("paths", "1.0.0").http().into_service().unwrap();
+    /// let mut app: axum::Router = axum::Router::new();
+    /// for path in mcp.paths() {
+    ///     app = app.route_service(&path, mcp.clone());
+    /// }
+    /// ```
+    ///
+    /// `/health` is not among them.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = vec![self.inner.path.clone()];
+        if self.inner.sse.is_some() {
+            paths.extend([SSE.to_owned(), MESSAGES.to_owned()]);
+        }
+        #[cfg(feature = "auth")]
+        if let Some(guard) = &self.inner.guard {
+            paths.extend(guard.metadata_paths());
+        }
+        paths
+    }
+
+    /// Where a path leads.
+    pub(super) fn place(&self, path: &str) -> Place {
+        // A framework has routed the request here, under whatever prefix it likes.
+        let is = |own: &str| {
+            path == own || self.inner.is_embedded && own.len() > 1 && path.ends_with(own)
+        };
+        // Frameworks that nest a service strip the prefix from the path.
+        if is(&self.inner.path) || path == "/" || path.is_empty() {
+            Place::Endpoint
+        } else if path == HEALTH {
+            Place::Health
+        } else if self.inner.sse.is_some() && is(SSE) {
+            Place::Sse
+        } else if self.inner.sse.is_some() && is(MESSAGES) {
+            Place::Messages
+        } else {
+            Place::Nowhere
+        }
+    }
+
+    /// Where clients of HTTP+SSE send their messages, as a reference from the path of the stream.
+    pub(super) fn messages_reference(&self, session: &str) -> String {
+        // Only a relative reference keeps the prefix that a framework may have stripped.
+        let path = if self.inner.is_embedded { MESSAGES.trim_start_matches('/') } else { MESSAGES };
+        format!("{path}?session={session}")
+    }
+
+    /// The answer to a request for any other path.
+    pub(super) fn nowhere(&self, path: &str) -> Reply {
+        let paths = self.paths();
+        let message = format!(
+            "there is nothing at {path:?}; this MCP server answers at {}; help: use one of these \
+             in the URL of the client, or set another path with `Http::path`",
+            paths.join(", ")
+        );
+        let body = json!({ "error": message, "paths": paths });
+        reply::json(StatusCode::NOT_FOUND, body.to_string().into_bytes())
+    }
+}

@@ -1,0 +1,67 @@
+//! The HTTP request that a message came in, as handlers and rules see it.
+//!
+//! It is shared, not copied: the transport moves the head of a request in here, and takes the
+//! memory back for the response unless a handler still runs.
+
+use std::net::SocketAddr;
+use std::sync::{LazyLock, OnceLock};
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{Extensions, HeaderMap};
+
+/// The head of a request, and where it came from.
+pub(crate) struct HttpHead {
+    pub(crate) parts: Parts,
+    pub(crate) peer_addr: Option<SocketAddr>,
+    credentials: Credentials,
+}
+
+/// Whether handlers see the credentials of a request.
+pub(crate) enum Credentials {
+    /// The server's author checks them, and so may see them.
+    Shown,
+    /// A guard has checked them. A token is for this server only, so handlers cannot pass it on:
+    /// they see the other headers, copied once one of them asks.
+    Hidden(OnceLock<Box<HeaderMap>>),
+}
+
+impl HttpHead {
+    pub(crate) fn new(
+        parts: Parts,
+        peer_addr: Option<SocketAddr>,
+        credentials: Credentials,
+    ) -> Self {
+        Self { parts, peer_addr, credentials }
+    }
+
+    /// Forgets the request, and returns its headers.
+    pub(crate) fn clear(&mut self) -> HeaderMap {
+        let (nothing, ()) = http::Request::new(()).into_parts();
+        let forgotten = std::mem::replace(self, Self::new(nothing, None, Credentials::Shown));
+        forgotten.parts.headers
+    }
+
+    /// The headers that handlers see.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        match &self.credentials {
+            Credentials::Shown => &self.parts.headers,
+            Credentials::Hidden(others) => others.get_or_init(|| {
+                let mut headers = self.parts.headers.clone();
+                headers.remove(AUTHORIZATION);
+                headers.remove("dpop");
+                Box::new(headers)
+            }),
+        }
+    }
+}
+
+pub(crate) fn no_headers() -> &'static HeaderMap {
+    static NONE: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+    &NONE
+}
+
+pub(crate) fn no_extensions() -> &'static Extensions {
+    static NONE: LazyLock<Extensions> = LazyLock::new(Extensions::new);
+    &NONE
+}
