@@ -39,8 +39,25 @@ pub use bowline_web::Cause;
 
 /// Verifies tokens.
 ///
-/// Implemented by the verifiers here and by functions:
-/// `|token: String| async move { … Ok(Identity::new("alice")) }`.
+/// Implemented by the verifiers here, and by functions: for keys in a database, for a service of
+/// one's own.
+///
+/// ```
+/// use bowline_auth::verify::{Guard, Identity, VerifyError};
+///
+/// # async fn find_user(key: &str) -> Result<Option<String>, std::io::Error> { Ok(None) }
+/// # fn main() -> Result<(), bowline_auth::verify::SetupError> {
+/// let verify = |token: String| async move {
+///     match find_user(&token).await {
+///         Ok(Some(user)) => Ok(Identity::new(user).scope("notes:read")),
+///         Ok(None) => Err(VerifyError::Invalid("the key is unknown or was withdrawn")),
+///         Err(error) => Err(VerifyError::unavailable(error)),
+///     }
+/// };
+/// let guard = Guard::new("https://mcp.example.com/mcp", verify)?;
+/// # Ok(())
+/// # }
+/// ```
 pub trait Verify: Send + Sync {
     /// Returns the identity of the token's holder.
     fn verify<'a>(&'a self, token: &'a str) -> Verifying<'a>;

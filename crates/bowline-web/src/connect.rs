@@ -1,6 +1,7 @@
 //! From a URL to a connection: reach, proxy, TCP and TLS, within one deadline.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::future::{Future, Ready, ready};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -14,6 +15,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
 use tower_service::Service;
 
 use crate::error::{CONNECTING, Cause};
@@ -29,6 +31,17 @@ pub(crate) struct Connector {
     pub(crate) route: Arc<Route>,
     pub(crate) tls: Tls,
     pub(crate) timeout: Duration,
+    pub(crate) in_memory: Option<InMemory>,
+}
+
+/// Opens connections to a server in this process.
+#[derive(Clone)]
+pub(crate) struct InMemory(pub(crate) Arc<dyn Fn() -> DuplexStream + Send + Sync>);
+
+impl fmt::Debug for InMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InMemory")
+    }
 }
 
 type Opening<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
@@ -60,6 +73,9 @@ impl Service<Uri> for Connector {
 
 impl Connector {
     async fn open(&self, uri: &Uri, origin: &Origin) -> Result<Stream, WebError> {
+        if let Some(InMemory(open)) = &self.in_memory {
+            return self.finish(origin, Box::new(open())).await;
+        }
         let Some(proxy) = self.route.proxy_for(uri, origin) else {
             let addresses = self.reach.resolve(origin).await?;
             let io = dial(addresses, self.timeout)

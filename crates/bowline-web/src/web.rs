@@ -10,9 +10,10 @@ use http::header::PROXY_AUTHORIZATION;
 use http::{Request, Response, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::io::DuplexStream;
 
 use crate::body::Whole;
-use crate::connect::Connector;
+use crate::connect::{Connector, InMemory};
 use crate::proxy::Route;
 use crate::tls::Tls;
 use crate::{Body, Origin, Proxy, Reach, WebError};
@@ -37,6 +38,7 @@ pub struct WebBuilder {
     header_timeout: Option<Duration>,
     limits: FetchLimits,
     reach: Reach,
+    in_memory: Option<InMemory>,
 }
 
 /// The limits of [`Web::fetch`].
@@ -65,6 +67,7 @@ impl Web {
             header_timeout: Some(Duration::from_secs(60)),
             limits: FetchLimits::default(),
             reach: Reach::default(),
+            in_memory: None,
         }
     }
 
@@ -190,6 +193,14 @@ impl WebBuilder {
         self
     }
 
+    /// Connects to a server in this process instead of the network: `open` opens a connection and
+    /// returns the client's end of it. There is no proxy then.
+    pub fn in_memory(mut self, open: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        self.in_memory = Some(InMemory(Arc::new(open)));
+        self.proxy = Proxy::None;
+        self
+    }
+
     /// Builds the client. The system's certificates are read when they are first needed.
     ///
     /// # Errors
@@ -200,6 +211,7 @@ impl WebBuilder {
             route: Arc::new(Route::new(&self.proxy)?),
             tls: Tls::new(&self.ca_pems, self.with_system_roots)?,
             timeout: self.connect_timeout,
+            in_memory: self.in_memory,
         };
         let client = client(&connector);
         Ok(Web { client, connector, header_timeout: self.header_timeout, limits: self.limits })

@@ -15,16 +15,29 @@
 //!
 //! The server runs as it would on stdio: every message is encoded and parsed. The client is the one
 //! that applications use, so a test can do whatever they can: await progress, answer the server's
-//! questions, watch changes, cancel a call by dropping it.
+//! questions, watch changes, cancel a call by dropping it, read structured content into a type with
+//! [`structured`](crate::client::ToolCall::structured).
+//!
+//! | for a test | there is |
+//! |---|---|
+//! | in one revision, or in each | [`connect_in`], [`each_revision`] |
+//! | with handlers for the server's questions, timeouts, limits | [`builder`] |
+//! | with a principal, scopes, headers, extensions | `over_http`, with the features `http` and `client-http` |
+//! | of deadlines and long waits | `#[tokio::test(start_paused = true)]`: nothing here waits for anything but the clock |
 
-use crate::client::{Client, ClientBuilder, OpenError, Preference};
-use crate::{Revision, Server};
+#[cfg(all(feature = "client-http", feature = "http"))]
+mod over_http;
+
+#[cfg(all(feature = "client-http", feature = "http"))]
+pub use self::over_http::{OverHttp, over_http};
+use crate::Revision;
+use crate::client::{Client, ClientBuilder, OpenError, Preference, Target};
 
 /// Connects to a server in the newest revision.
 ///
 /// # Errors
 /// When the server cannot be built.
-pub async fn connect(server: Server) -> Result<Client, OpenError> {
+pub async fn connect(server: impl Into<Target>) -> Result<Client, OpenError> {
     connect_in(server, Revision::LATEST).await
 }
 
@@ -32,7 +45,10 @@ pub async fn connect(server: Server) -> Result<Client, OpenError> {
 ///
 /// # Errors
 /// When the server cannot be built, or does not speak the revision.
-pub async fn connect_in(server: Server, revision: Revision) -> Result<Client, OpenError> {
+pub async fn connect_in(
+    server: impl Into<Target>,
+    revision: Revision,
+) -> Result<Client, OpenError> {
     builder(revision).connect(server).await
 }
 
@@ -55,4 +71,40 @@ pub async fn connect_in(server: Server, revision: Revision) -> Result<Client, Op
 /// ```
 pub fn builder(revision: Revision) -> ClientBuilder {
     Client::builder("test", "1.0.0").preference(Preference::Pin(revision)).without_cache()
+}
+
+/// Runs a test in every revision, one after the other, with a [`builder`] for each. If it panics,
+/// standard error says in which.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use bowline::{Server, Tool, testing};
+/// use serde_json::json;
+///
+/// testing::each_revision(async |client| {
+///     let hello = Tool::new("hello", || async { "hello" });
+///     let client = client.connect(Server::new("greeter", "1.0.0").with(hello)).await.unwrap();
+///     assert_eq!(client.call_tool("hello", json!({})).text().await.unwrap(), "hello");
+/// })
+/// .await;
+/// # }
+/// ```
+pub async fn each_revision(test: impl AsyncFn(ClientBuilder)) {
+    for revision in Revision::ALL {
+        let _blame = Blame(revision);
+        test(builder(revision)).await;
+    }
+}
+
+/// Names the revision in which a test panics.
+struct Blame(Revision);
+
+impl Drop for Blame {
+    #[expect(clippy::print_stderr, reason = "a test's panic goes there, too")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("in revision {}", self.0);
+        }
+    }
 }

@@ -44,7 +44,8 @@ enum Scheme {
 
 impl Guard {
     /// A guard for the resource at this URL, as its clients use it, such as
-    /// `https://mcp.example.com/mcp`. Tokens must have been issued for exactly this URL.
+    /// `https://mcp.example.com/mcp`. Tokens must have been issued for exactly this URL. The
+    /// verifier is one of this module or, as in the example of [`Verify`], a function.
     ///
     /// # Errors
     /// When the URL is not valid.

@@ -24,7 +24,7 @@ use super::verdicts::Verdicts;
 use super::wire::WireMessage;
 use super::{Client, Handle};
 use crate::server::serve_core;
-use crate::with_causes;
+use crate::{BuildError, with_causes};
 
 /// Configures a client: who it is, what it answers, how long it waits.
 ///
@@ -234,7 +234,7 @@ impl ClientBuilder {
             Destination::Command(command) => Source::Command(command),
             Destination::Stream(once) => Source::Once(Some(once)),
             Destination::Server(server) => {
-                let core = server.build().map_err(|error| OpenError::Serve(with_causes(&error)))?;
+                let core = server.build().map_err(unserved)?;
                 let (ours, theirs) = tokio::io::duplex(64 << 10);
                 let (reader, writer) = tokio::io::split(ours);
                 let server = tokio::spawn(async move {
@@ -243,6 +243,10 @@ impl ClientBuilder {
                 });
                 let (reader, writer) = (Box::new(reader), Box::new(writer));
                 Source::Once(Some(Once { reader, writer, server: Some(server) }))
+            }
+            #[cfg(all(feature = "client-http", feature = "http", feature = "testing"))]
+            Destination::OverHttp(server) => {
+                return self.connect_to_url(server.into_endpoint().map_err(unserved)?).await;
             }
             #[cfg(feature = "client-http")]
             Destination::Url(url) => return self.connect_to_url(*url).await,
@@ -267,6 +271,11 @@ impl ClientBuilder {
         let task = tokio::spawn(run);
         wait_for_open(shared, closing, task, outcome).await
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` takes functions of values")]
+fn unserved(error: BuildError) -> OpenError {
+    OpenError::Serve(with_causes(&error))
 }
 
 /// Waits until the connection is open. Dropping it earlier closes the connection.

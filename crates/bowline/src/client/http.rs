@@ -93,6 +93,16 @@ impl Endpoint {
         self
     }
 
+    /// Connects to a server in this process instead of the network.
+    #[cfg(all(feature = "http", feature = "testing"))]
+    pub(crate) fn in_memory(
+        mut self,
+        open: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static,
+    ) -> Self {
+        self.web = self.web.in_memory(open);
+        self
+    }
+
     /// Sets the proxy; by default, the one from the environment.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.web = self.web.proxy(proxy);

@@ -15,6 +15,9 @@ pub(super) enum Destination {
     Url(Box<super::http::Endpoint>),
     Stream(Once),
     Server(Box<Server>),
+    /// A server in this process, reached over HTTP.
+    #[cfg(all(feature = "client-http", feature = "http", feature = "testing"))]
+    OverHttp(Box<crate::testing::OverHttp>),
     /// An invalid target, with the reason.
     #[cfg(not(feature = "client-http"))]
     Nowhere(String),
@@ -47,6 +50,14 @@ impl From<Command> for Target {
 impl From<Server> for Target {
     fn from(server: Server) -> Self {
         Self(Destination::Server(Box::new(server)))
+    }
+}
+
+/// A server in this process, reached over HTTP.
+#[cfg(all(feature = "client-http", feature = "http", feature = "testing"))]
+impl From<crate::testing::OverHttp> for Target {
+    fn from(server: crate::testing::OverHttp) -> Self {
+        Self(Destination::OverHttp(Box::new(server)))
     }
 }
 

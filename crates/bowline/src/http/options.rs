@@ -90,6 +90,12 @@ impl Default for HttpLimits {
     }
 }
 
+impl From<Server> for Http {
+    fn from(server: Server) -> Self {
+        Self::new(server)
+    }
+}
+
 impl Http {
     pub(super) fn new(server: Server) -> Self {
         Self {
@@ -168,7 +174,18 @@ impl Http {
     }
 
     /// Identifies the sender of a request by its head. Sessions and request states are bound to the
-    /// sender.
+    /// sender, and tools with scopes need those of its principal.
+    ///
+    /// ```
+    /// use bowline::Principal;
+    ///
+    /// # let server = bowline::Server::new("known", "1.0.0");
+    /// // A proxy in front of the server has authenticated the user.
+    /// let http = server.http().identify(|parts| {
+    ///     let user = parts.headers.get("x-forwarded-user")?.to_str().ok()?;
+    ///     Some(Principal::new(user).with_scopes(["notes:read"]))
+    /// });
+    /// ```
     pub fn identify(
         mut self,
         identify: impl Fn(&Parts) -> Option<Principal> + Send + Sync + 'static,
@@ -232,6 +249,32 @@ impl Http {
     pub fn tls(mut self, tls: impl Into<Tls>) -> Self {
         self.tls = Some(tls.into());
         self
+    }
+
+    /// Replaces whatever authenticates callers.
+    #[cfg(all(feature = "client-http", feature = "testing"))]
+    pub(crate) fn known_as(mut self, principal: Principal) -> Self {
+        #[cfg(feature = "auth")]
+        {
+            self.guard = None;
+        }
+        self.identify(move |_| Some(principal.clone()))
+    }
+
+    /// Lets callers in without a principal, if nothing authenticates them.
+    #[cfg(all(feature = "client-http", feature = "testing"))]
+    pub(crate) fn or_anonymous(self) -> Self {
+        #[cfg(feature = "auth")]
+        let is_guarded = self.guard.is_some();
+        #[cfg(not(feature = "auth"))]
+        let is_guarded = false;
+        if is_guarded || self.identify.is_some() { self } else { self.identify(|_| None) }
+    }
+
+    /// Where clients find it.
+    #[cfg(all(feature = "client-http", feature = "testing"))]
+    pub(crate) fn endpoint_path(&self) -> &str {
+        &self.path
     }
 
     /// The service itself, for another framework or for a test.

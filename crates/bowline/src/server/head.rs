@@ -23,6 +23,7 @@ pub(crate) enum Credentials {
     Shown,
     /// A guard has checked them. A token is for this server only, so handlers cannot pass it on:
     /// they see the other headers, copied once one of them asks.
+    #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "there is no guard"))]
     Hidden(OnceLock<Box<HeaderMap>>),
 }
 

@@ -22,3 +22,4 @@ mod raw;
 mod regression;
 mod rounds;
 mod subscriptions;
+mod testing;
