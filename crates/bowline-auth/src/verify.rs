@@ -72,7 +72,7 @@ pub trait Verify: Send + Sync {
 pub type Verifying<'a> = Pin<Box<dyn Future<Output = Result<Identity, VerifyError>> + Send + 'a>>;
 
 /// Why a token is not accepted.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// The token is invalid. The client should get another.
@@ -82,6 +82,8 @@ pub enum VerifyError {
     #[error("the token cannot be verified right now")]
     Unavailable(#[source] Cause),
 }
+
+bowline_proto::debug_as_sentence!(VerifyError);
 
 impl VerifyError {
     /// The token could not be verified, because of this error.

@@ -39,8 +39,8 @@ use self::options::Kind;
 /// ```
 ///
 /// The doc comment is the description, the parameters are the arguments, and their doc comments
-/// describe them. Callers may omit `Option` arguments. Functions that are not `async` run on a
-/// thread where they may block.
+/// describe them. Callers may omit `Option` arguments; arguments that are not parameters are
+/// rejected. Functions that are not `async` run on a thread where they may block.
 ///
 /// # The function afterwards
 ///
@@ -66,6 +66,7 @@ use self::options::Kind;
 /// | `read_only`, `idempotent` | it changes nothing; calling it twice is the same as once |
 /// | `destructive = true`, `open_world = false` | whether it may destroy data; whether it reaches the outside world |
 /// | `annotations = …` | a `ToolAnnotations`, which the four above amend |
+/// | `lenient` | accepts JSON inside strings (`"5"`, `"[1, 2]"`), and ignores unknown arguments |
 /// | `timeout = "30s"` | how long one call may run; text with `ms`, `s`, `m` or `h`, or a `Duration` |
 /// | `icon = "https://…"` | an icon, by its URL or as an `Icon`; may be repeated |
 /// | `scopes = ["a", "b"]` | the scopes that a caller's token must have |

@@ -88,6 +88,7 @@ const OPTIONS: &[Known] = &[
     known("destructive", Form::Hint, &[Kind::Tool]),
     known("idempotent", Form::Switch, &[Kind::Tool]),
     known("open_world", Form::Hint, &[Kind::Tool]),
+    known("lenient", Form::Switch, &[Kind::Tool]),
     known("input_schema", Form::Value, &[Kind::Tool]),
     known("output_schema", Form::Value, &[Kind::Tool]),
     known("timeout", Form::Value, &[Kind::Tool]),

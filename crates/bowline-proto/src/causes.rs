@@ -18,6 +18,20 @@ pub fn with_causes(error: &dyn Error) -> String {
     text
 }
 
+/// Implements `Debug` for errors as the sentence of [`with_causes`]: a `main` that returns one prints
+/// it in this form.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_as_sentence {
+    ($($name:ty),+ $(,)?) => {$(
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(&$crate::causes::with_causes(self))
+            }
+        }
+    )+};
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt;
@@ -46,5 +60,26 @@ mod tests {
         let top = Level("no answer", Some(Box::new(middle)));
         assert_eq!(with_causes(&top), "no answer: connect: refused");
         assert_eq!(with_causes(&Level("alone", None)), "alone");
+    }
+
+    struct Start(Level);
+
+    debug_as_sentence!(Start);
+
+    impl fmt::Display for Start {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("cannot start")
+        }
+    }
+
+    impl Error for Start {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn a_main_prints_the_sentence() {
+        assert_eq!(format!("{:?}", Start(Level("no power", None))), "cannot start: no power");
     }
 }

@@ -77,6 +77,12 @@ pub fn decode<'a, T: Deserialize<'a>>(
         .map_err(|error| DecodeError::new(what, describe(root, text, &error)))
 }
 
+/// Decodes an object that has only members of `T`, if its text is plain. `None` says that it needs a
+/// closer look: it may have further members, be of another type, or merely be spelled unusually.
+pub fn decode_closed<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+    raw::from_closed_str(text).ok()
+}
+
 /// Describes the error in terms of the JSON: a path, and what is wrong there.
 fn describe(root: &str, text: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();
@@ -89,13 +95,65 @@ fn describe(root: &str, text: &str, error: &serde_json::Error) -> String {
         let parent = path.strip_suffix(&format!(".{name}")).unwrap_or(&path);
         return format!("{parent}.{name} appears twice");
     }
-    if let Some(wrong) = message.strip_prefix("invalid type: ") {
-        let (found, expected) = wrong.split_once(", expected ").unwrap_or((wrong, "that"));
-        // The name of a Rust type means nothing to a peer.
-        let expected = if expected.starts_with("struct ") { "an object" } else { expected };
-        return format!("{path} is {found}, not {expected}");
+    if let Some((length, expected)) =
+        message.strip_prefix("invalid length ").and_then(|wrong| wrong.split_once(", expected "))
+    {
+        return format!("{path} has {length} items; expected {}", in_words(expected));
+    }
+    let wrong = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|prefix| message.strip_prefix(prefix));
+    if let Some((found, expected)) = wrong.and_then(|wrong| wrong.split_once(", expected ")) {
+        return format!("{path} is {}, not {}", found_in_words(found), in_words(expected));
+    }
+    if let Some((found, expected)) =
+        message.strip_prefix("unknown variant ").and_then(|wrong| wrong.split_once(", expected "))
+    {
+        let expected = expected.replace('`', "\"");
+        return format!("{path} is {}, not {expected}", found.replace('`', "\""));
+    }
+    if let Some((name, expected)) =
+        message.strip_prefix("unknown field ").and_then(|wrong| wrong.split_once(", expected "))
+    {
+        let name = name.trim_matches('`');
+        let parent = path.strip_suffix(&format!(".{name}")).unwrap_or(&path);
+        return format!("{parent}.{name} is unknown; expected {}", expected.replace('`', ""));
     }
     format!("{path}: {message}")
+}
+
+/// A value that serde found, as JSON spells it.
+fn found_in_words(found: &str) -> &str {
+    let value = ["integer `", "floating point `", "boolean `", "character `"]
+        .iter()
+        .find_map(|kind| found.strip_prefix(kind)?.strip_suffix('`'));
+    match found {
+        "sequence" => "an array",
+        "map" => "an object",
+        "unit value" => "null",
+        _ => value.or_else(|| found.strip_prefix("string ")).unwrap_or(found),
+    }
+}
+
+/// What serde expected, in words of JSON: the name of a Rust type means nothing to a peer.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "u8" => "an integer from 0 to 255",
+        "u16" => "an integer from 0 to 65535",
+        "u32" => "an integer from 0 to 4294967295",
+        "u64" | "u128" | "usize" => "an integer of at least 0",
+        "i8" => "an integer from -128 to 127",
+        "i16" => "an integer from -32768 to 32767",
+        "i32" => "an integer from -2147483648 to 2147483647",
+        "i64" | "i128" | "isize" => "an integer",
+        "f32" | "f64" => "a number",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        "unit" => "null",
+        "a borrowed string" => "a string without escapes",
+        _ if expected.starts_with("struct ") => "an object",
+        _ => expected,
+    }
 }
 
 /// The message of `serde_json`, without the line and column at its end.
@@ -220,18 +278,18 @@ mod tests {
     #[test]
     fn errors_name_the_member() {
         check("{}", "params.name is missing");
-        check(r#"{"name":3}"#, "params.name is integer `3`, not a string");
+        check(r#"{"name":3}"#, "params.name is 3, not a string");
         check(r#"{"item":{},"name":"a"}"#, "params.item.size is missing");
-        check(r#"{"name":"a","item":{"size":"x"}}"#, r#"params.item.size is string "x", not u8"#);
+        check(
+            r#"{"name":"a","item":{"size":"x"}}"#,
+            r#"params.item.size is "x", not an integer from 0 to 255"#,
+        );
         check(r#"{"name":"a","list":[{"size":1},{}]}"#, "params.list[1].size is missing");
         check(
             r#"{"name":"a","list":[{"size":1},{"size":"q"}]}"#,
-            r#"params.list[1].size is string "q", not u8"#,
+            r#"params.list[1].size is "q", not an integer from 0 to 255"#,
         );
-        check(
-            "{\n \"name\": \"},{\\\"\",\n \"list\": 7}",
-            "params.list is integer `7`, not a sequence",
-        );
+        check("{\n \"name\": \"},{\\\"\",\n \"list\": 7}", "params.list is 7, not an array");
         check(r#"{"name":"a","name":"b"}"#, "params.name appears twice");
     }
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 pub(crate) use self::cursor::Cursor;
-pub(crate) use self::read::from_str;
+pub(crate) use self::read::{from_closed_str, from_str};
 pub(crate) use self::write::write_string;
 use crate::wire::MAX_DEPTH;
 

@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::adapt::{Adapt, Unsupported};
+pub use self::adapt::{Adapt, Unsupported, describes_object};
 pub use self::answer::{Outcome, decode_outcome};
 pub use self::error::{adapt_error, neutral_error};
 pub use self::negotiate::{NoCommonRevision, Offer, Revisions};

@@ -40,7 +40,7 @@ impl<S: Subscriber> Layer<S> for ClientLog {
         }
         let mut fields = Fields::default();
         event.record(&mut fields);
-        context.try_log(level, Some(metadata.target()), fields.into_data());
+        context.logger(metadata.target()).try_log(level, fields.into_data());
     }
 }
 

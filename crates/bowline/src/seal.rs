@@ -39,7 +39,7 @@ pub struct KeyRing {
 }
 
 /// Why a token was not sealed or opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SealError {
     /// The token is longer than this ring allows. When sealing, store less or raise the limit.
     TooLong {
@@ -52,7 +52,7 @@ pub enum SealError {
 }
 
 /// Why a key ring cannot be created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SecretError {
     /// There is no secret.
     Missing,
@@ -62,6 +62,8 @@ pub enum SecretError {
         length: usize,
     },
 }
+
+bowline_proto::debug_as_sentence!(SealError, SecretError);
 
 impl KeyRing {
     /// The minimum length of a secret, in bytes.

@@ -18,6 +18,7 @@ mod head;
 pub(crate) mod legacy;
 mod limits;
 pub(crate) mod listen;
+mod logger;
 mod middleware;
 mod nest;
 mod output;
@@ -46,7 +47,7 @@ use bowline_proto::model::{CacheScope, Icon, Implementation, Settings};
 use bowline_proto::revision::{Offer, Revisions};
 
 pub use self::answer::{Answer, Outcome};
-pub use self::ask::{Ask, AskError, Elicited};
+pub use self::ask::{Ask, AskError, Elicited, MissingCapability};
 #[cfg(feature = "http")]
 pub(crate) use self::bus::Sink;
 #[cfg(feature = "http")]
@@ -69,8 +70,9 @@ pub use self::handler::{Handler, blocking};
 #[cfg(feature = "http")]
 pub(crate) use self::head::{Credentials, HttpHead};
 pub use self::limits::Limits;
+pub use self::logger::Logger;
 pub use self::middleware::{Incoming, Middleware, Next};
-pub use self::output::{Structured, ToolOutcome, ToolOutput};
+pub use self::output::{Described, Structured, ToolOutcome, ToolOutput};
 pub use self::part::{Part, Parts};
 #[cfg(feature = "http")]
 pub(crate) use self::peer::{LastPeer, Peer, Sender};
@@ -242,7 +244,7 @@ impl Server {
 
     /// Declares the capabilities for tools, prompts and resources from the start, although some may
     /// only be added while the server runs. By default it declares those that it has or once had.
-    pub fn live(self) -> Self {
+    pub fn declare_all(self) -> Self {
         self.registry.offer_all();
         self
     }

@@ -23,7 +23,6 @@
 //! }
 //! ```
 
-mod answer;
 mod arguments;
 pub mod fetch;
 mod guide;
@@ -32,7 +31,6 @@ mod run;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use self::answer::answer;
 pub use self::arguments::{LogLevel, ServeArgs, long_version};
 pub use self::guide::{Guide, snippets, tool_names};
 pub use self::log::start_log;

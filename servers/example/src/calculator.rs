@@ -5,8 +5,7 @@ mod formula;
 mod functions;
 mod parser;
 
-use bowline::model::CallToolResult;
-use bowline::{Context, HandlerError, Parts, Resource, Tool, schema_for};
+use bowline::{Context, Described, HandlerError, Parts, Resource, Structured, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +20,6 @@ pub(crate) fn tools() -> Parts {
             "Perform mathematical calculations including basic arithmetic, trigonometric \
              functions, and algebraic operations",
         )
-        .output_schema(schema_for::<Calculated>())
         .read_only()
         .idempotent()
         .open_world(false);
@@ -70,16 +68,15 @@ struct Calculated {
     angles: Option<Angles>,
 }
 
-async fn arithmetic(arguments: Arithmetic) -> Result<CallToolResult, HandlerError> {
-    let failed = |error: &dyn std::fmt::Display| HandlerError::failed(error.to_string());
-    let expression = Expression::parse(&arguments.expression).map_err(|error| failed(&error))?;
+async fn arithmetic(arguments: Arithmetic) -> Result<Described<Calculated>, HandlerError> {
+    let expression = Expression::parse(&arguments.expression)?;
     let angles = arguments.angles;
-    let result = expression.evaluate(angles, &[]).map_err(|error| failed(&error))?;
+    let result = expression.evaluate(angles, &[])?;
     let angles = expression.has_angles().then_some(angles);
     let note = angles.map_or_else(String::new, |angles| format!(" (angles in {angles})"));
     let calculated = Calculated { expression: arguments.expression, result, angles };
     let text = format!("{} = {}{note}", calculated.expression.trim(), shown(result));
-    bowline_serve::answer(text, &calculated)
+    Ok(Structured(calculated).with_text(text))
 }
 
 /// A number to fifteen digits, the precision of doubles: 0.1 + 0.2 is 0.3.

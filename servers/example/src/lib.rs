@@ -28,5 +28,5 @@ pub fn server(settings: Settings) -> Server {
         )
         .with(calculator::tools())
         .with(weather::tools(settings))
-        .live()
+        .declare_all()
 }

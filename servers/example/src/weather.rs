@@ -7,8 +7,8 @@ mod sample;
 
 use std::sync::Arc;
 
-use bowline::model::{CallToolResult, ContentBlock};
-use bowline::{Completing, Context, HandlerError, Parts, Resource, Structured, Tool, schema_for};
+use bowline::model::ContentBlock;
+use bowline::{Completing, Context, Described, HandlerError, Parts, Resource, Structured, Tool};
 use bowline_serve::fetch::FetchError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,6 @@ pub(crate) fn tools(settings: Settings) -> Parts {
     })
     .title("Weather Information")
     .description("Get current weather information for any location worldwide")
-    .output_schema(schema_for::<Report>())
     .read_only()
     .open_world(true);
     let now = Resource::new("weather://current/{location}", "current", move |place: Located| {
@@ -125,11 +124,11 @@ impl Weather {
         &self,
         context: &Context,
         wanted: Wanted,
-    ) -> Result<CallToolResult, HandlerError> {
+    ) -> Result<Described<Report>, HandlerError> {
         let report = self.report(Some(context), &wanted.location, wanted.units).await?;
-        let mut answer = bowline_serve::answer(report.sentence(), &report)?;
-        answer.content.extend(report.remarks().into_iter().map(ContentBlock::text));
-        Ok(answer)
+        let texts = [report.sentence()].into_iter().chain(report.remarks());
+        let content = texts.map(ContentBlock::text).collect();
+        Ok(Structured(report).with_content(content))
     }
 
     /// The weather at a place. Without a context, the user is not asked which place is meant.

@@ -4,8 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bowline::model::CallToolResult;
-use bowline::{Context, HandlerError, Structured, server};
+use bowline::{Context, Described, HandlerError, Structured, server};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -108,7 +107,7 @@ impl Desk {
         }
     }
 
-    pub(crate) fn status_result(&self) -> Result<CallToolResult, HandlerError> {
+    pub(crate) fn described_status(&self) -> Described<Status> {
         let status = self.status();
         let text = match (&status.operator, &status.style) {
             (Some(operator), Some(style)) => format!(
@@ -119,17 +118,17 @@ impl Desk {
                   operator_assign assigns one"
                 .to_owned(),
         };
-        bowline_serve::answer(text, &status)
+        Structured(status).with_text(text)
     }
 
-    pub(crate) async fn available_result(&self) -> Result<CallToolResult, HandlerError> {
+    pub(crate) async fn available(&self) -> Result<Described<Available>, HandlerError> {
         let operators = self.voices.operators().await.map_err(HandlerError::failed)?;
         let described: Vec<_> = operators
             .iter()
             .map(|operator| format!("{} ({})", operator.name, names(&operator.styles)))
             .collect();
         let text = format!("Operators and their styles: {}", described.join("; "));
-        bowline_serve::answer(text, &Available { operators })
+        Ok(Structured(Available { operators }).with_text(text))
     }
 
     /// Sets the operator, and enables or disables the tools that come with it.

@@ -11,10 +11,10 @@ mod voice;
 
 use std::sync::Arc;
 
-use bowline::{Server, Tool, schema_for};
+use bowline::{Server, Tool};
 use serde_json::json;
 
-use self::desk::{Available, Desk, Status};
+use self::desk::Desk;
 pub use self::voice::{Engine, Settings};
 
 /// The resource with the operator's status.
@@ -46,12 +46,11 @@ fn no_arguments() -> serde_json::Value {
 fn status(desk: Arc<Desk>) -> Tool {
     Tool::new("operator_status", move || {
         let desk = Arc::clone(&desk);
-        async move { desk.status_result() }
+        async move { desk.described_status() }
     })
     .title("Operator status")
     .description("現在のオペレータ状態を取得")
     .input_schema(no_arguments())
-    .output_schema(schema_for::<Status>())
     .read_only()
     .open_world(false)
 }
@@ -59,12 +58,11 @@ fn status(desk: Arc<Desk>) -> Tool {
 fn available(desk: Arc<Desk>) -> Tool {
     Tool::new("operator_available", move || {
         let desk = Arc::clone(&desk);
-        async move { desk.available_result().await }
+        async move { desk.available().await }
     })
     .title("Available operators")
     .description("利用可能なオペレータ一覧を取得")
     .input_schema(no_arguments())
-    .output_schema(schema_for::<Available>())
     .read_only()
     .open_world(false)
 }

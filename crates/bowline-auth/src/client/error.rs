@@ -8,7 +8,7 @@ use std::sync::Arc;
 ///
 /// It never contains a secret: URLs are shown without their query, and secrets that a peer repeats
 /// are redacted.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AuthError {
     step: Step,
     reason: Reason,
@@ -66,6 +66,8 @@ pub enum Reason {
     /// The user declined, or did not finish in time.
     Abandoned,
 }
+
+bowline_proto::debug_as_sentence!(AuthError);
 
 impl AuthError {
     pub(super) fn new(

@@ -4,7 +4,7 @@ use bowline_proto::scope::is_scope;
 use bowline_web::{Origin, Url, WebError};
 
 /// Why settings are rejected.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// A URL cannot be used.
@@ -22,6 +22,8 @@ pub enum SetupError {
     #[error("cannot set up the HTTP client")]
     Web(#[from] WebError),
 }
+
+bowline_proto::debug_as_sentence!(SetupError);
 
 /// The URL of a party that vouches for tokens: `https`, or `http` on this machine.
 pub(super) fn trusted(url: &str) -> Result<Url, SetupError> {

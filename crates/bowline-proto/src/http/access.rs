@@ -237,8 +237,10 @@ impl fmt::Display for Denied {
 impl std::error::Error for Denied {}
 
 /// A host or origin that is not valid: its text, and what was expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct AccessError(String, &'static str);
+
+crate::debug_as_sentence!(AccessError);
 
 impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

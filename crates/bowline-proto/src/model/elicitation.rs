@@ -4,6 +4,7 @@ mod schema;
 
 use serde::de::MapAccess;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 pub use self::schema::*;
 use super::{Meta, ResultType, TaskMetadata, result_body};
@@ -124,6 +125,32 @@ pub struct ElicitResult {
     /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl ElicitResult {
+    /// The user filled in the form: a struct or a map. Anything that is not an object counts as
+    /// empty.
+    pub fn accept(content: &impl Serialize) -> Self {
+        let content = match serde_json::to_value(content) {
+            Ok(Value::Object(content)) => content,
+            _ => Extra::new(),
+        };
+        Self { content: Some(content), ..Self::of(ElicitAction::Accept) }
+    }
+
+    /// The user declined.
+    pub fn decline() -> Self {
+        Self::of(ElicitAction::Decline)
+    }
+
+    /// The user dismissed the question without a choice.
+    pub fn cancel() -> Self {
+        Self::of(ElicitAction::Cancel)
+    }
+
+    fn of(action: ElicitAction) -> Self {
+        Self { action, ..Self::default() }
+    }
 }
 
 /// The user's reaction.

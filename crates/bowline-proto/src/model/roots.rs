@@ -45,4 +45,11 @@ pub struct Root {
     pub meta: Option<Meta>,
 }
 
+impl Root {
+    /// A folder or file, by its `file://` URI.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), ..Self::default() }
+    }
+}
+
 result_body!(ListRootsResult);

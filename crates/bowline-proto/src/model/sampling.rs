@@ -45,6 +45,13 @@ pub struct CreateMessageParams {
     pub meta: Option<Meta>,
 }
 
+impl CreateMessageParams {
+    /// Asks a model to go on with this conversation, in at most so many tokens.
+    pub fn new(messages: Vec<SamplingMessage>, max_tokens: u64) -> Self {
+        Self { messages, max_tokens, ..Self::default() }
+    }
+}
+
 /// One message to or from a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -249,6 +256,26 @@ pub struct CreateMessageResult {
     /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl CreateMessageResult {
+    /// What a model of this name wrote.
+    pub fn new(model: impl Into<String>, content: impl Into<SamplingContents>) -> Self {
+        Self {
+            result_type: None,
+            role: Role::Assistant,
+            content: content.into(),
+            model: model.into(),
+            stop_reason: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Text that a model of this name wrote.
+    pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(model, SamplingContent::text(text))
+    }
 }
 
 result_body!(CreateMessageResult);

@@ -162,6 +162,10 @@ pub struct CallToolResult {
     /// The result as data: an object up to 2025-11-25, any value since, `null` included.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Json>,
+    /// Never sent: whether the tool's output schema allows other values than objects. Up to
+    /// 2025-11-25 its structured content is then sent as `{"result": …}`, even if it is an object.
+    #[serde(skip)]
+    pub wraps_content: bool,
     /// Whether the tool failed. A failed tool is not a protocol error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,

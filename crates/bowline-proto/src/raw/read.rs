@@ -15,7 +15,17 @@ use crate::wire::MAX_DEPTH;
 
 /// Deserializes a value, if it is plain. An odd one may still be valid.
 pub(crate) fn from_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, Odd> {
-    let mut reader = Reader { cursor: Cursor::new(text), levels: MAX_DEPTH };
+    // No value nests that deeply.
+    read(text, usize::MAX)
+}
+
+/// The same, but an object with a member that `T` ignores is odd. Objects inside it may have any.
+pub(crate) fn from_closed_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, Odd> {
+    read(text, MAX_DEPTH - 1)
+}
+
+fn read<'a, T: de::Deserialize<'a>>(text: &'a str, closed_at: usize) -> Result<T, Odd> {
+    let mut reader = Reader { cursor: Cursor::new(text), levels: MAX_DEPTH, closed_at };
     reader.cursor.skip_space();
     let value = T::deserialize(&mut reader)?;
     if reader.cursor.is_at_end() { Ok(value) } else { Err(Odd) }
@@ -26,6 +36,8 @@ struct Reader<'a> {
     cursor: Cursor<'a>,
     /// How many more levels a value may nest.
     levels: usize,
+    /// The value of `levels` at which nothing may be ignored.
+    closed_at: usize,
 }
 
 impl<'de> Reader<'de> {
@@ -90,7 +102,7 @@ struct Parts<'r, 'de> {
 impl<'de> Parts<'_, 'de> {
     /// The name of the next member.
     fn name(&mut self) -> Result<Option<&'de str>, Odd> {
-        let Reader { cursor, levels } = &mut *self.reader;
+        let Reader { cursor, levels, .. } = &mut *self.reader;
         let is_first = std::mem::take(&mut self.is_first);
         let name = Walk { cursor, levels: *levels, is_first }.next()?;
         self.is_over = name.is_none();
@@ -228,6 +240,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        if self.levels == self.closed_at {
+            return Err(Odd);
+        }
         self.cursor.value(self.levels)?;
         visitor.visit_unit()
     }

@@ -10,9 +10,12 @@ mod item;
 mod params;
 mod question;
 mod result;
+mod wrap;
 
 use std::fmt;
 
+use self::wrap::WRAPPED;
+pub use self::wrap::describes_object;
 use super::Revision;
 
 /// A value that can be adapted to a revision.

@@ -97,6 +97,8 @@ impl<'s> Evaluation<'s> {
             if names.len() > 0 {
                 let known = names.clone().map(|name| cut(name, MAX_NAME));
                 message.push_str(&format!("; the known names are {}", list(known)));
+            } else if rule.is_some() {
+                message.push_str("; no members are allowed");
             }
             if let Some(meant) = closest(name, names) {
                 message.push_str(&format!(" (did you mean {meant}?)"));

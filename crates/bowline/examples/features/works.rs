@@ -34,7 +34,7 @@ async fn logs(context: Context) -> &'static str {
     context.log(LoggingLevel::Debug, "fine detail").await;
     context.log(LoggingLevel::Info, "for the record").await;
     context.log(LoggingLevel::Warning, json!({ "disk": "nearly full" })).await;
-    context.try_log(LoggingLevel::Error, Some("disk"), "full");
+    context.logger("disk").try_log(LoggingLevel::Error, "full");
     "logged"
 }
 

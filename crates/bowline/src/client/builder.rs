@@ -121,7 +121,7 @@ impl ClientBuilder {
     /// Sets the folders that the client works in, as `file://` URIs. Declares `roots`;
     /// [`Client::set_roots`] changes them.
     pub fn roots<U: Into<String>>(mut self, uris: impl IntoIterator<Item = U>) -> Self {
-        let roots = uris.into_iter().map(|uri| Root { uri: uri.into(), ..Root::default() });
+        let roots = uris.into_iter().map(Root::new);
         self.handlers.roots = Some(Mutex::new(roots.collect()));
         self
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_proto::debug_as_sentence;
 use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::revision::{Revision, Unsupported};
@@ -12,7 +13,7 @@ use bowline_proto::session::ConnectError;
 /// Why a call failed.
 ///
 /// A tool that fails is not an error of the call: it returns a result with `is_error`.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The server answered with an error.
@@ -193,7 +194,7 @@ impl fmt::Display for Exit {
 }
 
 /// Why connecting failed.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The program could not be started.
@@ -230,6 +231,8 @@ pub enum OpenError {
     #[error("not connected within {0:?}")]
     TimedOut(Duration),
 }
+
+debug_as_sentence!(CallError, OpenError);
 
 fn told(exit: &Option<Arc<Exit>>) -> String {
     exit.as_ref().map(|exit| format!(": {exit}")).unwrap_or_default()

@@ -146,22 +146,22 @@ impl Handlers {
                 let handler = self.form.as_ref().ok_or_else(|| undeclared("elicitation.form"))?;
                 let schema = serde_json::to_value(&form.requested_schema).unwrap_or_default();
                 match handler(form).await? {
-                    FormAnswer::Accept(content) => ElicitResult {
-                        action: ElicitAction::Accept,
-                        content: Some(complete(revision, &schema, content)?),
-                        ..ElicitResult::default()
-                    },
-                    FormAnswer::Decline => acted(ElicitAction::Decline),
-                    FormAnswer::Cancel => acted(ElicitAction::Cancel),
+                    FormAnswer::Accept(content) => {
+                        ElicitResult::accept(&complete(revision, &schema, content)?)
+                    }
+                    FormAnswer::Decline => ElicitResult::decline(),
+                    FormAnswer::Cancel => ElicitResult::cancel(),
                 }
             }
             ElicitParams::Url(url) => {
                 let handler = self.url.as_ref().ok_or_else(|| undeclared("elicitation.url"))?;
-                acted(match handler(url).await? {
-                    UrlAnswer::Accept => ElicitAction::Accept,
-                    UrlAnswer::Decline => ElicitAction::Decline,
-                    UrlAnswer::Cancel => ElicitAction::Cancel,
-                })
+                match handler(url).await? {
+                    UrlAnswer::Accept => {
+                        ElicitResult { action: ElicitAction::Accept, ..ElicitResult::default() }
+                    }
+                    UrlAnswer::Decline => ElicitResult::decline(),
+                    UrlAnswer::Cancel => ElicitResult::cancel(),
+                }
             }
         };
         write(revision, result)
@@ -184,10 +184,6 @@ impl Handlers {
         let roots = roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
         write(revision, ListRootsResult { roots, ..ListRootsResult::default() })
     }
-}
-
-fn acted(action: ElicitAction) -> ElicitResult {
-    ElicitResult { action, ..ElicitResult::default() }
 }
 
 /// Fills in the defaults, and checks the whole.

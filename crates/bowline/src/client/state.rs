@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bowline_proto::debug_as_sentence;
 use bowline_proto::model::{Implementation, ServerCapabilities};
 use bowline_proto::revision::Revision;
 use bowline_proto::wire::Id;
@@ -36,7 +37,7 @@ pub struct State {
 }
 
 /// Why a phase was not reached.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum WaitError {
     /// Not in time.
     #[error("still {:?} after {after:?}", state.phase)]
@@ -53,6 +54,8 @@ pub enum WaitError {
         state: State,
     },
 }
+
+debug_as_sentence!(WaitError);
 
 /// What is known about a server.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 #[cfg(feature = "client-http")]
 use bowline_proto::http::ParamHeaders;
+use bowline_proto::json::Json;
 use bowline_proto::method::{CallTool, Method as _};
 use bowline_proto::model::{CallToolResult, ContentBlock, Tool};
 use bowline_schema::Schema;
@@ -113,6 +114,9 @@ impl Call<ToolRequest> {
 
     /// Makes the call, and returns its structured content as a type of the caller's.
     ///
+    /// Servers of older revisions can only send objects, and send other values as `{"result": …}`:
+    /// the value is found there, too.
+    ///
     /// # Errors
     /// Like the call itself; also when the tool fails, or its structured content is missing or of
     /// another type.
@@ -122,7 +126,8 @@ impl Call<ToolRequest> {
             let invalid = |problem| CallError::InvalidOutput { tool: tool.clone(), problem };
             let content = result.structured_content;
             let content = content.ok_or_else(|| invalid("is missing".to_owned()))?;
-            content.parse().map_err(|error| invalid(error.to_string()))
+            let parsed = content.parse().or_else(|error| unwrapped(&content).ok_or(error));
+            parsed.map_err(|error: serde_json::Error| invalid(error.to_string()))
         })
         .await
     }
@@ -169,6 +174,16 @@ impl IntoFuture for Call<ToolRequest> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.finish(|_, result| Ok(result)))
     }
+}
+
+/// The value inside `{"result": …}`.
+fn unwrapped<T: DeserializeOwned>(content: &Json) -> Option<T> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wrapped<T> {
+        result: T,
+    }
+    content.parse::<Wrapped<T>>().ok().map(|wrapped| wrapped.result)
 }
 
 /// The result, if the tool did not fail.

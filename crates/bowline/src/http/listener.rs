@@ -67,6 +67,13 @@ impl Http {
             #[cfg(feature = "tls")]
             let tls = self.tls.clone();
             let service = HttpService::new(self, false)?;
+            #[cfg(feature = "tls")]
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            #[cfg(not(feature = "tls"))]
+            let scheme = "http";
+            if let Ok(address) = listener.local_addr() {
+                tracing::info!("listening on {scheme}://{address}{}", service.inner.path);
+            }
             let places = Arc::new(Semaphore::new(service.inner.limits.connections));
             let door = Door {
                 service,

@@ -290,7 +290,9 @@ impl Http {
     /// # Errors
     /// When a part of the server is invalid, or the address cannot be bound.
     pub async fn serve(self, address: &str) -> Result<(), ServeError> {
-        let listener = tokio::net::TcpListener::bind(address).await?;
+        let listener = tokio::net::TcpListener::bind(address)
+            .await
+            .map_err(|source| ServeError::Listen { address: address.to_owned(), source })?;
         self.serve_on(listener).await
     }
 }

@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 pub struct Tls(tokio_rustls::TlsAcceptor);
 
 /// Why TLS settings are invalid.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// The certificate chain is not PEM, or contains no certificate.
@@ -30,6 +30,8 @@ pub enum TlsError {
     #[error("the certificate and the key do not match or are not supported")]
     Unusable(#[from] rustls::Error),
 }
+
+bowline_proto::debug_as_sentence!(TlsError);
 
 impl Tls {
     /// Creates settings from a certificate chain and its private key, as PEM.

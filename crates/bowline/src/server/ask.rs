@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
+use bowline_proto::debug_as_sentence;
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::json::Json;
 use bowline_proto::method::{CreateMessage, ElicitationCreate, ListRoots};
@@ -17,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::form;
+use super::form::{self, Form};
 use crate::random;
 
 /// One question to the client, under a key of the handler's choice.
@@ -64,27 +65,25 @@ impl<T> Elicited<T> {
 }
 
 /// Why a question was not answered.
-#[derive(Debug, thiserror::Error)]
+///
+/// A handler may return it with `?`: see [`HandlerError`](crate::HandlerError).
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
     /// The client lacks the capability. Do without, or return the error: it tells a modern client
     /// which capability is required.
-    #[error("the client does not offer {what}")]
-    Unsupported {
-        /// What it lacks.
-        what: &'static str,
-        /// The capability, as the client would declare it.
-        required: Value,
-    },
+    #[error("the client does not offer {}", .0.what)]
+    Unsupported(#[source] MissingCapability),
     /// The client's revision does not have such a question. Do without.
     #[error("the client's revision does not allow this question")]
     Revision(#[source] Unsupported),
     /// The form has a field of a type that forms do not support. This is a mistake in the server.
     #[error("{0}")]
     Form(String),
-    /// The client refused to answer.
-    #[error("the client refused to answer")]
-    Refused(#[source] ErrorObject),
+    /// The client refused to answer. Its error is not a source, because it is not the answer to the
+    /// request of the handler.
+    #[error("the client refused to answer: {0}")]
+    Refused(ErrorObject),
     /// The client's answer does not fit the question.
     #[error("invalid answer from the client: {0}")]
     Malformed(String),
@@ -96,27 +95,29 @@ pub enum AskError {
     Closed,
 }
 
-impl AskError {
-    /// The protocol error for it, if there is one.
-    pub(crate) fn to_error_object(&self) -> Option<ErrorObject> {
-        match self {
-            Self::Unsupported { what, required } => {
-                let message = format!("this needs a client that offers {what}");
-                let data = json!({ "requiredCapabilities": required });
-                let error = ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message);
-                Some(error.with_data(data.into()))
-            }
-            Self::Revision(unsupported) => {
-                Some(ErrorObject::invalid_request(unsupported.to_string()))
-            }
-            _ => None,
-        }
+debug_as_sentence!(AskError);
+
+/// A capability that a client must have.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("required capability: {required}")]
+pub struct MissingCapability {
+    /// What it is good for.
+    pub what: &'static str,
+    /// The capability, as the client would declare it.
+    pub required: Value,
+}
+
+impl MissingCapability {
+    pub(crate) fn to_error_object(&self) -> ErrorObject {
+        let message = format!("this needs a client that offers {}", self.what);
+        let data = json!({ "requiredCapabilities": self.required });
+        ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message).with_data(data.into())
     }
 }
 
 impl Ask<'_> {
     /// Asks the user to fill in the fields of `T`: a struct of text, numbers, booleans and
-    /// enumerations.
+    /// enumerations, or one of these alone.
     ///
     /// # Errors
     /// When the client cannot ask its user, or does not answer.
@@ -124,11 +125,45 @@ impl Ask<'_> {
     where
         T: JsonSchema + DeserializeOwned,
     {
-        let fields = form::form_of::<T>().map_err(AskError::Form)?;
-        let answered = self.elicit_form(message, fields).await?;
-        answered.map(|content| {
-            serde_json::from_value(Value::Object(content))
-                .map_err(|error| AskError::Malformed(error.to_string()))
+        let form = Form::of::<T>().map_err(AskError::Form)?;
+        let answered = self.elicit_form(message, form.fields).await?;
+        let malformed = |error: serde_json::Error| AskError::Malformed(error.to_string());
+        answered.map(|mut content| {
+            let value = match form.only {
+                Some(name) => content.remove(name).unwrap_or_default(),
+                None => Value::Object(content),
+            };
+            serde_json::from_value(value).map_err(malformed)
+        })
+    }
+
+    /// Asks the user to agree. Declining and dismissing the question count as no.
+    ///
+    /// # Errors
+    /// When the client cannot ask its user, or does not answer.
+    pub async fn confirm(self, message: impl Into<String>) -> Result<bool, AskError> {
+        let answered = self.elicit_form(message, ElicitSchema::default()).await?;
+        Ok(matches!(answered, Elicited::Accepted(_)))
+    }
+
+    /// Asks the user to choose one of these.
+    ///
+    /// # Errors
+    /// When the client cannot ask its user, does not answer, or answers with something else.
+    pub async fn choose<S: Into<String>>(
+        self,
+        message: impl Into<String>,
+        choices: impl IntoIterator<Item = S>,
+    ) -> Result<Elicited<String>, AskError> {
+        let choices: Vec<String> = choices.into_iter().map(Into::into).collect();
+        let answered = self.elicit_form(message, form::choice_of(&choices)).await?;
+        answered.map(|mut content| match content.remove(form::ONLY) {
+            Some(Value::String(chosen)) if choices.contains(&chosen) => Ok(chosen),
+            other => {
+                let found = other.unwrap_or_default();
+                let choices = choices.join(", ");
+                Err(AskError::Malformed(format!("{found} is not one of the choices: {choices}")))
+            }
         })
     }
 
@@ -212,7 +247,8 @@ impl Ask<'_> {
                     InputRequest::ListRoots(params) => {
                         session.call::<ListRoots>(&call.outbox, params).await
                     }
-                },
+                }
+                .map_err(|error| refused(error, &question)),
                 (None, Some(rounds)) => {
                     let key = self.key.unwrap_or_else(|| rounds.next_key(kind(&question)));
                     poll_fn(|cx| rounds.poll_answer(&key, &question, cx)).await
@@ -236,27 +272,44 @@ fn kind(question: &InputRequest) -> &'static str {
 
 /// 2026-07-28, basic/patterns/mrtr, and all legacy revisions: never ask for what was not declared.
 fn check_capability(question: &InputRequest, client: &ClientCapabilities) -> Result<(), AskError> {
-    let (what, required, is_offered) = match question {
-        InputRequest::Elicit(ElicitParams::Form(_)) => (
-            "forms for its user",
-            json!({ "elicitation": { "form": {} } }),
-            client.has_elicitation_form(),
-        ),
-        InputRequest::Elicit(ElicitParams::Url(_)) => (
-            "URLs for its user",
-            json!({ "elicitation": { "url": {} } }),
-            client.has_elicitation_url(),
-        ),
+    let is_offered = match question {
+        InputRequest::Elicit(ElicitParams::Form(_)) => client.has_elicitation_form(),
+        InputRequest::Elicit(ElicitParams::Url(_)) => client.has_elicitation_url(),
         InputRequest::CreateMessage(params) if params.tools.is_some() => {
-            let offered = client.sampling.as_ref().is_some_and(|it| it.tools.is_some());
-            ("sampling with tools", json!({ "sampling": { "tools": {} } }), offered)
+            client.sampling.as_ref().is_some_and(|it| it.tools.is_some())
         }
-        InputRequest::CreateMessage(_) => {
-            ("sampling", json!({ "sampling": {} }), client.sampling.is_some())
-        }
-        InputRequest::ListRoots(_) => ("roots", json!({ "roots": {} }), client.roots.is_some()),
+        InputRequest::CreateMessage(_) => client.sampling.is_some(),
+        InputRequest::ListRoots(_) => client.roots.is_some(),
     };
-    if is_offered { Ok(()) } else { Err(AskError::Unsupported { what, required }) }
+    if is_offered { Ok(()) } else { Err(AskError::Unsupported(needed(question))) }
+}
+
+/// The capability that a question needs.
+fn needed(question: &InputRequest) -> MissingCapability {
+    let (what, required) = match question {
+        InputRequest::Elicit(ElicitParams::Form(_)) => {
+            ("forms for its user", json!({ "elicitation": { "form": {} } }))
+        }
+        InputRequest::Elicit(ElicitParams::Url(_)) => {
+            ("URLs for its user", json!({ "elicitation": { "url": {} } }))
+        }
+        InputRequest::CreateMessage(params) if params.tools.is_some() => {
+            ("sampling with tools", json!({ "sampling": { "tools": {} } }))
+        }
+        InputRequest::CreateMessage(_) => ("sampling", json!({ "sampling": {} })),
+        InputRequest::ListRoots(_) => ("roots", json!({ "roots": {} })),
+    };
+    MissingCapability { what, required }
+}
+
+/// Some clients declare what they do not have, and say so only when they are asked.
+fn refused(error: AskError, question: &InputRequest) -> AskError {
+    match error {
+        AskError::Refused(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            AskError::Unsupported(needed(question))
+        }
+        error => error,
+    }
 }
 
 fn read<T: DeserializeOwned>(answer: &Json) -> Result<T, AskError> {

@@ -5,9 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_proto::json::Json;
-use bowline_proto::model::{
-    CreateMessageParams, CreateMessageResult, LoggingLevel, LoggingMessageParams, Root,
-};
+use bowline_proto::model::{CreateMessageParams, CreateMessageResult, LoggingLevel, Root};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +19,7 @@ use {
 use super::ask::{Ask, AskError, Elicited};
 use super::call::Call;
 use super::caller::Caller;
+use super::logger::Logger;
 use super::registry::Registry;
 
 /// The request that a handler works on. Cheap to clone.
@@ -41,11 +40,18 @@ impl Context {
     ///
     /// `data` is any JSON value, often a string.
     pub async fn log(&self, level: LoggingLevel, data: impl Serialize) {
-        if !self.call.wants_log(level) {
-            return;
-        }
-        let Ok(data) = Json::new(&data) else { return };
-        self.call.log(LoggingMessageParams { level, logger: None, data, meta: None }).await;
+        Logger { call: &self.call, name: None }.log(level, data).await;
+    }
+
+    /// Like [`Context::log`], but without waiting. Returns whether the message was sent.
+    pub fn try_log(&self, level: LoggingLevel, data: impl Serialize) -> bool {
+        Logger { call: &self.call, name: None }.try_log(level, data)
+    }
+
+    /// Log messages under a name, which clients show or filter by:
+    /// `context.logger("disk").log(LoggingLevel::Error, "full")`.
+    pub fn logger<'a>(&'a self, name: &'a str) -> Logger<'a> {
+        Logger { call: &self.call, name: Some(name) }
     }
 
     /// Whether the request was cancelled. An async handler is dropped then; a blocking one should
@@ -137,7 +143,8 @@ impl Context {
         Ask { call: &self.call, key: None }
     }
 
-    /// Asks the user to fill in the fields of `T`.
+    /// Asks the user to fill in the fields of `T`: a struct of text, numbers, booleans and
+    /// enumerations, or one of these alone.
     ///
     /// In the modern era the handler runs again from the top once the answer has arrived: what it
     /// does before asking must be safe to repeat, or go into [`Context::once`].
@@ -149,6 +156,36 @@ impl Context {
         T: JsonSchema + DeserializeOwned,
     {
         self.question().elicit(message).await
+    }
+
+    /// Asks the user to agree. Declining and dismissing the question count as no.
+    ///
+    /// ```
+    /// # use bowline::{AskError, Context};
+    /// async fn delete_all(context: Context) -> Result<&'static str, AskError> {
+    ///     match context.confirm("Delete all notes?").await? {
+    ///         true => Ok("deleted"),
+    ///         false => Ok("kept"),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the client cannot ask its user, or does not answer.
+    pub async fn confirm(&self, message: impl Into<String>) -> Result<bool, AskError> {
+        self.question().confirm(message).await
+    }
+
+    /// Asks the user to choose one of these.
+    ///
+    /// # Errors
+    /// When the client cannot ask its user, does not answer, or answers with something else.
+    pub async fn choose<S: Into<String>>(
+        &self,
+        message: impl Into<String>,
+        choices: impl IntoIterator<Item = S>,
+    ) -> Result<Elicited<String>, AskError> {
+        self.question().choose(message, choices).await
     }
 
     /// Asks the user to visit a URL: for secrets, payments and logins.
@@ -206,16 +243,6 @@ impl Context {
     /// access to it.
     pub fn current() -> Option<Self> {
         super::running::current().map(|call| Self { call })
-    }
-
-    /// Like [`Context::log`], but without waiting. Returns whether the message was sent.
-    pub fn try_log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) -> bool {
-        if !self.call.wants_log(level) {
-            return false;
-        }
-        let Ok(data) = Json::new(&data) else { return false };
-        let logger = logger.map(str::to_owned);
-        self.call.try_log(&LoggingMessageParams { level, logger, data, meta: None })
     }
 }
 

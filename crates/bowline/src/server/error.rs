@@ -1,16 +1,30 @@
 //! Errors of handlers, and mistakes in a server that are found before it runs.
 
+use std::error::Error;
 use std::fmt;
 
+use bowline_proto::causes::with_causes;
+use bowline_proto::debug_as_sentence;
 use bowline_proto::error::{ErrorCode, ErrorObject};
+use bowline_proto::revision::Unsupported;
 
+#[cfg(doc)]
 use super::ask::AskError;
+use super::ask::MissingCapability;
 
-/// Why a handler failed, for handlers that can also reject the request itself.
+/// Why a handler failed. Any error converts into it with `?`.
 ///
-/// A tool may return any error that can be displayed: it becomes a result with `isError`, which the
-/// model reads and can act on. Use this type to return a protocol error instead.
-#[derive(Debug)]
+/// | error | answer of a tool | answer of a prompt or resource |
+/// |---|---|---|
+/// | [`ErrorObject`], [`AskError`] for lack of a capability | that error of the protocol | the same |
+/// | any other: text, `std::error::Error`, `anyhow::Error` | a result with `isError`, which the model reads | an internal error |
+///
+/// An error of the first row keeps its meaning wherever it is in the chain of
+/// [sources](std::error::Error::source): in a `Box`, in an enum with `#[from]`, in `anyhow::Error`.
+/// Only an [`ErrorObject`] that went into `anyhow::Error` without a context becomes text, because
+/// it cannot be found there.
+///
+/// A message to the model contains the error and its causes.
 pub enum HandlerError {
     /// The work failed. A tool returns `isError`; a prompt or resource an internal error.
     Failed(String),
@@ -36,23 +50,36 @@ impl HandlerError {
             Self::Refused(error) => error,
         }
     }
+}
 
-    /// Converts any error; those of this crate keep their meaning.
-    pub(crate) fn of<E: fmt::Display + 'static>(error: E) -> Self {
-        let mut error = Some(error);
-        let any: &mut dyn std::any::Any = &mut error;
-        if let Some(own) = any.downcast_mut::<Option<Self>>() {
-            return own.take().expect("it was put there above");
+/// Not an error itself, so that everything that is one converts into it.
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        match refusal(error.as_ref()) {
+            Some(refusal) => Self::Refused(refusal),
+            None => Self::Failed(with_causes(error.as_ref())),
         }
-        if let Some(own) = any.downcast_mut::<Option<AskError>>() {
-            return own.take().expect("it was put there above").into();
-        }
-        if let Some(own) = any.downcast_mut::<Option<ErrorObject>>() {
-            return Self::Refused(own.take().expect("it was put there above"));
-        }
-        // The alternate form prints the whole chain, for error types that have one.
-        Self::Failed(error.map_or_else(String::new, |error| format!("{error:#}")))
     }
+}
+
+/// The protocol error for an error or the first of its causes that has one.
+fn refusal(error: &(dyn Error + 'static)) -> Option<ErrorObject> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(refusal) = error.downcast_ref::<ErrorObject>() {
+            return Some(refusal.clone());
+        }
+        // What is in these may be all that can be seen of an `AskError`.
+        if let Some(missing) = error.downcast_ref::<MissingCapability>() {
+            return Some(missing.to_error_object());
+        }
+        if let Some(unsupported) = error.downcast_ref::<Unsupported>() {
+            return Some(ErrorObject::invalid_request(unsupported.to_string()));
+        }
+        next = error.source();
+    }
+    None
 }
 
 pub(crate) fn resource_not_found(uri: &str) -> ErrorObject {
@@ -73,25 +100,14 @@ impl fmt::Display for HandlerError {
     }
 }
 
-impl std::error::Error for HandlerError {}
-
-impl From<AskError> for HandlerError {
-    fn from(error: AskError) -> Self {
-        match error.to_error_object() {
-            Some(refusal) => Self::Refused(refusal),
-            None => Self::Failed(error.to_string()),
-        }
-    }
-}
-
-impl From<ErrorObject> for HandlerError {
-    fn from(error: ErrorObject) -> Self {
-        Self::Refused(error)
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
 /// A mistake in a tool, prompt or resource, found before any client can use it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// Two parts of one kind have the same name.
@@ -162,3 +178,5 @@ pub enum BuildError {
         limit: usize,
     },
 }
+
+debug_as_sentence!(BuildError);

@@ -7,30 +7,67 @@ use serde_json::{Map, Value};
 
 use super::schema;
 
-/// The form for a struct.
-///
-/// # Errors
-/// When a field has a type that forms do not support; the error names it.
-pub(crate) fn form_of<T: JsonSchema>() -> Result<ElicitSchema, String> {
-    let schema = schema::schema_of::<T>();
-    if !schema::is_object(&schema) {
-        return Err("only a struct with named fields can be a form".to_owned());
-    }
-    let mut fields = Members::new();
-    let mut required = Vec::new();
-    for property in schema::properties(&schema) {
-        let field = field(property.schema)
-            .map_err(|reason| format!("field {:?} of the form: {reason}", property.name))?;
-        fields.insert(property.name, field);
-        if property.is_required {
-            required.push(property.name.to_owned());
+/// The name of the field in a form that asks for one value.
+pub(crate) const ONLY: &str = "answer";
+
+/// A form for a Rust type.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) fields: ElicitSchema,
+    /// The name of the only field, if the type is the field and not the form.
+    pub(crate) only: Option<&'static str>,
+}
+
+impl Form {
+    /// The form for a struct, or for one value.
+    ///
+    /// # Errors
+    /// When a field has a type that forms do not support; the error names it.
+    pub(crate) fn of<T: JsonSchema>() -> Result<Self, String> {
+        let schema = schema::schema_of::<T>();
+        let only = (!schema::is_object(&schema)).then_some(ONLY);
+        let properties = match only {
+            Some(name) => {
+                let is_required = !has_null(&schema);
+                vec![schema::Property { name, schema: &schema, is_required }]
+            }
+            None => schema::properties(&schema),
+        };
+        let mut fields = Members::new();
+        let mut required = Vec::new();
+        for property in properties {
+            let field = field(property.schema)
+                .map_err(|reason| format!("field {:?} of the form: {reason}", property.name))?;
+            fields.insert(property.name, field);
+            if property.is_required {
+                required.push(property.name.to_owned());
+            }
         }
+        Ok(Self { fields: form(fields, required), only })
     }
-    Ok(ElicitSchema {
-        properties: fields,
-        required: (!required.is_empty()).then_some(required),
-        ..ElicitSchema::default()
-    })
+}
+
+/// A form with one choice.
+pub(crate) fn choice_of(words: &[String]) -> ElicitSchema {
+    let schema = serde_json::json!({ "type": "string", "enum": words });
+    let field = serde_json::from_value(schema).expect("a choice among words is a field");
+    let mut fields = Members::new();
+    fields.insert(ONLY, field);
+    form(fields, vec![ONLY.to_owned()])
+}
+
+fn form(properties: Members<PrimitiveSchema>, required: Vec<String>) -> ElicitSchema {
+    let required = (!required.is_empty()).then_some(required);
+    ElicitSchema { properties, required, ..ElicitSchema::default() }
+}
+
+/// Whether a value may be null, which a form expresses by leaving it out.
+fn has_null(schema: &Value) -> bool {
+    let is_null = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "null");
+    let kinds = schema.get("type").and_then(Value::as_array);
+    let branches = schema.get("anyOf").and_then(Value::as_array);
+    kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
+        || branches.is_some_and(|branches| branches.iter().any(is_null))
 }
 
 fn field(schema: &Value) -> Result<PrimitiveSchema, String> {
@@ -156,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_struct_is_a_form() {
-        let form = serde_json::to_value(form_of::<Order>().unwrap()).unwrap();
+        let form = serde_json::to_value(Form::of::<Order>().unwrap().fields).unwrap();
         assert_eq!(form["required"], json!(["name", "count", "express", "size", "extras"]));
         let fields = &form["properties"];
         assert_eq!(fields["name"], json!({ "type": "string", "description": "Who orders." }));
@@ -181,8 +218,27 @@ mod tests {
 
     #[test]
     fn what_no_form_can_show_is_named() {
-        let error = form_of::<Deep>().unwrap_err();
+        let error = Form::of::<Deep>().unwrap_err();
         assert!(error.starts_with(r#"field "order" of the form:"#), "{error}");
-        assert!(form_of::<String>().is_err());
+        let error = Form::of::<Vec<Order>>().unwrap_err();
+        assert!(error.starts_with(r#"field "answer" of the form:"#), "{error}");
+    }
+
+    #[test]
+    fn one_value_is_a_form_with_one_field() {
+        fn check<T: JsonSchema>(is_required: bool, expected: Value) {
+            let form = Form::of::<T>().unwrap();
+            assert_eq!(form.only, Some("answer"));
+            let form = serde_json::to_value(form.fields).unwrap();
+            assert_eq!(form["properties"]["answer"], expected);
+            assert_eq!(form.get("required").is_some(), is_required);
+        }
+        check::<bool>(true, json!({ "type": "boolean" }));
+        check::<Option<bool>>(false, json!({ "type": "boolean" }));
+        check::<String>(true, json!({ "type": "string" }));
+        check::<Option<f64>>(false, json!({ "type": "number" }));
+        let sizes = json!({ "type": "string", "enum": ["small", "large"] });
+        check::<Size>(true, sizes.clone());
+        check::<Vec<Size>>(true, json!({ "type": "array", "items": sizes }));
     }
 }

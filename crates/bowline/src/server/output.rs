@@ -1,8 +1,8 @@
 //! The values that a tool may return, and how they become results.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 
+use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
@@ -21,13 +21,18 @@ pub type ToolOutcome = Result<CallToolResult, HandlerError>;
 /// |---|---|
 /// | text, numbers, booleans | a block of text |
 /// | [`ContentBlock`], a list of them | those blocks |
-/// | [`Structured`]`(value)` | structured content with an output schema, and its JSON as text |
+/// | [`Structured`]`(value)` | the value as structured content with an output schema, and its JSON as text |
+/// | [`Structured`]`(value).with_text("…")` | the same with a text of your own |
 /// | `()` | no content |
-/// | `Result<_, E>` | the value, or `E` as text with `isError` |
+/// | `Result<_, E>` | the value, or `E` as text with `isError`; see [`HandlerError`] |
 /// | [`CallToolResult`] | itself |
 ///
-/// Functions with `#[tool]` may return any serializable struct with a schema; it is wrapped in
-/// [`Structured`] automatically.
+/// Functions with `#[tool]` may also return any other value that is `Serialize` and `JsonSchema`: a
+/// struct, an enum, a list, a map, an `Option`. It is wrapped in [`Structured`] automatically.
+///
+/// Since 2026-07-28 structured content is any value. Clients of 2025-06-18 and 2025-11-25 only know
+/// objects: whatever is not always one arrives there as `{"result": …}`, and the output schema says
+/// so. Older clients only get the text.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "cannot be sent to a client",
@@ -49,21 +54,65 @@ pub trait ToolOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Structured<T>(pub T);
 
+impl<T> Structured<T> {
+    /// Adds a text for the model, instead of the value as JSON.
+    ///
+    /// ```
+    /// use bowline::{Structured, Tool};
+    ///
+    /// let count = Tool::new("count", || async {
+    ///     Structured(vec![1, 2, 3]).with_text("There are three numbers.")
+    /// });
+    /// ```
+    pub fn with_text(self, text: impl Into<String>) -> Described<T> {
+        self.with_content(vec![ContentBlock::text(text)])
+    }
+
+    /// Adds content for the model, instead of the value as JSON.
+    pub fn with_content(self, content: Vec<ContentBlock>) -> Described<T> {
+        Described { value: self.0, content }
+    }
+}
+
+/// A value that is sent as structured content, with its schema, and content that says the same to a
+/// model. Made by [`Structured::with_text`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Described<T> {
+    value: T,
+    content: Vec<ContentBlock>,
+}
+
 impl<T: Serialize + JsonSchema> ToolOutput for Structured<T> {
     fn into_outcome(self) -> ToolOutcome {
-        let json = Json::new(&self.0).map_err(|error| {
-            HandlerError::Refused(bowline_proto::error::ErrorObject::internal(format!(
-                "the tool's result cannot be written as JSON: {error}"
-            )))
-        })?;
-        let mut result = CallToolResult::success(vec![ContentBlock::text(json.as_str())]);
-        result.structured_content = Some(json);
-        Ok(result)
+        let json = written(&self.0)?;
+        Ok(structured(vec![ContentBlock::text(json.as_str())], json))
     }
 
     fn output_schema() -> Option<Value> {
-        Some(schema::schema_of::<T>())
+        Some(schema::output_schema_of::<T>())
     }
+}
+
+impl<T: Serialize + JsonSchema> ToolOutput for Described<T> {
+    fn into_outcome(self) -> ToolOutcome {
+        Ok(structured(self.content, written(&self.value)?))
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(schema::output_schema_of::<T>())
+    }
+}
+
+fn written(value: &impl Serialize) -> Result<Json, HandlerError> {
+    Json::new(value).map_err(|error| {
+        HandlerError::Refused(ErrorObject::internal(format!(
+            "the tool's result cannot be written as JSON: {error}"
+        )))
+    })
+}
+
+fn structured(content: Vec<ContentBlock>, json: Json) -> CallToolResult {
+    CallToolResult { structured_content: Some(json), ..CallToolResult::success(content) }
 }
 
 impl ToolOutput for CallToolResult {
@@ -84,13 +133,13 @@ impl ToolOutput for ContentBlock {
     }
 }
 
-impl<T: Into<ContentBlock>> ToolOutput for Vec<T> {
+impl ToolOutput for Vec<ContentBlock> {
     fn into_outcome(self) -> ToolOutcome {
-        Ok(CallToolResult::success(self.into_iter().map(Into::into).collect()))
+        Ok(CallToolResult::success(self))
     }
 }
 
-impl<T: ToolOutput, E: Display + 'static> ToolOutput for Result<T, E> {
+impl<T: ToolOutput, E: Into<HandlerError>> ToolOutput for Result<T, E> {
     fn into_outcome(self) -> ToolOutcome {
         match self {
             Ok(value) => value.into_outcome(),
@@ -104,8 +153,8 @@ impl<T: ToolOutput, E: Display + 'static> ToolOutput for Result<T, E> {
 }
 
 /// An error as a result with `isError`, unless it rejects the request itself.
-pub(crate) fn failed<E: Display + 'static>(error: E) -> ToolOutcome {
-    match HandlerError::of(error) {
+fn failed(error: impl Into<HandlerError>) -> ToolOutcome {
+    match error.into() {
         HandlerError::Failed(message) => Ok(CallToolResult::failure(message)),
         refused @ HandlerError::Refused(_) => Err(refused),
     }

@@ -46,7 +46,7 @@ pub struct Prompt {
 
 impl Prompt {
     /// Creates a prompt with a name and a handler. The type of the handler's arguments says what
-    /// there is to fill in.
+    /// there is to fill in; other arguments are rejected, as they are by a [`Tool`](crate::Tool).
     pub fn new<Shape, H>(name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Shape>,
@@ -55,12 +55,14 @@ impl Prompt {
     {
         let schema = H::arguments_schema();
         let completers = word_completers(&schema);
+        let arguments = arguments(&schema);
+        let names: Vec<_> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+        let known = schema::is_closed(&schema).then(|| names.join(", "));
         let get = move |context: &Context, texts| {
-            let arguments = strings::read(texts)?;
+            let arguments = strings::read(texts, known.as_deref())?;
             let future = handler.start(context, arguments);
             Ok(Box::pin(async move { future.await.into_prompt() }) as BoxFuture<_>)
         };
-        let arguments = arguments(&schema);
         Self {
             definition: model::Prompt {
                 name: name.into(),
@@ -252,11 +254,11 @@ impl PromptOutput for &'static str {
     }
 }
 
-impl<T: PromptOutput, E: fmt::Display + 'static> PromptOutput for Result<T, E> {
+impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
     fn into_prompt(self) -> PromptOutcome {
         match self {
             Ok(value) => value.into_prompt(),
-            Err(error) => Err(HandlerError::of(error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -58,7 +58,7 @@ impl Resource {
     {
         let completers = word_completers(&H::arguments_schema());
         let read = move |context: &Context, parts, uri: String| {
-            let arguments = strings::read(parts)?;
+            let arguments = strings::read(parts, None)?;
             let future = handler.start(context, arguments);
             Ok(Box::pin(async move { future.await.into_contents(&uri) }) as BoxFuture<_>)
         };
@@ -281,10 +281,23 @@ where
     }
 }
 
-/// A value that a resource may return: text, bytes, JSON, contents, or a whole result.
+/// A value that a resource may return.
+///
+/// | value | contents |
+/// |---|---|
+/// | text | that text |
+/// | `Vec<u8>` | those bytes, in base64 |
+/// | [`Structured`]`(value)` | its JSON, with the type `application/json`; `null` is "not found" |
+/// | [`ResourceContents`], a list of them | themselves |
+/// | `Option<_>` | the value, or the error "not found" |
+/// | `Result<_, E>` | the value, or `E` as an error |
+/// | [`ReadResourceResult`] | itself |
+///
+/// Functions with `#[resource]` may return any serializable value; it is wrapped in [`Structured`]
+/// automatically.
 #[diagnostic::on_unimplemented(
     message = "a resource cannot return `{Self}`",
-    note = "return text, a `Vec<u8>`, `Structured(value)` for JSON, `ResourceContents`, or a `Result` of one"
+    note = "return text, a `Vec<u8>`, `Structured(value)` for JSON, `ResourceContents`, or an `Option` or a `Result` of one"
 )]
 pub trait ResourceOutput {
     /// Converts it into the result for this URI.
@@ -327,20 +340,32 @@ impl ResourceOutput for Vec<u8> {
     }
 }
 
+impl<T: ResourceOutput> ResourceOutput for Option<T> {
+    fn into_contents(self, uri: &str) -> ResourceOutcome {
+        match self {
+            Some(value) => value.into_contents(uri),
+            None => Err(HandlerError::resource_not_found(uri)),
+        }
+    }
+}
+
 impl<T: Serialize> ResourceOutput for Structured<T> {
     fn into_contents(self, uri: &str) -> ResourceOutcome {
         let text = serde_json::to_string_pretty(&self.0).map_err(|error| {
             HandlerError::failed(format!("{uri}: the contents cannot be written as JSON: {error}"))
         })?;
+        if text == "null" {
+            return Err(HandlerError::resource_not_found(uri));
+        }
         ResourceContents::text(uri, text).with_mime_type("application/json").into_contents(uri)
     }
 }
 
-impl<T: ResourceOutput, E: fmt::Display + 'static> ResourceOutput for Result<T, E> {
+impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
     fn into_contents(self, uri: &str) -> ResourceOutcome {
         match self {
             Ok(value) => value.into_contents(uri),
-            Err(error) => Err(HandlerError::of(error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

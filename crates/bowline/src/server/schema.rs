@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The schema of a type, for building schemas by hand.
 pub fn schema_for<T: JsonSchema>() -> Value {
@@ -26,17 +26,50 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// The schema of a type as a tool's arguments, which must be an object.
+/// The schema of a type as a tool's arguments, which must be an object. Unless the type says which
+/// further members it takes, it takes none.
 pub(crate) fn arguments_schema_of<T: JsonSchema>() -> Value {
     let mut schema = schema_of::<T>();
     match &mut schema {
         Value::Object(members) => {
             members.remove("description");
+            if is_plain_struct(members) {
+                members.insert("additionalProperties".to_owned(), false.into());
+            }
             members.entry("type").or_insert_with(|| "object".into());
             schema
         }
         _ => json!({ "type": "object" }),
     }
+}
+
+/// Whether `properties` are all that an object can have. An enumeration has more in its branches,
+/// and a map says so itself.
+fn is_plain_struct(members: &Map<String, Value>) -> bool {
+    let more = ["additionalProperties", "patternProperties", "unevaluatedProperties"];
+    let branches = ["oneOf", "anyOf", "allOf", "$ref", "if"];
+    members.get("type").is_some_and(|kind| kind == "object")
+        && !more.iter().chain(&branches).any(|key| members.contains_key(*key))
+}
+
+/// Whether an object can only have the members that the schema names.
+pub(crate) fn is_closed(schema: &Value) -> bool {
+    schema.get("additionalProperties") == Some(&Value::Bool(false))
+}
+
+/// The schema of a type as a tool's output. An enumeration whose variants are all objects says that
+/// it is one, because older clients take nothing else.
+pub(crate) fn output_schema_of<T: JsonSchema>() -> Value {
+    let mut schema = schema_of::<T>();
+    if let Value::Object(members) = &mut schema
+        && !members.contains_key("type")
+    {
+        let branches = ["oneOf", "anyOf"].iter().find_map(|key| members.get(*key)?.as_array());
+        if branches.is_some_and(|branches| branches.iter().all(is_object)) {
+            members.insert("type".to_owned(), "object".into());
+        }
+    }
+    schema
 }
 
 /// The schema of a tool without arguments.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bowline_proto::debug_as_sentence;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -15,16 +16,28 @@ use super::scopes::Rights;
 use super::{BuildError, Server};
 
 /// Why a server did not start, or stopped.
-#[derive(Debug, thiserror::Error)]
+///
+/// A `main` that returns it prints the sentence with its causes.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// A tool, prompt or resource is invalid.
     #[error("the server cannot be built")]
     Build(#[from] BuildError),
+    /// The address cannot be used: another program may be listening there.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The stream failed.
     #[error("the stream failed")]
     Io(#[from] io::Error),
 }
+
+debug_as_sentence!(ServeError);
 
 impl Server {
     /// Serves one client on standard input and output, until it closes its side or the process

@@ -8,12 +8,16 @@ use std::fmt;
 use serde::de::value::MapDeserializer;
 use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
 
-/// Deserializes named texts into a struct.
+/// Deserializes named texts into a struct. `known` lists the names of its fields, if it is an error
+/// to send others.
 ///
 /// # Errors
-/// When a text is missing or does not fit its type; the error names it.
-pub(crate) fn read<T: DeserializeOwned>(texts: Vec<(String, String)>) -> Result<T, String> {
-    let texts = texts.into_iter().map(|(name, text)| (name.clone(), Text { name, text }));
+/// When a text is missing, unknown, or does not fit its type; the error names it.
+pub(crate) fn read<T: DeserializeOwned>(
+    texts: Vec<(String, String)>,
+    known: Option<&str>,
+) -> Result<T, String> {
+    let texts = texts.into_iter().map(|(name, text)| (name.clone(), Text { name, text, known }));
     T::deserialize(MapDeserializer::new(texts)).map_err(|error: Problem| error.0)
 }
 
@@ -38,19 +42,20 @@ impl de::Error for Problem {
     }
 }
 
-struct Text {
+struct Text<'k> {
     name: String,
     text: String,
+    known: Option<&'k str>,
 }
 
-impl Text {
+impl Text<'_> {
     fn parse<T: std::str::FromStr>(&self, what: &str) -> Result<T, Problem> {
         let wrong = |_| Problem(format!("{} is {:?}, not {what}", self.name, self.text));
         self.text.trim().parse().map_err(wrong)
     }
 }
 
-impl IntoDeserializer<'_, Problem> for Text {
+impl IntoDeserializer<'_, Problem> for Text<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -68,7 +73,7 @@ macro_rules! parsed {
     )*};
 }
 
-impl<'de> de::Deserializer<'de> for Text {
+impl<'de> de::Deserializer<'de> for Text<'_> {
     type Error = Problem;
 
     parsed! {
@@ -115,9 +120,19 @@ impl<'de> de::Deserializer<'de> for Text {
         visitor.visit_enum(self.text.into_deserializer())
     }
 
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.known {
+            None => visitor.visit_unit(),
+            Some("") => Err(Problem(format!("{} is unknown; there are no arguments", self.name))),
+            Some(known) => {
+                Err(Problem(format!("{} is unknown; the known names are {known}", self.name)))
+            }
+        }
+    }
+
     serde::forward_to_deserialize_any! {
         i128 u128 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
-        identifier ignored_any
+        identifier
     }
 }
 
@@ -144,7 +159,12 @@ mod tests {
     }
 
     fn check(texts: &[(&str, &str)]) -> Result<Wanted, String> {
-        read(texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
+        check_known(texts, Some("name, count, color"))
+    }
+
+    fn check_known(texts: &[(&str, &str)], known: Option<&str>) -> Result<Wanted, String> {
+        let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        read(texts.iter().map(own).collect(), known)
     }
 
     #[test]
@@ -161,5 +181,8 @@ mod tests {
         assert_eq!(error, r#"count is "many", not a positive integer that fits"#);
         let error = check(&[("name", ""), ("color", "pink")]).unwrap_err();
         assert_eq!(error, r#"color is "pink"; expected one of red, blue"#);
+        let error = check(&[("name", ""), ("size", "1")]).unwrap_err();
+        assert_eq!(error, "size is unknown; the known names are name, count, color");
+        assert!(check_known(&[("name", ""), ("size", "1")], None).is_ok());
     }
 }

@@ -1,6 +1,8 @@
 //! Tools: the builder, and what runs one.
 
 mod check;
+mod input;
+mod repair;
 mod start;
 
 use std::fmt;
@@ -13,9 +15,11 @@ use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
 use bowline_proto::model::{self, CallToolResult, Icon, ToolAnnotations};
 use bowline_proto::raw::Raw;
+use bowline_proto::revision::describes_object;
 use serde_json::Value;
 
 use self::check::Check;
+use self::input::Input;
 pub(crate) use self::start::Start;
 use self::start::{AlwaysValidated, Typed};
 use super::answer::{Answer, Outcome};
@@ -46,6 +50,21 @@ use super::scopes::Scopes;
 ///     .read_only();
 /// let server = Server::new("calculator", "1.0.0").with(sum);
 /// ```
+///
+/// # Arguments
+///
+/// The same rules hold for closures, for `#[tool]` and for tools without arguments:
+///
+/// - Arguments that the schema does not name are rejected, with a message that lists the known ones;
+///   the schema says `"additionalProperties": false`. A type takes more with a map that is
+///   `#[serde(flatten)]`. Objects inside the arguments follow their own type.
+/// - `null` for an optional argument counts as absent. A whole number may be spelled `5.0`.
+/// - What the type does not check but the schema demands (lengths, ranges, patterns) is validated.
+/// - Clients of 2025-11-25 and later get the message as a result with `isError`, which the model
+///   reads; older ones get an error with the code -32602.
+///
+/// [`Tool::lenient`] accepts more. A schema from [`Tool::raw`] or [`Tool::input_schema`] decides
+/// itself which arguments there are.
 #[must_use = "a tool does nothing until it is added to a server"]
 pub struct Tool {
     /// Without the schemas.
@@ -53,6 +72,7 @@ pub struct Tool {
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
     pub(crate) start: Arc<dyn Start>,
+    is_lenient: bool,
     pub(crate) is_enabled: bool,
     pub(crate) nest: Nest,
     pub(crate) timeout: Option<Duration>,
@@ -110,6 +130,7 @@ impl Tool {
             input_schema,
             output_schema,
             start: Arc::new(start),
+            is_lenient: false,
             is_enabled: true,
             nest: Nest::default(),
             timeout: None,
@@ -186,6 +207,14 @@ impl Tool {
         self
     }
 
+    /// Accepts arguments that models often get wrong: JSON inside a string where the schema has a
+    /// number, a boolean, an array or an object (`"5"`, `"[1, 2]"`, `"true"`). Unknown arguments are
+    /// ignored. The schema stays strict, so that models know what is right.
+    pub fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
+    }
+
     /// Sets how long one call may run, instead of [`Limits::deadline`](crate::Limits::deadline).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -223,8 +252,10 @@ impl Tool {
         #[cfg(feature = "http")]
         let headers = ParamHeaders::parse(&self.input_schema)
             .map_err(|error| bad("input", error.to_string()))?;
-        let input = Check::build(self.input_schema, self.start.needs_validation())
+        let always = self.start.needs_validation();
+        let input = Input::build(self.input_schema, always, self.is_lenient)
             .map_err(|reason| bad("input", reason))?;
+        let wraps_content = self.output_schema.as_ref().is_some_and(|it| !describes_object(it));
         // What the type guarantees is not validated again.
         let output = self.output_schema.map(|schema| Check::build(schema, false));
         let output = output.transpose().map_err(|reason| bad("output", reason))?;
@@ -235,6 +266,7 @@ impl Tool {
             start: self.start,
             input,
             output,
+            wraps_content,
             is_enabled: self.is_enabled,
             nest: self.nest,
             timeout: self.timeout,
@@ -280,8 +312,10 @@ pub(crate) struct Entry {
     #[cfg(feature = "http")]
     pub(crate) headers: ParamHeaders,
     start: Arc<dyn Start>,
-    input: Check,
+    input: Input,
     output: Option<Check>,
+    /// Whether its structured content may be something else than an object.
+    wraps_content: bool,
     pub(crate) is_enabled: bool,
     pub(crate) nest: Nest,
     pub(crate) timeout: Option<Duration>,
@@ -305,22 +339,18 @@ impl Entry {
         context: &Context,
         arguments: Option<Raw<'_>>,
     ) -> Result<BoxFuture<ToolOutcome>, String> {
-        let text = arguments.map_or("{}", Raw::get);
-        if self.input.is_needed {
-            self.input.check("arguments", text)?;
-        }
-        self.start.start(context, text).map_err(|plain| {
-            // The message of the schema is better: it says what is allowed.
-            self.input.check("arguments", text).err().unwrap_or(plain)
-        })
+        self.input.start(self.start.as_ref(), context, arguments.map_or("{}", Raw::get))
     }
 
     /// The outcome of a call: the handler's result, if it matches the output schema.
     #[inline]
     pub(crate) fn finish(&self, outcome: ToolOutcome) -> Outcome {
         match outcome {
-            Ok(result) => match self.check_result(&result) {
-                Ok(()) => Ok(Answer::Tool(result)),
+            Ok(mut result) => match self.check_result(&result) {
+                Ok(()) => {
+                    result.wraps_content |= self.wraps_content;
+                    Ok(Answer::Tool(result))
+                }
                 Err(error) => Err(error),
             },
             Err(error) => Err(error.into_error_object()),

@@ -122,7 +122,7 @@ async fn what_was_offered_stays_offered() {
 
 #[tokio::test]
 async fn a_live_server_offers_what_may_come() {
-    let server = Server::new("live", "1.0.0").live();
+    let server = Server::new("live", "1.0.0").declare_all();
     let registry = server.registry();
     let client = testing::connect_in(server, Revision::V2025_11_25).await.unwrap();
     assert!(client.peer().unwrap().capabilities.tools.is_some());

@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` at the call reads best")]
 
+mod arguments;
 mod ask;
 mod build;
 mod calls;
 mod cancel;
 mod drops;
+mod errors;
 mod handshake;
 mod held;
 mod limits;
@@ -20,6 +22,8 @@ mod notices;
 mod pressure;
 mod raw;
 mod regression;
+#[cfg(feature = "macros")]
+mod results;
 mod rounds;
 mod subscriptions;
 mod testing;

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use bowline::model::{CallToolResult, ContentBlock};
-use bowline::with_causes;
-use bowline::{Json, ToolOutcome, ToolOutput, schema_for};
+use bowline::{Structured, ToolOutcome, ToolOutput, with_causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -79,13 +77,16 @@ impl fmt::Display for Failed {
     }
 }
 
+impl std::error::Error for Failed {}
+
 impl ToolOutput for Sent {
     fn into_outcome(self) -> ToolOutcome {
-        outcome(self.text(), &self.0)
+        let text = self.text();
+        Structured(self.0).with_text(text).into_outcome()
     }
 
     fn output_schema() -> Option<Value> {
-        Some(schema_for::<Receipt>())
+        Structured::<Receipt>::output_schema()
     }
 }
 
@@ -96,11 +97,11 @@ impl ToolOutput for SentBatch {
         if *truncated > 0 {
             text += &format!(", {truncated} of them truncated");
         }
-        outcome(text, &self.0)
+        Structured(self.0).with_text(text).into_outcome()
     }
 
     fn output_schema() -> Option<Value> {
-        Some(schema_for::<BatchReceipt>())
+        Structured::<BatchReceipt>::output_schema()
     }
 }
 
@@ -121,11 +122,4 @@ impl Sent {
         }
         text
     }
-}
-
-fn outcome(text: String, data: &impl Serialize) -> ToolOutcome {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    // The message was sent, even if its receipt cannot be written as JSON.
-    result.structured_content = Json::new(data).ok();
-    Ok(result)
 }

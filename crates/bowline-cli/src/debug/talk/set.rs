@@ -68,7 +68,7 @@ impl Talk {
             _ => format!("roots {}", line(&uris.join(" "))),
         };
         let Ok(client) = self.client() else { return Ok(Done::Said(text)) };
-        let roots = uris.iter().map(|uri| Root { uri: uri.clone(), ..Root::default() }).collect();
+        let roots = uris.iter().map(Root::new).collect();
         Ok(self.start("set roots", Show::Text(text), async move {
             client.set_roots(roots).await?;
             Ok(Json::empty_object())

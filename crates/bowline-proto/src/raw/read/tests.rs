@@ -137,6 +137,26 @@ fn text_that_serde_json_rejects_is_not_read() {
 }
 
 #[test]
+fn a_closed_object_has_no_members_that_its_type_ignores() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Point {
+        x: i64,
+        #[serde(default)]
+        inner: Option<Box<Self>>,
+    }
+    let check = |text: &str, is_plain: bool| {
+        assert_eq!(from_closed_str::<Point>(text).is_ok(), is_plain, "{text}");
+        assert!(from_str::<Point>(text).is_ok(), "{text}");
+    };
+    check(r#"{"x":1}"#, true);
+    check(r#"{"x":1,"y":2}"#, false);
+    check(r#"{"y":{},"x":1}"#, false);
+    check(r#"{"x":1,"inner":{"x":2,"y":3}}"#, true);
+    // Everything is a member of a map.
+    assert!(from_closed_str::<BTreeMap<String, u8>>(r#"{"x":1}"#).is_ok());
+}
+
+#[test]
 fn depth_is_limited_as_in_frames() {
     let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     assert!(check::<Value>(&nested(MAX_DEPTH)));

@@ -1,6 +1,6 @@
 //! Content blocks: kinds that a revision lacks become text that the model can still use.
 
-use super::{Adapt, Unsupported, since, unsupported};
+use super::{Adapt, Unsupported, WRAPPED, since, unsupported};
 use crate::json::Json;
 use crate::model::{
     Annotations, AudioContent, ContentBlock, Resource, ResourceContents, SamplingContent,
@@ -97,28 +97,32 @@ impl Adapt for SamplingContent {
 
 impl Adapt for ToolResultContent {
     fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
-        structured(&mut self.structured_content, &mut self.content, to);
+        structured(&mut self.structured_content, false, &mut self.content, to);
         self.content.adapt(to)
     }
 }
 
-/// Structured content that the revision lacks becomes text, unless the result already has text.
+/// Structured content in the form of the revision. Before 2025-06-18 there is none: it becomes text,
+/// unless the result already has some. Up to 2025-11-25 it is an object, so any other value is
+/// wrapped in one, and with `wraps` an object, too, as its schema is.
 pub(super) fn structured(
     structured: &mut Option<Json>,
+    wraps: bool,
     content: &mut Vec<ContentBlock>,
     to: Revision,
 ) {
-    let carried = match structured {
-        Some(value) if to < V2025_06_18 => Some(value),
-        // Only objects up to 2025-11-25; any value after.
-        Some(value) if to < V2026_07_28 && !value.is_object() => Some(value),
-        _ => None,
-    };
-    if let Some(value) = carried {
+    if to >= V2026_07_28 {
+        return;
+    }
+    let Some(value) = structured else { return };
+    if to < V2025_06_18 {
         if content.is_empty() {
             content.push(ContentBlock::text(value.as_str()));
         }
         *structured = None;
+    } else if wraps || !value.is_object() {
+        let text = format!(r#"{{"{WRAPPED}":{}}}"#, value.as_str());
+        *structured = Json::from_text(text).ok();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::wrap::{describes_object, wrap_schema};
 use super::{Adapt, Unsupported, only, since};
 use crate::json::Json;
 use crate::model::{Prompt, PromptArgument, Resource, ResourceTemplate, Root, Tool};
@@ -19,18 +20,14 @@ impl Adapt for Tool {
             spell_out_booleans(&mut self.input_schema);
             if let Some(schema) = &mut self.output_schema {
                 spell_out_booleans(schema);
-            }
-            // Structured content had to be an object.
-            if self.output_schema.as_ref().is_some_and(|schema| !describes_object(schema)) {
-                self.output_schema = None;
+                // Structured content had to be an object.
+                if !describes_object(&schema.to_value()) {
+                    *schema = wrap_schema(schema.to_value()).into();
+                }
             }
         }
         Ok(())
     }
-}
-
-fn describes_object(schema: &Json) -> bool {
-    schema.to_value().get("type").and_then(Value::as_str) == Some("object")
 }
 
 /// Up to 2025-11-25 the schema of a property must be an object: `true` and `false` are written as

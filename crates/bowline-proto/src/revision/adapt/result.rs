@@ -96,7 +96,8 @@ impl Adapt for DiscoverResult {
 impl Adapt for CallToolResult {
     fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
         frame(self, ResultType::Complete, to);
-        structured(&mut self.structured_content, &mut self.content, to);
+        let wraps = std::mem::take(&mut self.wraps_content);
+        structured(&mut self.structured_content, wraps, &mut self.content, to);
         self.content.adapt(to)
     }
 }

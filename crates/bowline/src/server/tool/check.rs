@@ -31,9 +31,13 @@ impl Check {
     }
 
     pub(super) fn check(&self, root: &str, text: &str) -> Result<(), String> {
+        let value: Value = decode("", root, text).map_err(|error| error.to_string())?;
+        self.validate(root, &value)
+    }
+
+    pub(super) fn validate(&self, root: &str, value: &Value) -> Result<(), String> {
         let compiled = self.compiled.get_or_init(|| Schema::compile(&self.schema).ok());
         let Some(schema) = compiled else { return Ok(()) };
-        let value: Value = decode("", root, text).map_err(|error| error.to_string())?;
-        schema.validate(root, &value).map_err(|invalid| invalid.to_string())
+        schema.validate(root, value).map_err(|invalid| invalid.to_string())
     }
 }

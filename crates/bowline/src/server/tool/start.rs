@@ -3,17 +3,25 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use bowline_proto::decode::decode;
+use bowline_proto::decode::{decode, decode_closed};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::input::plain;
 use crate::server::context::Context;
 use crate::server::handler::BoxFuture;
 use crate::server::output::ToolOutcome;
 
 /// A type-erased handler that is started with the text of its arguments.
 pub(crate) trait Start: Send + Sync {
-    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String>;
+    /// Starts it. If it is `closed`, unknown arguments make it fail, and so does an unusual
+    /// spelling; the message does not matter then.
+    fn start(
+        &self,
+        context: &Context,
+        arguments: &str,
+        closed: bool,
+    ) -> Result<BoxFuture<ToolOutcome>, String>;
 
     /// Whether only the schema checks the arguments.
     fn needs_validation(&self) -> bool;
@@ -42,8 +50,13 @@ where
     F: Fn(&Context, A) -> R + Send + Sync,
     R: Future<Output = ToolOutcome> + Send + 'static,
 {
-    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
-        let arguments = read_arguments(arguments)?;
+    fn start(
+        &self,
+        context: &Context,
+        arguments: &str,
+        closed: bool,
+    ) -> Result<BoxFuture<ToolOutcome>, String> {
+        let arguments = read_arguments(arguments, closed)?;
         Ok(Box::pin((self.run)(context, arguments)))
     }
 
@@ -56,8 +69,13 @@ where
 pub(super) struct AlwaysValidated(pub(super) Arc<dyn Start>);
 
 impl Start for AlwaysValidated {
-    fn start(&self, context: &Context, arguments: &str) -> Result<BoxFuture<ToolOutcome>, String> {
-        self.0.start(context, arguments)
+    fn start(
+        &self,
+        context: &Context,
+        arguments: &str,
+        closed: bool,
+    ) -> Result<BoxFuture<ToolOutcome>, String> {
+        self.0.start(context, arguments, closed)
     }
 
     fn needs_validation(&self) -> bool {
@@ -65,7 +83,9 @@ impl Start for AlwaysValidated {
     }
 }
 
-fn read_arguments<'a, A: Deserialize<'a>>(text: &'a str) -> Result<A, String> {
-    decode("", "arguments", text)
-        .map_err(|error| error.to_string().trim_start_matches(": ").to_owned())
+fn read_arguments<'a, A: Deserialize<'a>>(text: &'a str, closed: bool) -> Result<A, String> {
+    if closed {
+        return decode_closed(text).ok_or_else(String::new);
+    }
+    decode("", "arguments", text).map_err(|error| plain(&error))
 }
