@@ -25,8 +25,8 @@ struct Slow {
 /// Connects, and executes commands until the input ends.
 pub(crate) async fn run(revision: &str, target: &[&str]) -> Result<(), String> {
     let preference = match revision {
-        "2026-07-28" => Preference::ModernOnly,
-        _ => Preference::LegacyOnly,
+        "2026-07-28" => Preference::Modern,
+        _ => Preference::Legacy,
     };
     let target = match target {
         [url] if url.starts_with("http://") => Target::from(*url),

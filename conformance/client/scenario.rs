@@ -22,8 +22,7 @@ fn context<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error
 fn builder() -> Result<ClientBuilder, Box<dyn Error>> {
     let revision = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_default();
     let revision: Revision = revision.parse()?;
-    let preference =
-        if revision.is_modern() { Preference::ModernOnly } else { Preference::LegacyOnly };
+    let preference = if revision.is_modern() { Preference::Modern } else { Preference::Legacy };
     let builder = Client::builder("bowline-conformance", env!("CARGO_PKG_VERSION"))
         .preference(preference)
         .verdicts(Verdicts::new())

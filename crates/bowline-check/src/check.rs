@@ -245,8 +245,8 @@ fn chosen(
         }
         Preference::Pin(revision) => vec![revision],
         _ if settings.is_barred => spoken.to_vec(),
-        Preference::LegacyOnly => of_era(false).collect(),
-        Preference::ModernOnly => of_era(true).collect(),
+        Preference::Legacy => of_era(false).collect(),
+        Preference::Modern => of_era(true).collect(),
     };
     if chosen.is_empty() {
         let spoken = spoken.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");

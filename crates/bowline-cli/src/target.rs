@@ -364,8 +364,8 @@ fn level(text: &str) -> Result<LoggingLevel, String> {
 fn preference(text: &str) -> Result<Preference, String> {
     match text {
         "auto" => Ok(Preference::Auto),
-        "legacy" => Ok(Preference::LegacyOnly),
-        "modern" => Ok(Preference::ModernOnly),
+        "legacy" => Ok(Preference::Legacy),
+        "modern" => Ok(Preference::Modern),
         _ => text.parse::<Revision>().map(Preference::Pin).map_err(|_| {
             let known = Revision::ALL.map(Revision::as_str).join(", ");
             format!("expected auto, legacy, modern, or one of {known}")
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn revisions_are_words_or_dates() {
-        assert_eq!(preference("legacy"), Ok(Preference::LegacyOnly));
+        assert_eq!(preference("legacy"), Ok(Preference::Legacy));
         assert_eq!(preference("2025-06-18"), Ok(Preference::Pin(Revision::V2025_06_18)));
         let told = preference("2025-01-01").unwrap_err();
         assert!(told.contains("2026-07-28"), "{told}");

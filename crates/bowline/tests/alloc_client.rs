@@ -144,13 +144,13 @@ fn cost(preference: Preference, answer: &'static str) -> (u64, u64) {
 // content blocks, the text.
 #[test]
 fn a_legacy_call() {
-    assert_eq!(cost(Preference::LegacyOnly, ANSWER), (7, 0));
+    assert_eq!(cost(Preference::Legacy, ANSWER), (7, 0));
 }
 
 // The same.
 #[test]
 fn a_modern_call() {
-    assert_eq!(cost(Preference::ModernOnly, MODERN_ANSWER), (7, 0));
+    assert_eq!(cost(Preference::Modern, MODERN_ANSWER), (7, 0));
 }
 
 /// Half of it is the future of the call, a fifth the place in the table of calls, whose size is a
@@ -160,7 +160,7 @@ fn a_call_that_waits() {
     const CALLS: usize = 1_000;
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let canned = Canned::new(ANSWER);
-    let client = runtime.block_on(connect(&canned, Preference::LegacyOnly));
+    let client = runtime.block_on(connect(&canned, Preference::Legacy));
     canned.0.lock().unwrap().is_silent = true;
     let hold = |calls: usize| {
         let mut held = Vec::with_capacity(calls);

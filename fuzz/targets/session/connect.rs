@@ -39,8 +39,8 @@ struct Model {
 pub(crate) fn drive(bytes: &mut Bytes<'_>) {
     let transport = bytes.pick(&[Transport::Stream, Transport::Http]);
     let preference = match bytes.below(8) {
-        0 => Preference::LegacyOnly,
-        1 => Preference::ModernOnly,
+        0 => Preference::Legacy,
+        1 => Preference::Modern,
         2 => Preference::Pin(bytes.pick(&Revision::ALL)),
         _ => Preference::Auto,
     };

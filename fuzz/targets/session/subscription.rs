@@ -31,7 +31,7 @@ pub(crate) fn drive(bytes: &mut Bytes<'_>) {
             _ => {}
         }
         if !model.is_closed {
-            assert!(model.subscription.honoured().eq(&model.topics));
+            assert!(model.subscription.granted().eq(&model.topics));
         }
     }
     model.release();

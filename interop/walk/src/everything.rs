@@ -191,7 +191,7 @@ async fn roots(guest: &Guest) -> Outcome {
     };
     until(|| shows(ROOTS[1])).await?;
     let uri = "file:///srv/three";
-    guest.client.set_roots(vec![Root { uri: uri.to_owned(), ..Root::default() }]).await?;
+    guest.client.set_roots(vec![Root::new(uri)]).await?;
     until(|| shows(uri)).await
 }
 

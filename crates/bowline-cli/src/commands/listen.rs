@@ -88,7 +88,7 @@ impl Listen {
 
     async fn listen(&self, session: &Session) -> Result<(), Failure> {
         let mut notifications = session.client().notifications();
-        let wanted = self.uri.iter().fold(Wanted::lists(), Wanted::resource);
+        let wanted = self.uri.iter().fold(Wanted::all_lists(), Wanted::resource);
         // Kept, because the server sends them only while the subscription is open.
         let _changes = match session.client().changes(wanted).await {
             Ok(changes) => Some(changes),

@@ -50,7 +50,7 @@ impl Watch {
     }
 
     async fn watch(&self, session: &Session, uris: &[String]) -> Result<(), Failure> {
-        let wanted = uris.iter().fold(Wanted::lists(), Wanted::resource);
+        let wanted = uris.iter().fold(Wanted::all_lists(), Wanted::resource);
         let mut changes = session.client().changes(wanted).await?;
         warn_of_unheard(session, &changes, uris);
         let mut known = BTreeMap::new();
@@ -118,17 +118,9 @@ async fn show(session: &Session, uri: &str) -> Result<(), Failure> {
 
 /// Warns of URIs whose changes the server will not report.
 fn warn_of_unheard(session: &Session, changes: &Changes, uris: &[String]) {
-    let screen = session.screen();
-    if let Some(honoured) = changes.honoured() {
-        let heard = honoured.resource_subscriptions.unwrap_or_default();
-        for uri in uris.iter().filter(|uri| !heard.contains(uri)) {
-            screen.warn(&format!("the server will not report changes of {uri}"));
-        }
-        return;
-    }
-    let resources = session.client().peer().and_then(|peer| peer.capabilities.resources.clone());
-    if !uris.is_empty() && resources.is_none_or(|it| it.subscribe != Some(true)) {
-        screen.warn("the server does not offer subscriptions to resources");
+    let heard = changes.granted().resource_subscriptions.unwrap_or_default();
+    for uri in uris.iter().filter(|uri| !heard.contains(uri)) {
+        session.screen().warn(&format!("the server will not report changes of {uri}"));
     }
 }
 

@@ -154,7 +154,7 @@ impl Talk {
         let Some(client) = self.link.client().cloned() else { return };
         let task = tokio::spawn(async move {
             // Changes are shown as the notifications that announce them.
-            let Ok(mut changes) = client.changes(Wanted::lists()).await else { return };
+            let Ok(mut changes) = client.changes(Wanted::all_lists()).await else { return };
             while let Some(Ok(_)) = changes.next().await {}
         });
         if let Some(before) = self.listening.replace(task.abort_handle()) {

@@ -115,7 +115,7 @@ enum State {
 impl Subscription {
     /// A listen request for those of the `wanted` topics that are promised.
     ///
-    /// Register it with whatever publishes changes, then acknowledge [`Subscription::honoured`],
+    /// Register it with whatever publishes changes, then acknowledge [`Subscription::granted`],
     /// then [`Subscription::release`] it, so that nothing is missed and nothing comes too early.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Subscription {
     }
 
     /// The topics that are granted, for the acknowledgement.
-    pub fn honoured(&self) -> impl Iterator<Item = &Topic> {
+    pub fn granted(&self) -> impl Iterator<Item = &Topic> {
         self.topics.iter().map(|(topic, _)| topic)
     }
 
@@ -224,7 +224,7 @@ impl Subscription {
         }
         if let Some(name) = topic.name() {
             let SubscriptionLimits { names, name_length } = self.limits;
-            let taken = self.honoured().filter(|topic| topic.name().is_some());
+            let taken = self.granted().filter(|topic| topic.name().is_some());
             if name.len() > name_length {
                 let message = format!("{method}: a name has more than {name_length} bytes");
                 return Err(ErrorObject::invalid_params(message));
@@ -262,11 +262,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_wanted_and_promised_is_honoured() {
-        fn check(promised: Promised, wanted: &[Topic], honoured: &[Topic]) {
+    fn only_what_is_wanted_and_promised_is_granted() {
+        fn check(promised: Promised, wanted: &[Topic], granted: &[Topic]) {
             let listener = Subscription::listen(promised, limits(), wanted.to_vec()).unwrap();
-            let found: Vec<Topic> = listener.honoured().cloned().collect();
-            assert_eq!(found, honoured, "{promised:?}");
+            let found: Vec<Topic> = listener.granted().cloned().collect();
+            assert_eq!(found, granted, "{promised:?}");
         }
         let task = Topic::Task("t".into());
         let all = [Topic::Tools, Topic::Prompts, Topic::Resources, resource("a:b"), task];

@@ -161,12 +161,12 @@ fn preferences_narrow_what_is_agreed_on() {
     };
     let pin = Preference::Pin(Revision::V2025_03_26);
     check(Preference::Auto, Revisions::ALL, Some("2026-07-28"));
-    check(Preference::LegacyOnly, Revisions::ALL, Some("2025-11-25"));
-    check(Preference::ModernOnly, Revisions::ALL, Some("2026-07-28"));
+    check(Preference::Legacy, Revisions::ALL, Some("2025-11-25"));
+    check(Preference::Modern, Revisions::ALL, Some("2026-07-28"));
     check(pin, Revisions::ALL, Some("2025-03-26"));
     check(Preference::Auto, Revisions::LEGACY, Some("2025-11-25"));
-    check(Preference::ModernOnly, Revisions::LEGACY, None);
-    check(Preference::LegacyOnly, Revisions::MODERN, None);
+    check(Preference::Modern, Revisions::LEGACY, None);
+    check(Preference::Legacy, Revisions::MODERN, None);
     check(pin, Revisions::MODERN, None);
 }
 

@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 
 pub(super) use self::feed::{Feed, Feeds};
 pub use self::wanted::Wanted;
+use self::wanted::{missing, offered};
 use super::Client;
 use super::call::{CallOptions, building};
 use super::error::CallError;
@@ -60,10 +61,11 @@ impl Client {
     /// Subscribes to changes, from now on and across reconnects.
     ///
     /// Nothing is lost between this call and the first change. Changes that the server does not
-    /// offer are left out; see [`Changes::honoured`].
+    /// offer are left out, as long as it offers one of them; see [`Changes::granted`].
     ///
     /// # Errors
-    /// When the client is closed, the server refuses, or does not confirm in time.
+    /// When the server offers none of these changes ([`CallError::Lacks`], in either era), refuses,
+    /// or does not confirm in time; when the client is closed.
     ///
     /// # Cancel safety
     /// The subscription is withdrawn.
@@ -90,9 +92,10 @@ impl Changes {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// What the server agreed to report. Only modern servers say so.
-    pub fn honoured(&self) -> Option<SubscriptionFilter> {
-        self.feed.honoured()
+    /// What the server agreed to report. A modern server says so; of a legacy server it follows from
+    /// the capabilities.
+    pub fn granted(&self) -> SubscriptionFilter {
+        self.feed.granted()
     }
 }
 
@@ -197,16 +200,34 @@ async fn listen_once(shared: &Arc<Shared>, live: &Live, feed: &Arc<Feed>) -> Res
     };
     let mut exchange = std::pin::pin!(shared.exchange(&live.link, &sending));
     let patience = shared.profile.timeouts.idle;
-    let unacknowledged = async {
-        if tokio::time::timeout(patience, feed.told()).await.is_ok() {
-            std::future::pending::<()>().await;
+    let useless = async {
+        if tokio::time::timeout(patience, feed.told()).await.is_err() {
+            return late(SubscriptionsListen::NAME, patience);
+        }
+        match lacking(feed, &feed.granted()) {
+            Some(error) => error,
+            None => std::future::pending().await,
         }
     };
     let ended = tokio::select! {
         ended = &mut exchange => ended,
-        () = unacknowledged => return Err(late(SubscriptionsListen::NAME, patience)),
+        error = useless => return Err(error),
     };
-    ended.map(drop).map_err(|error| error.into_call_error(SubscriptionsListen::NAME))
+    match ended.map_err(|error| error.into_call_error(SubscriptionsListen::NAME)) {
+        Err(CallError::Refused { error, .. }) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            let none = SubscriptionFilter::default();
+            let refused =
+                CallError::Refused { method: SubscriptionsListen::NAME.to_owned(), error };
+            Err(lacking(feed, &none).unwrap_or(refused))
+        }
+        ended => ended.map(drop),
+    }
+}
+
+/// The error for a server that reports nothing of what is wanted.
+fn lacking(feed: &Feed, granted: &SubscriptionFilter) -> Option<CallError> {
+    let capability = missing(&feed.wanted, granted)?;
+    Some(CallError::Lacks { method: "changes".to_owned(), capability })
 }
 
 /// The server did not confirm the subscription in time.
@@ -217,13 +238,15 @@ fn late(method: &str, after: Duration) -> CallError {
 /// Subscribes to every resource, and waits until the connection is replaced.
 async fn subscribe_once(shared: &Arc<Shared>, live: &Live, feed: &Feed) -> Result<(), CallError> {
     let generation = shared.state.borrow().generation;
-    let resources = live.peer.capabilities.resources.as_ref();
-    let can_subscribe = resources.is_some_and(|it| it.subscribe == Some(true));
-    for uri in feed.uris().iter().filter(|_| can_subscribe) {
+    let granted = offered(&live.peer.capabilities, &feed.wanted);
+    if let Some(error) = lacking(feed, &granted) {
+        return Err(error);
+    }
+    for uri in granted.resource_subscriptions.iter().flatten() {
         let params = SubscribeParams { uri: uri.clone(), meta: RequestMeta::default() };
         shared.call::<Subscribe>(building::<Subscribe>(params), &CallOptions::default()).await?;
     }
-    feed.opened();
+    feed.acknowledge(granted);
     let mut state = shared.state.subscribe();
     let is_other =
         |state: &super::State| state.generation != generation || state.phase == Phase::Closed;

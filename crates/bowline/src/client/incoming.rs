@@ -196,13 +196,13 @@ impl Shared {
 
     fn handle_acknowledged(&self, params: Option<Raw<'_>>) {
         let Some(acknowledged) = read::<SubscriptionsAcknowledgedParams>(params) else { return };
-        let honoured: SubscriptionFilter = acknowledged.notifications;
+        let granted: SubscriptionFilter = acknowledged.notifications;
         let id = acknowledged.meta.as_ref().and_then(Meta::subscription_id);
         let mut calls = lock(&self.calls);
         if let Some(id) = id
             && let Some(Hears::Changes(feed)) = calls.waiter(&id).map(|waiter| &waiter.hears)
         {
-            feed.acknowledge(honoured);
+            feed.acknowledge(granted);
             self.cache.clear();
         }
     }

@@ -99,7 +99,7 @@ impl Told {
 /// The first message on a listen request: what it is subscribed to.
 pub(crate) fn acknowledgement(subscription: &Subscription, id: &Id) -> Told {
     let mut granted = SubscriptionFilter::default();
-    for topic in subscription.honoured() {
+    for topic in subscription.granted() {
         match topic {
             Topic::Tools => granted.tools_list_changed = Some(true),
             Topic::Prompts => granted.prompts_list_changed = Some(true),

@@ -87,7 +87,7 @@ async fn the_server_asks_the_user() {
 #[tokio::test]
 async fn changes_are_told() {
     everywhere(|_, client| async move {
-        let wanted = Wanted::lists().resource("test://static");
+        let wanted = Wanted::all_lists().resource("test://static");
         let mut changes = client.changes(wanted).await.unwrap();
         client.call_tool("grow", json!({})).await.unwrap();
         assert_eq!(changes.next().await.unwrap().unwrap(), Change::Tools);

@@ -235,7 +235,7 @@ async fn changes_dropped_at_any_poll_leave_nothing() {
         let wire = Wire::new();
         let client = wire.connect(true, builder()).await;
         let start = wire.written().len();
-        let wanted = Wanted::lists();
+        let wanted = Wanted::all_lists();
         assert!(poll_and_drop(client.changes(wanted), polls).await.is_none());
         settle().await;
         assert!(client.pending().is_empty(), "after {polls} polls");
@@ -251,7 +251,7 @@ async fn changes_that_are_never_acknowledged_are_an_error() {
     let client = wire.connect(true, builder()).await;
     let begun = tokio::time::Instant::now();
     // Longer than the patience that is looked at; the clock stands still otherwise.
-    let changes = client.changes(Wanted::lists()).await;
+    let changes = client.changes(Wanted::all_lists()).await;
     let Err(error) = changes else { panic!("nobody acknowledged") };
     assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
     assert!(begun.elapsed() <= Duration::from_secs(61));

@@ -44,7 +44,7 @@ async fn a_forgotten_session_is_opened_anew_and_everything_sent_again() {
     let _listening = listening.events().await;
     let wanted = tokio::spawn({
         let client = client.clone();
-        async move { client.changes(Wanted::lists().resource("a://b")).await }
+        async move { client.changes(Wanted::all_lists().resource("a://b")).await }
     });
     web.asked("resources/subscribe").await.answer(json!({})).await;
     let mut changes = soon("changes", wanted).await.unwrap().unwrap();
@@ -482,7 +482,7 @@ async fn a_half_open_peer_is_noticed() {
     let client = web.modern(quick()).await;
     let wanted = tokio::spawn({
         let client = client.clone();
-        async move { client.changes(Wanted::lists()).await.map(drop) }
+        async move { client.changes(Wanted::all_lists()).await.map(drop) }
     });
     let listen = web.asked("subscriptions/listen").await;
     let error = soon("an error", wanted).await.unwrap().unwrap_err();

@@ -311,7 +311,7 @@ async fn one_that_answers_a_subscription_with_more_than_nothing() {
     let client = nasty.connect("legacy").await;
     let params = bowline::model::SubscribeParams { uri: "a://b".into(), ..Default::default() };
     soon("an answer", client.call::<Subscribe>(params).into_future()).await.unwrap();
-    let changes = client.changes(Wanted::lists().resource("a://b"));
+    let changes = client.changes(Wanted::all_lists().resource("a://b"));
     let changes = soon("changes", changes).await.unwrap();
     drop(changes);
     client.close().await;
@@ -345,7 +345,7 @@ async fn nothing_is_left_of_a_client_that_is_dropped_in_any_state() {
         // While calls and changes wait.
         let client = nasty.connect(manner).await;
         let call = tokio::spawn(client.call_tool("never", json!({})).into_future());
-        let changes = soon("changes", client.changes(Wanted::lists())).await.unwrap();
+        let changes = soon("changes", client.changes(Wanted::all_lists())).await.unwrap();
         until("the call", || !client.pending().is_empty()).await;
         drop(changes);
         call.abort();

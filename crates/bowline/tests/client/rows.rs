@@ -71,7 +71,7 @@ fn endless_answers_end_at_the_limit_and_take_no_memory() {
             assert!(client.pending().is_empty());
         }
         // The first question may be answered without an end as well.
-        let client = web.connecting(builder().preference(Preference::ModernOnly));
+        let client = web.connecting(builder().preference(Preference::Modern));
         let probe = web.asked("server/discover").await;
         endless(probe.begin(200, "application/json", "").await, giant.as_bytes()).await;
         let error = soon("an error", client).await.unwrap().unwrap_err();

@@ -161,7 +161,7 @@ async fn a_crash_ends_its_calls_and_the_server_is_started_again() {
     for manner in ["legacy", "modern"] {
         let nasty = Nasty::new();
         let client = nasty.connect(manner).await;
-        let wanted = Wanted::lists().resource("a://b");
+        let wanted = Wanted::all_lists().resource("a://b");
         let mut changes = soon("changes", client.changes(wanted)).await.unwrap();
         let before = nasty.processes();
         let error = soon("an end", client.call_tool("exit", json!({}))).await.unwrap_err();
@@ -190,7 +190,7 @@ async fn a_server_that_crashes_again_and_again_is_given_up() {
     let nasty = Nasty::new();
     let restart = Restart::OnExit { attempts: 1, stable: Duration::from_secs(3600) };
     let client = nasty.try_connect("legacy", builder().restart(restart)).await.unwrap();
-    let mut changes = soon("changes", client.changes(Wanted::lists())).await.unwrap();
+    let mut changes = soon("changes", client.changes(Wanted::all_lists())).await.unwrap();
     let _ = soon("an end", client.call_tool("exit", json!({}))).await.unwrap_err();
     client.wait_for(Phase::Ready, Duration::from_secs(60)).await.unwrap();
     let _ = soon("an end", client.call_tool("exit", json!({}))).await.unwrap_err();

@@ -1,6 +1,7 @@
 //! Notifications of changes, in both eras.
 
-use bowline::{Limits, Resource, Revision, Server, Tool};
+use bowline::client::{CallError, Wanted};
+use bowline::{Limits, Resource, Revision, Server, Tool, testing};
 use serde_json::{Value, json};
 
 use crate::raw::{Raw, call, cancel, code, modern, notification, request, text};
@@ -130,4 +131,28 @@ async fn listening_has_its_limits() {
     assert_ne!(code(&raw.ask(&legacy).await), 0);
     assert_eq!(text(&raw.ask(&modern(call(7, "tool", json!({})))).await), "tool");
     assert_eq!(raw.close().await.len(), 3);
+}
+
+#[tokio::test]
+async fn changes_that_a_server_does_not_report_are_left_out_in_both_eras() {
+    for revision in Revision::ALL {
+        let only_tools = Server::new("tools", "1.0.0").with(late("a"));
+        let client = testing::connect_in(only_tools, revision).await.unwrap();
+        let wanted = Wanted::all_lists().resource("it://a");
+        let granted = client.changes(wanted).await.unwrap().granted();
+        assert_eq!(granted.tools_list_changed, Some(true), "{revision}");
+        assert_eq!(granted.prompts_list_changed, None, "{revision}");
+        assert_eq!(granted.resource_subscriptions, None, "{revision}");
+        for (wanted, missing) in [
+            (Wanted::new().prompts(), "prompts.listChanged"),
+            (Wanted::new().resource("it://a").resources(), "resources.listChanged"),
+            (Wanted::new().resource("it://a"), "resources.subscribe"),
+        ] {
+            let error = client.changes(wanted).await.err().unwrap();
+            let CallError::Lacks { capability, .. } = &error else { panic!("{revision}: {error}") };
+            assert_eq!(*capability, missing, "{revision}");
+        }
+        // Nothing is missing for somebody who wants nothing.
+        assert!(client.changes(Wanted::new()).await.is_ok(), "{revision}");
+    }
 }

@@ -65,7 +65,7 @@ pub(super) async fn sample(guest: &Guest) -> Outcome {
 pub(super) async fn roots(guest: &Guest) -> Outcome {
     same("roots", &guest.text("roots", json!({})).await?, &ROOTS.join(" "))?;
     let uri = "file:///srv/three";
-    guest.client.set_roots(vec![Root { uri: uri.to_owned(), ..Root::default() }]).await?;
+    guest.client.set_roots(vec![Root::new(uri)]).await?;
     same("other roots", guest.text("roots", json!({})).await?.as_str(), uri)
 }
 

@@ -12,9 +12,9 @@ pub enum Preference {
     #[default]
     Auto,
     /// Legacy only: a handshake at once.
-    LegacyOnly,
+    Legacy,
     /// Modern only: no handshake.
-    ModernOnly,
+    Modern,
     /// This revision only.
     Pin(Revision),
 }
@@ -24,8 +24,8 @@ impl Preference {
     pub fn narrow(self, enabled: Revisions) -> Revisions {
         match self {
             Self::Auto => enabled,
-            Self::LegacyOnly => enabled.of_era(Era::Legacy),
-            Self::ModernOnly => enabled.of_era(Era::Modern),
+            Self::Legacy => enabled.of_era(Era::Legacy),
+            Self::Modern => enabled.of_era(Era::Modern),
             Self::Pin(revision) => enabled.common(revision.into()),
         }
     }

@@ -253,13 +253,13 @@ fn what_is_known_saves_the_question_and_is_looked_at_once_if_wrong() {
 
 #[test]
 fn modern_only_never_shakes_hands() {
-    let modern = Preference::ModernOnly.narrow(ALL);
+    let modern = Preference::Modern.narrow(ALL);
     let refused = "refused: no (code -32601)";
     check(Stream, modern, &["dn:-32601"], &[PROBE_UNBOUNDED, refused]);
     check(Stream, modern, &["d0"], &[PROBE_UNBOUNDED, "failed: TimedOut"]);
     check(Stream, modern, &["d?"], &[PROBE_UNBOUNDED, "failed: Malformed"]);
     check(Stream, modern, &["exit"], &[PROBE_UNBOUNDED, "failed: Exited"]);
     check(Stream, modern, &["d:2025-11-25"], &[PROBE_UNBOUNDED, "disjoint 2025-11-25"]);
-    assert_eq!(Preference::LegacyOnly.narrow(ALL), Revisions::LEGACY);
+    assert_eq!(Preference::Legacy.narrow(ALL), Revisions::LEGACY);
     assert_eq!(Preference::Auto.narrow(ALL), ALL);
 }

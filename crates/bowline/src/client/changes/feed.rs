@@ -7,6 +7,7 @@ use bowline_proto::model::SubscriptionFilter;
 use tokio::sync::Notify;
 
 use super::Change;
+use super::wanted::missing;
 use crate::client::error::CallError;
 use crate::client::shared::lock;
 
@@ -28,7 +29,7 @@ struct Pending {
     was_open: bool,
     /// Whether the server reports changes at the moment.
     is_told: bool,
-    honoured: Option<SubscriptionFilter>,
+    granted: Option<SubscriptionFilter>,
     end: Option<Result<(), CallError>>,
 }
 
@@ -61,17 +62,14 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// The server reports changes from here on; `honoured` is what it will report.
-    pub(in crate::client) fn acknowledge(&self, honoured: SubscriptionFilter) {
-        lock(&self.pending).honoured = Some(honoured);
-        self.opened();
-    }
-
-    pub(super) fn opened(&self) {
+    /// The server reports changes from here on; `granted` is what it will report.
+    pub(in crate::client) fn acknowledge(&self, granted: SubscriptionFilter) {
+        let is_open = missing(&self.wanted, &granted).is_none();
         let was_open = {
             let mut pending = lock(&self.pending);
+            pending.granted = Some(granted);
             pending.is_told = true;
-            std::mem::replace(&mut pending.was_open, true)
+            is_open && std::mem::replace(&mut pending.was_open, true)
         };
         if was_open {
             self.tell(&Change::Tools);
@@ -84,9 +82,9 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// What the server agreed to report, if it says so.
-    pub(super) fn honoured(&self) -> Option<SubscriptionFilter> {
-        lock(&self.pending).honoured.clone()
+    /// What the server agreed to report.
+    pub(super) fn granted(&self) -> SubscriptionFilter {
+        lock(&self.pending).granted.clone().unwrap_or_default()
     }
 
     /// Waits until the server reports changes, or never will.

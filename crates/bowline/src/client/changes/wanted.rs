@@ -1,13 +1,13 @@
 //! Which changes to subscribe to.
 
-use bowline_proto::model::SubscriptionFilter;
+use bowline_proto::model::{ServerCapabilities, SubscriptionFilter};
 
 /// Which changes to subscribe to.
 ///
 /// ```
 /// use bowline::client::Wanted;
 ///
-/// let wanted = Wanted::lists().resource("file:///project/plan.md");
+/// let wanted = Wanted::all_lists().resource("file:///project/plan.md");
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Wanted(pub(super) SubscriptionFilter);
@@ -19,7 +19,7 @@ impl Wanted {
     }
 
     /// The lists of tools, prompts and resources.
-    pub fn lists() -> Self {
+    pub fn all_lists() -> Self {
         Self::new().tools().prompts().resources()
     }
 
@@ -50,4 +50,46 @@ impl Wanted {
         self.0.resource_subscriptions.get_or_insert_default().push(uri.into());
         self
     }
+}
+
+/// What a server reports of this, according to its capabilities.
+pub(super) fn offered(
+    server: &ServerCapabilities,
+    wanted: &SubscriptionFilter,
+) -> SubscriptionFilter {
+    let resources = server.resources.as_ref();
+    let both = |wanted: Option<bool>, is_offered: bool| wanted.filter(|it| *it && is_offered);
+    let tools = server.tools.as_ref().is_some_and(|it| it.list_changed == Some(true));
+    let prompts = server.prompts.as_ref().is_some_and(|it| it.list_changed == Some(true));
+    let lists = resources.is_some_and(|it| it.list_changed == Some(true));
+    let subscribes = resources.is_some_and(|it| it.subscribe == Some(true));
+    SubscriptionFilter {
+        tools_list_changed: both(wanted.tools_list_changed, tools),
+        prompts_list_changed: both(wanted.prompts_list_changed, prompts),
+        resources_list_changed: both(wanted.resources_list_changed, lists),
+        resource_subscriptions: wanted.resource_subscriptions.clone().filter(|_| subscribes),
+        ..SubscriptionFilter::default()
+    }
+}
+
+/// The first capability that is missing, if the server grants nothing of what is wanted.
+pub(super) fn missing(
+    wanted: &SubscriptionFilter,
+    granted: &SubscriptionFilter,
+) -> Option<&'static str> {
+    let rows = |filter: &SubscriptionFilter| {
+        [
+            ("tools.listChanged", filter.tools_list_changed == Some(true)),
+            ("prompts.listChanged", filter.prompts_list_changed == Some(true)),
+            ("resources.listChanged", filter.resources_list_changed == Some(true)),
+            (
+                "resources.subscribe",
+                filter.resource_subscriptions.as_ref().is_some_and(|uris| !uris.is_empty()),
+            ),
+        ]
+    };
+    if rows(granted).iter().any(|(_, is_granted)| *is_granted) {
+        return None;
+    }
+    rows(wanted).into_iter().find(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability)
 }
