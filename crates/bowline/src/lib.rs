@@ -24,8 +24,8 @@
 //! Everything that the attributes do can be done without them: [`Tool`], [`Prompt`] and
 //! [`Resource`] are built from closures. Types of arguments and results derive what [`serde`] and
 //! [`schemars`] provide; both are re-exported. Handlers reach the client through [`Context`]:
-//! progress, logs, questions to its user and its model. [`Registry`] changes a server while it runs.
-//! `testing` (feature `testing`) calls it from a unit test.
+//! progress, logs, questions to its user and its model. [`Registry`] changes a server while it
+//! runs. `testing` (feature `testing`) calls it from a unit test.
 //!
 //! `Client` (feature `client`) is the other side: it connects to any server, in any revision.
 //!

@@ -102,7 +102,7 @@ async fn old() -> &'static str {
     annotations = Annotations { priority: Some(0.5), ..Annotations::default() },
     meta(a = true),
     icon = icon("any"),
-    visible_to = |caller| is_modern(caller),
+    visible_to = is_modern,
 )]
 async fn sized() -> &'static str {
     "abc"
