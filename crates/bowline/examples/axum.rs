@@ -50,10 +50,10 @@ async fn page(State(notes): State<Arc<Notes>>) -> String {
 
 /// The layer: finds out who asks, or sends them away.
 async fn find_customer(mut request: Request, next: Next) -> Response {
-    let key = request.headers().get("x-api-key").map(|key| key.as_bytes());
+    let key = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
     let customer = match key {
-        Some(b"blue-key") => Customer("blue"),
-        Some(b"green-key") => Customer("green"),
+        Some("blue-key") => Customer("blue"),
+        Some("green-key") => Customer("green"),
         _ => return (StatusCode::UNAUTHORIZED, "x-api-key is missing or wrong").into_response(),
     };
     request.extensions_mut().insert(customer);

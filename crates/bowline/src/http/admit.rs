@@ -185,8 +185,8 @@ impl HttpService {
         Err(self.insufficient(None, &needed))
     }
 
-    /// Permits a frame of HTTP+SSE, which another task serves. One that cannot be read is permitted, because
-    /// that task rejects it anyway.
+    /// Permits a frame of HTTP+SSE, which another task serves. One that cannot be read is
+    /// permitted, because that task rejects it anyway.
     ///
     /// # Errors
     /// When the caller lacks scopes.

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use bowline::client::{CallError, FormAnswer};
 use bowline::testing;
-use bowline::{
-    Caller, Context, Elicited, HandlerError, Limits, Revision, Server, Structured, Tool,
-};
+use bowline::{Context, Elicited, HandlerError, Limits, Revision, Server, Structured, Tool};
 use serde_json::json;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
