@@ -15,11 +15,12 @@ use crate::wire::MAX_DEPTH;
 
 /// Deserializes a value, if it is plain. An odd one may still be valid.
 pub(crate) fn from_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, Odd> {
-    // No value nests that deeply.
-    read(text, usize::MAX)
+    // There are never that many levels.
+    read(text, usize::MAX - 1)
 }
 
-/// The same, but an object with a member that `T` ignores is odd. Objects inside it may have any.
+/// The same, but an object with a member that `T` ignores is odd, and so is one whose members `T`
+/// does not name, because it collects them first. Objects inside it may have any.
 pub(crate) fn from_closed_str<'a, T: de::Deserialize<'a>>(text: &'a str) -> Result<T, Odd> {
     read(text, MAX_DEPTH - 1)
 }
@@ -41,6 +42,11 @@ struct Reader<'a> {
 }
 
 impl<'de> Reader<'de> {
+    /// Refuses a type that does not name the members of an object where all must be known.
+    fn unnamed(&self) -> Result<(), Odd> {
+        if self.levels == self.closed_at + 1 { Err(Odd) } else { Ok(()) }
+    }
+
     fn peek(&self) -> Result<u8, Odd> {
         self.cursor.peek().ok_or(Odd)
     }
@@ -179,6 +185,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = Odd;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.unnamed()?;
         match self.peek()? {
             b'"' => self.string(visitor),
             b'{' => self.object(visitor),
@@ -227,6 +234,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.unnamed()?;
         self.object(visitor)
     }
 

@@ -11,8 +11,10 @@ use crate::probe::{Probe, by_id, call, cancel, is_full, request, text};
 fn a_thousand_panics_are_a_thousand_errors() {
     let mut probe = Probe::with_session("2025-11-25");
     for id in 0..10_000 {
-        let message = json!({ "message": id.to_string() });
-        probe.queue(&call(id, if id % 10 == 0 { "boom" } else { "echo" }, &message));
+        match id % 10 {
+            0 => probe.queue(&call(id, "boom", &json!({}))),
+            _ => probe.queue(&call(id, "echo", &json!({ "message": id.to_string() }))),
+        }
     }
     probe.close();
     let answers = by_id(probe.rest());

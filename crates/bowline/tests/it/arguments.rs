@@ -29,6 +29,13 @@ struct Open {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Flat {
+    name: String,
+    #[serde(flatten)]
+    bounded: Bounded,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Empty {}
 
 /// Serde and the schema disagree: the schema only says `string`.
@@ -50,6 +57,10 @@ fn server() -> Server {
         .with(Tool::new("lenient", found).lenient())
         .with(Tool::new("bounded", |it: Bounded| async move { it.size }))
         .with(Tool::new("open", |it: Open| async move { format!("{}{:?}", it.name, it.others) }))
+        .with(Tool::new(
+            "flat",
+            |it: Flat| async move { format!("{}{}", it.name, it.bounded.size) },
+        ))
         .with(Tool::new("none", || async { "none" }))
         .with(Tool::new("empty", |_: Context, _: Empty| async { "empty" }))
         .with(Tool::new(
@@ -85,6 +96,8 @@ async fn unknown_arguments_are_rejected_by_every_form() {
     check("none", json!({ "x": 1 }), Err("arguments.x is unknown; no members are allowed")).await;
     check("empty", json!({ "x": 1 }), Err("arguments.x is unknown; no members are allowed")).await;
     check("bounded", json!({ "size": 1, "x": 1 }), Err("arguments.x is unknown")).await;
+    check("flat", json!({ "name": "a", "size": 1, "x": 1 }), Err("arguments.x is unknown")).await;
+    check("flat", json!({ "name": "a", "size": 1 }), Ok("a1")).await;
     // A map takes the rest, and a schema of one's own decides itself.
     check("open", json!({ "name": "a", "x": 1 }), Ok(r#"a{"x": Number(1)}"#)).await;
     check("raw", json!({ "x": 1 }), Ok(r#"{"x":1}"#)).await;

@@ -152,3 +152,34 @@ async fn an_address_in_use_is_named() {
     let expected = format!("Error: cannot listen on {address}: ");
     assert!(printed(&error).starts_with(&expected), "{error:?}");
 }
+
+/// Text that a subscriber writes.
+#[cfg(feature = "http")]
+#[derive(Clone, Default)]
+struct Written(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+#[cfg(feature = "http")]
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_server_over_http_logs_where_it_listens() {
+    let written = Written::default();
+    let sink = written.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || sink.clone()).with_ansi(false);
+    let _guard = tracing::subscriber::set_default(subscriber.finish());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    Server::new("x", "1").http().serve_until(listener, async {}).await.unwrap();
+    let log = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains(&format!("listening on http://{address}/mcp")), "{log}");
+}

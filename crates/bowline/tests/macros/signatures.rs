@@ -73,6 +73,7 @@ async fn parameters_become_a_schema() {
             "where": { "type": ["string", "null"] },
         },
         "required": ["place", "unit"],
+        "additionalProperties": false,
     });
     assert_eq!(listed_tool(forecast).await["inputSchema"], expected);
 }
@@ -131,6 +132,7 @@ async fn arguments_can_be_one_struct() {
             "country": { "type": ["string", "null"], "description": "Two letters." },
         },
         "required": ["city"],
+        "additionalProperties": false,
     });
     assert_eq!(listed_tool(all).await["inputSchema"], expected);
     assert_eq!(answer(all, "all", json!({ "city": "Bonn" })).await, "Bonn");

@@ -27,6 +27,7 @@ async fn a_function_is_a_tool() {
             "type": "object",
             "properties": { "name": { "type": "string", "description": "Whom to greet." } },
             "required": ["name"],
+            "additionalProperties": false,
         },
     });
     assert_eq!(listed_tool(greet).await, expected);

@@ -19,7 +19,10 @@ const ROOT: &str = "arguments";
 /// What a tool takes.
 #[derive(Clone)]
 pub(super) struct Input {
-    check: Check,
+    /// The schema as it is listed, which says what is wrong.
+    full: Check,
+    /// What every call is validated against, if the type does not check everything.
+    each: Option<Check>,
     /// Whether arguments that the schema does not name are rejected.
     is_closed: bool,
     is_lenient: bool,
@@ -28,11 +31,17 @@ pub(super) struct Input {
 impl Input {
     pub(super) fn build(schema: Value, always: bool, is_lenient: bool) -> Result<Self, String> {
         let is_closed = is_closed(&schema);
-        Ok(Self { check: Check::build(schema, always)?, is_closed, is_lenient })
+        let full = Check::build(schema, always)?;
+        let each = match full.is_needed {
+            false => None,
+            true if always || !is_closed => Some(full.clone()),
+            true => Some(Check::build(opened(full.schema()), true)?),
+        };
+        Ok(Self { full, each, is_closed, is_lenient })
     }
 
     pub(super) fn schema(&self) -> &Value {
-        self.check.schema()
+        self.full.schema()
     }
 
     /// Deserializes the arguments and starts the handler.
@@ -46,7 +55,7 @@ impl Input {
         context: &Context,
         text: &str,
     ) -> Result<BoxFuture<ToolOutcome>, String> {
-        if !self.check.is_needed || self.check.check(ROOT, text).is_ok() {
+        if self.each.as_ref().is_none_or(|each| each.check(ROOT, text).is_ok()) {
             let started = handler.start(context, text, self.is_closed);
             if started.is_ok() {
                 return started;
@@ -68,8 +77,7 @@ impl Input {
         let mut text = Cow::Borrowed(text);
         if repair(self.schema(), &mut value, self.is_lenient) {
             text = Cow::Owned(value.to_string());
-            // A type may know other names for a member; its schema does not have them.
-            if !self.check.is_needed {
+            if self.each.as_ref().is_none_or(|each| each.validate(ROOT, &value).is_ok()) {
                 let started = handler.start(context, &text, self.is_closed);
                 if started.is_ok() {
                     return started;
@@ -77,9 +85,19 @@ impl Input {
             }
         }
         // The message of the schema is better than that of the type: it says what is allowed.
-        self.check.validate(ROOT, &value)?;
+        self.full.validate(ROOT, &value)?;
         handler.start(context, &text, false)
     }
+}
+
+/// The schema without its word on unknown arguments: that is for the type to say, which may know a
+/// member by other names (`#[serde(alias)]`).
+fn opened(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(members) = &mut schema {
+        members.remove("additionalProperties");
+    }
+    schema
 }
 
 /// The message without the name of what was decoded, which callers add.
