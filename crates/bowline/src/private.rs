@@ -5,6 +5,7 @@
 //! implemented with one reference less, so that method lookup takes the first that applies. The
 //! last case always applies and changes nothing, so that the builder reports the error.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -12,7 +13,15 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub use crate::server::handler::NoArguments;
-use crate::{Part, Parts, ResourceOutput, Structured, ToolOutput};
+use crate::{Context, Part, Parts, ResourceOutput, State, Structured, ToolOutput};
+
+/// The state that a function takes as a parameter. The part must declare it with `needs_state`.
+///
+/// # Panics
+/// When it is missing, which the declaration rules out: the server would not have been built.
+pub fn state<T: Any + Send + Sync>(context: &Context) -> State<T> {
+    context.state().expect("a server without the state that its parts declare cannot be built")
+}
 
 /// A type that a parameter can have.
 #[diagnostic::on_unimplemented(

@@ -11,6 +11,7 @@ mod context;
 mod core;
 pub(crate) mod dispatch;
 mod error;
+mod failure;
 mod form;
 pub(crate) mod handler;
 #[cfg(feature = "http")]
@@ -34,6 +35,8 @@ mod schema;
 mod scopes;
 mod serve;
 mod session;
+mod session_state;
+mod state;
 mod strings;
 mod tool;
 
@@ -60,10 +63,10 @@ pub use self::complete::Completing;
 pub(crate) use self::connection::Connection;
 pub use self::context::Context;
 pub(crate) use self::core::Core;
-use self::core::States;
 #[cfg(feature = "http")]
 pub(crate) use self::dispatch::Started;
 pub use self::error::{BuildError, HandlerError};
+pub use self::failure::{Failure, FailureKind};
 #[cfg(feature = "http")]
 pub(crate) use self::handler::BoxFuture;
 pub use self::handler::{Handler, blocking};
@@ -72,17 +75,19 @@ pub(crate) use self::head::{Credentials, HttpHead};
 pub use self::limits::Limits;
 pub use self::logger::Logger;
 pub use self::middleware::{Incoming, Middleware, Next};
+use self::nest::{Home, Nest, Step};
 pub use self::output::{Described, Structured, ToolOutcome, ToolOutput};
 pub use self::part::{Part, Parts};
+pub use self::peer::Transport;
 #[cfg(feature = "http")]
-pub(crate) use self::peer::{LastPeer, Peer, Sender};
+pub(crate) use self::peer::{LastPeer, Peer, Sender, Via};
 pub use self::principal::Principal;
 pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
 pub use self::registry::Registry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
 #[cfg(feature = "http")]
-pub(crate) use self::running::{Running, until_deadline};
+pub(crate) use self::running::{Handling, Running, until_deadline};
 pub use self::schema::schema_for;
 #[cfg(feature = "http")]
 pub(crate) use self::scopes::{Rights, Scopes};
@@ -93,6 +98,9 @@ pub(crate) use self::serve::serve_core;
 pub use self::serve::{ServeError, stop_signal};
 #[cfg(feature = "http")]
 pub(crate) use self::session::Session;
+use self::session_state::Principals;
+use self::state::States;
+pub use self::state::{MissingState, State};
 pub use self::tool::Tool;
 #[cfg(feature = "http")]
 pub(crate) use crate::outbox::Outbox;
@@ -106,10 +114,14 @@ use crate::seal::KeyRing;
 pub struct Server {
     info: Implementation,
     instructions: Option<String>,
+    /// Those of nested servers.
+    nested_instructions: Vec<String>,
     registry: Registry,
     /// The first mistake that was made; reported when the server is served.
     problem: Option<BuildError>,
     limits: Limits,
+    /// Whether the limits are those of the author.
+    has_own_limits: bool,
     keys: Option<KeyRing>,
     offer: Offer,
     states: States,
@@ -121,27 +133,34 @@ pub struct Server {
 impl Server {
     /// Creates an empty server with a name and a version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        let server = Self {
+        let limits = Limits::default();
+        let registry = Registry::new();
+        registry.set_limits(limits.registry, limits.page);
+        Self {
             info: Implementation::new(name, version),
             instructions: None,
-            registry: Registry::new(),
+            nested_instructions: Vec::new(),
+            registry,
             problem: None,
-            limits: Limits::default(),
+            limits,
+            has_own_limits: false,
             keys: None,
             offer: Offer::default(),
             states: States::default(),
             middleware: Vec::new(),
             extensions: Settings::new(),
             experimental: Settings::new(),
-        };
-        server.limits(Limits::default())
+        }
     }
 
     /// Adds a tool, a prompt, a resource, or several of them.
     ///
     /// Mistakes in them are reported when the server is served, before the first client connects.
     pub fn with(mut self, part: impl Part) -> Self {
-        if let Err(problem) = self.registry.add(part) {
+        let mut parts = Parts::default();
+        parts.add(part);
+        self.nested_instructions.append(&mut parts.instructions);
+        if let Err(problem) = self.registry.add(parts) {
             self.problem.get_or_insert(problem);
         }
         self
@@ -155,7 +174,7 @@ impl Server {
     pub fn nest(self, prefix: &str, part: impl Part) -> Self {
         let mut parts = Parts::default();
         parts.add(part);
-        parts.prefix(prefix);
+        parts.take_out(&Step::Prefix(prefix.to_owned()));
         self.with(parts)
     }
 
@@ -190,13 +209,15 @@ impl Server {
     }
 
     /// Adds a value that handlers share. They find it by its type with
-    /// [`Context::state`](crate::Context::state).
+    /// [`Context::state`](crate::Context::state), and can declare that they need it:
+    /// [`Tool::needs_state`](crate::Tool::needs_state).
     pub fn state<T: Any + Send + Sync>(mut self, state: T) -> Self {
         self.states.insert(state);
         self
     }
 
-    /// Adds middleware, which runs around every request. The first one added is the outermost.
+    /// Adds [middleware](Middleware), which runs around every request. The first one added is the
+    /// outermost.
     pub fn middleware(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
         self
@@ -206,6 +227,7 @@ impl Server {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.registry.set_limits(limits.registry, limits.page.max(1));
         self.limits = limits;
+        self.has_own_limits = true;
         self
     }
 
@@ -264,22 +286,39 @@ impl Server {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        // The limit may have been set after the parts were added.
-        self.registry.check_size()?;
+        let states = Arc::new(self.states);
+        // Limits and state may have been set after the parts were added.
+        self.registry.check(&states)?;
+        let instructions: Vec<_> =
+            self.instructions.into_iter().chain(self.nested_instructions).collect();
         let declared = |settings: Settings| (!settings.is_empty()).then_some(settings);
         Ok(Arc::new(Core {
             signature: answer::Signature::new(&self.info),
             info: self.info,
-            instructions: self.instructions,
+            instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
             registry: self.registry,
             keys: keys(self.keys, self.limits.request_state),
             limits: self.limits,
             offer: self.offer,
-            states: self.states,
+            states,
             middleware: self.middleware.into(),
             extensions: declared(self.extensions),
             experimental: declared(self.experimental),
+            leftovers: core::Leftovers::default(),
+            principals: Principals::default(),
         }))
+    }
+
+    /// The first setting that only an outermost server can have.
+    fn setting_of_its_own(&self) -> Option<&'static str> {
+        let settings = [
+            (self.keys.is_some(), "keys"),
+            (self.offer != Offer::default(), "revisions"),
+            (self.registry.tables().cache != CacheHints::default(), "cache"),
+            (!self.extensions.is_empty(), "extension"),
+            (!self.experimental.is_empty(), "experimental"),
+        ];
+        settings.into_iter().find_map(|(is_set, setting)| is_set.then_some(setting))
     }
 }
 
@@ -290,12 +329,42 @@ fn keys(keys: Option<KeyRing>, max_token: usize) -> core::Keys {
     }))
 }
 
-/// Adds everything that a server has now to another one. Its name, instructions, limits, state and
-/// middleware are left behind.
+/// A server as part of another one, by [`Server::with`] or [`Server::nest`].
+///
+/// It stays what it is. Its tools, prompts and resources keep their scopes, and requests for them
+/// and for their completion:
+/// - run its middleware, within that of the outer server;
+/// - find its state before that of the outer server;
+/// - have the [deadline](Limits::deadline) that it sets with [`Server::limits`], if it sets limits.
+///
+/// Its instructions follow those of the outer server, unless it is added while that one runs. Its
+/// [`Registry`] goes on to work. Everything that concerns connections is up to the outer server:
+/// name and version, the other limits, and lists, to which only the outer middleware applies.
+/// Settings that would be lost ([`keys`](Server::keys), [`revisions`](Server::revisions),
+/// [`cache`](Server::cache), [`extension`](Server::extension),
+/// [`experimental`](Server::experimental)) are an error when the outer server is built.
 impl Part for Server {
     fn add_to(self, parts: &mut Parts) {
-        let entries = self.registry.entries();
-        parts.add(Parts { entries, problem: self.problem, ..Parts::default() });
+        let setting = self.setting_of_its_own();
+        let nested = |setting| BuildError::Nested { server: self.info.name.clone(), setting };
+        let problem = self.problem.or_else(|| setting.map(nested));
+        let home = Home {
+            middleware: self.middleware.into(),
+            states: self.states,
+            deadline: self.has_own_limits.then_some(self.limits.deadline),
+        };
+        let mut own = Parts {
+            entries: self.registry.entries(),
+            offered: self.registry.tables().offered,
+            instructions: self.instructions.into_iter().chain(self.nested_instructions).collect(),
+            nested: vec![(self.registry, Nest::default())],
+            problem,
+            ..Parts::default()
+        };
+        if !home.is_empty() {
+            own.take_out(&Step::Home(Arc::new(home)));
+        }
+        parts.add(own);
     }
 }
 

@@ -109,7 +109,7 @@ pub struct RequestMeta<'a> {
 
 impl<'a> RequestMeta<'a> {
     /// The `_meta` of any request's parameters; empty if they are invalid.
-    pub(crate) fn of(params: Option<Raw<'a>>) -> Self {
+    pub fn of(params: Option<Raw<'a>>) -> Self {
         #[derive(Deserialize, Default)]
         struct Params<'a> {
             #[serde(borrow, rename = "_meta", default)]

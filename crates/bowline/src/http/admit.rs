@@ -14,8 +14,8 @@ use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
 use super::service::HttpService;
-use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Rights, Scopes, Sender, dispatch};
-use crate::{Principal, Profile};
+use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Scopes, Sender, Via, dispatch};
+use crate::{Failure, Principal, Profile};
 
 /// The head of a request that was admitted.
 pub(super) struct Head<'a> {
@@ -56,7 +56,7 @@ impl Remembered {
             return Ok(Arc::clone(peer));
         }
         // Without the lock: HTTP/2 and proxies send requests from several clients at once.
-        let peer = sender.decode(core, Rights::OfPrincipal)?;
+        let peer = sender.decode(core, Via::HTTP)?;
         last().keep(sender, &peer);
         Ok(peer)
     }
@@ -161,47 +161,63 @@ impl HttpService {
         self.inner.identify.as_ref().and_then(|identify| identify(parts))
     }
 
-    /// Permits messages that are served together: all of them, or none.
+    /// Permits messages that are served together: all of them, or none. Middleware sees the
+    /// refusal, but cannot replace it.
     ///
     /// # Errors
     /// When the caller lacks scopes; the answer names everything that all of them need.
-    pub(super) fn permit_all(
+    pub(super) async fn permit_all(
         &self,
         asker: Asker<'_>,
         messages: &[Message<'_>],
     ) -> Result<(), Reply> {
+        let requests = || {
+            messages.iter().filter_map(|message| match message {
+                Message::Request(asked) => Some(asked),
+                _ => None,
+            })
+        };
         let mut needed = Scopes::default();
-        for message in messages {
-            let Message::Request(asked) = message else { continue };
+        for asked in requests() {
             let asked = dispatch::Request { asker, asked, headers: None };
             if let Some(missing) = dispatch::missing_scopes(&asked) {
-                needed.extend(missing.iter());
+                needed.extend(missing.scopes());
             }
         }
         if needed.is_empty() {
             return Ok(());
         }
         needed.sort();
+        for asked in requests() {
+            let asked = dispatch::Request { asker, asked, headers: None };
+            let _ = self.surround(&asked, Err(Failure::forbidden(&needed))).await;
+        }
         Err(self.insufficient(None, &needed))
     }
 
     /// Permits a frame of HTTP+SSE, which another task serves. One that cannot be read is
-    /// permitted, because that task rejects it anyway.
+    /// permitted, because that task rejects it anyway. Middleware sees a refusal, but cannot
+    /// replace it.
     ///
     /// # Errors
     /// When the caller lacks scopes.
-    pub(super) fn permit_frame(&self, head: &Head<'_>, frame: Bytes) -> Result<Permitted, Reply> {
+    pub(super) async fn permit_frame(
+        &self,
+        head: &Head<'_>,
+        frame: Bytes,
+    ) -> Result<Permitted, Reply> {
         if !self.inner.core.registry.tables().has_scopes {
             return Ok(Permitted(frame));
         }
         let peer = self.outsider(head.stranger(Revision::HTTP_SSE));
         let asker = head.asker(&peer);
         if let Ok(messages) = parse_batch(&frame) {
-            self.permit_all(asker, &messages)?;
+            self.permit_all(asker, &messages).await?;
         } else if let Ok(Message::Request(asked)) = Message::parse(&frame) {
             let request = dispatch::Request { asker, asked: &asked, headers: None };
-            if let Some(needed) = dispatch::missing_scopes(&request) {
-                return Err(self.insufficient(Some(&asked.id), &needed));
+            if let Some(missing) = dispatch::missing_scopes(&request) {
+                let _ = self.surround(&request, Err(missing.clone())).await;
+                return Err(self.insufficient(Some(&asked.id), missing.needed()));
             }
         }
         Ok(Permitted(frame))

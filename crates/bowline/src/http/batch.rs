@@ -13,8 +13,8 @@ use super::admit::Head;
 use super::reply::{self, Reply};
 use super::service::{HttpService, facts};
 use super::sessions::HttpSession;
-use crate::Outcome;
 use crate::server::{Asker, Outbox, Started, dispatch, until_deadline};
+use crate::{Failure, Outcome};
 
 impl HttpService {
     /// Handles a batch of messages. The answers are sent as an array; handlers cannot ask the
@@ -51,14 +51,13 @@ impl HttpService {
                 return bad(&error);
             }
         }
-        let profile = match &session {
-            Some(session) => session.peer.now(head.principal.as_ref()).profile.clone(),
-            None => head.stranger(Revision::BATCHING),
+        // Handlers cannot ask, because the answers are sent together.
+        let peer = match &session {
+            Some(session) => session.peer.now(head.principal.as_ref()).silent(),
+            None => self.outsider(head.stranger(Revision::BATCHING)),
         };
-        // Without a session: handlers cannot ask, because the answers are sent together.
-        let peer = self.outsider(profile);
         let asker = head.asker(&peer);
-        match self.permit_all(asker, &messages) {
+        match self.permit_all(asker, &messages).await {
             Ok(()) => self.serve_batch(session.as_ref(), asker, &messages).await,
             Err(reply) => reply,
         }
@@ -135,18 +134,21 @@ impl HttpService {
         asker: Asker<'_>,
         request: &Request<'_>,
     ) -> Outcome {
+        let asked = dispatch::Request { asker, asked: request, headers: None };
         if let Some(session) = session {
-            session.lock().lifecycle.handle_legacy_request(&request.method)?;
+            let admitted = session.lock().lifecycle.handle_legacy_request(&request.method);
+            if let Err(error) = admitted {
+                return self.surround(&asked, Err(Failure::rejected(error))).await;
+            }
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let parts = session.map(|session| session.parts());
-        let asked = dispatch::Request { asker, asked: request, headers: None };
         match dispatch::start(&asked, &outbox, parts) {
             Started::Done(outcome) => *outcome,
-            Started::Running(running) => until_deadline(running).await,
-            Started::Listening(_) => Err(ErrorObject::method_not_found(&request.method)),
-            // The batch was permitted, but entries can change at any time.
-            Started::Forbidden(needed) => Err(needed.to_error_object()),
+            Started::Running(running) | Started::Settled(running) => until_deadline(running).await,
+            Started::Listening(_) => {
+                Err(Failure::rejected(ErrorObject::method_not_found(&request.method)))
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{
-    LAST_EVENT_ID, MCP_SESSION_ID, RaisedBy, Refusal, SessionId, check_accept, legacy_revision,
+    LAST_EVENT_ID, MCP_SESSION_ID, Refusal, SessionId, check_accept, legacy_revision,
 };
 use bowline_proto::model::ResourcesCapability;
 use bowline_proto::revision::Revision;
@@ -26,12 +26,12 @@ use super::sessions::{HttpSession, InFlight};
 use super::stop::Stopped;
 use super::stream::{Execution, Ticker, encode_event, poll_once};
 use crate::server::legacy::{self, SessionParts};
-use crate::server::{Call, Outbox, Started, dispatch, listen};
-use crate::{Answer, Outcome};
+use crate::server::{Call, Outbox, Started, dispatch, listen, until_deadline};
+use crate::{Answer, Failure, FailureKind, Outcome};
 
 impl HttpService {
     /// Opens a session.
-    pub(super) fn initialize(&self, head: &Head<'_>, request: &Request<'_>) -> Reply {
+    pub(super) async fn initialize(&self, head: &Head<'_>, request: &Request<'_>) -> Reply {
         let mut lifecycle = Lifecycle::new(self.inner.core.offer);
         let sink = self.inner.core.registry.bus().attach();
         let initialized = legacy::initialize(
@@ -41,20 +41,25 @@ impl HttpService {
             request.params.raw(),
             head.principal.clone(),
         );
-        let (profile, mut answer) = match initialized {
-            Ok(initialized) => initialized,
+        let has_session = self.rules().sessions == Sessions::Required;
+        let (profile, outcome) = match initialized {
+            Ok((profile, mut answer)) => {
+                if !has_session {
+                    promise_no_changes(&mut answer);
+                }
+                (profile, Ok(answer))
+            }
+            Err(error) => (head.stranger(Revision::LATEST_LEGACY), Err(Failure::rejected(error))),
+        };
+        let peer = self.outsider(profile.clone());
+        let asked = dispatch::Request { asker: head.asker(&peer), asked: request, headers: None };
+        let mut reply = match self.surround(&asked, outcome).await {
             // There is no session, whatever the error, and the status says so.
-            Err(error) => {
+            Err(Failure { kind, error, .. }) if kind != FailureKind::Forbidden => {
                 return reply::error(StatusCode::BAD_REQUEST, Some(&request.id), &error);
             }
+            outcome => self.reply(&request.id, profile.revision, outcome),
         };
-        let has_session = self.rules().sessions == Sessions::Required;
-        if !has_session {
-            promise_no_changes(&mut answer);
-        }
-        let revision = profile.revision;
-        let mut reply =
-            reply::outcome(&self.inner.core, &request.id, revision, Ok(answer), RaisedBy::Dispatch);
         if has_session {
             let session = HttpSession::new(&self.inner.core, profile, lifecycle, sink);
             let Some(id) = self.inner.sessions.open(session) else {
@@ -63,6 +68,26 @@ impl HttpService {
             reply.headers_mut().insert(MCP_SESSION_ID, id.as_value().clone());
         }
         reply
+    }
+
+    /// Runs the middleware around an outcome that is already known. What it sends meanwhile is
+    /// dropped.
+    pub(super) async fn surround(
+        &self,
+        asked: &dispatch::Request<'_>,
+        outcome: Outcome,
+    ) -> Outcome {
+        if self.inner.core.middleware.is_empty() {
+            return outcome;
+        }
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        match dispatch::surround(asked, &outbox, outcome) {
+            Started::Done(outcome) => *outcome,
+            Started::Running(running) | Started::Settled(running) => {
+                Box::pin(until_deadline(running)).await
+            }
+            Started::Listening(_) => Err(ErrorObject::method_not_found(&asked.asked.method).into()),
+        }
     }
 
     /// The session that a request names.
@@ -118,31 +143,32 @@ impl HttpService {
     ) -> Reply {
         let request = asked.asked;
         let revision = session.profile().revision;
-        let done = |outcome: Outcome, raised_by| {
-            reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
-        };
-        if let Err(error) = session.lock().lifecycle.handle_legacy_request(&request.method) {
-            return done(Err(error), RaisedBy::Dispatch);
-        }
+        let done = |outcome: Outcome| self.reply(&request.id, revision, outcome);
+        let admitted = session.lock().lifecycle.handle_legacy_request(&request.method);
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let mut running = match dispatch::start(asked, &outbox, Some(session.parts())) {
+        let started = match admitted {
+            Ok(_) => dispatch::start(asked, &outbox, Some(session.parts())),
+            Err(error) => dispatch::surround(asked, &outbox, Err(Failure::rejected(error))),
+        };
+        let mut running = match started {
             Started::Running(running) => running,
-            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
-            Started::Forbidden(needed) => return self.insufficient(Some(&request.id), &needed),
+            Started::Done(outcome) => return done(*outcome),
+            // A stream would hide its status.
+            Started::Settled(running) => return done(Box::pin(until_deadline(running)).await),
             Started::Listening(_) => {
                 let error = ErrorObject::method_not_found(&request.method);
-                return done(Err(error), RaisedBy::Dispatch);
+                return done(Err(Failure::rejected(error)));
             }
         };
         let call = Arc::clone(running.call());
         let execution = match poll_once(&mut running).await {
-            Poll::Ready(outcome) if outbox.is_empty() => return done(outcome, RaisedBy::Handler),
+            Poll::Ready(outcome) if outbox.is_empty() => return done(outcome),
             Poll::Ready(outcome) => Execution::Done(Some(outcome)),
             Poll::Pending => Execution::new(running),
         };
         match self.stream_session(session, &call, execution) {
             Ok(reply) => reply,
-            Err(error) => done(Err(error), RaisedBy::Dispatch),
+            Err(error) => done(Err(Failure::rejected(error))),
         }
     }
 

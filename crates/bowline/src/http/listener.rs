@@ -125,6 +125,8 @@ impl Door {
         let _ = tokio::time::timeout(grace, self.finish(&mut connections)).await;
         connections.shutdown().await;
         self.tasks().shutdown().await;
+        // None takes longer than the grace period.
+        self.service.inner.core.leftovers.finish().await;
     }
 
     /// Waits until everything that runs is done. New connections are answered with 503.

@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
 use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
-use bowline_proto::http::{Outline, RaisedBy, error_status, name_source};
-use bowline_proto::revision::{Era, Revision};
+use bowline_proto::http::{Outline, name_source};
+use bowline_proto::revision::Revision;
 use bowline_proto::session::Subscription;
 use bowline_proto::wire::{Id, Request};
 use bytes::Bytes;
@@ -23,8 +24,9 @@ use super::reply::{self, Reply};
 use super::service::{HttpService, Slot};
 use super::stop::Stopped;
 use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
-use crate::server::{Core, Outbox, Peer, Rights, Sender, Sink, Started, dispatch, listen};
-use crate::{Principal, Profile};
+use crate::server::dispatch::Listening;
+use crate::server::{Core, Handling, Outbox, Peer, Sender, Sink, Started, Via, dispatch, listen};
+use crate::{Failure, FailureKind, Outcome, Principal, Profile};
 
 impl HttpService {
     /// Serves a modern request.
@@ -34,18 +36,14 @@ impl HttpService {
         request: &Request<'_>,
         revision: Revision,
     ) -> Reply {
-        let refused = |error: &ErrorObject| {
-            let status = error_status(Era::Modern, error.code, RaisedBy::Dispatch);
-            reply::error(status, Some(&request.id), error)
-        };
         let name = match read_name(request) {
             Ok(name) => name,
-            Err(error) => return refused(&error.into()),
+            Err(error) => return self.refuse(head, request, revision, error.into()).await,
         };
         let outline =
             Outline { revision: revision.as_str(), method: &request.method, name: name.as_deref() };
         if let Err(mismatch) = outline.check(head.fields) {
-            return refused(&mismatch.to_error_object());
+            return self.refuse(head, request, revision, mismatch.to_error_object()).await;
         }
         let (params, principal) = (&request.params, head.principal.as_ref());
         match head.remembered.sender(&self.inner.core, &Sender { revision, params, principal }) {
@@ -54,33 +52,72 @@ impl HttpService {
                 let asked = dispatch::Request { asker: head.asker(&peer), asked: request, headers };
                 self.answer_alone(&asked).await
             }
-            Err(error) => refused(&error),
+            Err(error) => self.refuse(head, request, revision, error).await,
         }
+    }
+
+    /// Refuses a request that cannot be dispatched. Boxed: it is rare.
+    fn refuse<'a>(
+        &'a self,
+        head: &'a Head<'_>,
+        request: &'a Request<'_>,
+        revision: Revision,
+        error: ErrorObject,
+    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+        Box::pin(async move {
+            let peer = self.outsider(head.stranger(revision));
+            let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+            let asked =
+                dispatch::Request { asker: head.asker(&peer), asked: request, headers: None };
+            let started = dispatch::surround(&asked, &outbox, Err(Failure::rejected(error)));
+            self.conclude(&asked, outbox, started).await
+        })
     }
 
     /// A sender without a session.
     pub(super) fn outsider(&self, profile: Profile) -> Arc<Peer> {
-        Peer::new(&self.inner.core, profile, Rights::OfPrincipal)
+        Peer::new(&self.inner.core, profile, Via::HTTP)
     }
 
     /// Serves a request without a session, on the task that read it.
     pub(super) async fn answer_alone(&self, asked: &dispatch::Request<'_>) -> Reply {
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        let started = dispatch::start(asked, &outbox, None);
+        self.conclude(asked, outbox, started).await
+    }
+
+    /// Answers a request that has started.
+    async fn conclude(
+        &self,
+        asked: &dispatch::Request<'_>,
+        outbox: Arc<Outbox>,
+        started: Started,
+    ) -> Reply {
         let (request, profile) = (asked.asked, &asked.asker.peer.profile);
         let revision = profile.revision;
-        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let done = |outcome, raised_by| {
-            reply::outcome(&self.inner.core, &request.id, revision, outcome, raised_by)
-        };
-        let mut running = match dispatch::start(asked, &outbox, None) {
-            Started::Running(running) => running,
-            Started::Done(outcome) => return done(*outcome, RaisedBy::Dispatch),
-            Started::Forbidden(needed) => return self.insufficient(Some(&request.id), &needed),
-            Started::Listening(subscription) => {
-                return self.listen(&request.id, *subscription, profile.principal.as_ref());
+        let done = |outcome| self.reply(&request.id, revision, outcome);
+        let mut running = match started {
+            Started::Running(running) | Started::Settled(running) => running,
+            Started::Done(outcome) => return done(*outcome),
+            Started::Listening(listening) => {
+                let principal = profile.principal.as_ref();
+                match *listening {
+                    Listening { subscription, around: None } => {
+                        return self.listen(&request.id, subscription, principal);
+                    }
+                    Listening { subscription, around: Some(around) } => {
+                        let stopped = match self.listening(principal) {
+                            Ok(stopped) => stopped,
+                            Err(reply) => return reply,
+                        };
+                        let id = &request.id;
+                        around.run(self.listening_within(id, &outbox, subscription, stopped))
+                    }
+                }
             }
         };
         let execution = match poll_once(&mut running).await {
-            Poll::Ready(outcome) if outbox.is_empty() => return done(outcome, RaisedBy::Handler),
+            Poll::Ready(outcome) if outbox.is_empty() => return done(outcome),
             Poll::Ready(outcome) => Execution::Done(Some(outcome)),
             Poll::Pending => Execution::new(running),
         };
@@ -103,7 +140,7 @@ impl HttpService {
         .await;
         match done {
             Some(outcome) if outbox.is_empty() && said.is_empty() => {
-                reply::outcome(&self.inner.core, &id, revision, outcome, RaisedBy::Handler)
+                self.reply(&id, revision, outcome)
             }
             done => {
                 if done.is_some() {
@@ -124,6 +161,36 @@ impl HttpService {
         }
     }
 
+    /// The outcome of a request as one JSON body. A caller that lacks scopes is challenged.
+    pub(super) fn reply(&self, id: &Id, revision: Revision, outcome: Outcome) -> Reply {
+        match &outcome {
+            Err(failure) if failure.kind == FailureKind::Forbidden => {
+                self.insufficient(Some(id), failure.needed())
+            }
+            _ => reply::outcome(&self.inner.core, id, revision, outcome),
+        }
+    }
+
+    /// A listening stream, as a handler that middleware can run.
+    fn listening_within(
+        &self,
+        id: &Id,
+        outbox: &Arc<Outbox>,
+        subscription: Subscription,
+        stopped: Stopped,
+    ) -> Handling {
+        let slot = Slot::take(&self.inner.streams, self.inner.limits.streams);
+        let sink = self.inner.core.registry.bus().attach();
+        let (id, outbox) = (id.clone(), Arc::clone(outbox));
+        Handling::Other(Box::pin(async move {
+            let Some(_slot) = slot else {
+                let message = "subscriptions/listen: too many streams at a time";
+                return Err(Failure::rejected(ErrorObject::internal(message)));
+            };
+            Ok(listen::serve(&sink, &outbox, id, subscription, stopped).await)
+        }))
+    }
+
     /// Opens a listening stream.
     fn listen(&self, id: &Id, subscription: Subscription, principal: Option<&Principal>) -> Reply {
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
@@ -140,7 +207,7 @@ impl HttpService {
         encode_event(&mut opening, None, &frame);
         sink.add(Some(id.clone()), subscription);
         sink.release(Some(id));
-        let listening = Listening {
+        let listening = ListeningStream {
             core: Arc::clone(&self.inner.core),
             stopped,
             id: Some(id.clone()),
@@ -168,7 +235,7 @@ impl<S: Source> Source for After<S> {
 }
 
 /// A listening stream: reports changes until either side ends it.
-struct Listening {
+struct ListeningStream {
     core: Arc<Core>,
     stopped: Stopped,
     id: Option<Id>,
@@ -177,7 +244,7 @@ struct Listening {
     _slot: Slot,
 }
 
-impl Source for Listening {
+impl Source for ListeningStream {
     fn poll_bytes(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Bytes>> {
         let Some(id) = &self.id else { return Poll::Ready(None) };
         let mut out = Vec::new();

@@ -8,8 +8,8 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER}
 use http::{HeaderMap, Response, StatusCode};
 
 use super::body::{Body, Source};
-use crate::Outcome;
 use crate::server::Core;
+use crate::{Failure, FailureKind, Outcome};
 
 /// A response before its headers are put together. It is moved often, and is a quarter of the size
 /// of an [`http::Response`].
@@ -120,16 +120,16 @@ pub(super) fn busy(message: &str) -> Reply {
 }
 
 /// The outcome of a request as one JSON body.
-pub(super) fn outcome(
-    core: &Core,
-    id: &Id,
-    revision: Revision,
-    mut outcome: Outcome,
-    raised_by: RaisedBy,
-) -> Reply {
+pub(super) fn outcome(core: &Core, id: &Id, revision: Revision, mut outcome: Outcome) -> Reply {
     let status = match &outcome {
         Ok(_) => StatusCode::OK,
-        Err(error) => error_status(revision.era(), written_code(error, revision), raised_by),
+        Err(Failure { kind, error, .. }) => {
+            let raised_by = match kind {
+                FailureKind::Rejected => RaisedBy::Dispatch,
+                _ => RaisedBy::Handler,
+            };
+            error_status(revision.era(), written_code(error, revision), raised_by)
+        }
     };
     let mut bytes = Vec::with_capacity(512);
     core.signature.encode(&mut bytes, id, revision, &mut outcome);

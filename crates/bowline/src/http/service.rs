@@ -267,7 +267,9 @@ impl HttpService {
             }
             // Over HTTP, modern notifications have no effect.
             (Class::Modern(_), _) => reply::status(StatusCode::ACCEPTED),
-            (Class::LegacyInitialize, Message::Request(request)) => self.initialize(head, request),
+            (Class::LegacyInitialize, Message::Request(request)) => {
+                Box::pin(self.initialize(head, request)).await
+            }
             (Class::LegacyStateless(revision), Message::Request(request)) => {
                 self.serve_stateless(head, request, revision).await
             }

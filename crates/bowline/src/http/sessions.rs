@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::stream::encode_event;
-use crate::server::{Call, Core, Outbox, Peer, Rights, Session, Sink};
+use crate::server::{Call, Core, Outbox, Peer, Session, Sink, Via};
 use crate::{Principal, Profile, clock, random};
 
 /// How long a client may take between the two messages of a handshake, so that abandoned sessions
@@ -87,7 +87,9 @@ impl SessionTable {
         if sessions.by_id.len() >= self.limit {
             return None;
         }
-        let id = SessionId::parse(&random::token()).expect("hexadecimal digits are visible ASCII");
+        let token = random::token();
+        let id = SessionId::parse(&token).expect("hexadecimal digits are visible ASCII");
+        session.session.set_id(token);
         sessions.by_id.insert(id.clone(), Arc::new(session));
         Some(id)
     }
@@ -156,7 +158,7 @@ impl HttpSession {
         let requests = core.limits.requests_in_flight;
         let session = Arc::new(Session::new());
         Self {
-            peer: Peer::in_session(core, profile, Rights::OfPrincipal, &session),
+            peer: Peer::in_session(core, profile, Via::HTTP, &session),
             session,
             sink,
             state: Mutex::new(SessionState {
@@ -238,6 +240,7 @@ impl HttpSession {
         let mut state = self.lock();
         state.lifecycle.close();
         for request in state.inbound.drain() {
+            request.call.disconnect();
             request.stop();
         }
         for (_, live) in state.live.drain(..) {

@@ -21,7 +21,7 @@ use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::service::{HttpService, Slot};
 use super::stream::{Ticker, encode_event};
-use crate::server::{Connection, Rights};
+use crate::server::{Connection, Rights, Via};
 use crate::{Principal, random};
 
 /// The open streams, by the name in their endpoint URL.
@@ -74,8 +74,8 @@ impl HttpService {
         };
         let (ours, theirs) = tokio::io::duplex(PIPE);
         // Scopes are those of the token of each POST; `Permitted` proves that they were checked.
-        let rights = Rights::Unlimited;
-        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), rights)
+        let via = Via { rights: Rights::Unlimited, ..Via::HTTP };
+        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), via)
             .opened_by(head.shared);
         self.spawn(async move {
             let (read, write) = tokio::io::split(theirs);
@@ -123,7 +123,7 @@ impl HttpService {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
-        let frame = match self.permit_frame(head, frame) {
+        let frame = match Box::pin(self.permit_frame(head, frame)).await {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };

@@ -12,6 +12,8 @@ use bowline_proto::wire::{Id, encode_error, encode_response, encode_response_wit
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::failure::Failure;
+
 /// The result of a request, by method.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -32,12 +34,21 @@ pub enum Answer {
     Initialize(Box<InitializeResult>),
     /// Of `server/discover`.
     Discover(Box<DiscoverResult>),
+    /// Of `subscriptions/listen`, when the server ends the stream.
+    ListenEnd,
     /// Of requests that return nothing.
     Empty,
 }
 
-/// The result of a request, or its error.
-pub type Outcome = Result<Answer, ErrorObject>;
+impl Answer {
+    /// Whether it is the result of a tool that says `isError`.
+    pub fn is_tool_error(&self) -> bool {
+        matches!(self, Self::Tool(result) if result.is_error == Some(true))
+    }
+}
+
+/// How a request ended: with a result, or without one.
+pub type Outcome = Result<Answer, Failure>;
 
 /// The server's identity, which every modern result carries beside its payload.
 pub(crate) struct Signature {
@@ -66,13 +77,13 @@ impl Signature {
         if let Ok(answer) = outcome {
             match self.encode_answer(out, id, revision, answer) {
                 Ok(()) => return,
-                Err(error) => *outcome = Err(error),
+                Err(error) => *outcome = Err(error.into()),
             }
         }
-        if let Err(error) = outcome {
+        if let Err(failure) = outcome {
             out.truncate(start);
-            adapt_error(error, revision);
-            encode_error(out, id, error);
+            adapt_error(&mut failure.error, revision);
+            encode_error(out, id, &failure.error);
         }
     }
 
@@ -93,6 +104,10 @@ impl Signature {
             Answer::Initialize(result) => to.encode(out, &mut **result),
             Answer::Discover(result) => to.encode(out, &mut **result),
             Answer::Empty => to.encode(out, &mut EmptyResult::default()),
+            Answer::ListenEnd => {
+                self.encode_listen_end(out, id);
+                Ok(())
+            }
             Answer::List(encoded) => {
                 encode_response(out, id, encoded.as_ref()).map_err(internal)?;
                 to.sign(out);

@@ -91,6 +91,11 @@ impl Sink {
         ids
     }
 
+    /// Ends the subscription of the session itself.
+    pub(crate) fn forget_session(&self) {
+        lock(&self.listeners).retain(|listener| listener.id.is_some());
+    }
+
     /// How many listen requests there are.
     pub(crate) fn listens(&self) -> usize {
         lock(&self.listeners).iter().filter(|listener| listener.id.is_some()).count()

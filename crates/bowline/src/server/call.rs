@@ -1,9 +1,10 @@
 //! A request in progress: the state shared by its handler and the transport.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{LoggingMessage, Notice, Progress};
 use bowline_proto::model::{LoggingLevel, LoggingMessageParams, ProgressParams, ProgressToken};
 use bowline_proto::revision::Adapt;
@@ -12,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::caller::Caller;
+use super::failure::{Failure, FailureKind};
 use super::nest::Nest;
 use super::peer::Peer;
 use super::rounds::Rounds;
@@ -40,7 +42,8 @@ pub(crate) struct Call {
     /// The client wants progress reported under this token.
     progress_token: Option<ProgressToken>,
     progress: Mutex<Reported>,
-    is_cancelled: AtomicBool,
+    /// Why nobody waits for it any more: 0, or an [`Abandoned`].
+    abandoned: AtomicU8,
     /// Whether the answer is about to be sent.
     is_finished: AtomicBool,
     cancelled: Notify,
@@ -60,6 +63,13 @@ pub(crate) struct CallParts {
     pub(crate) traceparent: Option<String>,
     pub(crate) timeout: Duration,
     pub(crate) nest: Nest,
+}
+
+/// Why nobody waits for a request any more.
+#[derive(Clone, Copy)]
+enum Abandoned {
+    Cancelled = 1,
+    Disconnected = 2,
 }
 
 /// Progress so far.
@@ -89,7 +99,7 @@ impl Call {
             traceparent: parts.traceparent,
             progress_token: parts.progress_token,
             progress: Mutex::default(),
-            is_cancelled: AtomicBool::new(false),
+            abandoned: AtomicU8::new(0),
             is_finished: AtomicBool::new(false),
             cancelled: Notify::new(),
             released: Notify::new(),
@@ -108,12 +118,33 @@ impl Call {
 
     /// Tells the handler that nobody is waiting for it any more.
     pub(crate) fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Release);
+        self.abandon(Abandoned::Cancelled);
+    }
+
+    /// The same, because the connection has ended. The first reason counts.
+    pub(crate) fn disconnect(&self) {
+        self.abandon(Abandoned::Disconnected);
+    }
+
+    fn abandon(&self, why: Abandoned) {
+        let (from, to) = (0, why as u8);
+        // If it fails, there is a reason already.
+        let _ = self.abandoned.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
         self.cancelled.notify_waiters();
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Acquire)
+        self.abandoned.load(Ordering::Acquire) != 0
+    }
+
+    /// What middleware is told once nobody waits for the request any more.
+    pub(crate) fn abandonment(&self) -> Failure {
+        let is_gone = self.abandoned.load(Ordering::Acquire) == Abandoned::Disconnected as u8;
+        let (kind, what) = match is_gone {
+            true => (FailureKind::Disconnected, "the client has disconnected"),
+            false => (FailureKind::Cancelled, "the request was cancelled"),
+        };
+        Failure::new(kind, ErrorObject::internal(format!("{}: {what}", self.method)))
     }
 
     pub(crate) async fn cancelled(&self) {

@@ -18,11 +18,14 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Inbound, Lifecycle, SameId, Ticket};
+use bowline_proto::wire::Id;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet, coop};
 
 use self::batch::Batches;
@@ -34,9 +37,8 @@ use super::caller::Opening;
 use super::core::Core;
 #[cfg(feature = "http")]
 use super::head::HttpHead;
-use super::peer::{LastPeer, Peer};
+use super::peer::{LastPeer, Peer, Via};
 use super::principal::Principal;
-use super::scopes::Rights;
 use super::session::Session;
 use crate::clock;
 use crate::outbox::Outbox;
@@ -64,8 +66,14 @@ pub(crate) struct Connection {
     modern: LastPeer,
     /// The identity of the client, if the transport knows it.
     principal: Option<Principal>,
-    rights: Rights,
+    via: Via,
     opening: Opening,
+    /// The handshake, while middleware decides about it.
+    handshake: Option<Id>,
+    /// The number of listen requests within middleware.
+    listening: Arc<AtomicUsize>,
+    /// Ends them. There is one once it is needed.
+    ending: Option<watch::Sender<bool>>,
 }
 
 /// Why serving ended.
@@ -106,7 +114,7 @@ struct Reply {
 }
 
 impl Connection {
-    pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>, rights: Rights) -> Self {
+    pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>, via: Via) -> Self {
         let outbox = Arc::new(Outbox::new(core.limits.outbox));
         let limits = &core.limits;
         // Listen requests do not count against the limit on running requests.
@@ -126,8 +134,11 @@ impl Connection {
             legacy: None,
             modern: LastPeer::default(),
             principal,
-            rights,
+            via,
             opening: Opening::default(),
+            handshake: None,
+            listening: Arc::default(),
+            ending: None,
             core,
         }
     }
@@ -221,7 +232,9 @@ impl Connection {
 
     /// Whether the maximum number of requests is running.
     fn is_full(&self) -> bool {
-        self.working.len() >= self.core.limits.requests_in_flight.max(1)
+        // Listen requests within middleware are tasks, but do not count.
+        let working = self.working.len().saturating_sub(self.listening.load(Ordering::Relaxed));
+        working >= self.core.limits.requests_in_flight.max(1)
     }
 
     /// Whether there is room for another frame.
@@ -301,6 +314,7 @@ impl Connection {
         let late = deadline + self.core.limits.grace;
         let _ = tokio::time::timeout_at(late, output.close(&self.outbox)).await;
         let _ = tokio::time::timeout_at(late, self.tasks.shutdown()).await;
+        let _ = tokio::time::timeout_at(late, self.core.leftovers.finish()).await;
     }
 
     /// Handles the last line of a stream, which may lack its line break.

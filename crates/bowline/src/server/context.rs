@@ -20,7 +20,9 @@ use super::ask::{Ask, AskError, Elicited};
 use super::call::Call;
 use super::caller::Caller;
 use super::logger::Logger;
+use super::peer::Transport;
 use super::registry::Registry;
+use super::state::{MissingState, State, States};
 
 /// The request that a handler works on. Cheap to clone.
 #[derive(Clone)]
@@ -123,9 +125,46 @@ impl Context {
         self.call.traceparent.as_deref()
     }
 
-    /// A value that was added with [`Server::state`](crate::Server::state), found by its type.
-    pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.call.peer().core.states.get()
+    /// A value that was added with [`Server::state`](crate::Server::state), found by its type. In a
+    /// [nested](crate::Server::nest) server, its own values come before those of the outer one.
+    ///
+    /// # Errors
+    /// When there is none. A tool that [declares](crate::Tool::needs_state) what it needs always
+    /// finds it.
+    pub fn state<T: Any + Send + Sync>(&self) -> Result<State<T>, MissingState> {
+        let outermost = &*self.call.peer().core.states;
+        States::find(self.call.nest.homes().map(|home| &home.states).chain([outermost]))
+    }
+
+    /// The id of the legacy session, over Streamable HTTP. Treat it as a secret.
+    pub fn session_id(&self) -> Option<&str> {
+        self.call.peer().member_of.as_ref()?.id()
+    }
+
+    /// A value of the client's own, found by its type and made on first use:
+    /// `context.session_state(Cart::default)`.
+    ///
+    /// It belongs to the legacy session, and is dropped with it. Where there is no session, as in
+    /// the modern era, it belongs to the [principal](Caller::principal), whatever connection its
+    /// requests come on, and is kept in this process while
+    /// [`Limits::principals`](crate::Limits::principals) allows it. A client that has neither has
+    /// none: `None`.
+    pub fn session_state<T>(&self, make: impl FnOnce() -> T) -> Option<State<T>>
+    where
+        T: Any + Send + Sync,
+    {
+        let peer = self.call.peer();
+        if let Some(session) = &peer.member_of {
+            return Some(session.states.get_or_make(make));
+        }
+        let principal = peer.profile.principal.as_ref()?;
+        let states = peer.core.principals.states(principal, peer.core.limits.principals);
+        Some(states.get_or_make(make))
+    }
+
+    /// How the request reached the server.
+    pub fn transport(&self) -> Transport {
+        self.call.peer().via.transport
     }
 
     /// The tools, prompts and resources of the server, for changing them while it runs. In a

@@ -1,8 +1,8 @@
 //! What all connections of a server share.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::mem;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 use bowline_proto::model::{
     DiscoverResult, Implementation, InitializeResult, ListCapability, ResourcesCapability,
@@ -10,11 +10,16 @@ use bowline_proto::model::{
 };
 use bowline_proto::revision::{Offer, Revision};
 use serde_json::Map;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use super::answer::Signature;
 use super::limits::Limits;
 use super::middleware::Middleware;
 use super::registry::Registry;
+use super::running::Running;
+use super::session_state::Principals;
+use super::state::States;
 use crate::seal::KeyRing;
 
 /// The keys that request states are sealed with, once they are needed.
@@ -28,11 +33,13 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     pub(crate) keys: Keys,
     pub(crate) offer: Offer,
-    pub(crate) states: States,
+    pub(crate) states: Arc<States>,
     pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
     pub(crate) signature: Signature,
     pub(crate) extensions: Option<Settings>,
     pub(crate) experimental: Option<Settings>,
+    pub(crate) leftovers: Leftovers,
+    pub(crate) principals: Principals,
 }
 
 impl Core {
@@ -76,17 +83,22 @@ impl Core {
     }
 }
 
-/// Values that handlers share, at most one of each type.
+/// Middleware that still runs although its request has ended. It gets a short time.
 #[derive(Default)]
-pub(crate) struct States(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct Leftovers(Mutex<JoinSet<()>>);
 
-impl States {
-    pub(crate) fn insert<T: Any + Send + Sync>(&mut self, value: T) {
-        self.0.insert(TypeId::of::<T>(), Arc::new(value));
+impl Leftovers {
+    pub(crate) fn spawn(&self, time: Duration, work: Running) {
+        // Without a runtime the process is ending, and nothing can go on.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(async move { drop(tokio::time::timeout(time, work).await) }, &runtime);
     }
 
-    pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let value = Arc::clone(self.0.get(&TypeId::of::<T>())?);
-        value.downcast().ok()
+    /// Waits for all of it.
+    pub(crate) async fn finish(&self) {
+        let mut tasks = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        while tasks.join_next().await.is_some() {}
     }
 }

@@ -11,6 +11,7 @@ use bowline_proto::revision::Unsupported;
 #[cfg(doc)]
 use super::ask::AskError;
 use super::ask::MissingCapability;
+use super::state::MissingState;
 
 /// Why a handler failed. Any error converts into it with `?`.
 ///
@@ -76,6 +77,10 @@ fn refusal(error: &(dyn Error + 'static)) -> Option<ErrorObject> {
         }
         if let Some(unsupported) = error.downcast_ref::<Unsupported>() {
             return Some(ErrorObject::invalid_request(unsupported.to_string()));
+        }
+        // The client cannot do anything about it.
+        if let Some(missing) = error.downcast_ref::<MissingState>() {
+            return Some(ErrorObject::internal(missing.to_string()));
         }
         next = error.source();
     }
@@ -168,6 +173,30 @@ pub enum BuildError {
         kind: &'static str,
         /// Its name or URI.
         name: String,
+    },
+    /// Something needs state that the server does not have.
+    #[error(
+        "{kind} {name:?} needs a state of type {type_name}, but the server has none; help: add it \
+         with `Server::state`"
+    )]
+    State {
+        /// What needs it.
+        kind: &'static str,
+        /// Its name or URI.
+        name: String,
+        /// The type.
+        type_name: &'static str,
+    },
+    /// A server that is part of another one has a setting that only the outer one can have.
+    #[error(
+        "server {server:?} is part of another one, and cannot have its own `{setting}`; help: call \
+         `{setting}` on the outer server"
+    )]
+    Nested {
+        /// The name of the inner server.
+        server: String,
+        /// The method that it was set with.
+        setting: &'static str,
     },
     /// More than [`Limits::registry`](crate::Limits::registry) of one kind.
     #[error("more than {limit} {kind}s")]

@@ -1,5 +1,7 @@
 //! What only legacy sessions have: the handshake, and requests that change the session itself.
 
+use std::sync::Arc;
+
 use bowline_proto::decode::{DecodeError, decode_params};
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Initialize, Method, SetLevel, Subscribe, Unsubscribe};
@@ -7,7 +9,7 @@ use bowline_proto::model::{InitializeParams, LoggingLevel, SetLevelParams, Subsc
 use bowline_proto::raw::Raw;
 use bowline_proto::session::{Lifecycle, Subscription};
 
-use super::answer::{Answer, Outcome};
+use super::answer::Answer;
 use super::bus::Sink;
 use super::caller::Profile;
 use super::core::Core;
@@ -36,7 +38,7 @@ impl SessionChange {
         Ok(if method == Subscribe::NAME { Self::Subscribe(uri) } else { Self::Unsubscribe(uri) })
     }
 
-    const fn method(&self) -> &'static str {
+    pub(crate) const fn method(&self) -> &'static str {
         match self {
             Self::Subscribe(_) => Subscribe::NAME,
             Self::Unsubscribe(_) => Unsubscribe::NAME,
@@ -48,12 +50,14 @@ impl SessionChange {
 /// The parts of a session that its requests can change.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionParts<'a> {
-    pub(crate) session: &'a Session,
-    pub(crate) sink: &'a Sink,
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) sink: &'a Arc<Sink>,
 }
 
 impl SessionParts<'_> {
-    pub(crate) fn apply(self, change: SessionChange) -> Outcome {
+    /// # Errors
+    /// When the session cannot be changed like that.
+    pub(crate) fn apply(self, change: SessionChange) -> Result<Answer, ErrorObject> {
         let method = change.method();
         let subscribed = match change {
             SessionChange::SetLevel(level) => {

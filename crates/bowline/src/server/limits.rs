@@ -49,6 +49,9 @@ pub struct Limits {
     pub subscriptions: usize,
     /// Listen requests that one connection may have open at a time: 64.
     pub listens: usize,
+    /// Principals whose [session state](crate::Context::session_state) is kept where there are no
+    /// sessions: 1,024. Beyond it, that of the principal that was idle longest is dropped.
+    pub principals: usize,
 }
 
 impl Default for Limits {
@@ -69,6 +72,7 @@ impl Default for Limits {
             progress_per_second: 20,
             subscriptions: 1_024,
             listens: 64,
+            principals: 1_024,
         }
     }
 }

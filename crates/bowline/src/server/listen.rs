@@ -1,5 +1,7 @@
 //! Subscriptions as the protocol spells them: filters in, notifications out.
 
+use std::future::poll_fn;
+
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{
@@ -13,8 +15,10 @@ use bowline_proto::model::{
 use bowline_proto::session::{Promised, Subscription, SubscriptionLimits, Topic};
 use bowline_proto::wire::{Id, Notification, encode_notification};
 
-use super::bus::Change;
+use super::answer::Answer;
+use super::bus::{Change, Sink};
 use super::core::Core;
+use crate::outbox::Outbox;
 
 /// The changes that the server reports, according to what it has.
 pub(crate) fn promised(core: &Core) -> Promised {
@@ -58,6 +62,35 @@ fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
         .chain(uris.map(|uri| Topic::Resource(uri.as_str().into())))
         .chain(tasks.map(|id| Topic::Task(id.as_str().into())))
         .collect()
+}
+
+/// Serves a listen request on a sink of its own, until `stopped` is ready or the client has
+/// disconnected. Waits for room: the sink holds back what the client does not read.
+pub(crate) async fn serve(
+    sink: &Sink,
+    outbox: &Outbox,
+    id: Id,
+    subscription: Subscription,
+    stopped: impl Future<Output = ()>,
+) -> Answer {
+    let acknowledged = acknowledgement(&subscription, &id);
+    sink.add(Some(id.clone()), subscription);
+    let _ = outbox.push(|out| acknowledged.encode(out));
+    sink.release(Some(&id));
+    let telling = async {
+        loop {
+            let news = poll_fn(|cx| sink.poll_next(cx)).await;
+            if outbox.send(|out| change(&news).encode(out)).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = telling => {}
+        () = stopped => {}
+    }
+    Answer::ListenEnd
 }
 
 /// The request that a notification cancels, if it cancels one.

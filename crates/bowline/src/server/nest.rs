@@ -1,21 +1,94 @@
-//! Names in nested servers: with a prefix for clients, without it for the handlers.
+//! Nested servers: their names, with a prefix for clients and without it for handlers, and what
+//! they bring along for their parts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// The prefixes before a name, innermost first. There is rarely one.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Nest(Option<Arc<[String]>>);
+use super::middleware::Middleware;
+use super::state::States;
+
+/// The servers that a part was nested in, innermost first. There is rarely one.
+#[derive(Clone, Default)]
+pub(crate) struct Nest(Option<Arc<[Step]>>);
+
+/// One step outward.
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// What comes from this server.
+    Home(Arc<Home>),
+    /// Names get this prefix.
+    Prefix(String),
+}
+
+/// What a nested server brings along for its own parts.
+pub(crate) struct Home {
+    pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) states: States,
+    /// How long one request may take, if the server says so.
+    pub(crate) deadline: Option<Duration>,
+}
+
+impl Home {
+    /// Whether it brings nothing along.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.middleware.is_empty() && self.states.is_empty() && self.deadline.is_none()
+    }
+}
 
 impl Nest {
-    /// The same, nested in one more server.
-    pub(crate) fn within(&self, prefix: &str) -> Self {
-        let prefixes = self.prefixes().iter().cloned().chain([prefix.to_owned()]);
-        Self(Some(prefixes.collect()))
+    /// The same, one step further out.
+    pub(crate) fn within(&self, step: &Step) -> Self {
+        Self(Some(self.steps().iter().chain([step]).cloned().collect()))
     }
 
-    pub(crate) fn prefixes(&self) -> &[String] {
+    pub(crate) fn steps(&self) -> &[Step] {
         self.0.as_deref().unwrap_or_default()
+    }
+
+    fn prefixes(&self) -> impl Iterator<Item = &str> {
+        self.steps().iter().filter_map(|step| match step {
+            Step::Prefix(prefix) => Some(prefix.as_str()),
+            Step::Home(_) => None,
+        })
+    }
+
+    /// The nested servers, innermost first.
+    pub(crate) fn homes(&self) -> impl DoubleEndedIterator<Item = &Home> {
+        self.steps().iter().filter_map(|step| match step {
+            Step::Home(home) => Some(home.as_ref()),
+            Step::Prefix(_) => None,
+        })
+    }
+
+    /// The middleware of a request: that of the outermost server, and within it that of the others.
+    /// `None` if there is none at all.
+    pub(crate) fn middleware(
+        &self,
+        outermost: &Arc<[Arc<dyn Middleware>]>,
+    ) -> Option<Arc<[Arc<dyn Middleware>]>> {
+        if self.homes().all(|home| home.middleware.is_empty()) {
+            return (!outermost.is_empty()).then(|| Arc::clone(outermost));
+        }
+        let nested = self.homes().rev().flat_map(|home| home.middleware.iter());
+        Some(outermost.iter().chain(nested).cloned().collect())
+    }
+
+    /// The servers of both, each once.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let is_ours = |step: &Step| {
+            self.steps().iter().any(|own| match (own, step) {
+                (Step::Home(own), Step::Home(home)) => Arc::ptr_eq(own, home),
+                _ => false,
+            })
+        };
+        let theirs = other.steps().iter().filter(|step| !is_ours(step));
+        theirs.fold(self.clone(), |nest, step| nest.within(step))
+    }
+
+    /// How long one request may take, if one of the servers says so: the innermost counts.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.homes().find_map(|home| home.deadline)
     }
 
     /// The name with its prefixes.
@@ -40,11 +113,12 @@ mod tests {
 
     #[test]
     fn a_name_gets_each_prefix_once() {
-        let files = Nest::default().within("files");
+        let within = |nest: &Nest, prefix: &str| nest.within(&Step::Prefix(prefix.to_owned()));
+        let files = within(&Nest::default(), "files");
         assert_eq!(Nest::default().name("search"), "search");
         assert_eq!(files.name("search"), "files_search");
         assert_eq!(files.name("files_list"), "files_list");
         assert_eq!(files.name("filesystem"), "files_filesystem");
-        assert_eq!(files.within("my").name("search"), "my_files_search");
+        assert_eq!(within(&files, "my").name("search"), "my_files_search");
     }
 }

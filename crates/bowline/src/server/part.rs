@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::error::BuildError;
-use super::nest::{Nest, prefixed};
+use super::nest::{Nest, Step, prefixed};
 use super::prompt::{self, Prompt};
+use super::registry::{Offered, Registry};
 use super::resource::{self, Resource};
 use super::tool::{self, Tool};
 use crate::private::{Never, Other};
@@ -32,6 +33,12 @@ pub struct Parts {
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) entries: Entries,
+    /// What nested servers offer, although they may not have it yet.
+    pub(crate) offered: Offered,
+    /// What nested servers tell the model.
+    pub(crate) instructions: Vec<String>,
+    /// The registries of nested servers, and where their parts go.
+    pub(crate) nested: Vec<(Registry, Nest)>,
     /// A mistake in a part that was built earlier.
     pub(crate) problem: Option<BuildError>,
 }
@@ -50,30 +57,40 @@ impl Parts {
         part.add_to(self);
     }
 
-    /// Puts a prefix before the names of all tools and prompts, and records it for the handlers.
+    /// Takes all parts one step outward. A prefix goes before the names of all tools and prompts;
     /// URIs stay as they are.
-    pub(crate) fn prefix(&mut self, prefix: &str) {
+    pub(crate) fn take_out(&mut self, step: &Step) {
         let entries = &mut self.entries;
         let tools = self.tools.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
         let built = entries.tools.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
         for (name, nest) in tools.chain(built) {
-            rename(prefix, name, nest);
+            rename(step, name, nest);
         }
         let prompts = self.prompts.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
         let built = entries.prompts.iter_mut().map(|it| (&mut it.definition.name, &mut it.nest));
         for (name, nest) in prompts.chain(built) {
-            rename(prefix, name, nest);
+            rename(step, name, nest);
         }
         let resources = self.resources.iter_mut().map(|it| &mut it.nest);
         for nest in resources.chain(entries.resources.iter_mut().map(|it| &mut it.nest)) {
-            *nest = nest.within(prefix);
+            *nest = nest.within(step);
+        }
+        for (_, nest) in &mut self.nested {
+            *nest = nest.within(step);
+        }
+        if let Step::Prefix(prefix) = step {
+            for text in &mut self.instructions {
+                *text = format!("{prefix}: {text}");
+            }
         }
     }
 }
 
-fn rename(prefix: &str, name: &mut String, nest: &mut Nest) {
-    *name = prefixed(prefix, Cow::Owned(std::mem::take(name))).into_owned();
-    *nest = nest.within(prefix);
+fn rename(step: &Step, name: &mut String, nest: &mut Nest) {
+    if let Step::Prefix(prefix) = step {
+        *name = prefixed(prefix, Cow::Owned(std::mem::take(name))).into_owned();
+    }
+    *nest = nest.within(step);
 }
 
 impl Part for Parts {
@@ -84,6 +101,9 @@ impl Part for Parts {
         parts.entries.tools.extend(self.entries.tools);
         parts.entries.prompts.extend(self.entries.prompts);
         parts.entries.resources.extend(self.entries.resources);
+        parts.offered.extend(self.offered);
+        parts.instructions.extend(self.instructions);
+        parts.nested.extend(self.nested);
         parts.problem = parts.problem.take().or(self.problem);
     }
 }

@@ -13,30 +13,64 @@ use super::principal::Principal;
 use super::scopes::Rights;
 use super::session::Session;
 
+/// How a request reaches a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Transport {
+    /// Standard input and output.
+    Stdio,
+    /// Another byte stream, such as a socket.
+    Stream,
+    /// A client in the same process.
+    Memory,
+    /// HTTP, in any revision.
+    Http,
+}
+
+/// How requests of a sender come, and which scopes that gives them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Via {
+    pub(crate) transport: Transport,
+    pub(crate) rights: Rights,
+}
+
+impl Via {
+    /// A byte stream, which carries no tokens: its client may use everything.
+    pub(crate) const fn stream(transport: Transport) -> Self {
+        Self { transport, rights: Rights::Unlimited }
+    }
+
+    /// HTTP, where callers have the scopes of their tokens.
+    #[cfg(feature = "http")]
+    pub(crate) const HTTP: Self = Self { transport: Transport::Http, rights: Rights::OfPrincipal };
+}
+
 /// What all requests of one sender share: each holds on to this one instead of all that is in it.
 pub(crate) struct Peer {
     pub(crate) core: Arc<Core>,
     pub(crate) profile: Profile,
-    pub(crate) rights: Rights,
+    pub(crate) via: Via,
     /// The legacy session, which can ask the client. `None` in the modern era.
     pub(crate) session: Option<Arc<Session>>,
+    /// The same for its state. Requests in an HTTP batch have it, although they cannot ask.
+    pub(crate) member_of: Option<Arc<Session>>,
 }
 
 impl Peer {
     /// A sender without a session.
-    pub(crate) fn new(core: &Arc<Core>, profile: Profile, rights: Rights) -> Arc<Self> {
-        Arc::new(Self { core: Arc::clone(core), profile, rights, session: None })
+    pub(crate) fn new(core: &Arc<Core>, profile: Profile, via: Via) -> Arc<Self> {
+        Arc::new(Self { core: Arc::clone(core), profile, via, session: None, member_of: None })
     }
 
     /// A sender in a legacy session.
     pub(crate) fn in_session(
         core: &Arc<Core>,
         profile: Profile,
-        rights: Rights,
+        via: Via,
         session: &Arc<Session>,
     ) -> Arc<Self> {
         let (core, session) = (Arc::clone(core), Some(Arc::clone(session)));
-        Arc::new(Self { core, profile, rights, session })
+        Arc::new(Self { core, profile, via, member_of: session.clone(), session })
     }
 
     /// The same with its current principal: tokens change while sessions last.
@@ -47,7 +81,15 @@ impl Peer {
         }
         let profile = Profile { principal: principal.cloned(), ..self.profile.clone() };
         let (core, session) = (Arc::clone(&self.core), self.session.clone());
-        Arc::new(Self { core, profile, rights: self.rights, session })
+        Arc::new(Self { core, profile, via: self.via, session, member_of: self.member_of.clone() })
+    }
+
+    /// The same, but it cannot be asked anything.
+    #[cfg(feature = "http")]
+    pub(crate) fn silent(&self) -> Arc<Self> {
+        let (core, member_of) = (Arc::clone(&self.core), self.member_of.clone());
+        let (profile, via) = (self.profile.clone(), self.via);
+        Arc::new(Self { core, profile, via, session: None, member_of })
     }
 }
 
@@ -92,11 +134,7 @@ impl Sender<'_> {
     ///
     /// # Errors
     /// When that is malformed.
-    pub(crate) fn decode(
-        &self,
-        core: &Arc<Core>,
-        rights: Rights,
-    ) -> Result<Arc<Peer>, ErrorObject> {
+    pub(crate) fn decode(&self, core: &Arc<Core>, via: Via) -> Result<Arc<Peer>, ErrorObject> {
         let [capabilities, info] = self.params.sender();
         let what = "params._meta";
         let profile = Profile {
@@ -105,6 +143,6 @@ impl Sender<'_> {
             info: info.map(|info| decode(what, "clientInfo", info)).transpose()?,
             principal: self.principal.cloned(),
         };
-        Ok(Peer::new(core, profile, rights))
+        Ok(Peer::new(core, profile, via))
     }
 }

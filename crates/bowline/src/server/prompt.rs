@@ -1,5 +1,6 @@
 //! Prompts: the builder, and what runs one.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::error::{BuildError, HandlerError};
 use super::handler::{BoxFuture, Handler};
 use super::nest::Nest;
 use super::scopes::Scopes;
+use super::state::Need;
 use super::tool::{Visible, check_name};
 use super::{schema, strings};
 
@@ -42,6 +44,7 @@ pub struct Prompt {
     pub(crate) nest: Nest,
     visible: Option<Visible>,
     scopes: Scopes,
+    needs: Vec<Need>,
 }
 
 impl Prompt {
@@ -75,6 +78,7 @@ impl Prompt {
             nest: Nest::default(),
             visible: None,
             scopes: Scopes::default(),
+            needs: Vec::new(),
         }
     }
 
@@ -124,6 +128,13 @@ impl Prompt {
         self
     }
 
+    /// Declares that the handler uses a [state](crate::Context::state) of this type. A server that
+    /// lacks it cannot be built, so the handler always finds it.
+    pub fn needs_state<T: Any + Send + Sync>(mut self) -> Self {
+        self.needs.push(Need::of::<T>());
+        self
+    }
+
     /// Hides it until [`Registry::enable_prompt`](crate::Registry::enable_prompt) is called.
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
@@ -141,6 +152,7 @@ impl Prompt {
             nest: self.nest,
             visible: self.visible,
             scopes: self.scopes,
+            needs: self.needs,
         })
     }
 }
@@ -185,6 +197,7 @@ pub(crate) struct Entry {
     pub(crate) nest: Nest,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
+    pub(crate) needs: Vec<Need>,
 }
 
 /// The result of a prompt, or its error.

@@ -7,20 +7,23 @@
 mod page;
 mod table;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use bowline_proto::session::Topic;
 
 pub(crate) use self::page::{CacheHints, IsThere, ListKind};
-use self::table::Offered;
-pub(crate) use self::table::Tables;
+pub(crate) use self::table::{Offered, Tables};
 use super::bus::Bus;
 use super::error::BuildError;
 use super::nest::Nest;
 use super::part::{Entries, Part, Parts};
+use super::state::States;
 use super::tool;
 
 /// The tools, prompts and resources of a server, which can change while it runs. Cheap to clone.
+///
+/// It stays that of its server when the server becomes part of another one: names lack the prefix,
+/// and what it adds gets the middleware and the state of its server.
 ///
 /// ```
 /// use bowline::{Server, Tool};
@@ -41,12 +44,15 @@ pub struct Registry {
 struct Inner {
     tables: RwLock<Arc<Tables>>,
     bus: Bus,
+    /// Where the parts are now, once the server is nested in another one.
+    outer: OnceLock<Registry>,
 }
 
 impl Registry {
     pub(crate) fn new() -> Self {
         let tables = RwLock::new(Arc::new(Tables::default()));
-        Self { inner: Arc::new(Inner { tables, bus: Bus::default() }), nest: Nest::default() }
+        let inner = Inner { tables, bus: Bus::default(), outer: OnceLock::new() };
+        Self { inner: Arc::new(inner), nest: Nest::default() }
     }
 
     /// The same, as seen from within a nested server.
@@ -57,10 +63,17 @@ impl Registry {
     fn parts(&self, part: impl Part) -> Parts {
         let mut parts = Parts::default();
         parts.add(part);
-        for prefix in self.nest.prefixes() {
-            parts.prefix(prefix);
+        for step in self.nest.steps() {
+            parts.take_out(step);
         }
         parts
+    }
+
+    /// The registry that the parts are in: that of the outermost server.
+    fn current(&self) -> Self {
+        let Some(outer) = self.inner.outer.get() else { return self.clone() };
+        let nest = outer.nest.steps().iter().fold(self.nest.clone(), |nest, it| nest.within(it));
+        outer.within(nest).current()
     }
 
     pub(crate) fn bus(&self) -> &Bus {
@@ -88,7 +101,15 @@ impl Registry {
     /// # Errors
     /// When one of them is invalid, or its name is taken.
     pub fn add(&self, part: impl Part) -> Result<(), BuildError> {
-        let parts = self.parts(part);
+        let this = self.current();
+        let mut parts = this.parts(part);
+        let nested = std::mem::take(&mut parts.nested);
+        this.add_parts(parts)?;
+        this.adopt(nested);
+        Ok(())
+    }
+
+    fn add_parts(&self, parts: Parts) -> Result<(), BuildError> {
         let mut guard = self.write();
         // In place, so that a server built part by part does not copy everything each time.
         let Some(tables) = Arc::get_mut(&mut guard) else {
@@ -101,24 +122,28 @@ impl Registry {
         Ok(())
     }
 
+    /// Lets the registries of nested servers change this one from now on.
+    fn adopt(&self, nested: Vec<(Self, Nest)>) {
+        for (registry, nest) in nested {
+            // A server is consumed when it is nested, so this is the first time.
+            let _ = registry.inner.outer.set(self.within(nest));
+        }
+    }
+
     /// Adds tools, prompts and resources, replacing those with the same names.
     ///
     /// # Errors
     /// When one of them is invalid.
     pub fn replace(&self, part: impl Part) -> Result<(), BuildError> {
-        let parts = self.parts(part);
-        self.change(|tables| {
-            for tool in &parts.tools {
-                tables.tools.remove(&tool.definition.name);
-            }
-            for prompt in &parts.prompts {
-                tables.prompts.remove(&prompt.definition.name);
-            }
-            for resource in &parts.resources {
-                tables.remove_resource(&resource.definition.uri);
-            }
+        let this = self.current();
+        let mut parts = this.parts(part);
+        let nested = std::mem::take(&mut parts.nested);
+        this.change(|tables| {
+            tables.remove_all(&parts);
             tables.add(parts)
-        })
+        })?;
+        this.adopt(nested);
+        Ok(())
     }
 
     /// Sets the number of entries of a kind and the length of a page.
@@ -129,9 +154,13 @@ impl Registry {
         });
     }
 
-    /// Checks the number of entries against the limit.
-    pub(crate) fn check_size(&self) -> Result<(), BuildError> {
-        self.tables().check_size()
+    /// Checks the number of entries against the limit, and that there is all the state that they
+    /// need; later additions are checked, too.
+    pub(crate) fn check(&self, states: &Arc<States>) -> Result<(), BuildError> {
+        self.change(|tables| {
+            tables.states = Some(Arc::clone(states));
+            tables.check()
+        })
     }
 
     /// Declares all capabilities, although there may be no entries yet.
@@ -147,61 +176,65 @@ impl Registry {
 
     /// Removes a tool. Returns whether it existed.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.update(|tables| tables.tools.remove(&self.nest.name(name)))
+        self.edit(|tables, nest| tables.tools.remove(&nest.name(name)))
     }
 
     /// Removes a prompt. Returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        self.update(|tables| tables.prompts.remove(&self.nest.name(name)))
+        self.edit(|tables, nest| tables.prompts.remove(&nest.name(name)))
     }
 
     /// Removes a resource or template by its URI. Returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        self.update(|tables| tables.remove_resource(uri))
+        self.edit(|tables, _| tables.remove_resource(uri))
     }
 
     /// Enables a tool. Returns whether it exists.
     pub fn enable_tool(&self, name: &str) -> bool {
-        let name = self.nest.name(name);
-        self.update(|tables| tables.tools.modify(&name, |tool| tool.is_enabled = true))
+        self.edit(|tables, nest| {
+            tables.tools.modify(&nest.name(name), |tool| tool.is_enabled = true)
+        })
     }
 
     /// Disables a tool: it is neither listed nor callable. Returns whether it exists.
     pub fn disable_tool(&self, name: &str) -> bool {
-        let name = self.nest.name(name);
-        self.update(|tables| tables.tools.modify(&name, |tool| tool.is_enabled = false))
+        self.edit(|tables, nest| {
+            tables.tools.modify(&nest.name(name), |tool| tool.is_enabled = false)
+        })
     }
 
     /// Enables a prompt. Returns whether it exists.
     pub fn enable_prompt(&self, name: &str) -> bool {
-        let name = self.nest.name(name);
-        self.update(|tables| tables.prompts.modify(&name, |prompt| prompt.is_enabled = true))
+        self.edit(|tables, nest| {
+            tables.prompts.modify(&nest.name(name), |prompt| prompt.is_enabled = true)
+        })
     }
 
     /// Disables a prompt. Returns whether it exists.
     pub fn disable_prompt(&self, name: &str) -> bool {
-        let name = self.nest.name(name);
-        self.update(|tables| tables.prompts.modify(&name, |prompt| prompt.is_enabled = false))
+        self.edit(|tables, nest| {
+            tables.prompts.modify(&nest.name(name), |prompt| prompt.is_enabled = false)
+        })
     }
 
     /// Enables a resource or template. Returns whether it exists.
     pub fn enable_resource(&self, uri: &str) -> bool {
-        self.update(|tables| tables.modify_resource(uri, |resource| resource.is_enabled = true))
+        self.edit(|tables, _| tables.modify_resource(uri, |it| it.is_enabled = true))
     }
 
     /// Disables a resource or template. Returns whether it exists.
     pub fn disable_resource(&self, uri: &str) -> bool {
-        self.update(|tables| tables.modify_resource(uri, |resource| resource.is_enabled = false))
+        self.edit(|tables, _| tables.modify_resource(uri, |it| it.is_enabled = false))
     }
 
     /// Notifies the subscribers of a resource that it changed.
     pub fn resource_updated(&self, uri: &str) {
-        self.bus().publish(&Topic::Resource(uri.into()));
+        self.current().bus().publish(&Topic::Resource(uri.into()));
     }
 
     /// The names of the enabled tools, in order, with their prefixes.
     pub fn tool_names(&self) -> Vec<String> {
-        let tables = self.tables();
+        let tables = self.current().tables();
         let enabled = tables.tools.iter().filter(|tool| tool.is_enabled);
         enabled.map(|tool| tool.definition.name.clone()).collect()
     }
@@ -229,6 +262,12 @@ impl Registry {
         for topic in topics {
             self.bus().publish(&topic);
         }
+    }
+
+    /// Changes what is there now; the names of callers lack the prefixes.
+    fn edit<T>(&self, edit: impl FnOnce(&mut Tables, &Nest) -> T) -> T {
+        let this = self.current();
+        this.update(|tables| edit(tables, &this.nest))
     }
 
     fn update<T>(&self, update: impl FnOnce(&mut Tables) -> T) -> T {

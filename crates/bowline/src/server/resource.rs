@@ -1,5 +1,6 @@
 //! Resources and resource templates: the builder, and what reads one.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::nest::Nest;
 use super::output::Structured;
 use super::prompt::word_completers;
 use super::scopes::Scopes;
+use super::state::Need;
 use super::strings;
 use super::tool::Visible;
 use crate::uri_template::UriTemplate;
@@ -45,6 +47,7 @@ pub struct Resource {
     pub(crate) nest: Nest,
     visible: Option<Visible>,
     scopes: Scopes,
+    needs: Vec<Need>,
 }
 
 impl Resource {
@@ -75,6 +78,7 @@ impl Resource {
             nest: Nest::default(),
             visible: None,
             scopes: Scopes::default(),
+            needs: Vec::new(),
         }
     }
 
@@ -177,6 +181,13 @@ impl Resource {
         self
     }
 
+    /// Declares that the handler uses a [state](crate::Context::state) of this type. A server that
+    /// lacks it cannot be built, so the handler always finds it.
+    pub fn needs_state<T: Any + Send + Sync>(mut self) -> Self {
+        self.needs.push(Need::of::<T>());
+        self
+    }
+
     /// Hides it until [`Registry::enable_resource`](crate::Registry::enable_resource) is called.
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
@@ -205,6 +216,7 @@ impl Resource {
             nest: self.nest,
             visible: self.visible,
             scopes: self.scopes,
+            needs: self.needs,
         })
     }
 }
@@ -232,6 +244,7 @@ pub(crate) struct Entry {
     pub(crate) nest: Nest,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
+    pub(crate) needs: Vec<Need>,
 }
 
 impl Entry {

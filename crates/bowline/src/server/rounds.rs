@@ -11,6 +11,7 @@
 //! be repeated.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
@@ -33,6 +34,17 @@ use crate::clock;
 pub(crate) struct Rounds {
     subject: Subject,
     inner: Mutex<Inner>,
+    /// Whether a handler within middleware runs. It is cut then, and the middleware is not.
+    is_held: AtomicBool,
+}
+
+/// Cuts at the handler within middleware, not around the middleware, while this exists.
+pub(crate) struct Held<'a>(&'a AtomicBool);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// What the sealed state is bound to: this request of this caller.
@@ -109,7 +121,7 @@ impl Rounds {
         for (key, answer) in responses.iter().flat_map(|responses| responses.iter()) {
             inner.fresh.insert(key.to_owned(), Json::copy_of(answer));
         }
-        Ok(Self { subject, inner: Mutex::new(inner) })
+        Ok(Self { subject, inner: Mutex::new(inner), is_held: AtomicBool::new(false) })
     }
 
     /// The key of the next question of a kind, which is the same in every run of a handler.
@@ -144,6 +156,15 @@ impl Rounds {
             driver.wake_by_ref();
         }
         Poll::Pending
+    }
+
+    pub(crate) fn hold(&self) -> Held<'_> {
+        self.is_held.store(true, Ordering::Release);
+        Held(&self.is_held)
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Acquire)
     }
 
     /// Sets the waker that is called when a question is opened.

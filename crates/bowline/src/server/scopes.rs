@@ -56,7 +56,7 @@ impl Scopes {
         expect(clippy::unused_self, reason = "without HTTP, every sender has all rights")
     )]
     pub(crate) fn are_granted_to(&self, peer: &Peer) -> bool {
-        match peer.rights {
+        match peer.via.rights {
             Rights::Unlimited => true,
             #[cfg(feature = "http")]
             Rights::OfPrincipal => {

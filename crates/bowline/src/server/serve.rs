@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::connection::Connection;
 use super::core::Core;
 use super::handler::BoxFuture;
-use super::scopes::Rights;
+use super::peer::{Transport, Via};
 use super::{BuildError, Server};
 
 /// Why a server did not start, or stopped.
@@ -59,7 +59,7 @@ impl Server {
         Box::pin(async {
             let core = self.build()?;
             let (input, output) = crate::stdio::stdio()?;
-            let connection = Connection::new(core, None, Rights::Unlimited);
+            let connection = Connection::new(core, None, Via::stream(Transport::Stdio));
             Ok(connection.run(input, output, stop_signal()).await?)
         })
     }
@@ -73,7 +73,8 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite,
     {
-        Ok(serve_core(self.build()?, stream).await?)
+        let never = std::future::pending();
+        Ok(serve_stream(self.build()?, stream, Transport::Stream, never).await?)
     }
 
     /// Serves every client that connects to a TCP port, with one message per line.
@@ -98,24 +99,26 @@ impl Server {
     }
 }
 
-/// Serves one client on a byte stream until the client closes it.
+/// Serves one client in this process until the client closes the stream.
+#[cfg(feature = "client")]
 pub(crate) async fn serve_core<S>(core: Arc<Core>, stream: S) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite,
 {
-    serve_stream(core, stream, std::future::pending()).await
+    serve_stream(core, stream, Transport::Memory, std::future::pending()).await
 }
 
 async fn serve_stream<S>(
     core: Arc<Core>,
     stream: S,
+    transport: Transport,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite,
 {
     let (reader, writer) = tokio::io::split(stream);
-    Connection::new(core, None, Rights::Unlimited).run(reader, writer, stop).await
+    Connection::new(core, None, Via::stream(transport)).run(reader, writer, stop).await
 }
 
 /// The maximum number of clients of a listening socket. Further ones wait to be accepted.
@@ -139,7 +142,7 @@ where
                         // The sender outlives every client.
                         let _ = stopped.wait_for(|stopping| *stopping).await;
                     };
-                    clients.spawn(serve_stream(Arc::clone(&core), stream, stop));
+                    clients.spawn(serve_stream(Arc::clone(&core), stream, Transport::Stream, stop));
                 }
                 Err(error) if is_passing(&error) => tracing::warn!(%error, "failed to accept a client"),
                 Err(error) => break Err(error.into()),

@@ -1,7 +1,7 @@
 //! A legacy session as handlers use it: questions to the client, and the log level.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::ask::AskError;
+use super::session_state::SessionStates;
 use crate::clock;
 use crate::outbox::Outbox;
 
@@ -24,13 +25,28 @@ pub(crate) struct Session {
     calls: Mutex<Option<Calls<Waiter>>>,
     /// The lowest level of messages to send, as an index into `LoggingLevel::ALL`.
     log_level: AtomicU8,
+    /// Its id, if it has one.
+    id: OnceLock<String>,
+    /// The values that handlers keep in it.
+    pub(crate) states: SessionStates,
 }
 
 impl Session {
     pub(crate) fn new() -> Self {
         // All legacy revisions: without `logging/setLevel` the server chooses the level.
         let log_level = AtomicU8::new(index(LoggingLevel::Info));
-        Self { calls: Mutex::new(Some(Calls::new())), log_level }
+        let calls = Mutex::new(Some(Calls::new()));
+        Self { calls, log_level, id: OnceLock::new(), states: SessionStates::default() }
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn set_id(&self, id: String) {
+        // Only the first one counts; there is only one.
+        let _ = self.id.set(id);
+    }
+
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.get().map(String::as_str)
     }
 
     pub(crate) fn set_log_level(&self, level: LoggingLevel) {

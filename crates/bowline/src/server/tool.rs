@@ -5,6 +5,7 @@ mod input;
 mod repair;
 mod start;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use super::nest::Nest;
 use super::output::{ToolOutcome, ToolOutput};
 use super::schema;
 use super::scopes::Scopes;
+use super::state::Need;
 
 /// A function that a client's model may call.
 ///
@@ -78,6 +80,7 @@ pub struct Tool {
     pub(crate) timeout: Option<Duration>,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
+    needs: Vec<Need>,
 }
 
 /// Decides which callers can see something.
@@ -136,6 +139,7 @@ impl Tool {
             timeout: None,
             visible: None,
             scopes: Scopes::default(),
+            needs: Vec::new(),
         }
     }
 
@@ -234,6 +238,13 @@ impl Tool {
         self
     }
 
+    /// Declares that the handler uses a [state](crate::Context::state) of this type. A server that
+    /// lacks it cannot be built, so the handler always finds it.
+    pub fn needs_state<T: Any + Send + Sync>(mut self) -> Self {
+        self.needs.push(Need::of::<T>());
+        self
+    }
+
     /// Hides it until [`Registry::enable_tool`](crate::Registry::enable_tool) is called.
     pub fn disabled(mut self) -> Self {
         self.is_enabled = false;
@@ -272,6 +283,7 @@ impl Tool {
             timeout: self.timeout,
             visible: self.visible,
             scopes: self.scopes,
+            needs: self.needs,
         })
     }
 }
@@ -321,6 +333,7 @@ pub(crate) struct Entry {
     pub(crate) timeout: Option<Duration>,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
+    pub(crate) needs: Vec<Need>,
 }
 
 impl Entry {
@@ -351,9 +364,9 @@ impl Entry {
                     result.wraps_content |= self.wraps_content;
                     Ok(Answer::Tool(result))
                 }
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             },
-            Err(error) => Err(error.into_error_object()),
+            Err(error) => Err(error.into_error_object().into()),
         }
     }
 

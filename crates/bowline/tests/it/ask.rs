@@ -1,9 +1,7 @@
 //! Questions to the client: the same handler in both eras.
 
 use bowline::client::{ClientBuilder, FormAnswer};
-use bowline::{
-    AskError, Context, Elicited, HandlerError, Revision, Server, Tool, testing,
-};
+use bowline::{AskError, Context, Elicited, HandlerError, Revision, Server, Tool, testing};
 use serde_json::json;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]

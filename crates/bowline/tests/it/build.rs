@@ -65,3 +65,34 @@ async fn names_schemas_and_uris_are_checked() {
         check(server().with(Resource::new(uri, "x", || async { "" })), is_uri).await;
     }
 }
+
+struct Database;
+
+#[tokio::test]
+async fn state_that_is_missing_is_found_before_the_first_client() {
+    let is_missing = |error: &BuildError| {
+        let message = error.to_string();
+        matches!(error, BuildError::State { .. })
+            && message.contains("Database, but the server has none; help: add it with")
+    };
+    check(server().with(tool("a").needs_state::<Database>()), is_missing).await;
+    let prompt = Prompt::new("p", || async { "" }).needs_state::<Database>();
+    check(server().with(prompt), is_missing).await;
+    let resource = Resource::text("it://r", "r", "").needs_state::<Database>();
+    check(server().with(resource), is_missing).await;
+    // The order does not matter, and a nested server's own state does.
+    let needs = || tool("a").needs_state::<Database>();
+    let nested = server().with(needs()).state(Database);
+    let built = server().nest("in", nested).with(needs()).state(Database);
+    let registry = built.registry();
+    testing::connect(built).await.unwrap();
+    registry.add(tool("b").needs_state::<Database>()).unwrap();
+    let added = registry.add(tool("c").needs_state::<u8>()).unwrap_err().to_string();
+    assert_eq!(
+        added,
+        "tool \"c\" needs a state of type u8, but the server has none; help: add it with \
+         `Server::state`"
+    );
+    let alone = server().nest("in", server().with(needs()).state(Database)).with(needs());
+    check(alone, is_missing).await;
+}

@@ -9,6 +9,7 @@ mod build;
 mod calls;
 mod cancel;
 mod drops;
+mod ends;
 mod errors;
 mod handshake;
 mod held;

@@ -21,7 +21,7 @@ fn server(log: &Log) -> Server {
                 let what = incoming.name.clone().unwrap_or_default();
                 log.lock().unwrap().push(format!("{name} {} {what}", incoming.method));
                 if name == "outer" && what == "secret" {
-                    return Err(ErrorObject::invalid_request("not for you"));
+                    return Err(ErrorObject::invalid_request("not for you").into());
                 }
                 let outcome = next.run(incoming).await;
                 log.lock().unwrap().push(format!("{name} done {}", outcome.is_ok()));

@@ -1,25 +1,28 @@
 //! Incoming messages: from frames to handlers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context as TaskContext;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::line::LineTooLong;
 use bowline_proto::method::{Method, Ping, SubscriptionsListen};
-use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{Admission, BeginError, Reaction, Subscription};
+use bowline_proto::session::{Admission, BeginError, Lifecycle, Reaction, Subscription};
 use bowline_proto::wire::{self, BatchError, Id, Message, ParseError, parse_batch};
+
+use tokio::sync::watch;
 
 use super::parked::ParkedRequest;
 use super::{Connection, InFlight, Intake, Reply, Working};
 use crate::server::answer::Outcome;
 use crate::server::caller::{Asker, Opening, Profile};
-use crate::server::dispatch::{self, Started};
+use crate::server::dispatch::{self, Listening, Started};
+use crate::server::failure::Failure;
 use crate::server::legacy::{self, SessionParts};
 use crate::server::listen;
 use crate::server::peer::{Peer, Sender};
-use crate::server::running::{Running, until_deadline};
+use crate::server::running::{Handling, Running, until_deadline};
 
 impl Connection {
     /// Handles one frame.
@@ -96,7 +99,7 @@ impl Connection {
             return self.handle_request(cx, request, batch);
         };
         let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
-        self.answer(&request.id, Reply { revision, batch }, &mut Err(refusal));
+        self.answer(&request.id, Reply { revision, batch }, &mut Err(Failure::rejected(refusal)));
     }
 
     fn handle_request(
@@ -108,43 +111,75 @@ impl Connection {
         let admission = match self.lifecycle.handle_request(&request.method, &request.params) {
             Ok(admission) => admission,
             Err(error) => {
+                let started = self.refuse(request, Revision::LATEST_LEGACY, error);
                 // Not adapted to a revision: the sender may be probing what we speak.
                 let reply = Reply { revision: Revision::LATEST, batch };
-                return self.answer(&request.id, reply, &mut Err(error));
+                return self.carry_on(cx, request, started, reply);
             }
         };
         let (revision, started) = match admission {
             Admission::Initialize => {
-                let mut outcome = self.initialize(request.params.raw());
-                let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST);
-                return self.answer(&request.id, Reply { revision, batch }, &mut outcome);
+                let started = self.initialize(request);
+                (self.lifecycle.revision().unwrap_or(Revision::LATEST), started)
             }
             Admission::Legacy(revision) => (revision, self.start_legacy(request, revision)),
             Admission::Modern(revision) if batch.is_some() => {
                 let message = format!("{}: {revision} has no batches", request.method);
-                let mut refused = Err(ErrorObject::invalid_request(message));
-                return self.answer(&request.id, Reply { revision, batch }, &mut refused);
+                (revision, self.refuse(request, revision, ErrorObject::invalid_request(message)))
             }
             Admission::Modern(revision) => (revision, self.start_modern(request, revision)),
         };
-        let reply = Reply { revision, batch };
+        self.carry_on(cx, request, started, Reply { revision, batch });
+    }
+
+    /// Answers a request that has started, at once or when it is done.
+    fn carry_on(
+        &mut self,
+        cx: &mut TaskContext<'_>,
+        request: &wire::Request<'_>,
+        started: Started,
+        reply: Reply,
+    ) {
         match started {
             Started::Done(mut outcome) => self.answer(&request.id, reply, &mut outcome),
-            Started::Running(running) => self.run_handler(cx, running, reply),
-            Started::Listening(subscription) => {
-                if let Err(error) = self.listen(&request.id, *subscription) {
-                    self.answer(&request.id, reply, &mut Err(error));
+            Started::Running(running) | Started::Settled(running) => {
+                self.run_handler(cx, running, reply);
+            }
+            Started::Listening(listening) => match *listening {
+                Listening { subscription, around: None } => {
+                    if let Err(error) = self.listen(&request.id, subscription) {
+                        self.answer(&request.id, reply, &mut Err(Failure::rejected(error)));
+                    }
                 }
-            }
-            Started::Forbidden(needed) => {
-                self.answer(&request.id, reply, &mut Err(needed.to_error_object()));
-            }
+                Listening { subscription, around: Some(around) } => {
+                    let running = around.run(self.listening_within(&request.id, subscription));
+                    self.run_handler(cx, running, reply);
+                }
+            },
         }
+    }
+
+    /// Refuses a request that cannot be dispatched.
+    fn refuse(
+        &self,
+        request: &wire::Request<'_>,
+        revision: Revision,
+        error: ErrorObject,
+    ) -> Started {
+        let stranger = || {
+            let principal = self.principal.clone();
+            let profile = Profile { principal, ..Profile::unknown(revision) };
+            Peer::new(&self.core, profile, self.via)
+        };
+        let known = self.legacy.as_ref().filter(|_| !revision.is_modern());
+        let peer = known.map_or_else(stranger, Arc::clone);
+        let refused = Err(Failure::rejected(error));
+        dispatch::surround(&on_stream(&peer, &self.opening, request), &self.outbox, refused)
     }
 
     fn start_legacy(&mut self, request: &wire::Request<'_>, revision: Revision) -> Started {
         let peer = self.legacy.get_or_insert_with(|| {
-            Peer::in_session(&self.core, Profile::unknown(revision), self.rights, &self.session)
+            Peer::in_session(&self.core, Profile::unknown(revision), self.via, &self.session)
         });
         let session = SessionParts { session: &self.session, sink: &self.sink };
         dispatch::start(&on_stream(peer, &self.opening, request), &self.outbox, Some(session))
@@ -156,39 +191,67 @@ impl Connection {
         if let Some(peer) = self.modern.find(&sender) {
             return dispatch::start(&on_stream(peer, &self.opening, request), &self.outbox, None);
         }
-        match sender.decode(&self.core, self.rights) {
+        match sender.decode(&self.core, self.via) {
             Ok(peer) => {
                 self.modern.keep(&sender, &peer);
                 dispatch::start(&on_stream(&peer, &self.opening, request), &self.outbox, None)
             }
-            Err(error) => Started::Done(Box::new(Err(error))),
+            Err(error) => self.refuse(request, revision, error),
         }
     }
 
-    fn initialize(&mut self, params: Option<Raw<'_>>) -> Outcome {
-        let principal = self.principal.clone();
-        let (profile, answer) =
-            legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal)?;
-        self.legacy = Some(Peer::in_session(&self.core, profile, self.rights, &self.session));
-        Ok(answer)
+    fn initialize(&mut self, request: &wire::Request<'_>) -> Started {
+        let (params, principal) = (request.params.raw(), self.principal.clone());
+        let initialized =
+            legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal);
+        let (profile, answer) = match initialized {
+            Ok(initialized) => initialized,
+            Err(error) => return self.refuse(request, Revision::LATEST_LEGACY, error),
+        };
+        let peer = Peer::in_session(&self.core, profile, self.via, &self.session);
+        let asked = on_stream(&peer, &self.opening, request);
+        let started = dispatch::surround(&asked, &self.outbox, Ok(answer));
+        self.legacy = Some(peer);
+        self.handshake = Some(request.id.clone());
+        started
+    }
+
+    /// Forgets a handshake that middleware refused, so that the client may try again.
+    pub(super) fn settle_handshake(&mut self, id: &Id, outcome: &Outcome) {
+        if self.handshake.as_ref() != Some(id) {
+            return;
+        }
+        self.handshake = None;
+        if outcome.is_err() {
+            self.lifecycle = Lifecycle::new(self.core.offer);
+            self.legacy = None;
+            self.sink.forget_session();
+        }
     }
 
     fn run_handler(&mut self, cx: &mut TaskContext<'_>, mut running: Running, reply: Reply) {
         let mut outcome = None;
         running.step(cx, &mut outcome);
         if let Some(outcome) = &mut outcome {
+            self.settle_handshake(&running.call().id, outcome);
             return self.answer(&running.call().id, reply, outcome);
         }
         let call = Arc::clone(running.call());
         let abort = self.tasks.spawn(until_deadline(running));
         let task = abort.id();
         let (id, method) = (call.id.clone(), call.method);
-        match self.inbound.begin(id, method, InFlight::Task { abort: abort.clone(), call }) {
+        let in_flight = InFlight::Task { abort: abort.clone(), call };
+        match self.inbound.begin(id.clone(), method, in_flight) {
             Ok(ticket) => {
                 self.working.insert(task, Working { ticket, reply });
             }
-            // `admit_request` rules both out. If it ever happens, nothing may run untracked.
-            Err(BeginError::Refused(_) | BeginError::Full) => abort.abort(),
+            // A ping is served although the maximum number of requests runs. It is done at once,
+            // unless middleware waits. Nothing may run untracked.
+            Err(BeginError::Refused(_) | BeginError::Full) => {
+                abort.abort();
+                let error = ErrorObject::internal(format!("{method}: too many requests"));
+                self.answer(&id, reply, &mut Err(error.into()));
+            }
         }
     }
 
@@ -221,11 +284,31 @@ impl Connection {
         }
     }
 
+    /// The stream of a listen request, as a handler that middleware can run.
+    fn listening_within(&mut self, id: &Id, subscription: Subscription) -> Handling {
+        let limit = self.core.limits.listens;
+        let counted = self.listening.fetch_add(1, Ordering::Relaxed);
+        let listens = Listens(Arc::clone(&self.listening));
+        let mut ending = self.ending.get_or_insert_with(|| watch::Sender::new(false)).subscribe();
+        let stopped = async move {
+            // An error means that the connection has ended.
+            let _ = ending.wait_for(|ending| *ending).await;
+        };
+        let sink = self.core.registry.bus().attach();
+        let (id, outbox) = (id.clone(), Arc::clone(&self.outbox));
+        Handling::Other(Box::pin(async move {
+            let _listens = listens;
+            if counted >= limit {
+                return Err(Failure::rejected(too_many_listens(limit)));
+            }
+            Ok(listen::serve(&sink, &outbox, id, subscription, stopped).await)
+        }))
+    }
+
     fn listen(&mut self, id: &Id, subscription: Subscription) -> Result<(), ErrorObject> {
         let limit = self.core.limits.listens;
         if self.sink.listens() >= limit {
-            let message = format!("subscriptions/listen: more than {limit} streams at a time");
-            return Err(ErrorObject::invalid_request(message));
+            return Err(too_many_listens(limit));
         }
         let begun = self.inbound.begin(id.clone(), SubscriptionsListen::NAME, InFlight::Listen);
         // The ticket is dropped: `end_listens` or a cancellation ends the request.
@@ -240,6 +323,20 @@ impl Connection {
         self.notify(&acknowledged);
         self.sink.release(Some(id));
         Ok(())
+    }
+}
+
+fn too_many_listens(limit: usize) -> ErrorObject {
+    let message = format!("subscriptions/listen: more than {limit} streams at a time");
+    ErrorObject::invalid_request(message)
+}
+
+/// Counts a listen request within middleware.
+struct Listens(Arc<AtomicUsize>);
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

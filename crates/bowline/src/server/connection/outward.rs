@@ -65,13 +65,14 @@ impl Connection {
                 let task = error.id();
                 let outcome = match error.try_into_panic() {
                     Ok(panic) => panicked("request", panic.as_ref()),
-                    Err(_) => ErrorObject::internal("the request was aborted"),
+                    Err(_) => ErrorObject::internal("the request was aborted").into(),
                 };
                 (task, Err(outcome))
             }
         };
         let Some(Working { ticket, reply }) = self.working.remove(&task) else { return };
         let id = ticket.id().clone();
+        self.settle_handshake(&id, &outcome);
         if self.inbound.finish(ticket) {
             self.answer(&id, reply, &mut outcome);
         } else if let Some(batch) = reply.batch {
@@ -83,11 +84,11 @@ impl Connection {
     pub(super) fn abort_tasks(&mut self) {
         for request in self.inbound.drain() {
             if let InFlight::Task { abort, call } = request {
-                call.cancel();
+                call.disconnect();
                 abort.abort();
             }
         }
-        let error = || Err(ErrorObject::internal("the server is shutting down"));
+        let error = || Err(ErrorObject::internal("the server is shutting down").into());
         for (_, Working { ticket, reply }) in std::mem::take(&mut self.working) {
             self.answer(ticket.id(), reply, &mut error());
         }
@@ -121,6 +122,9 @@ impl Connection {
 
     /// Ends all listen requests with an answer.
     pub(super) fn end_listens(&mut self) {
+        if let Some(ending) = &self.ending {
+            ending.send_replace(true);
+        }
         for id in self.sink.drain() {
             self.inbound.cancel(&id);
             let _ = self.outbox.push(|out| self.core.signature.encode_listen_end(out, &id));

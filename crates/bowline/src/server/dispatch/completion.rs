@@ -4,18 +4,18 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Complete, Method};
 use bowline_proto::model::{CompleteParams, CompleteResult, Completion};
 
-use super::target::Completable;
+use super::target::{Completable, Refusal};
 use super::{Started, Starting};
 use crate::server::answer::Answer;
 use crate::server::complete::Completing;
-use crate::server::running::Handling;
+use crate::server::failure::Failure;
 use crate::uri_template::UriTemplate;
 
 pub(super) fn start(
     starting: &Starting<'_>,
     params: CompleteParams<'_>,
     source: &Completable,
-) -> Result<Started, ErrorObject> {
+) -> Result<Started, Refusal> {
     let argument = params.argument;
     let (name, has_argument, completers, nest) = match source {
         Completable::Prompt(prompt) => {
@@ -31,20 +31,19 @@ pub(super) fn start(
     };
     if !has_argument {
         let message = format!("{}: {name} has no argument {:?}", Complete::NAME, argument.name);
-        return Err(ErrorObject::invalid_params(message));
+        return Err(Refusal::new(Failure::rejected(ErrorObject::invalid_params(message)), nest));
     }
     let context = starting.context(Complete::NAME, &params.meta, starting.setting(None, nest));
     let others =
         params.context.and_then(|context| context.arguments).into_iter().flatten().collect();
     let completing = Completing { value: argument.value, others, context: context.clone() };
-    let suggestions = completers.get(&argument.name).map(|it| it.start(completing));
-    let handler = Box::pin(async move {
-        let values = match suggestions {
-            Some(suggestions) => suggestions.await,
+    let completer = completers.get(&argument.name).cloned();
+    Ok(Started::Running(starting.run(context, async move {
+        let values = match completer {
+            Some(completer) => completer.start(completing).await,
             None => Vec::new(),
         };
         let completion = Completion { values, ..Completion::default() };
         Ok(Answer::Completion(CompleteResult { completion, ..CompleteResult::default() }))
-    });
-    Ok(starting.run(context, Some(name.clone()), Handling::Other(handler)))
+    })))
 }

@@ -24,7 +24,9 @@ use bowline_proto::session::Subscription;
 use super::Request;
 use crate::server::caller::Asker;
 use crate::server::error::resource_not_found;
+use crate::server::failure::Failure;
 use crate::server::legacy::SessionChange;
+use crate::server::nest::Nest;
 use crate::server::registry::{IsThere, ListKind, Tables};
 use crate::server::scopes::Scopes;
 use crate::server::{listen, prompt, resource, tool};
@@ -37,17 +39,23 @@ pub(super) enum Target<'a> {
     Resource(ReadResourceParams<'a>, Arc<resource::Entry>, UriParts),
     Completion(CompleteParams<'a>, Completable),
     List(PaginatedParams<'a>, ListKind),
-    Discover(EmptyParams<'a>),
+    Discover,
     Ping,
-    Session(SessionChange),
-    Listen(Subscription),
+    Session(SessionChange, Nest),
+    Listen(Subscription, Nest),
 }
 
 /// Why a request is not started.
-pub(super) enum Refusal {
-    Error(ErrorObject),
-    /// The caller lacks at least one of these.
-    Forbidden(Scopes),
+pub(super) struct Refusal {
+    pub(super) failure: Failure,
+    /// The nested servers that it is for.
+    pub(super) nest: Nest,
+}
+
+impl Refusal {
+    pub(super) fn new(failure: Failure, nest: &Nest) -> Self {
+        Self { failure, nest: nest.clone() }
+    }
 }
 
 /// The parameters of `tools/call`.
@@ -70,13 +78,13 @@ pub(super) type UriParts = Vec<(String, String)>;
 
 impl From<ErrorObject> for Refusal {
     fn from(error: ErrorObject) -> Self {
-        Self::Error(error)
+        Self::new(Failure::rejected(error), &Nest::default())
     }
 }
 
 impl From<DecodeError> for Refusal {
     fn from(error: DecodeError) -> Self {
-        Self::Error(error.into())
+        Self::from(ErrorObject::from(error))
     }
 }
 
@@ -92,7 +100,10 @@ impl<'a> Target<'a> {
             Complete::NAME => find_completion(request),
             SubscriptionsListen::NAME => find_listen(request),
             Subscribe::NAME | Unsubscribe::NAME | SetLevel::NAME => find_change(request, row.name),
-            Discover::NAME => Ok(Self::Discover(decode_params(Discover::NAME, request.params())?)),
+            Discover::NAME => {
+                let _: EmptyParams<'_> = decode_params(Discover::NAME, request.params())?;
+                Ok(Self::Discover)
+            }
             Ping::NAME => Ok(Self::Ping),
             name => match ListKind::of(name) {
                 Some(kind) => Ok(Self::List(decode_params(name, request.params())?, kind)),
@@ -111,15 +122,15 @@ impl Request<'_> {
         let Some(entry) = entry.filter(|it| it.is_there_for(self.asker)) else {
             return Ok(None);
         };
-        self.permit(entry.scopes())?;
+        self.permit(entry.scopes(), entry.nest())?;
         Ok(Some(entry))
     }
 
-    fn permit(&self, needed: &Scopes) -> Result<(), Refusal> {
+    fn permit(&self, needed: &Scopes, nest: &Nest) -> Result<(), Refusal> {
         if needed.is_empty() || needed.are_granted_to(self.asker.peer) {
             return Ok(());
         }
-        Err(Refusal::Forbidden(needed.clone()))
+        Err(Refusal::new(Failure::forbidden(needed), nest))
     }
 }
 
@@ -175,7 +186,7 @@ fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
         return Err(ErrorObject::method_not_found(ReadResource::NAME).into());
     }
     let (resource, parts) = find_resource(&tables, &params.uri, request.asker)?;
-    request.permit(&resource.scopes)?;
+    request.permit(&resource.scopes, &resource.nest)?;
     Ok(Target::Resource(params, resource, parts))
 }
 
@@ -209,7 +220,7 @@ fn find_resource(
 
 fn find_completion<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let tables = request.core().registry.tables();
-    let not_offered = || Refusal::Error(ErrorObject::method_not_found(Complete::NAME));
+    let not_offered = || Refusal::from(ErrorObject::method_not_found(Complete::NAME));
     let params = match decode_params::<CompleteParams<'_>>(Complete::NAME, request.params()) {
         Err(_) if !tables.completes() => return Err(not_offered()),
         params => params?,
@@ -239,31 +250,33 @@ fn find_change<'a>(request: &Request<'a>, method: &str) -> Result<Target<'a>, Re
         return Err(ErrorObject::method_not_found(method).into());
     }
     let change = SessionChange::read(method, request.params())?;
-    if let SessionChange::Subscribe(uri) = &change {
-        permit_listening(request, std::slice::from_ref(uri))?;
-    }
-    Ok(Target::Session(change))
+    let nest = match &change {
+        SessionChange::Subscribe(uri) => permit_listening(request, std::slice::from_ref(uri))?,
+        _ => Nest::default(),
+    };
+    Ok(Target::Session(change, nest))
 }
 
 fn find_listen<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let params: SubscriptionsListenParams<'_> =
         decode_params(SubscriptionsListen::NAME, request.params())?;
     let uris = params.notifications.resource_subscriptions.as_deref();
-    permit_listening(request, uris.unwrap_or_default())?;
-    Ok(Target::Listen(listen::subscription(request.core(), &params.notifications)?))
+    let nest = permit_listening(request, uris.unwrap_or_default())?;
+    Ok(Target::Listen(listen::subscription(request.core(), &params.notifications)?, nest))
 }
 
-/// Resources that do not exist for the caller need no scopes: it never hears of them.
-fn permit_listening(request: &Request<'_>, uris: &[String]) -> Result<(), Refusal> {
+/// Returns the nested servers that the resources belong to. Resources that do not exist for the
+/// caller need no scopes: it never hears of them.
+fn permit_listening(request: &Request<'_>, uris: &[String]) -> Result<Nest, Refusal> {
     let tables = request.core().registry.tables();
-    if !tables.has_scopes {
-        return Ok(());
-    }
     let mut needed = Scopes::default();
+    let mut nest = Nest::default();
     for uri in uris {
         if let Ok((resource, _)) = find_resource(&tables, uri, request.asker) {
             needed.extend(resource.scopes.iter());
+            nest = nest.and(&resource.nest);
         }
     }
-    request.permit(&needed)
+    request.permit(&needed, &nest)?;
+    Ok(nest)
 }

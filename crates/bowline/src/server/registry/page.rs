@@ -16,6 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::table::{Table, Tables};
 use crate::server::caller::Asker;
+use crate::server::nest::Nest;
 use crate::server::scopes::Scopes;
 use crate::server::tool::Visible;
 use crate::server::{prompt, resource, tool};
@@ -205,6 +206,7 @@ pub(crate) trait IsThere {
     fn is_enabled(&self) -> bool;
     fn rule(&self) -> Option<&Visible>;
     fn scopes(&self) -> &Scopes;
+    fn nest(&self) -> &Nest;
 
     fn is_there_for(&self, asker: Asker<'_>) -> bool {
         self.is_enabled() && self.rule().is_none_or(|rule| rule(&asker.to_caller()))
@@ -224,6 +226,10 @@ macro_rules! is_there {
 
             fn scopes(&self) -> &Scopes {
                 &self.scopes
+            }
+
+            fn nest(&self) -> &Nest {
+                &self.nest
             }
         }
     )*};

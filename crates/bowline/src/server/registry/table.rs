@@ -8,7 +8,9 @@ use foldhash::fast::RandomState;
 
 use super::page::{CacheHints, Pages};
 use crate::server::error::BuildError;
+use crate::server::nest::Nest;
 use crate::server::part::{Entries, Parts};
+use crate::server::state::{Need, States};
 use crate::server::{prompt, resource, tool};
 
 /// Entries in the order they were added, found by name.
@@ -93,6 +95,14 @@ pub(crate) struct Offered {
     pub(crate) resources: bool,
 }
 
+impl Offered {
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.tools |= more.tools;
+        self.prompts |= more.prompts;
+        self.resources |= more.resources;
+    }
+}
+
 /// Everything that a server has at one moment.
 #[derive(Default)]
 pub(crate) struct Tables {
@@ -111,6 +121,8 @@ pub(crate) struct Tables {
     pub(crate) generation: u64,
     /// Whether any entry needs scopes.
     pub(crate) has_scopes: bool,
+    /// What handlers share. `None` until the server is built.
+    pub(super) states: Option<Arc<States>>,
 }
 
 impl Tables {
@@ -146,6 +158,7 @@ impl Tables {
             offered: self.offered,
             generation: self.generation + 1,
             has_scopes: self.has_scopes,
+            states: self.states.clone(),
         }
     }
 
@@ -181,6 +194,7 @@ impl Tables {
         if let Some(problem) = parts.problem {
             return Err(problem);
         }
+        self.offered.extend(parts.offered);
         for tool in parts.tools {
             self.add_tool(tool.build()?)?;
         }
@@ -197,6 +211,7 @@ impl Tables {
 
     fn add_tool(&mut self, entry: tool::Entry) -> Result<(), BuildError> {
         let name = entry.definition.name.clone();
+        self.check_needs("tool", &name, &entry.needs, &entry.nest)?;
         self.offered.tools = true;
         self.has_scopes |= !entry.scopes.is_empty();
         self.tools.insert("tool", &name, self.limit, entry)
@@ -204,6 +219,7 @@ impl Tables {
 
     fn add_prompt(&mut self, entry: prompt::Entry) -> Result<(), BuildError> {
         let name = entry.definition.name.clone();
+        self.check_needs("prompt", &name, &entry.needs, &entry.nest)?;
         self.offered.prompts = true;
         self.has_scopes |= !entry.scopes.is_empty();
         self.prompts.insert("prompt", &name, self.limit, entry)
@@ -211,6 +227,7 @@ impl Tables {
 
     fn add_resource(&mut self, entry: resource::Entry) -> Result<(), BuildError> {
         let uri = entry.definition.uri.clone();
+        self.check_needs("resource", &uri, &entry.needs, &entry.nest)?;
         self.offered.resources = true;
         self.has_scopes |= !entry.scopes.is_empty();
         match entry.template {
@@ -219,11 +236,59 @@ impl Tables {
         }
     }
 
-    pub(super) fn check_size(&self) -> Result<(), BuildError> {
+    /// Checks what may have been set after the entries were added.
+    pub(super) fn check(&self) -> Result<(), BuildError> {
         let kinds = ["tool", "prompt", "resource", "resource template"];
-        match kinds.into_iter().zip(self.lengths()).find(|(_, size)| *size > self.limit) {
-            Some((kind, _)) => Err(BuildError::TooMany { kind, limit: self.limit }),
+        if let Some((kind, _)) =
+            kinds.into_iter().zip(self.lengths()).find(|(_, size)| *size > self.limit)
+        {
+            return Err(BuildError::TooMany { kind, limit: self.limit });
+        }
+        for tool in self.tools.iter() {
+            self.check_needs("tool", &tool.definition.name, &tool.needs, &tool.nest)?;
+        }
+        for prompt in self.prompts.iter() {
+            self.check_needs("prompt", &prompt.definition.name, &prompt.needs, &prompt.nest)?;
+        }
+        for it in self.resources.iter().chain(self.templates.iter()) {
+            self.check_needs("resource", &it.definition.uri, &it.needs, &it.nest)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that there is all the state that an entry needs.
+    fn check_needs(
+        &self,
+        kind: &'static str,
+        name: &str,
+        needs: &[Need],
+        nest: &Nest,
+    ) -> Result<(), BuildError> {
+        let Some(states) = &self.states else { return Ok(()) };
+        let is_met =
+            |need: &&Need| states.has(need) || nest.homes().any(|home| home.states.has(need));
+        match needs.iter().find(|need| !is_met(need)) {
             None => Ok(()),
+            Some(Need { type_name, .. }) => {
+                Err(BuildError::State { kind, name: name.to_owned(), type_name })
+            }
+        }
+    }
+
+    /// Removes whatever has the names of these parts.
+    pub(super) fn remove_all(&mut self, parts: &Parts) {
+        let Entries { tools, prompts, resources } = &parts.entries;
+        let built = tools.iter().map(|it| &it.definition.name);
+        for name in parts.tools.iter().map(|it| &it.definition.name).chain(built) {
+            self.tools.remove(name);
+        }
+        let built = prompts.iter().map(|it| &it.definition.name);
+        for name in parts.prompts.iter().map(|it| &it.definition.name).chain(built) {
+            self.prompts.remove(name);
+        }
+        let built = resources.iter().map(|it| &it.definition.uri);
+        for uri in parts.resources.iter().map(|it| &it.definition.uri).chain(built) {
+            self.remove_resource(uri);
         }
     }
 
@@ -265,7 +330,7 @@ impl Tables {
     }
 
     pub(super) fn has_same_settings(&self, next: &Self) -> bool {
-        (self.limit, self.page, self.cache, self.offered)
-            == (next.limit, next.page, next.cache, next.offered)
+        (self.limit, self.page, self.cache, self.offered, self.states.is_some())
+            == (next.limit, next.page, next.cache, next.offered, next.states.is_some())
     }
 }
