@@ -131,6 +131,11 @@ impl Client {
         self.shared.live().map(|live| live.peer)
     }
 
+    /// Waits for the connection, and returns what is known about the server.
+    pub(crate) async fn ready(&self, method: &str) -> Result<Arc<Peer>, CallError> {
+        self.shared.ready(method).await.map(|live| live.peer)
+    }
+
     /// The state of the connection.
     pub fn state(&self) -> State {
         self.shared.state.borrow().clone()

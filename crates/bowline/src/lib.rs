@@ -39,6 +39,7 @@
 //! | `log-layer` | `ClientLog`: a `tracing` layer that sends a server's events to its client |
 //! | `testing` | `testing`: a client of a server in memory, for unit tests |
 
+pub mod agent;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
@@ -49,6 +50,8 @@ mod log;
 mod outbox;
 #[doc(hidden)]
 pub mod private;
+#[cfg(feature = "client")]
+pub mod proxy;
 mod random;
 mod rarely;
 pub mod seal;
@@ -76,6 +79,8 @@ pub use serde;
 pub use self::client::Client;
 #[cfg(feature = "log-layer")]
 pub use self::log::ClientLog;
+#[cfg(feature = "client")]
+pub use self::proxy::Proxy;
 pub use self::server::*;
 pub use bowline_proto::causes::with_causes;
 

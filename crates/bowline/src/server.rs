@@ -37,6 +37,7 @@ mod serve;
 mod session;
 mod session_state;
 mod state;
+mod step;
 mod strings;
 mod tool;
 
@@ -50,6 +51,8 @@ use bowline_proto::model::{CacheScope, Icon, Implementation, Settings};
 use bowline_proto::revision::{Offer, Revisions};
 
 pub use self::answer::{Answer, Outcome};
+#[cfg(feature = "client")]
+pub(crate) use self::ask::check_capability;
 pub use self::ask::{Ask, AskError, Elicited, MissingCapability};
 #[cfg(feature = "http")]
 pub(crate) use self::bus::Sink;
@@ -59,6 +62,8 @@ pub(crate) use self::call::Call;
 pub(crate) use self::caller::Asker;
 pub use self::caller::{Caller, Profile};
 pub use self::complete::Completing;
+#[cfg(feature = "client")]
+pub(crate) use self::complete::{Complete as CompleteSource, CompleteOutcome};
 #[cfg(feature = "http")]
 pub(crate) use self::connection::Connection;
 pub use self::context::Context;
@@ -67,7 +72,7 @@ pub(crate) use self::core::Core;
 pub(crate) use self::dispatch::Started;
 pub use self::error::{BuildError, HandlerError};
 pub use self::failure::{Failure, FailureKind};
-#[cfg(feature = "http")]
+#[cfg(any(feature = "client", feature = "http"))]
 pub(crate) use self::handler::BoxFuture;
 pub use self::handler::{Handler, blocking};
 #[cfg(feature = "http")]
@@ -75,8 +80,14 @@ pub(crate) use self::head::{Credentials, HttpHead};
 pub use self::limits::Limits;
 pub use self::logger::Logger;
 pub use self::middleware::{Incoming, Middleware, Next};
-use self::nest::{Home, Nest, Step};
+use self::nest::Home;
+#[cfg(feature = "client")]
+pub(crate) use self::nest::Nest;
+#[cfg(not(feature = "client"))]
+use self::nest::Nest;
 pub use self::output::{Described, Structured, ToolOutcome, ToolOutput};
+#[cfg(feature = "client")]
+pub(crate) use self::part::{Entries, Live, LivePart};
 pub use self::part::{Part, Parts};
 pub use self::peer::Transport;
 #[cfg(feature = "http")]
@@ -84,7 +95,11 @@ pub(crate) use self::peer::{LastPeer, Peer, Sender, Via};
 pub use self::principal::Principal;
 pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
+#[cfg(feature = "client")]
+pub(crate) use self::registry::Place;
 pub use self::registry::Registry;
+#[cfg(feature = "client")]
+pub(crate) use self::resource::Entry as ResourceEntry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
 #[cfg(feature = "http")]
 pub(crate) use self::running::{Handling, Running, until_deadline};
@@ -101,6 +116,7 @@ pub(crate) use self::session::Session;
 use self::session_state::Principals;
 use self::state::States;
 pub use self::state::{MissingState, State};
+pub use self::step::{InputRequired, Step, Verbatim};
 pub use self::tool::Tool;
 #[cfg(feature = "http")]
 pub(crate) use crate::outbox::Outbox;
@@ -174,7 +190,7 @@ impl Server {
     pub fn nest(self, prefix: &str, part: impl Part) -> Self {
         let mut parts = Parts::default();
         parts.add(part);
-        parts.take_out(&Step::Prefix(prefix.to_owned()));
+        parts.take_out(&nest::Step::Prefix(prefix.to_owned()));
         self.with(parts)
     }
 
@@ -355,6 +371,7 @@ impl Part for Server {
         };
         let mut own = Parts {
             entries: self.registry.entries(),
+            live: self.registry.live(),
             offered: self.registry.tables().offered,
             instructions: self.instructions.into_iter().chain(self.nested_instructions).collect(),
             nested: vec![(self.registry, Nest::default())],
@@ -362,7 +379,7 @@ impl Part for Server {
             ..Parts::default()
         };
         if !home.is_empty() {
-            own.take_out(&Step::Home(Arc::new(home)));
+            own.take_out(&nest::Step::Home(Arc::new(home)));
         }
         parts.add(own);
     }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::json::Extra;
+use bowline_proto::json::{Extra, Json};
 use bowline_proto::model::{
     CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitUrlParams, Implementation,
-    Root,
+    InputRequest, Root,
 };
 use bowline_proto::session::Preference;
 use tokio::sync::{oneshot, watch};
@@ -188,6 +188,32 @@ impl ClientBuilder {
     /// return quickly.
     pub fn on_notification(mut self, hear: impl Fn(&Notification) + Send + Sync + 'static) -> Self {
         self.profile.on_notification = Some(Arc::new(hear));
+        self
+    }
+
+    /// Adds a function to that of [`on_notification`](Self::on_notification).
+    pub(crate) fn also_on_notification(
+        mut self,
+        hear: impl Fn(&Notification) + Send + Sync + 'static,
+    ) -> Self {
+        let first = self.profile.on_notification.take();
+        self.on_notification(move |notification| {
+            if let Some(first) = &first {
+                first(notification);
+            }
+            hear(notification);
+        })
+    }
+
+    /// Handles every question of the server, whatever its kind, and declares that it can.
+    pub(crate) fn on_question<F>(
+        mut self,
+        ask: impl Fn(InputRequest) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Json, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.any = Some(handler(ask));
         self
     }
 

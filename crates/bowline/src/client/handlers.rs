@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The future of a handler.
-type Answering<R> = Pin<Box<dyn Future<Output = Result<R, ErrorObject>> + Send>>;
+pub(super) type Answering<R> = Pin<Box<dyn Future<Output = Result<R, ErrorObject>> + Send>>;
 
 /// A handler of one kind of question.
 type Handler<P, R> = Arc<dyn Fn(P) -> Answering<R> + Send + Sync>;
@@ -74,6 +74,8 @@ pub(super) struct Handlers {
     pub(super) sampling: Option<Handler<CreateMessageParams, CreateMessageResult>>,
     pub(super) samples_with_tools: bool,
     pub(super) roots: Option<Mutex<Vec<Root>>>,
+    /// Takes every question, whatever its kind, instead of the handlers above.
+    pub(super) any: Option<Handler<InputRequest, Json>>,
     pub(super) extensions: Settings,
     pub(super) experimental: Settings,
 }
@@ -89,6 +91,9 @@ where
 impl Handlers {
     /// The capabilities that the client declares.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
+        if self.any.is_some() {
+            return everything();
+        }
         let yes = |is_there: bool| is_there.then(Extra::new);
         let elicits = self.form.is_some() || self.url.is_some();
         let declared = |settings: &Settings| (!settings.is_empty()).then(|| settings.clone());
@@ -106,6 +111,24 @@ impl Handlers {
             experimental: declared(&self.experimental),
             ..ClientCapabilities::default()
         }
+    }
+
+    /// Passes a request of the legacy era on to the handler that takes every question, if there is
+    /// one. The handler is called at once, in the task that reads.
+    pub(super) fn pass_on(
+        &self,
+        revision: Revision,
+        method: &str,
+        params: Option<Raw<'_>>,
+    ) -> Option<Answering<Json>> {
+        let pass_on = self.any.as_ref().filter(|_| !revision.is_modern())?;
+        let question = match method {
+            ElicitationCreate::NAME => InputRequest::Elicit(decode_params(method, params).ok()?),
+            CreateMessage::NAME => InputRequest::CreateMessage(decode_params(method, params).ok()?),
+            ListRoots::NAME => InputRequest::ListRoots(decode_params(method, params).ok()?),
+            _ => return None,
+        };
+        Some(pass_on(question))
     }
 
     /// Answers a request of the legacy era.
@@ -183,6 +206,17 @@ impl Handlers {
         let roots = self.roots.as_ref().ok_or_else(|| undeclared("roots"))?;
         let roots = roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
         write(revision, ListRootsResult { roots, ..ListRootsResult::default() })
+    }
+}
+
+/// What a client declares that passes every question on to others.
+fn everything() -> ClientCapabilities {
+    let yes = || Some(Extra::new());
+    ClientCapabilities {
+        elicitation: Some(ElicitationCapability { form: yes(), url: yes() }),
+        sampling: Some(SamplingCapability { tools: yes(), context: None }),
+        roots: Some(RootsCapability { list_changed: None }),
+        ..ClientCapabilities::default()
     }
 }
 

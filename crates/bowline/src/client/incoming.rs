@@ -218,6 +218,7 @@ impl Shared {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return self.refuse(link, &id, &method, busy());
         };
+        let passed_on = self.handlers.pass_on(self.revision(), &method, params.raw());
         let params = params.raw().map(Json::copy_of);
         // The task must not finish before it is registered.
         let (begin, begun) = oneshot::channel();
@@ -227,8 +228,10 @@ impl Shared {
             let _place = place;
             let Ok(ticket) = begun.await else { return };
             let params = params.as_ref().map(Json::as_raw);
-            let answer = shared.handlers.respond(shared.revision(), &name, params);
-            let answer = caught(answer).await;
+            let answer = match passed_on {
+                Some(answer) => caught(answer).await,
+                None => caught(shared.handlers.respond(shared.revision(), &name, params)).await,
+            };
             if lock(&shared.inbound).finish(ticket) {
                 reply.answer(&asked, answer).await;
             }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::members::Members;
 use bowline_proto::model::{
     CallToolResult, CompleteResult, DiscoverResult, EmptyResult, GetPromptResult, InitializeResult,
     InputRequiredResult, Meta, ReadResourceResult, ResultBody, SubscriptionsListenResult, meta_key,
@@ -26,6 +28,8 @@ pub enum Answer {
     Resource(ReadResourceResult),
     /// Of any of these three, when the client must answer something first.
     InputRequired(InputRequiredResult),
+    /// Of any of these three, as another server wrote it in the same revision.
+    Verbatim(Json),
     /// Of `completion/complete`.
     Completion(CompleteResult),
     /// Of a list: already encoded for this revision, and shared by all callers.
@@ -108,6 +112,7 @@ impl Signature {
                 self.encode_listen_end(out, id);
                 Ok(())
             }
+            Answer::Verbatim(result) => to.encode_verbatim(out, result),
             Answer::List(encoded) => {
                 encode_response(out, id, encoded.as_ref()).map_err(internal)?;
                 to.sign(out);
@@ -164,6 +169,21 @@ impl To<'_> {
             self.sign(out);
         }
         Ok(())
+    }
+
+    /// Writes a result of another server. Only the signature differs.
+    fn encode_verbatim(&self, out: &mut Vec<u8>, result: &Json) -> Result<(), ErrorObject> {
+        let mut members: Members<Json> = result.parse().map_err(internal)?;
+        if self.revision.is_modern() {
+            let meta = members.get("_meta").map(Json::parse::<Meta>).transpose();
+            let mut meta = meta.map_err(internal)?.unwrap_or_default();
+            meta.set(meta_key::SERVER_INFO, &self.signature.info);
+            members.insert("_meta", Json::new(&meta).map_err(internal)?);
+            if members.get("resultType").is_none() {
+                members.insert("resultType", Json::new("complete").map_err(internal)?);
+            }
+        }
+        encode_response(out, self.id, &members).map_err(internal)
     }
 
     /// Adds the signature to a modern response whose result has no `_meta`. The result is never

@@ -196,12 +196,9 @@ impl Ask<'_> {
         message: impl Into<String>,
         url: impl Into<String>,
     ) -> Result<Elicited<()>, AskError> {
-        // Only where the revision demands one: a replay must ask the very same question again.
-        let needs_id = self.call.caller.revision.has_elicitation_ids();
         let params = ElicitUrlParams {
             message: message.into(),
             url: url.into(),
-            elicitation_id: needs_id.then(random::token),
             ..ElicitUrlParams::default()
         };
         let question = InputRequest::Elicit(ElicitParams::Url(params));
@@ -231,9 +228,15 @@ impl Ask<'_> {
     }
 
     /// Asks in the way of the caller's era.
-    async fn put(self, mut question: InputRequest) -> Result<Json, AskError> {
+    pub(crate) async fn put(self, mut question: InputRequest) -> Result<Json, AskError> {
         let call = self.call;
         check_capability(&question, &call.caller.capabilities)?;
+        if let InputRequest::Elicit(ElicitParams::Url(url)) = &mut question
+            && call.caller.revision.has_elicitation_ids()
+        {
+            // Only where the revision demands one: a replay must ask the very same question again.
+            url.elicitation_id.get_or_insert_with(random::token);
+        }
         question.adapt(call.caller.revision).map_err(AskError::Revision)?;
         let answer = async {
             match (&call.peer().session, &call.rounds) {
@@ -271,7 +274,10 @@ fn kind(question: &InputRequest) -> &'static str {
 }
 
 /// 2026-07-28, basic/patterns/mrtr, and all legacy revisions: never ask for what was not declared.
-fn check_capability(question: &InputRequest, client: &ClientCapabilities) -> Result<(), AskError> {
+pub(crate) fn check_capability(
+    question: &InputRequest,
+    client: &ClientCapabilities,
+) -> Result<(), AskError> {
     let is_offered = match question {
         InputRequest::Elicit(ElicitParams::Form(_)) => client.has_elicitation_form(),
         InputRequest::Elicit(ElicitParams::Url(_)) => client.has_elicitation_url(),

@@ -37,6 +37,13 @@ impl Bus {
         sinks.shrink_to_fit();
     }
 
+    /// Whether anybody listens for this.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_heard(&self, topic: &Topic) -> bool {
+        let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();
+        sinks.iter().any(|sink| sink.listens_for(topic))
+    }
+
     pub(crate) fn publish(&self, topic: &Topic) {
         let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();
         for sink in sinks {
@@ -119,6 +126,12 @@ impl Sink {
                 self.remind();
             }
         });
+    }
+
+    #[cfg(feature = "client")]
+    fn listens_for(&self, topic: &Topic) -> bool {
+        let listeners = lock(&self.listeners);
+        listeners.iter().any(|it| it.subscription.granted().any(|granted| granted == topic))
     }
 
     fn handle_change(&self, topic: &Topic) {

@@ -218,6 +218,21 @@ impl Call {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the client wants progress reported.
+    #[cfg(feature = "client")]
+    pub(crate) fn wants_progress(&self) -> bool {
+        self.progress_token.is_some()
+    }
+
+    /// The lowest level of log messages that the client wants.
+    #[cfg(feature = "client")]
+    pub(crate) fn wanted_level(&self) -> Option<LoggingLevel> {
+        match &self.peer().session {
+            Some(session) => session.log_level(),
+            None => self.log_level,
+        }
+    }
+
     /// Whether the client wants log messages of this level for this request.
     pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {
         match &self.peer().session {

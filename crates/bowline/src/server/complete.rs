@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
+use bowline_proto::model::{CompleteResult, Completion};
+
 use super::context::Context;
+use super::error::HandlerError;
 use super::handler::BoxFuture;
 
 /// An argument that is being typed.
 #[derive(Debug, Clone)]
 pub struct Completing {
+    /// Which argument.
+    pub argument: String,
     /// What has been typed so far.
     pub value: String,
     /// The arguments that are already filled in, by name.
@@ -32,8 +37,11 @@ impl Completing {
 
 /// A type-erased source of suggestions.
 pub(crate) trait Complete: Send + Sync {
-    fn start(&self, completing: Completing) -> BoxFuture<Vec<String>>;
+    fn start(&self, completing: Completing) -> BoxFuture<CompleteOutcome>;
 }
+
+/// Suggestions, or why there are none.
+pub(crate) type CompleteOutcome = Result<CompleteResult, HandlerError>;
 
 struct Completer<F>(F);
 
@@ -42,8 +50,12 @@ where
     F: Fn(Completing) -> R + Send + Sync,
     R: Future<Output = Vec<String>> + Send + 'static,
 {
-    fn start(&self, completing: Completing) -> BoxFuture<Vec<String>> {
-        Box::pin((self.0)(completing))
+    fn start(&self, completing: Completing) -> BoxFuture<CompleteOutcome> {
+        let values = (self.0)(completing);
+        Box::pin(async move {
+            let completion = Completion { values: values.await, ..Completion::default() };
+            Ok(CompleteResult { completion, ..CompleteResult::default() })
+        })
     }
 }
 

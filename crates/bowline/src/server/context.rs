@@ -258,6 +258,23 @@ impl Context {
         self.question().roots().await
     }
 
+    /// The client's answer to a question that this handler returned in
+    /// [`Step::Ask`](crate::Step::Ask), by its key. `None` in the first run, and for an answer that
+    /// is not a `T`: use [`ElicitResult`](crate::model::ElicitResult),
+    /// [`CreateMessageResult`](crate::model::CreateMessageResult) or
+    /// [`ListRootsResult`](crate::model::ListRootsResult), according to the question.
+    pub fn answer<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let answers = self.call.rounds.as_ref()?.answers();
+        let (_, answer) = answers.into_iter().find(|(found, _)| found == key)?;
+        answer.parse().ok()
+    }
+
+    /// The state that this handler returned in [`Step::Ask`](crate::Step::Ask). `None` in the first
+    /// run.
+    pub fn request_state<T: DeserializeOwned>(&self) -> Option<T> {
+        self.call.rounds.as_ref()?.own_state()?.parse().ok()
+    }
+
     /// Runs a future once per request, however often the handler runs again because it asks.
     ///
     /// The value travels to the client and back, sealed. `key` must be unique within the handler.

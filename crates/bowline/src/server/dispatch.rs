@@ -20,7 +20,7 @@ use bowline_proto::model::{
 };
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::Subscription;
+use bowline_proto::session::{Subscription, Topic};
 use bowline_proto::wire;
 
 use self::starting::{Retry, Starting};
@@ -29,7 +29,6 @@ use super::answer::{Answer, Outcome};
 use super::caller::{Asker, Profile};
 use super::context::Context;
 use super::core::Core;
-use super::error::HandlerError;
 use super::failure::Failure;
 #[cfg(feature = "http")]
 use super::failure::FailureKind;
@@ -103,7 +102,10 @@ pub(crate) fn start(
             Some(session) => Ok(start_change(&starting, session, change, &nest)),
             None => Err(ErrorObject::method_not_found(&request.asked.method).into()),
         },
-        Target::Listen(subscription, nest) => Ok(starting.listen(subscription, &nest)),
+        Target::Listen(subscription, nest) => {
+            announce(request.core(), &subscription);
+            Ok(starting.listen(subscription, &nest))
+        }
     });
     match started {
         Ok(Started::Done(outcome)) => starting.surround(outcome, &Nest::default()),
@@ -115,6 +117,15 @@ pub(crate) fn start(
 /// Runs the middleware around an outcome that the transport already knows.
 pub(crate) fn surround(request: &Request<'_>, outbox: &Arc<Outbox>, outcome: Outcome) -> Started {
     Starting { request, outbox }.surround(Box::new(outcome), &Nest::default())
+}
+
+/// Tells parts that change by themselves which resources somebody listens for.
+fn announce(core: &Core, subscription: &Subscription) {
+    for topic in subscription.granted() {
+        if let Topic::Resource(uri) = topic {
+            core.registry.subscribed(uri);
+        }
+    }
 }
 
 /// The refusal of a request whose caller lacks scopes. Runs no handler: for transports that must
@@ -161,7 +172,8 @@ fn start_tool(
         let agreed = tool.headers.check(headers, arguments);
         agreed.map_err(|mismatch| refused(mismatch.to_error_object()))?;
     }
-    let retry = Retry { responses: responses.as_ref(), state: state.as_deref() };
+    let (responses, state) = (responses.as_ref(), state.as_deref());
+    let retry = Retry { responses, state, asks: tool.asks };
     let rounds = starting.rounds(CallTool::NAME, &name, arguments, retry).map_err(refused)?;
     let mut setting = starting.setting(rounds, &tool.nest);
     setting.timeout = tool.timeout.unwrap_or(setting.timeout);
@@ -216,6 +228,7 @@ fn start_prompt(
     let retry = Retry {
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
+        asks: prompt.asks,
     };
     let rounds = starting
         .rounds(GetPrompt::NAME, &params.name, arguments, retry)
@@ -228,10 +241,14 @@ fn start_prompt(
             let message = format!("prompts/get: {name}: params.arguments.{reason}");
             Failure::rejected(ErrorObject::invalid_params(message))
         });
-        let mut result = started?.await.map_err(HandlerError::into_error_object)?;
-        let description = || prompt.definition.description.clone();
-        result.description = result.description.or_else(description);
-        Ok(Answer::Prompt(result))
+        match started?.await {
+            Ok(mut result) => {
+                let description = || prompt.default_description();
+                result.description = result.description.or_else(description);
+                Ok(Answer::Prompt(result))
+            }
+            Err(error) => error.into_outcome(),
+        }
     })))
 }
 
@@ -244,6 +261,7 @@ fn start_resource(
     let retry = Retry {
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
+        asks: resource.asks,
     };
     let rounds = starting
         .rounds(ReadResource::NAME, &params.uri, None, retry)
@@ -256,9 +274,12 @@ fn start_resource(
             let message = format!("resources/read: {uri}: {reason}");
             Failure::rejected(ErrorObject::invalid_params(message))
         });
-        let mut result = started?.await.map_err(HandlerError::into_error_object)?;
+        let mut result = match started?.await {
+            Ok(result) => result,
+            Err(error) => return error.into_outcome(),
+        };
         for contents in &mut result.contents {
-            let mime_type = || resource.definition.mime_type.clone();
+            let mime_type = || resource.default_mime_type();
             contents.mime_type = contents.mime_type.take().or_else(mime_type);
         }
         Ok(Answer::Resource(result))
@@ -290,14 +311,25 @@ fn start_change(
     change: SessionChange,
     nest: &Nest,
 ) -> Started {
-    if nest.middleware(&starting.request.core().middleware).is_none() {
-        return Started::done(parts.apply(change).map_err(Failure::rejected));
+    let core = starting.request.core();
+    if nest.middleware(&core.middleware).is_none() {
+        return Started::done(apply(core, parts, change));
     }
     let (session, sink) = (Arc::clone(parts.session), Arc::clone(parts.sink));
+    let core = Arc::clone(core);
     let meta = RequestMeta::of(starting.request.params());
     let context = starting.context(change.method(), &meta, starting.setting(None, nest));
     Started::Running(starting.run(context, async move {
-        let parts = SessionParts { session: &session, sink: &sink };
-        parts.apply(change).map_err(Failure::rejected)
+        apply(&core, SessionParts { session: &session, sink: &sink }, change)
     }))
+}
+
+/// Changes a session, and tells parts that change by themselves what it subscribes to.
+fn apply(core: &Core, parts: SessionParts<'_>, change: SessionChange) -> Outcome {
+    let subscribed = change.subscribed().map(str::to_owned);
+    let outcome = parts.apply(change).map_err(Failure::rejected);
+    if let Some(uri) = subscribed.filter(|_| outcome.is_ok()) {
+        core.registry.subscribed(&uri);
+    }
+    outcome
 }

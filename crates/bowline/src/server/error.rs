@@ -8,6 +8,7 @@ use bowline_proto::debug_as_sentence;
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::revision::Unsupported;
 
+use super::answer::{Answer, Outcome};
 #[cfg(doc)]
 use super::ask::AskError;
 use super::ask::MissingCapability;
@@ -31,6 +32,9 @@ pub enum HandlerError {
     Failed(String),
     /// The request is rejected with a protocol error.
     Refused(ErrorObject),
+    /// The request ends with another answer. Handlers return [`Step::Ask`](crate::Step::Ask) or
+    /// [`Verbatim`](crate::Verbatim), which become this.
+    Instead(Box<Answer>),
 }
 
 impl HandlerError {
@@ -44,11 +48,12 @@ impl HandlerError {
         Self::Refused(resource_not_found(uri))
     }
 
-    /// The protocol error, for methods that have no other way to fail.
-    pub(crate) fn into_error_object(self) -> ErrorObject {
+    /// What the request ends with, for methods that have no other way to fail.
+    pub(crate) fn into_outcome(self) -> Outcome {
         match self {
-            Self::Failed(message) => ErrorObject::internal(message),
-            Self::Refused(error) => error,
+            Self::Failed(message) => Err(ErrorObject::internal(message).into()),
+            Self::Refused(error) => Err(error.into()),
+            Self::Instead(answer) => Ok(*answer),
         }
     }
 }
@@ -101,6 +106,7 @@ impl fmt::Display for HandlerError {
         match self {
             Self::Failed(message) => f.write_str(message),
             Self::Refused(error) => error.fmt(f),
+            Self::Instead(_) => f.write_str("the handler returned another answer"),
         }
     }
 }

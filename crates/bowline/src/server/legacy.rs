@@ -38,6 +38,14 @@ impl SessionChange {
         Ok(if method == Subscribe::NAME { Self::Subscribe(uri) } else { Self::Unsubscribe(uri) })
     }
 
+    /// The resource that it subscribes to, if it does.
+    pub(crate) fn subscribed(&self) -> Option<&str> {
+        match self {
+            Self::Subscribe(uri) => Some(uri),
+            _ => None,
+        }
+    }
+
     pub(crate) const fn method(&self) -> &'static str {
         match self {
             Self::Subscribe(_) => Subscribe::NAME,

@@ -26,6 +26,7 @@ pub type ToolOutcome = Result<CallToolResult, HandlerError>;
 /// | `()` | no content |
 /// | `Result<_, E>` | the value, or `E` as text with `isError`; see [`HandlerError`] |
 /// | [`CallToolResult`] | itself |
+/// | [`Step`](crate::Step) | the value, or questions to the client |
 ///
 /// Functions with `#[tool]` may also return any other value that is `Serialize` and `JsonSchema`: a
 /// struct, an enum, a list, a map, an `Option`. It is wrapped in [`Structured`] automatically.
@@ -40,6 +41,9 @@ pub type ToolOutcome = Result<CallToolResult, HandlerError>;
     note = "for a struct: derive `Serialize` and `JsonSchema`, and outside of `#[tool]` wrap it in `Structured`"
 )]
 pub trait ToolOutput {
+    /// Whether it can be questions: see [`Step`](crate::Step).
+    const ASKS: bool = false;
+
     /// Converts it into the result.
     fn into_outcome(self) -> ToolOutcome;
 
@@ -140,6 +144,8 @@ impl ToolOutput for Vec<ContentBlock> {
 }
 
 impl<T: ToolOutput, E: Into<HandlerError>> ToolOutput for Result<T, E> {
+    const ASKS: bool = T::ASKS;
+
     fn into_outcome(self) -> ToolOutcome {
         match self {
             Ok(value) => value.into_outcome(),
@@ -156,7 +162,7 @@ impl<T: ToolOutput, E: Into<HandlerError>> ToolOutput for Result<T, E> {
 fn failed(error: impl Into<HandlerError>) -> ToolOutcome {
     match error.into() {
         HandlerError::Failed(message) => Ok(CallToolResult::failure(message)),
-        refused @ HandlerError::Refused(_) => Err(refused),
+        other => Err(other),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The parts that a server is built from.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::error::BuildError;
 use super::nest::{Nest, Step, prefixed};
 use super::prompt::{self, Prompt};
-use super::registry::{Offered, Registry};
+use super::registry::{Offered, Place, Registry};
 use super::resource::{self, Resource};
 use super::tool::{self, Tool};
 use crate::private::{Never, Other};
@@ -33,6 +34,7 @@ pub struct Parts {
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) entries: Entries,
+    pub(crate) live: Vec<Live>,
     /// What nested servers offer, although they may not have it yet.
     pub(crate) offered: Offered,
     /// What nested servers tell the model.
@@ -43,8 +45,24 @@ pub struct Parts {
     pub(crate) problem: Option<BuildError>,
 }
 
+/// A part that changes by itself after it was added.
+#[derive(Clone)]
+pub(crate) struct Live {
+    pub(crate) part: Arc<dyn LivePart>,
+    pub(crate) nest: Nest,
+}
+
+/// What a part that changes by itself is told.
+pub(crate) trait LivePart: Send + Sync {
+    /// It was added here.
+    fn added_to(&self, place: Place);
+
+    /// Somebody subscribed to a resource, which may be one of its own.
+    fn subscribed(&self, uri: &str);
+}
+
 /// The entries of another server.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Entries {
     pub(crate) tools: Vec<tool::Entry>,
     pub(crate) prompts: Vec<prompt::Entry>,
@@ -83,6 +101,9 @@ impl Parts {
                 *text = format!("{prefix}: {text}");
             }
         }
+        for live in &mut self.live {
+            live.nest = live.nest.within(step);
+        }
     }
 }
 
@@ -101,6 +122,7 @@ impl Part for Parts {
         parts.entries.tools.extend(self.entries.tools);
         parts.entries.prompts.extend(self.entries.prompts);
         parts.entries.resources.extend(self.entries.resources);
+        parts.live.extend(self.live);
         parts.offered.extend(self.offered);
         parts.instructions.extend(self.instructions);
         parts.nested.extend(self.nested);

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use bowline_proto::json::Json;
+use bowline_proto::members::Members;
 use bowline_proto::model::{self, GetPromptResult, Icon, PromptArgument, PromptMessage};
 use serde_json::Value;
 
@@ -17,7 +19,7 @@ use super::nest::Nest;
 use super::scopes::Scopes;
 use super::state::Need;
 use super::tool::{Visible, check_name};
-use super::{schema, strings};
+use super::{schema, step, strings};
 
 /// A template of messages for users to pick, with arguments to fill in.
 ///
@@ -39,6 +41,8 @@ use super::{schema, strings};
 pub struct Prompt {
     pub(crate) definition: model::Prompt,
     get: Arc<dyn Get>,
+    asks: bool,
+    is_given: bool,
     completers: HashMap<String, Arc<dyn Complete>>,
     is_enabled: bool,
     pub(crate) nest: Nest,
@@ -61,19 +65,58 @@ impl Prompt {
         let arguments = arguments(&schema);
         let names: Vec<_> = arguments.iter().map(|argument| argument.name.as_str()).collect();
         let known = schema::is_closed(&schema).then(|| names.join(", "));
-        let get = move |context: &Context, texts| {
+        let begin = move |context: &Context, texts| {
             let arguments = strings::read(texts, known.as_deref())?;
             let future = handler.start(context, arguments);
             Ok(Box::pin(async move { future.await.into_prompt() }) as BoxFuture<_>)
         };
+        let definition = model::Prompt {
+            name: name.into(),
+            arguments: (!arguments.is_empty()).then_some(arguments),
+            ..model::Prompt::default()
+        };
+        Self { completers, ..Self::assemble::<H::Output>(definition, begin) }
+    }
+
+    /// Creates a prompt from a definition, such as one that another server lists, and a handler of
+    /// its arguments as a JSON object of strings.
+    ///
+    /// The definition is listed as it is, and so is the result sent.
+    ///
+    /// ```
+    /// use bowline::{Context, Json, Prompt, Server, model};
+    ///
+    /// let definition = model::Prompt { name: "review".to_owned(), ..Default::default() };
+    /// let review = Prompt::from_model(definition, |_: Context, arguments: Json| async move {
+    ///     format!("Please review {arguments}")
+    /// });
+    /// let server = Server::new("front", "1.0.0").with(review);
+    /// ```
+    pub fn from_model<R>(
+        definition: model::Prompt,
+        handler: impl Fn(Context, Json) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Future + Send + 'static,
+        R::Output: PromptOutput + Send + 'static,
+    {
+        let begin = move |context: &Context, texts: Vec<(String, String)>| {
+            let arguments = Json::new(&texts.into_iter().collect::<Members<String>>());
+            let arguments = arguments.map_err(|error| error.to_string())?;
+            let future = handler(context.clone(), arguments);
+            Ok(Box::pin(async move { future.await.into_prompt() }) as BoxFuture<_>)
+        };
+        Self { is_given: true, ..Self::assemble::<R::Output>(definition, begin) }
+    }
+
+    fn assemble<O: PromptOutput>(definition: model::Prompt, begin: impl Get + 'static) -> Self {
+        let get: Arc<dyn Get> = if O::ASKS { Arc::new(asking(begin)) } else { Arc::new(begin) };
         Self {
-            definition: model::Prompt {
-                name: name.into(),
-                arguments: (!arguments.is_empty()).then_some(arguments),
-                ..model::Prompt::default()
-            },
-            get: Arc::new(get),
-            completers,
+            definition,
+            get,
+            asks: O::ASKS,
+            is_given: false,
+            completers: HashMap::new(),
             is_enabled: true,
             nest: Nest::default(),
             visible: None,
@@ -116,6 +159,14 @@ impl Prompt {
         self
     }
 
+    /// Suggests values for every argument of the definition.
+    #[cfg(feature = "client")]
+    pub(crate) fn complete_all(mut self, completer: &Arc<dyn Complete>) -> Self {
+        let names = self.definition.arguments.iter().flatten().map(|it| it.name.clone());
+        self.completers = names.map(|name| (name, Arc::clone(completer))).collect();
+        self
+    }
+
     /// Restricts it to callers that the rule accepts. For all others it does not exist.
     pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
         self.visible = Some(Arc::new(rule));
@@ -147,6 +198,8 @@ impl Prompt {
         Ok(Entry {
             definition: self.definition,
             get: self.get,
+            asks: self.asks,
+            is_given: self.is_given,
             completers: self.completers,
             is_enabled: self.is_enabled,
             nest: self.nest,
@@ -192,12 +245,38 @@ pub(crate) fn word_completers(schema: &Value) -> HashMap<String, Arc<dyn Complet
 pub(crate) struct Entry {
     pub(crate) definition: model::Prompt,
     pub(crate) get: Arc<dyn Get>,
+    /// Whether the handler can return questions.
+    pub(crate) asks: bool,
+    /// Whether the definition was given as a whole: its results are not completed.
+    is_given: bool,
     pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
     pub(crate) is_enabled: bool,
     pub(crate) nest: Nest,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
     pub(crate) needs: Vec<Need>,
+}
+
+impl Entry {
+    /// Whether both have the same handler, whatever happened to their definitions.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.get), Arc::as_ptr(&other.get))
+    }
+
+    /// The description of results that have none.
+    pub(crate) fn default_description(&self) -> Option<String> {
+        self.definition.description.clone().filter(|_| !self.is_given)
+    }
+}
+
+/// A handler that can return questions.
+fn asking(begin: impl Get + 'static) -> impl Get {
+    let begin = Arc::new(begin);
+    move |context: &Context, texts: Vec<(String, String)>| {
+        let begin = Arc::clone(&begin);
+        step::start(context, move |context| begin.start(context, texts.clone()))
+    }
 }
 
 /// The result of a prompt, or its error.
@@ -233,6 +312,9 @@ where
     note = "return text, a `PromptMessage`, a `Vec<PromptMessage>`, a `GetPromptResult`, or a `Result` of one"
 )]
 pub trait PromptOutput {
+    /// Whether it can be questions: see [`Step`](crate::Step).
+    const ASKS: bool = false;
+
     /// Converts it into the result.
     fn into_prompt(self) -> PromptOutcome;
 }
@@ -268,6 +350,8 @@ impl PromptOutput for &'static str {
 }
 
 impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
+    const ASKS: bool = T::ASKS;
+
     fn into_prompt(self) -> PromptOutcome {
         match self {
             Ok(value) => value.into_prompt(),

@@ -5,20 +5,23 @@
 //! many clients ask for it.
 
 mod page;
+mod place;
 mod table;
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
+use bowline_proto::model;
 use bowline_proto::session::Topic;
 
 pub(crate) use self::page::{CacheHints, IsThere, ListKind};
+pub(crate) use self::place::Place;
 pub(crate) use self::table::{Offered, Tables};
 use super::bus::Bus;
 use super::error::BuildError;
 use super::nest::Nest;
-use super::part::{Entries, Part, Parts};
+use super::part::{Entries, Live, Part, Parts};
 use super::state::States;
-use super::tool;
+use super::{resource, tool};
 
 /// The tools, prompts and resources of a server, which can change while it runs. Cheap to clone.
 ///
@@ -46,12 +49,27 @@ struct Inner {
     bus: Bus,
     /// Where the parts are now, once the server is nested in another one.
     outer: OnceLock<Registry>,
+    /// Parts that change by themselves.
+    live: Mutex<Vec<Live>>,
+}
+
+/// What must learn where parts were added.
+struct Settling {
+    nested: Vec<(Registry, Nest)>,
+    live: Vec<Live>,
+}
+
+impl Settling {
+    fn take(parts: &mut Parts) -> Self {
+        Self { nested: std::mem::take(&mut parts.nested), live: std::mem::take(&mut parts.live) }
+    }
 }
 
 impl Registry {
     pub(crate) fn new() -> Self {
         let tables = RwLock::new(Arc::new(Tables::default()));
-        let inner = Inner { tables, bus: Bus::default(), outer: OnceLock::new() };
+        let (outer, live) = (OnceLock::new(), Mutex::default());
+        let inner = Inner { tables, bus: Bus::default(), outer, live };
         Self { inner: Arc::new(inner), nest: Nest::default() }
     }
 
@@ -103,9 +121,9 @@ impl Registry {
     pub fn add(&self, part: impl Part) -> Result<(), BuildError> {
         let this = self.current();
         let mut parts = this.parts(part);
-        let nested = std::mem::take(&mut parts.nested);
+        let settling = Settling::take(&mut parts);
         this.add_parts(parts)?;
-        this.adopt(nested);
+        this.settle(settling);
         Ok(())
     }
 
@@ -122,12 +140,14 @@ impl Registry {
         Ok(())
     }
 
-    /// Lets the registries of nested servers change this one from now on.
-    fn adopt(&self, nested: Vec<(Self, Nest)>) {
+    /// Lets the registries of nested servers, and parts that change by themselves, change this one
+    /// from now on.
+    fn settle(&self, Settling { nested, live }: Settling) {
         for (registry, nest) in nested {
             // A server is consumed when it is nested, so this is the first time.
             let _ = registry.inner.outer.set(self.within(nest));
         }
+        self.enliven(live);
     }
 
     /// Adds tools, prompts and resources, replacing those with the same names.
@@ -137,12 +157,12 @@ impl Registry {
     pub fn replace(&self, part: impl Part) -> Result<(), BuildError> {
         let this = self.current();
         let mut parts = this.parts(part);
-        let nested = std::mem::take(&mut parts.nested);
+        let settling = Settling::take(&mut parts);
         this.change(|tables| {
             tables.remove_all(&parts);
             tables.add(parts)
         })?;
-        this.adopt(nested);
+        this.settle(settling);
         Ok(())
     }
 
@@ -237,6 +257,33 @@ impl Registry {
         let tables = self.current().tables();
         let enabled = tables.tools.iter().filter(|tool| tool.is_enabled);
         enabled.map(|tool| tool.definition.name.clone()).collect()
+    }
+
+    /// The definitions of the enabled tools, in order, with their prefixes.
+    pub fn tools(&self) -> Vec<model::Tool> {
+        let tables = self.current().tables();
+        tables.tools.iter().filter(|it| it.is_enabled).map(|it| it.described()).collect()
+    }
+
+    /// The definitions of the enabled prompts, in order, with their prefixes.
+    pub fn prompts(&self) -> Vec<model::Prompt> {
+        let tables = self.current().tables();
+        let enabled = tables.prompts.iter().filter(|it| it.is_enabled);
+        enabled.map(|it| it.definition.clone()).collect()
+    }
+
+    /// The definitions of the enabled resources, in order.
+    pub fn resources(&self) -> Vec<model::Resource> {
+        let tables = self.current().tables();
+        let enabled = tables.resources.iter().filter(|it| it.is_enabled);
+        enabled.map(|it| it.definition.clone()).collect()
+    }
+
+    /// The definitions of the enabled resource templates, in order.
+    pub fn resource_templates(&self) -> Vec<model::ResourceTemplate> {
+        let tables = self.current().tables();
+        let enabled = tables.templates.iter().filter(|it| it.is_enabled);
+        enabled.map(|it| resource::Entry::template_definition(it)).collect()
     }
 
     /// Changes the tables, completely or not at all.

@@ -1,12 +1,13 @@
 //! Resources and resource templates: the builder, and what reads one.
 
+mod output;
+
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use bowline_proto::base64::STANDARD;
-use bowline_proto::model::{self, Annotations, Icon, ReadResourceResult, ResourceContents};
+use bowline_proto::model::{self, Annotations, Icon, ReadResourceResult};
 use serde::Serialize;
 
 use super::caller::Caller;
@@ -15,13 +16,14 @@ use super::context::Context;
 use super::error::{BuildError, HandlerError};
 use super::handler::{BoxFuture, Handler};
 use super::nest::Nest;
-use super::output::Structured;
 use super::prompt::word_completers;
 use super::scopes::Scopes;
 use super::state::Need;
-use super::strings;
 use super::tool::Visible;
+use super::{step, strings};
 use crate::uri_template::UriTemplate;
+
+pub use self::output::ResourceOutput;
 
 /// Data that clients can read by its URI. A URI with `{variables}` makes it a template.
 ///
@@ -41,6 +43,8 @@ use crate::uri_template::UriTemplate;
 pub struct Resource {
     pub(crate) definition: model::Resource,
     read: Arc<dyn Read>,
+    asks: bool,
+    is_given: bool,
     completers: HashMap<String, Arc<dyn Complete>>,
     allows_unsafe_values: bool,
     is_enabled: bool,
@@ -60,19 +64,86 @@ impl Resource {
         Shape: 'static,
     {
         let completers = word_completers(&H::arguments_schema());
-        let read = move |context: &Context, parts, uri: String| {
+        let begin = move |context: &Context, parts, uri: String| {
             let arguments = strings::read(parts, None)?;
             let future = handler.start(context, arguments);
             Ok(Box::pin(async move { future.await.into_contents(&uri) }) as BoxFuture<_>)
         };
+        let (uri, name) = (uri.into(), name.into());
+        let definition = model::Resource { uri, name, ..model::Resource::default() };
+        Self { completers, ..Self::assemble::<H::Output>(definition, begin) }
+    }
+
+    /// Creates a resource from a definition, such as one that another server lists, and a handler
+    /// of its URI.
+    ///
+    /// The definition is listed as it is, and so is the result sent.
+    pub fn from_model<R>(
+        definition: model::Resource,
+        handler: impl Fn(Context, String) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Future + Send + 'static,
+        R::Output: ResourceOutput + Send + 'static,
+    {
+        let begin = move |context: &Context, _: Vec<(String, String)>, uri: String| {
+            let future = handler(context.clone(), uri.clone());
+            Ok(Box::pin(async move { future.await.into_contents(&uri) }) as BoxFuture<_>)
+        };
+        Self { is_given: true, ..Self::assemble::<R::Output>(definition, begin) }
+    }
+
+    /// Creates a template from a definition, as [`from_model`](Self::from_model) creates a
+    /// resource. The handler gets the URI that is read.
+    ///
+    /// ```
+    /// use bowline::{Context, Resource, Server, model};
+    ///
+    /// let definition = model::ResourceTemplate {
+    ///     uri_template: "users://{id}".to_owned(),
+    ///     name: "user".to_owned(),
+    ///     ..model::ResourceTemplate::default()
+    /// };
+    /// let user = Resource::template_from_model(definition, |_: Context, uri: String| async move {
+    ///     format!("this is {uri}")
+    /// });
+    /// let server = Server::new("front", "1.0.0").with(user);
+    /// ```
+    pub fn template_from_model<R>(
+        definition: model::ResourceTemplate,
+        handler: impl Fn(Context, String) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Future + Send + 'static,
+        R::Output: ResourceOutput + Send + 'static,
+    {
+        let it = definition;
+        let definition = model::Resource {
+            uri: it.uri_template,
+            name: it.name,
+            title: it.title,
+            description: it.description,
+            mime_type: it.mime_type,
+            annotations: it.annotations,
+            icons: it.icons,
+            meta: it.meta,
+            extra: it.extra,
+            ..model::Resource::default()
+        };
+        Self::from_model(definition, handler)
+    }
+
+    fn assemble<O: ResourceOutput>(
+        definition: model::Resource,
+        begin: impl Read + 'static,
+    ) -> Self {
+        let read: Arc<dyn Read> = if O::ASKS { Arc::new(asking(begin)) } else { Arc::new(begin) };
         Self {
-            definition: model::Resource {
-                uri: uri.into(),
-                name: name.into(),
-                ..model::Resource::default()
-            },
-            read: Arc::new(read),
-            completers,
+            definition,
+            read,
+            asks: O::ASKS,
+            is_given: false,
+            completers: HashMap::new(),
             allows_unsafe_values: false,
             is_enabled: true,
             nest: Nest::default(),
@@ -161,6 +232,16 @@ impl Resource {
         self
     }
 
+    /// Suggests values for every variable of the URI.
+    #[cfg(feature = "client")]
+    pub(crate) fn complete_all(mut self, completer: &Arc<dyn Complete>) -> Self {
+        if let Ok(template) = UriTemplate::parse(&self.definition.uri) {
+            let names = template.variables().map(str::to_owned);
+            self.completers = names.map(|name| (name, Arc::clone(completer))).collect();
+        }
+        self
+    }
+
     /// Allows values such as `..` or slashes in variables of the URI. By default they are rejected,
     /// to prevent path traversal.
     pub fn allow_unsafe_values(mut self) -> Self {
@@ -211,6 +292,8 @@ impl Resource {
             definition: self.definition,
             template,
             read: self.read,
+            asks: self.asks,
+            is_given: self.is_given,
             completers: self.completers,
             is_enabled: self.is_enabled,
             nest: self.nest,
@@ -239,6 +322,10 @@ pub(crate) struct Entry {
     pub(crate) definition: model::Resource,
     pub(crate) template: Option<UriTemplate>,
     pub(crate) read: Arc<dyn Read>,
+    /// Whether the handler can return questions.
+    pub(crate) asks: bool,
+    /// Whether the definition was given as a whole: its results are not completed.
+    is_given: bool,
     pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
     pub(crate) is_enabled: bool,
     pub(crate) nest: Nest,
@@ -247,7 +334,27 @@ pub(crate) struct Entry {
     pub(crate) needs: Vec<Need>,
 }
 
+/// A handler that can return questions.
+fn asking(begin: impl Read + 'static) -> impl Read {
+    let begin = Arc::new(begin);
+    move |context: &Context, parts: Vec<(String, String)>, uri: String| {
+        let begin = Arc::clone(&begin);
+        step::start(context, move |context| begin.start(context, parts.clone(), uri.clone()))
+    }
+}
+
 impl Entry {
+    /// Whether both have the same handler, whatever happened to their definitions.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.read), Arc::as_ptr(&other.read))
+    }
+
+    /// The MIME type of contents that have none.
+    pub(crate) fn default_mime_type(&self) -> Option<String> {
+        self.definition.mime_type.clone().filter(|_| !self.is_given)
+    }
+
     /// The definition as a template.
     pub(crate) fn template_definition(&self) -> model::ResourceTemplate {
         let it = self.definition.clone();
@@ -291,94 +398,5 @@ where
         uri: String,
     ) -> Result<BoxFuture<ResourceOutcome>, String> {
         self(context, parts, uri)
-    }
-}
-
-/// A value that a resource may return.
-///
-/// | value | contents |
-/// |---|---|
-/// | text | that text |
-/// | `Vec<u8>` | those bytes, in base64 |
-/// | [`Structured`]`(value)` | its JSON, with the type `application/json`; `null` is "not found" |
-/// | [`ResourceContents`], a list of them | themselves |
-/// | `Option<_>` | the value, or the error "not found" |
-/// | `Result<_, E>` | the value, or `E` as an error |
-/// | [`ReadResourceResult`] | itself |
-///
-/// Functions with `#[resource]` may return any serializable value; it is wrapped in [`Structured`]
-/// automatically.
-#[diagnostic::on_unimplemented(
-    message = "a resource cannot return `{Self}`",
-    note = "return text, a `Vec<u8>`, `Structured(value)` for JSON, `ResourceContents`, or an `Option` or a `Result` of one"
-)]
-pub trait ResourceOutput {
-    /// Converts it into the result for this URI.
-    fn into_contents(self, uri: &str) -> ResourceOutcome;
-}
-
-impl ResourceOutput for ReadResourceResult {
-    fn into_contents(self, _: &str) -> ResourceOutcome {
-        Ok(self)
-    }
-}
-
-impl ResourceOutput for Vec<ResourceContents> {
-    fn into_contents(self, _: &str) -> ResourceOutcome {
-        Ok(ReadResourceResult { contents: self, ..ReadResourceResult::default() })
-    }
-}
-
-impl ResourceOutput for ResourceContents {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        vec![self].into_contents(uri)
-    }
-}
-
-impl ResourceOutput for String {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        ResourceContents::text(uri, self).into_contents(uri)
-    }
-}
-
-impl ResourceOutput for &'static str {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        ResourceContents::text(uri, self).into_contents(uri)
-    }
-}
-
-impl ResourceOutput for Vec<u8> {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        ResourceContents::blob(uri, STANDARD.encode(&self)).into_contents(uri)
-    }
-}
-
-impl<T: ResourceOutput> ResourceOutput for Option<T> {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        match self {
-            Some(value) => value.into_contents(uri),
-            None => Err(HandlerError::resource_not_found(uri)),
-        }
-    }
-}
-
-impl<T: Serialize> ResourceOutput for Structured<T> {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        let text = serde_json::to_string_pretty(&self.0).map_err(|error| {
-            HandlerError::failed(format!("{uri}: the contents cannot be written as JSON: {error}"))
-        })?;
-        if text == "null" {
-            return Err(HandlerError::resource_not_found(uri));
-        }
-        ResourceContents::text(uri, text).with_mime_type("application/json").into_contents(uri)
-    }
-}
-
-impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
-    fn into_contents(self, uri: &str) -> ResourceOutcome {
-        match self {
-            Ok(value) => value.into_contents(uri),
-            Err(error) => Err(error.into()),
-        }
     }
 }

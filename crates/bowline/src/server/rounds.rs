@@ -92,6 +92,9 @@ struct SealedState {
     asked: BTreeMap<String, String>,
     answers: BTreeMap<String, Recorded>,
     memo: BTreeMap<String, Json>,
+    /// The state of a handler that returns its questions.
+    #[serde(default)]
+    own: Option<Json>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -182,6 +185,49 @@ impl Rounds {
         self.lock().past.memo.insert(key.to_owned(), value);
     }
 
+    /// The answers that came with this request to the questions of the last round.
+    pub(crate) fn answers(&self) -> Vec<(String, Json)> {
+        let inner = self.lock();
+        let was_asked = |key: &str| inner.has_state && inner.past.asked.contains_key(key);
+        let answers = inner.fresh.iter().filter(|(key, _)| was_asked(key));
+        answers.map(|(key, answer)| (key.clone(), answer.clone())).collect()
+    }
+
+    /// The state that the handler returned in the last round.
+    pub(crate) fn own_state(&self) -> Option<Json> {
+        self.lock().past.own.clone()
+    }
+
+    /// Ends the run with the questions that the handler returned.
+    pub(crate) fn ask(
+        &self,
+        call: &Call,
+        asked: InputRequiredResult,
+    ) -> Result<InputRequiredResult, ErrorObject> {
+        let own = asked.request_state.map(Json::from_text).transpose();
+        let mut state = std::mem::take(&mut self.lock().past);
+        state.own =
+            own.map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
+        self.next(call, state, asked.input_requests.unwrap_or_default())
+    }
+
+    /// Goes on to the next run of a handler whose questions have been answered.
+    pub(crate) fn turn(
+        &self,
+        call: &Call,
+        answers: Vec<(String, Json)>,
+        own: Option<Json>,
+    ) -> Result<(), ErrorObject> {
+        let mut inner = self.lock();
+        inner.past.round += 1;
+        check_round(call, inner.past.round)?;
+        inner.has_state = true;
+        inner.past.own = own;
+        inner.past.asked = answers.iter().map(|(key, _)| (key.clone(), String::new())).collect();
+        inner.fresh = answers.into_iter().collect();
+        Ok(())
+    }
+
     /// Ends the run if it waits for an answer, and with it all questions that are open.
     pub(crate) fn cut(&self, call: &Call) -> Option<Result<InputRequiredResult, ErrorObject>> {
         let mut inner = self.lock();
@@ -193,13 +239,24 @@ impl Rounds {
             waker.wake();
         }
         let open = std::mem::take(&mut inner.open);
-        let mut state = std::mem::take(&mut inner.past);
+        let state = std::mem::take(&mut inner.past);
         drop(inner);
+        Some(self.next(call, state, open))
+    }
+
+    /// Seals the state of the next round.
+    fn next(
+        &self,
+        call: &Call,
+        mut state: SealedState,
+        open: InputRequests,
+    ) -> Result<InputRequiredResult, ErrorObject> {
         state.round += 1;
+        check_round(call, state.round)?;
         state.expires = clock::unix_seconds() + call.peer().core.limits.request_state_age.as_secs();
         state.asked =
             open.iter().map(|(key, question)| (key.to_owned(), fingerprint(question))).collect();
-        Some(self.seal(call, &state, open))
+        self.seal(call, &state, open)
     }
 
     fn seal(
@@ -208,12 +265,6 @@ impl Rounds {
         state: &SealedState,
         open: Members<InputRequest>,
     ) -> Result<InputRequiredResult, ErrorObject> {
-        let limits = &call.peer().core.limits;
-        if state.round > limits.rounds {
-            let message =
-                format!("{}: more than {} rounds of questions", call.method, limits.rounds);
-            return Err(ErrorObject::internal(message));
-        }
         let plain = serde_json::to_vec(state)
             .map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
         let sealed = call.peer().core.keys.seal(PURPOSE, &self.subject.binding(), &plain);
@@ -225,7 +276,7 @@ impl Rounds {
             ))
         })?;
         Ok(InputRequiredResult {
-            input_requests: Some(open),
+            input_requests: (!open.is_empty()).then_some(open),
             request_state: Some(token),
             ..InputRequiredResult::default()
         })
@@ -260,6 +311,15 @@ impl Inner {
         self.past.answers.insert(key.to_owned(), recorded);
         Some(answer)
     }
+}
+
+fn check_round(call: &Call, round: u32) -> Result<(), ErrorObject> {
+    let limit = call.peer().core.limits.rounds;
+    if round <= limit {
+        return Ok(());
+    }
+    let message = format!("{}: more than {limit} rounds of questions", call.method);
+    Err(ErrorObject::internal(message))
 }
 
 fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<SealedState, ErrorObject> {

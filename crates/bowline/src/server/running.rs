@@ -18,7 +18,7 @@ use super::failure::{Failure, FailureKind};
 use super::handler::BoxFuture;
 use super::output::ToolOutcome;
 use super::rounds::Rounds;
-use super::tool;
+use super::{step, tool};
 
 /// A running handler, or the middleware around one. Catches panics, and cuts it off when it waits
 /// for an answer that only a repeated request can bring.
@@ -244,6 +244,13 @@ fn poll_handler(
         rounds.watch(cx.waker());
     }
     Current::during(call, || running.poll(cx, outcome));
+    // What middleware returns was sealed further in.
+    if let Some(Ok(Answer::InputRequired(asked))) = outcome
+        && !running.is_chain()
+        && let Some(call) = call
+    {
+        *outcome = Some(step::seal(call, mem::take(asked)));
+    }
     if outcome.is_none() {
         let cut = rounds(call.as_ref(), place).and_then(|rounds| rounds.cut(call.as_ref()?));
         *outcome = cut.map(|cut| cut.map(Answer::InputRequired).map_err(Failure::from));

@@ -53,6 +53,12 @@ impl Session {
         self.log_level.store(index(level), Ordering::Relaxed);
     }
 
+    /// The lowest level of messages to send.
+    #[cfg(feature = "client")]
+    pub(crate) fn log_level(&self) -> Option<LoggingLevel> {
+        LoggingLevel::ALL.get(usize::from(self.log_level.load(Ordering::Relaxed))).copied()
+    }
+
     pub(crate) fn wants(&self, level: LoggingLevel) -> bool {
         index(level) >= self.log_level.load(Ordering::Relaxed)
     }

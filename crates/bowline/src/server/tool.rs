@@ -1,6 +1,7 @@
 //! Tools: the builder, and what runs one.
 
 mod check;
+mod entry;
 mod input;
 mod repair;
 mod start;
@@ -10,26 +11,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_proto::error::ErrorObject;
 #[cfg(feature = "http")]
 use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
-use bowline_proto::model::{self, CallToolResult, Icon, ToolAnnotations};
-use bowline_proto::raw::Raw;
+use bowline_proto::model::{self, Icon, ToolAnnotations};
 use bowline_proto::revision::describes_object;
 use serde_json::Value;
 
 use self::check::Check;
+pub(crate) use self::entry::Entry;
 use self::input::Input;
 pub(crate) use self::start::Start;
-use self::start::{AlwaysValidated, Typed};
-use super::answer::{Answer, Outcome};
+use self::start::{AlwaysValidated, Typed, erased};
 use super::caller::Caller;
 use super::context::Context;
 use super::error::BuildError;
-use super::handler::{BoxFuture, Handler};
+use super::handler::Handler;
 use super::nest::Nest;
-use super::output::{ToolOutcome, ToolOutput};
+use super::output::ToolOutput;
 use super::schema;
 use super::scopes::Scopes;
 use super::state::Need;
@@ -69,7 +68,7 @@ use super::state::Need;
 /// itself which arguments there are.
 #[must_use = "a tool does nothing until it is added to a server"]
 pub struct Tool {
-    /// Without the schemas.
+    /// Without the schemas, unless it was given as a whole.
     pub(crate) definition: model::Tool,
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
@@ -100,7 +99,8 @@ impl Tool {
             let future = handler.start(context, arguments);
             async move { future.await.into_outcome() }
         };
-        Self::assemble(name, input_schema, H::Output::output_schema(), Typed::new(run))
+        let start = erased::<H::Output>(Typed::new(run));
+        Self::assemble(name, input_schema, H::Output::output_schema(), start)
     }
 
     /// Creates a tool whose arguments are described by a schema instead of a type, and always
@@ -114,25 +114,63 @@ impl Tool {
         R: Future + Send + 'static,
         R::Output: ToolOutput + Send + 'static,
     {
-        let run = move |context: &Context, arguments| {
+        let run = move |context: &Context, arguments: Json| {
             let future = handler(context.clone(), arguments);
             async move { future.await.into_outcome() }
         };
-        let output_schema = R::Output::output_schema();
-        Self::assemble(name, input_schema, output_schema, Typed::<Json, _>::validated(run))
+        let start = erased::<R::Output>(Typed::validated(run));
+        Self::assemble(name, input_schema, R::Output::output_schema(), start)
+    }
+
+    /// Creates a tool from a definition, such as one that another server lists, and a handler of
+    /// its arguments as JSON.
+    ///
+    /// The definition is listed as it is, with its schemas to the letter. Neither the arguments nor
+    /// the result are validated against them: that is up to the handler, or to whatever it calls.
+    ///
+    /// ```
+    /// use bowline::{Context, Json, Server, Tool, model};
+    /// use serde_json::json;
+    ///
+    /// let definition: model::Tool = serde_json::from_value(json!({
+    ///     "name": "search",
+    ///     "inputSchema": { "type": "object", "properties": { "query": { "type": "string" } } },
+    ///     "x-vendor": { "cost": 3 }
+    /// }))?;
+    /// let search = Tool::from_model(definition, |_: Context, arguments: Json| async move {
+    ///     format!("{arguments} was not found")
+    /// });
+    /// let server = Server::new("front", "1.0.0").with(search);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn from_model<R>(
+        definition: model::Tool,
+        handler: impl Fn(Context, Json) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Future + Send + 'static,
+        R::Output: ToolOutput + Send + 'static,
+    {
+        let run = move |context: &Context, arguments: Json| {
+            let future = handler(context.clone(), arguments);
+            async move { future.await.into_outcome() }
+        };
+        let start = erased::<R::Output>(Typed::new(run));
+        let input_schema = definition.input_schema.to_value();
+        Self { definition, ..Self::assemble("", input_schema, None, start) }
     }
 
     fn assemble(
         name: impl Into<String>,
         input_schema: Value,
         output_schema: Option<Value>,
-        start: impl Start + 'static,
+        start: Arc<dyn Start>,
     ) -> Self {
         Self {
             definition: model::Tool::new(name, Json::null()),
             input_schema,
             output_schema,
-            start: Arc::new(start),
+            start,
             is_lenient: false,
             is_enabled: true,
             nest: Nest::default(),
@@ -201,6 +239,7 @@ impl Tool {
     /// Replaces the schema of the arguments. They are always validated against it.
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = schema;
+        self.definition.input_schema = Json::null();
         self.start = Arc::new(AlwaysValidated(self.start));
         self
     }
@@ -208,6 +247,7 @@ impl Tool {
     /// Replaces the schema of the structured content.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
+        self.definition.output_schema = None;
         self
     }
 
@@ -257,15 +297,20 @@ impl Tool {
         check_name("tool", name)?;
         self.scopes.check("tool", name)?;
         let bad = |which, reason: String| BuildError::Schema { tool: name.clone(), which, reason };
-        if !schema::is_object(&self.input_schema) {
+        let is_given = brings_schema(&self.definition);
+        if !is_given && !schema::is_object(&self.input_schema) {
             return Err(bad("input", r#"must have "type": "object""#.to_owned()));
         }
         #[cfg(feature = "http")]
         let headers = ParamHeaders::parse(&self.input_schema)
             .map_err(|error| bad("input", error.to_string()))?;
         let always = self.start.needs_validation();
-        let input = Input::build(self.input_schema, always, self.is_lenient)
-            .map_err(|reason| bad("input", reason))?;
+        let input = if is_given {
+            Input::unchecked(self.input_schema)
+        } else {
+            Input::build(self.input_schema, always, self.is_lenient)
+                .map_err(|reason| bad("input", reason))?
+        };
         let wraps_content = self.output_schema.as_ref().is_some_and(|it| !describes_object(it));
         // What the type guarantees is not validated again.
         let output = self.output_schema.map(|schema| Check::build(schema, false));
@@ -274,6 +319,7 @@ impl Tool {
             #[cfg(feature = "http")]
             headers,
             definition: self.definition,
+            asks: self.start.asks(),
             start: self.start,
             input,
             output,
@@ -299,9 +345,16 @@ impl fmt::Debug for Tool {
 /// The definition with its schemas, as in lists.
 fn described(definition: &model::Tool, input: &Value, output: Option<&Value>) -> model::Tool {
     let mut definition = definition.clone();
-    definition.input_schema = Json::from(input);
-    definition.output_schema = output.map(Json::from);
+    if !brings_schema(&definition) {
+        definition.input_schema = Json::from(input);
+    }
+    definition.output_schema = output.map(Json::from).or(definition.output_schema);
     definition
+}
+
+/// Whether a definition was given as a whole, with its schemas.
+fn brings_schema(definition: &model::Tool) -> bool {
+    definition.input_schema.as_str() != "null"
 }
 
 /// Names are not restricted further, because only some clients do.
@@ -313,85 +366,4 @@ pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), BuildErro
         _ => return Ok(()),
     };
     Err(BuildError::Name { kind, name: name.to_owned(), reason })
-}
-
-/// A registered tool.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    /// Without the schemas, which are added when the tool is listed.
-    pub(crate) definition: model::Tool,
-    /// The arguments that calls repeat as headers.
-    #[cfg(feature = "http")]
-    pub(crate) headers: ParamHeaders,
-    start: Arc<dyn Start>,
-    input: Input,
-    output: Option<Check>,
-    /// Whether its structured content may be something else than an object.
-    wraps_content: bool,
-    pub(crate) is_enabled: bool,
-    pub(crate) nest: Nest,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) visible: Option<Visible>,
-    pub(crate) scopes: Scopes,
-    pub(crate) needs: Vec<Need>,
-}
-
-impl Entry {
-    /// The definition as in lists.
-    pub(crate) fn described(&self) -> model::Tool {
-        let output = self.output.as_ref().map(Check::schema);
-        described(&self.definition, self.input.schema(), output)
-    }
-
-    /// Deserializes the arguments and starts the handler.
-    ///
-    /// # Errors
-    /// When the arguments are invalid; the message is for the model.
-    pub(crate) fn start(
-        &self,
-        context: &Context,
-        arguments: Option<Raw<'_>>,
-    ) -> Result<BoxFuture<ToolOutcome>, String> {
-        self.input.start(self.start.as_ref(), context, arguments.map_or("{}", Raw::get))
-    }
-
-    /// The outcome of a call: the handler's result, if it matches the output schema.
-    #[inline]
-    pub(crate) fn finish(&self, outcome: ToolOutcome) -> Outcome {
-        match outcome {
-            Ok(mut result) => match self.check_result(&result) {
-                Ok(()) => {
-                    result.wraps_content |= self.wraps_content;
-                    Ok(Answer::Tool(result))
-                }
-                Err(error) => Err(error.into()),
-            },
-            Err(error) => Err(error.into_error_object().into()),
-        }
-    }
-
-    fn check_result(&self, result: &CallToolResult) -> Result<(), ErrorObject> {
-        if result.is_error == Some(true) {
-            return Ok(());
-        }
-        self.check_output(result.structured_content.as_ref()).map_err(|reason| {
-            let name = &self.definition.name;
-            tracing::error!(tool = %name, %reason, "a tool's result does not match its output schema");
-            let message =
-                format!("tools/call: the result of {name:?} does not match its output schema");
-            ErrorObject::internal(message)
-        })
-    }
-
-    /// Checks structured content against the output schema.
-    fn check_output(&self, content: Option<&Json>) -> Result<(), String> {
-        let Some(check) = &self.output else { return Ok(()) };
-        match content {
-            Some(content) if check.is_needed => check.check("structuredContent", content.as_str()),
-            Some(_) => Ok(()),
-            None => {
-                Err("structuredContent is missing, though the tool has an output schema".to_owned())
-            }
-        }
-    }
 }

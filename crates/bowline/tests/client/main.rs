@@ -20,6 +20,8 @@ mod http_faults;
 #[cfg(target_os = "linux")]
 mod nasty;
 #[cfg(target_os = "linux")]
+mod proxied;
+#[cfg(target_os = "linux")]
 mod rows;
 #[cfg(target_os = "linux")]
 mod state;

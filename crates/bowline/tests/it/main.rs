@@ -21,10 +21,12 @@ mod middleware;
 mod nest;
 mod notices;
 mod pressure;
+mod proxy;
 mod raw;
 mod regression;
 #[cfg(feature = "macros")]
 mod results;
 mod rounds;
+mod steps;
 mod subscriptions;
 mod testing;

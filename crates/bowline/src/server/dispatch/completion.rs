@@ -2,12 +2,13 @@
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Complete, Method};
-use bowline_proto::model::{CompleteParams, CompleteResult, Completion};
+use bowline_proto::model::{CompleteArgument, CompleteParams, CompleteResult};
 
 use super::target::{Completable, Refusal};
 use super::{Started, Starting};
 use crate::server::answer::Answer;
 use crate::server::complete::Completing;
+use crate::server::error::HandlerError;
 use crate::server::failure::Failure;
 use crate::uri_template::UriTemplate;
 
@@ -36,14 +37,16 @@ pub(super) fn start(
     let context = starting.context(Complete::NAME, &params.meta, starting.setting(None, nest));
     let others =
         params.context.and_then(|context| context.arguments).into_iter().flatten().collect();
-    let completing = Completing { value: argument.value, others, context: context.clone() };
     let completer = completers.get(&argument.name).cloned();
+    let CompleteArgument { name: argument, value } = argument;
+    let completing = Completing { argument, value, others, context: context.clone() };
     Ok(Started::Running(starting.run(context, async move {
-        let values = match completer {
-            Some(completer) => completer.start(completing).await,
-            None => Vec::new(),
-        };
-        let completion = Completion { values, ..Completion::default() };
-        Ok(Answer::Completion(CompleteResult { completion, ..CompleteResult::default() }))
+        match completer {
+            Some(completer) => completer
+                .start(completing)
+                .await
+                .map_or_else(HandlerError::into_outcome, |it| Ok(Answer::Completion(it))),
+            None => Ok(Answer::Completion(CompleteResult::default())),
+        }
     })))
 }

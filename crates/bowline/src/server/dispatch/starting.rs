@@ -118,7 +118,8 @@ impl Starting<'_> {
         Context { call: Arc::new(Call::new(parts)) }
     }
 
-    /// The questions and answers so far, for modern callers that can be asked anything at all.
+    /// The questions and answers so far, for modern callers that can be asked anything at all, and
+    /// for handlers that return questions.
     pub(super) fn rounds(
         &self,
         method: &'static str,
@@ -131,7 +132,8 @@ impl Starting<'_> {
         let can_be_asked =
             client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some();
         let is_retry = retry.responses.is_some() || retry.state.is_some();
-        if !caller.revision.is_modern() || !(can_be_asked || is_retry) {
+        let may_need_them = caller.revision.is_modern() && (can_be_asked || is_retry);
+        if !may_need_them && !retry.asks {
             return Ok(None);
         }
         let principal = caller.principal.as_ref().map_or("", |it| it.as_str());
@@ -159,6 +161,8 @@ pub(super) struct Setting {
 pub(super) struct Retry<'a> {
     pub(super) responses: Option<&'a RawMembers<'a>>,
     pub(super) state: Option<&'a str>,
+    /// Whether the handler returns questions itself, in either era.
+    pub(super) asks: bool,
 }
 
 /// What a request names: a tool, a prompt or a resource.

@@ -74,6 +74,14 @@ impl<E: Clone> Table<E> {
         true
     }
 
+    /// Removes an entry if it is the caller's own.
+    #[cfg(feature = "client")]
+    fn remove_own(&mut self, name: &str, is_own: impl FnOnce(&E) -> bool) {
+        if self.get(name).is_some_and(|entry| is_own(entry)) {
+            self.remove(name);
+        }
+    }
+
     pub(super) fn modify(&mut self, name: &str, change: impl FnOnce(&mut E)) -> bool {
         let Some(place) = self.places.get(name) else { return false };
         change(Arc::make_mut(&mut self.entries[*place]));
@@ -234,6 +242,45 @@ impl Tables {
             Some(_) => self.templates.insert("resource template", &uri, self.limit, entry),
             None => self.resources.insert("resource", &uri, self.limit, entry),
         }
+    }
+
+    /// Removes entries that are in `old` and not in `new`, adds those that are only in `new`, and
+    /// leaves entries of others alone. What cannot be added is left out, with the reason.
+    #[cfg(feature = "client")]
+    pub(super) fn renew(&mut self, old: &Entries, new: &Entries) -> Vec<BuildError> {
+        let gone = old.tools.iter().filter(|it| !new.tools.iter().any(|new| new.is_same(it)));
+        gone.for_each(|it| self.tools.remove_own(&it.definition.name, |own| own.is_same(it)));
+        let gone = old.prompts.iter().filter(|it| !new.prompts.iter().any(|new| new.is_same(it)));
+        gone.for_each(|it| self.prompts.remove_own(&it.definition.name, |own| own.is_same(it)));
+        let gone =
+            old.resources.iter().filter(|it| !new.resources.iter().any(|new| new.is_same(it)));
+        for it in gone {
+            self.resources.remove_own(&it.definition.uri, |own| own.is_same(it));
+            self.templates.remove_own(&it.definition.uri, |own| own.is_same(it));
+        }
+        self.add_missing(new)
+    }
+
+    #[cfg(feature = "client")]
+    fn add_missing(&mut self, new: &Entries) -> Vec<BuildError> {
+        let mut problems = Vec::new();
+        for it in &new.tools {
+            if !self.tools.get(&it.definition.name).is_some_and(|own| own.is_same(it)) {
+                problems.extend(self.add_tool(it.clone()).err());
+            }
+        }
+        for it in &new.prompts {
+            if !self.prompts.get(&it.definition.name).is_some_and(|own| own.is_same(it)) {
+                problems.extend(self.add_prompt(it.clone()).err());
+            }
+        }
+        for it in &new.resources {
+            let table = if it.template.is_some() { &self.templates } else { &self.resources };
+            if !table.get(&it.definition.uri).is_some_and(|own| own.is_same(it)) {
+                problems.extend(self.add_resource(it.clone()).err());
+            }
+        }
+        problems
     }
 
     /// Checks what may have been set after the entries were added.

@@ -26,6 +26,11 @@ impl Check {
         Ok(Self { schema: Arc::new(schema), compiled: Arc::new(compiled), is_needed })
     }
 
+    /// A schema that is only listed.
+    pub(super) fn unneeded(schema: Value) -> Self {
+        Self { schema: Arc::new(schema), compiled: Arc::default(), is_needed: false }
+    }
+
     pub(super) fn schema(&self) -> &Value {
         &self.schema
     }

@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use super::input::plain;
 use crate::server::context::Context;
 use crate::server::handler::BoxFuture;
-use crate::server::output::ToolOutcome;
+use crate::server::output::{ToolOutcome, ToolOutput};
+use crate::server::step;
 
 /// A type-erased handler that is started with the text of its arguments.
 pub(crate) trait Start: Send + Sync {
@@ -25,6 +26,16 @@ pub(crate) trait Start: Send + Sync {
 
     /// Whether only the schema checks the arguments.
     fn needs_validation(&self) -> bool;
+
+    /// Whether it can return questions.
+    fn asks(&self) -> bool {
+        false
+    }
+}
+
+/// A handler, type-erased; started again where its output can be questions.
+pub(super) fn erased<O: ToolOutput>(start: impl Start + 'static) -> Arc<dyn Start> {
+    if O::ASKS { Arc::new(Asking(Arc::new(start))) } else { Arc::new(start) }
 }
 
 /// A handler with typed arguments.
@@ -79,6 +90,33 @@ impl Start for AlwaysValidated {
     }
 
     fn needs_validation(&self) -> bool {
+        true
+    }
+
+    fn asks(&self) -> bool {
+        self.0.asks()
+    }
+}
+
+/// A handler that can return questions.
+pub(super) struct Asking<S>(pub(super) Arc<S>);
+
+impl<S: Start + 'static> Start for Asking<S> {
+    fn start(
+        &self,
+        context: &Context,
+        arguments: &str,
+        closed: bool,
+    ) -> Result<BoxFuture<ToolOutcome>, String> {
+        let (handler, arguments) = (Arc::clone(&self.0), arguments.to_owned());
+        step::start(context, move |context| handler.start(context, &arguments, closed))
+    }
+
+    fn needs_validation(&self) -> bool {
+        self.0.needs_validation()
+    }
+
+    fn asks(&self) -> bool {
         true
     }
 }

@@ -1,0 +1,141 @@
+//! Another server as a part of this one.
+//!
+//! A [`Proxy`] forwards everything between the clients of a server, here called the front, and one
+//! upstream server, whatever era and transport either side has: tools, prompts, resources and
+//! templates with their definitions as they are; completion, progress, log messages and
+//! cancellation; changes of lists and resources; and the questions that the upstream server asks.
+//! Errors, structured content, `_meta` and unknown members of results pass unchanged. Where both sides
+//! speak the same revision, results pass to the letter; otherwise they are adapted.
+//!
+//! # Questions
+//!
+//! The upstream server sees a client that can be asked anything. What the caller at the front
+//! cannot answer is refused; a modern server is told in each request what its caller can do.
+//!
+//! A legacy server asks on its connection. Over HTTP the question arrives in the stream of the call
+//! that it belongs to. On a pipe nothing says to which call it belongs: it goes to the only call in
+//! flight, or to the session from which all calls in flight come. With calls of several callers in
+//! flight the question is refused, because it could reach the wrong user. Put a proxy with a pipe
+//! of its own before each user where that matters.
+//!
+//! A modern caller is asked by the answer to its request. While it thinks, the call to a legacy
+//! server goes on in this process, at most for
+//! [`Limits::request_state_age`](crate::Limits::request_state_age); so the caller must come back to
+//! the same process. With a modern server there is no such limit: its state travels along, sealed.
+//!
+//! # What is not forwarded
+//!
+//! Tasks, instructions, changes of the caller's roots, and URIs that the upstream server neither
+//! lists nor has a template for.
+
+mod entries;
+mod forward;
+mod mirror;
+mod route;
+mod upstream;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bowline_proto::method::{LoggingMessage, Notice};
+
+use self::mirror::{Added, Mirror};
+use self::route::Routes;
+use self::upstream::Upstream;
+use crate::client::{CallError, Client, ClientBuilder, OpenError, Target};
+use crate::server::{Live, Nest};
+use crate::{Part, Parts};
+
+/// Another server as a part of this one.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use bowline::{Client, Proxy, Server, Tool};
+/// use serde_json::json;
+///
+/// // Usually a `Command` or a URL.
+/// let files = Server::new("files", "1.0.0").with(Tool::new("list", || async { "a.txt" }));
+///
+/// let front = Server::new("front", "1.0.0").nest("files", Proxy::connect(files).await?);
+/// let client = Client::connect(front).await?;
+/// assert_eq!(client.call_tool("files_list", json!({})).text().await?, "a.txt");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The connection lasts as long as the server that the proxy was added to.
+/// [The module](self) says what is forwarded and how.
+#[derive(Clone)]
+#[must_use = "a proxy does nothing until it is added to a server"]
+pub struct Proxy {
+    mirror: Arc<Mirror>,
+}
+
+/// Why there is no proxy.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The upstream server cannot be reached, or rejects the proxy.
+    #[error("the upstream server cannot be reached")]
+    Open(#[from] OpenError),
+    /// The upstream server does not say what it has.
+    #[error("the upstream server cannot be listed")]
+    List(#[from] CallError),
+}
+
+impl Proxy {
+    /// Connects to the upstream server, and lists what it has.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or listed.
+    pub async fn connect(target: impl Into<Target>) -> Result<Self, ProxyError> {
+        Self::connect_with(Client::builder("bowline", env!("CARGO_PKG_VERSION")), target).await
+    }
+
+    /// The same with a client of one's own: its name, timeouts, limits and hooks. Its handlers for
+    /// questions are not used: the proxy passes all questions on.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or listed.
+    pub async fn connect_with(
+        client: ClientBuilder,
+        target: impl Into<Target>,
+    ) -> Result<Self, ProxyError> {
+        let routes = Arc::new(Routes::default());
+        let (asked, told) = (Arc::clone(&routes), Arc::clone(&routes));
+        let client = client.on_question(move |question| asked.ask(question)).also_on_notification(
+            move |notification| {
+                if &*notification.method == LoggingMessage::NAME
+                    && let Some(message) = notification.read()
+                {
+                    told.log(&message);
+                }
+            },
+        );
+        let client = client.connect(target).await?;
+        let upstream = Upstream::new(client, routes).await?;
+        Ok(Self { mirror: Mirror::open(upstream).await? })
+    }
+
+    /// The client of the upstream server, for everything else that one may want to know or do.
+    pub fn client(&self) -> &Client {
+        &self.mirror.upstream.client
+    }
+}
+
+impl Part for Proxy {
+    fn add_to(self, parts: &mut Parts) {
+        let entries = self.mirror.entries();
+        let added = Added { mirror: self.mirror, entries: Arc::clone(&entries) };
+        let live = Live { part: Arc::new(added), nest: Nest::default() };
+        let entries = entries.as_ref().clone();
+        parts.add(Parts { entries, live: vec![live], ..Parts::default() });
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("client", self.client()).finish_non_exhaustive()
+    }
+}

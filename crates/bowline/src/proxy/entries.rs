@@ -1,0 +1,221 @@
+//! What the upstream server lists, as parts of the front.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bowline_proto::json::Json;
+use bowline_proto::members::Members;
+use bowline_proto::method::{CallTool, Complete, GetPrompt, Method, ReadResource};
+use bowline_proto::model::{
+    self, CompleteArgument, CompleteContext, PromptReference, Reference, ResourceTemplateReference,
+};
+use serde::Serialize;
+
+use super::forward::{forward, json};
+use super::upstream::Upstream;
+use crate::client::{CallError, Change};
+use crate::server::{BoxFuture, CompleteOutcome, CompleteSource, Entries};
+use crate::{BuildError, Completing, Context, HandlerError, Prompt, Resource, Step, Tool};
+
+/// Which lists to ask for.
+#[derive(Clone, Copy)]
+pub(super) struct Lists {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+impl Lists {
+    pub(super) const ALL: Self = Self { tools: true, prompts: true, resources: true };
+    const NONE: Self = Self { tools: false, prompts: false, resources: false };
+
+    /// The list that a change is about.
+    pub(super) fn of(change: &Change) -> Self {
+        match change {
+            Change::Tools => Self { tools: true, ..Self::NONE },
+            Change::Prompts => Self { prompts: true, ..Self::NONE },
+            Change::Resources => Self { resources: true, ..Self::NONE },
+            Change::Resource(_) => Self::NONE,
+        }
+    }
+}
+
+/// Asks for lists. Entries whose definitions have not changed stay, and so do other lists.
+pub(super) async fn list(
+    upstream: &Arc<Upstream>,
+    old: &Entries,
+    lists: Lists,
+) -> Result<Entries, CallError> {
+    let client = &upstream.client;
+    let peer = client.ready("proxy").await?;
+    let offered = &peer.capabilities;
+    let (mut new, mut seen) = (old.clone(), HashSet::new());
+    if lists.tools {
+        new.tools.clear();
+        if offered.tools.is_some() {
+            for definition in client.list_tools().without_cache().await? {
+                let known = old.tools.iter().find(|it| it.definition == definition).cloned();
+                if is_new(&mut seen, "tool", &definition.name) {
+                    keep(&mut new.tools, known, || tool(upstream, definition).build());
+                }
+            }
+        }
+    }
+    if lists.prompts {
+        new.prompts.clear();
+        if offered.prompts.is_some() {
+            for definition in client.list_prompts().without_cache().await? {
+                let known = old.prompts.iter().find(|it| it.definition == definition).cloned();
+                if is_new(&mut seen, "prompt", &definition.name) {
+                    keep(&mut new.prompts, known, || prompt(upstream, definition).build());
+                }
+            }
+        }
+    }
+    if lists.resources {
+        new.resources.clear();
+        if offered.resources.is_some() {
+            list_resources(upstream, old, &mut new).await?;
+        }
+    }
+    Ok(new)
+}
+
+async fn list_resources(
+    upstream: &Arc<Upstream>,
+    old: &Entries,
+    new: &mut Entries,
+) -> Result<(), CallError> {
+    let (known, mut seen) = (old.resources.as_slice(), HashSet::new());
+    for definition in upstream.client.list_resources().without_cache().await? {
+        let known = known.iter().find(|it| it.template.is_none() && it.definition == definition);
+        if is_new(&mut seen, "resource", &definition.uri) {
+            keep(&mut new.resources, known.cloned(), || resource(upstream, definition).build());
+        }
+    }
+    // Servers without templates may not know the method.
+    let templates = upstream.client.list_resource_templates().without_cache().await;
+    for definition in
+        templates.or_else(|error| error.as_refusal().map(|_| Vec::new()).ok_or(error))?
+    {
+        let mut templates = known.iter().filter(|it| it.template.is_some());
+        let known = templates.find(|it| it.template_definition() == definition);
+        if is_new(&mut seen, "template", &definition.uri_template) {
+            keep(&mut new.resources, known.cloned(), || template(upstream, definition).build());
+        }
+    }
+    Ok(())
+}
+
+/// Whether this name comes for the first time. Some servers list things twice.
+fn is_new(seen: &mut HashSet<(&'static str, String)>, kind: &'static str, name: &str) -> bool {
+    seen.insert((kind, name.to_owned()))
+}
+
+/// Adds an entry as it is known, or a new one. What cannot be an entry is left out.
+fn keep<E>(entries: &mut Vec<E>, known: Option<E>, build: impl FnOnce() -> Result<E, BuildError>) {
+    match known.map_or_else(build, Ok) {
+        Ok(entry) => entries.push(entry),
+        Err(problem) => tracing::warn!(%problem, "left out of a proxy"),
+    }
+}
+
+fn tool(upstream: &Arc<Upstream>, definition: model::Tool) -> Tool {
+    let (upstream, name) = (Arc::clone(upstream), definition.name.clone());
+    Tool::from_model(definition, move |context: Context, arguments: Json| {
+        let (upstream, name) = (Arc::clone(&upstream), name.clone());
+        async move {
+            let params = members([("name", json(&name)?), ("arguments", arguments)]);
+            forward::<CallTool>(upstream, context, params).await
+        }
+    })
+}
+
+fn prompt(upstream: &Arc<Upstream>, definition: model::Prompt) -> Prompt {
+    let reference = PromptReference { name: definition.name.clone(), title: None };
+    let completer = completer(upstream, Reference::Prompt(reference));
+    let (upstream, name) = (Arc::clone(upstream), definition.name.clone());
+    let prompt = Prompt::from_model(definition, move |context: Context, arguments: Json| {
+        let (upstream, name) = (Arc::clone(&upstream), name.clone());
+        async move {
+            let params = members([("name", json(&name)?), ("arguments", arguments)]);
+            forward::<GetPrompt>(upstream, context, params).await
+        }
+    });
+    match completer {
+        Some(completer) => prompt.complete_all(&completer),
+        None => prompt,
+    }
+}
+
+fn resource(upstream: &Arc<Upstream>, definition: model::Resource) -> Resource {
+    Resource::from_model(definition, reading(upstream))
+}
+
+fn template(upstream: &Arc<Upstream>, definition: model::ResourceTemplate) -> Resource {
+    let reference = ResourceTemplateReference { uri: definition.uri_template.clone() };
+    let completer = completer(upstream, Reference::ResourceTemplate(reference));
+    // The server that reads it decides which values are safe.
+    let template =
+        Resource::template_from_model(definition, reading(upstream)).allow_unsafe_values();
+    match completer {
+        Some(completer) => template.complete_all(&completer),
+        None => template,
+    }
+}
+
+type Reading = BoxFuture<Result<Step<model::ReadResourceResult>, HandlerError>>;
+
+fn reading(
+    upstream: &Arc<Upstream>,
+) -> impl Fn(Context, String) -> Reading + Send + Sync + 'static {
+    let upstream = Arc::clone(upstream);
+    move |context, uri| {
+        let upstream = Arc::clone(&upstream);
+        Box::pin(async move {
+            let params = members([("uri", json(&uri)?)]);
+            forward::<ReadResource>(upstream, context, params).await
+        })
+    }
+}
+
+/// Completes arguments, if the server does.
+fn completer(upstream: &Arc<Upstream>, reference: Reference) -> Option<Arc<dyn CompleteSource>> {
+    let peer = upstream.client.peer()?;
+    peer.capabilities.completions.as_ref()?;
+    Some(Arc::new(Completer { upstream: Arc::clone(upstream), reference }))
+}
+
+struct Completer {
+    upstream: Arc<Upstream>,
+    reference: Reference,
+}
+
+impl CompleteSource for Completer {
+    fn start(&self, completing: Completing) -> BoxFuture<CompleteOutcome> {
+        #[derive(Serialize)]
+        struct Params {
+            #[serde(rename = "ref")]
+            reference: Reference,
+            argument: CompleteArgument,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            context: Option<CompleteContext>,
+        }
+        let (upstream, reference) = (Arc::clone(&self.upstream), self.reference.clone());
+        Box::pin(async move {
+            let Completing { argument: name, value, others, .. } = completing;
+            let others: Members<String> = others.into_iter().collect();
+            let context =
+                (!others.is_empty()).then_some(CompleteContext { arguments: Some(others) });
+            let params = Params { reference, argument: CompleteArgument { name, value }, context };
+            let call = upstream.client.call_json(Complete::NAME, json(&params)?).without_cache();
+            let result = call.await.map_err(|error| upstream.failed(error))?;
+            let parsed = result.parse();
+            parsed.map_err(|error| HandlerError::failed(format!("{:?}: {error}", upstream.name)))
+        })
+    }
+}
+
+fn members<const N: usize>(members: [(&str, Json); N]) -> Members<Json> {
+    members.into_iter().collect()
+}

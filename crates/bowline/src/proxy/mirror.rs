@@ -1,0 +1,185 @@
+//! What the upstream server has, kept up to date wherever it was added.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, Weak};
+
+use tokio::task::AbortHandle;
+
+use super::entries;
+use super::upstream::{Upstream, lock};
+use crate::client::{CallError, Change, Changes, Phase, StateWatch, Wanted};
+use crate::server::{Entries, LivePart, Place, ResourceEntry};
+use crate::uri_template::Match;
+
+/// What an upstream server has. The servers that it was added to keep it alive; handlers do not.
+pub(super) struct Mirror {
+    pub(super) upstream: Arc<Upstream>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Arc<Entries>,
+    places: Vec<Place>,
+    /// Resources that the proxy is subscribed to.
+    subscribed: HashSet<String>,
+    tasks: Vec<AbortHandle>,
+}
+
+/// How many resources a proxy subscribes to.
+const MOST_SUBSCRIBED: usize = 1024;
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        for task in &lock(&self.state).tasks {
+            task.abort();
+        }
+    }
+}
+
+impl Mirror {
+    /// Lists what the server has, and follows its changes from here on.
+    pub(super) async fn open(upstream: Arc<Upstream>) -> Result<Arc<Self>, CallError> {
+        // Subscribed first, so that no change is missed. Not every server reports changes.
+        let changes = upstream.client.changes(Wanted::all_lists()).await;
+        let changes = changes.inspect_err(|error| {
+            tracing::debug!(%error, "the upstream server reports no changes of its lists");
+        });
+        let watch = upstream.client.watch();
+        let listed = entries::list(&upstream, &Entries::default(), entries::Lists::ALL).await?;
+        let state = State { entries: Arc::new(listed), ..State::default() };
+        let mirror = Arc::new(Self { upstream, state: Mutex::new(state) });
+        let task = tokio::spawn(follow(Arc::downgrade(&mirror), changes.ok(), watch));
+        lock(&mirror.state).tasks.push(task.abort_handle());
+        Ok(mirror)
+    }
+
+    /// What the server has.
+    pub(super) fn entries(&self) -> Arc<Entries> {
+        Arc::clone(&lock(&self.state).entries)
+    }
+
+    /// Lists again, and updates every place.
+    async fn update(&self, lists: entries::Lists) {
+        let old = self.entries();
+        match entries::list(&self.upstream, &old, lists).await {
+            Ok(new) => {
+                let new = Arc::new(new);
+                let mut state = lock(&self.state);
+                state.entries = Arc::clone(&new);
+                state.places.retain(|place| !place.is_gone());
+                let places = state.places.clone();
+                drop(state);
+                places.iter().for_each(|place| self.renew(place, &old, &new));
+            }
+            Err(error) => {
+                tracing::warn!(upstream = self.upstream.name, %error, "lists are not up to date");
+            }
+        }
+    }
+
+    fn renew(&self, place: &Place, old: &Entries, new: &Entries) {
+        for problem in place.renew(old, new) {
+            tracing::warn!(upstream = self.upstream.name, %problem, "left out");
+        }
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        let is_it = |it: &ResourceEntry| match &it.template {
+            Some(template) => template.matches(uri) != Match::Different,
+            None => it.definition.uri == uri,
+        };
+        self.entries().resources.iter().any(is_it)
+    }
+
+    /// A resource changed. Returns whether anybody listens.
+    fn resource_updated(&self, uri: &str) -> bool {
+        let places = lock(&self.state).places.clone();
+        // No short-circuit: every place must see it.
+        places.iter().filter(|place| place.resource_updated(uri)).count() > 0
+    }
+}
+
+/// A proxy that was added to a server, with what it had then.
+pub(super) struct Added {
+    pub(super) mirror: Arc<Mirror>,
+    pub(super) entries: Arc<Entries>,
+}
+
+impl LivePart for Added {
+    fn added_to(&self, place: Place) {
+        let mut state = lock(&self.mirror.state);
+        state.places.push(place.clone());
+        let now = Arc::clone(&state.entries);
+        drop(state);
+        // It may have changed in between, or since it was added to the server that is nested now.
+        self.mirror.renew(&place, &self.entries, &now);
+    }
+
+    fn subscribed(&self, uri: &str) {
+        if !self.mirror.has_resource(uri) {
+            return;
+        }
+        let mut state = lock(&self.mirror.state);
+        if state.subscribed.len() >= MOST_SUBSCRIBED || !state.subscribed.insert(uri.to_owned()) {
+            return;
+        }
+        let task = tokio::spawn(subscribe(Arc::downgrade(&self.mirror), uri.to_owned()));
+        state.tasks.retain(|task| !task.is_finished());
+        state.tasks.push(task.abort_handle());
+    }
+}
+
+/// Follows the changes of the server's lists, and lists all again in a new connection.
+async fn follow(mirror: Weak<Mirror>, mut changes: Option<Changes>, mut watch: StateWatch) {
+    let mut generation = watch.state().generation;
+    loop {
+        let next = async {
+            match &mut changes {
+                Some(changes) => changes.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let lists = tokio::select! {
+            change = next => match change {
+                Some(Ok(change)) => entries::Lists::of(&change),
+                _ => {
+                    changes = None;
+                    continue;
+                }
+            },
+            state = watch.changed() => match state {
+                None => return,
+                Some(state) if state.phase == Phase::Closed => return,
+                Some(state) if state.phase == Phase::Ready && state.generation != generation => {
+                    generation = state.generation;
+                    entries::Lists::ALL
+                }
+                Some(_) => continue,
+            },
+        };
+        let Some(mirror) = mirror.upgrade() else { return };
+        mirror.update(lists).await;
+    }
+}
+
+/// Follows the changes of a resource, until one that nobody listens for.
+async fn subscribe(mirror: Weak<Mirror>, uri: String) {
+    let Some(mirror_now) = mirror.upgrade() else { return };
+    let changes = mirror_now.upstream.client.changes(Wanted::new().resource(&uri)).await;
+    drop(mirror_now);
+    match changes {
+        Ok(mut changes) => {
+            while let Some(Ok(Change::Resource(changed))) = changes.next().await {
+                let Some(mirror) = mirror.upgrade() else { return };
+                if !mirror.resource_updated(&changed) {
+                    break;
+                }
+            }
+        }
+        Err(error) => tracing::debug!(%error, uri, "no subscription to a resource upstream"),
+    }
+    if let Some(mirror) = mirror.upgrade() {
+        lock(&mirror.state).subscribed.remove(&uri);
+    }
+}
