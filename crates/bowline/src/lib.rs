@@ -28,6 +28,7 @@
 //! runs. `testing` (feature `testing`) calls it from a unit test.
 //!
 //! `Client` (feature `client`) is the other side: it connects to any server, in any revision.
+//! `Proxy` makes another server a part of this one, and [`agent`] hands tools to models.
 //!
 //! | feature | brings |
 //! |---|---|

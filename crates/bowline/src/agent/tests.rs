@@ -1,5 +1,7 @@
 //! One table per provider: schemas, calls and results.
 
+#![expect(clippy::needless_pass_by_value, reason = "`json!` at the call reads best")]
+
 use bowline_proto::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
 
@@ -57,7 +59,7 @@ fn strict_functions_of_openai() {
     let described = json!({ "$ref": "#/$defs/Unit", "description": "mine" });
     let unit =
         json!({ "type": ["string", "null"], "enum": ["c", "f", null], "description": "mine" });
-    check(described, false, unit.clone());
+    check(described, false, unit);
     check(json!({ "const": 3 }), true, json!({ "enum": [3] }));
     let place = json!({
         "type": "object",
@@ -112,7 +114,7 @@ fn functions_of_openai_and_anthropic_keep_their_schemas() {
         });
         let definition = &functions.definitions()[0];
         let schema =
-            definition.get("input_schema").unwrap_or(&definition["function"]["parameters"]);
+            definition.get("input_schema").unwrap_or_else(|| &definition["function"]["parameters"]);
         assert_eq!(schema, &joined);
         assert!(definitions.contains(r#""properties":{}"#), "{definitions}");
     }
@@ -155,7 +157,7 @@ fn functions_of_gemini() {
         json!({ "type": "array", "items": { "$ref": "#/$defs/Place" } }),
         json!({ "type": "array", "items": place }),
     );
-    let mut nullable = place.clone();
+    let mut nullable = place;
     nullable["nullable"] = json!(true);
     check(json!({ "anyOf": [{ "$ref": "#/$defs/Place" }, { "type": "null" }] }), nullable);
     check(

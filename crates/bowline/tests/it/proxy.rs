@@ -9,11 +9,13 @@ use bowline::model::{
     self, CallToolResult, ContentBlock, CreateMessageParams, CreateMessageResult, LoggingLevel,
 };
 use bowline::{
-    Context, Elicited, ErrorCode, ErrorObject, HandlerError, Json, Prompt, Proxy, Registry,
+    Context, Elicited, ErrorCode, ErrorObject, HandlerError, Json, Limits, Prompt, Proxy, Registry,
     Resource, Revision, Server, Structured, Tool, Verbatim, testing,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+use crate::raw::{Raw, call, code, modern, request};
 
 const ERAS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
 
@@ -426,4 +428,37 @@ async fn a_question_that_could_be_for_several_callers_is_refused() {
     soon(waiting).await.unwrap().unwrap();
     let value: Value = json!(soon(ada.call_tool("ask", json!({})).into_future()).await.unwrap());
     assert!(value.to_string().contains("parrot"), "{value}");
+}
+
+/// A modern caller that does not come back: the call to a legacy server does not wait for ever.
+#[tokio::test]
+async fn a_call_whose_caller_does_not_come_back_is_cancelled() {
+    let counts = Arc::new(Counts::default());
+    let counted = Arc::clone(&counts);
+    let server =
+        Server::new("asks", "1.0.0").with(Tool::new("ask", move |context: Context, _: Any| {
+            let running = Running(Arc::clone(&counted));
+            counted.running.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let _running = running;
+                ask_all(context).await
+            }
+        }));
+    let limits = Limits { request_state_age: Duration::from_millis(50), ..Limits::default() };
+    let front = front(server, Revision::V2025_11_25).await.limits(limits);
+    let mut raw = Raw::start(front);
+    let asked = raw.ask(&modern(call(1, "up_ask", json!({})))).await;
+    let (key, question) =
+        asked["result"]["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(question["params"]["message"], "Who?", "{asked}");
+    soon(counts.dropped.notified()).await;
+    assert_eq!(counts.running.load(Ordering::SeqCst), 0);
+    let params = json!({
+        "name": "up_ask",
+        "arguments": {},
+        "inputResponses": { key: { "action": "decline" } },
+        "requestState": asked["result"]["requestState"]
+    });
+    let late = raw.ask(&modern(request(2, "tools/call", params))).await;
+    assert_eq!(code(&late), -32602, "{late}");
 }
