@@ -253,12 +253,12 @@ impl Http {
 
     /// Replaces whatever authenticates callers.
     #[cfg(all(feature = "client-http", feature = "testing"))]
-    pub(crate) fn known_as(mut self, principal: Principal) -> Self {
+    pub(crate) fn known_as(self, principal: Principal) -> Self {
         #[cfg(feature = "auth")]
-        {
-            self.guard = None;
-        }
-        self.identify(move |_| Some(principal.clone()))
+        let unguarded = Self { guard: None, ..self };
+        #[cfg(not(feature = "auth"))]
+        let unguarded = self;
+        unguarded.identify(move |_| Some(principal.clone()))
     }
 
     /// Lets callers in without a principal, if nothing authenticates them.
