@@ -98,7 +98,7 @@ fn describe(root: &str, text: &str, error: &serde_json::Error) -> String {
     if let Some((length, expected)) =
         message.strip_prefix("invalid length ").and_then(|wrong| wrong.split_once(", expected "))
     {
-        return format!("{path} has {length} items; expected {}", in_words(expected));
+        return format!("{path} has the length {length}; expected {}", in_words(expected));
     }
     let wrong = ["invalid type: ", "invalid value: "]
         .iter()
@@ -152,6 +152,9 @@ fn in_words(expected: &str) -> &str {
         "unit" => "null",
         "a borrowed string" => "a string without escapes",
         _ if expected.starts_with("struct ") => "an object",
+        _ if expected.starts_with("a tuple ") || expected.starts_with("tuple ") => {
+            "an array of fixed length"
+        }
         _ => expected,
     }
 }
@@ -291,5 +294,37 @@ mod tests {
         );
         check("{\n \"name\": \"},{\\\"\",\n \"list\": 7}", "params.list is 7, not an array");
         check(r#"{"name":"a","name":"b"}"#, "params.name appears twice");
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read by serde")]
+    struct Words {
+        #[serde(default)]
+        pair: (u8, u8),
+        #[serde(default)]
+        size: Option<Size>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        Small,
+        Large,
+    }
+
+    #[test]
+    fn the_words_of_serde_are_not_repeated() {
+        let check = |text: &str, expected: &str| {
+            let error = decode::<Words>("m", "params", text).unwrap_err();
+            assert_eq!(error.to_string(), format!("m: {expected}"), "{text}");
+        };
+        let found = r#"params.size is "huge", not "small" or "large""#;
+        check(r#"{"size":"huge"}"#, found);
+        check(r#"{"pair":[1]}"#, "params.pair has the length 1; expected an array of fixed length");
+        check(r#"{"pair":[1,1.5]}"#, "params.pair[1] is 1.5, not an integer from 0 to 255");
+        check(r#"{"pair":[1,-1]}"#, "params.pair[1] is -1, not an integer from 0 to 255");
+        check(r#"{"pair":{}}"#, "params.pair is an object, not an array of fixed length");
+        check(r#"{"more":1}"#, "params.more is unknown; expected pair or size");
     }
 }

@@ -226,19 +226,19 @@ mod tests {
 
     #[test]
     fn one_value_is_a_form_with_one_field() {
-        fn check<T: JsonSchema>(is_required: bool, expected: Value) {
+        fn check<T: JsonSchema>(is_required: bool, expected: &Value) {
             let form = Form::of::<T>().unwrap();
             assert_eq!(form.only, Some("answer"));
             let form = serde_json::to_value(form.fields).unwrap();
-            assert_eq!(form["properties"]["answer"], expected);
+            assert_eq!(&form["properties"]["answer"], expected);
             assert_eq!(form.get("required").is_some(), is_required);
         }
-        check::<bool>(true, json!({ "type": "boolean" }));
-        check::<Option<bool>>(false, json!({ "type": "boolean" }));
-        check::<String>(true, json!({ "type": "string" }));
-        check::<Option<f64>>(false, json!({ "type": "number" }));
+        check::<bool>(true, &json!({ "type": "boolean" }));
+        check::<Option<bool>>(false, &json!({ "type": "boolean" }));
+        check::<String>(true, &json!({ "type": "string" }));
+        check::<Option<f64>>(false, &json!({ "type": "number" }));
         let sizes = json!({ "type": "string", "enum": ["small", "large"] });
-        check::<Size>(true, sizes.clone());
-        check::<Vec<Size>>(true, json!({ "type": "array", "items": sizes }));
+        check::<Size>(true, &sizes);
+        check::<Vec<Size>>(true, &json!({ "type": "array", "items": sizes }));
     }
 }
