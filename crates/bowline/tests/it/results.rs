@@ -19,7 +19,7 @@ enum Shape {
 
 #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 struct Tree {
-    children: Vec<Tree>,
+    children: Vec<Self>,
 }
 
 #[tool]
