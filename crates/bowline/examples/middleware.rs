@@ -41,6 +41,7 @@ pub struct Metrics {
     pub ended: Mutex<BTreeMap<&'static str, u64>>,
 }
 
+/// Keeps these metrics.
 pub fn count(metrics: &Arc<Metrics>) -> impl Middleware + use<> {
     let metrics = Arc::clone(metrics);
     move |incoming: Incoming, next: Next| {

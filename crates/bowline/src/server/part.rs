@@ -15,7 +15,8 @@ use crate::private::{Never, Other};
 ///
 /// The attributes `#[tool]`, `#[prompt]`, `#[resource]` and `#[server]` implement it; so do
 /// [`Tool`], [`Prompt`] and [`Resource`] themselves, lists and tuples of parts, another
-/// [`Server`](crate::Server), and every function without parameters that returns a part.
+/// [`Server`](crate::Server), which keeps its middleware and state, and every function without
+/// parameters that returns a part.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to a server",
     label = "not a tool, a prompt, a resource or a group of them",

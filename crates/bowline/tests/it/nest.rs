@@ -115,10 +115,10 @@ async fn middleware_of_a_nested_server_guards_its_parts() {
             log.lock().unwrap().clear();
             let is_closed = |error: String| assert!(error.contains("closed"), "{error}");
             for tool in ["enter", "late"] {
-                let entered = client.call_tool(&name(tool), json!({})).text().await;
+                let entered = client.call_tool(name(tool), json!({})).text().await;
                 is_closed(entered.unwrap_err().to_string());
             }
-            let peeked = client.get_prompt(&name("peek"), &[("key", "x")]).await;
+            let peeked = client.get_prompt(name("peek"), &[("key", "x")]).await;
             is_closed(peeked.unwrap_err().to_string());
             is_closed(client.read_resource("closed://room").await.unwrap_err().to_string());
             let methods = ["tools/call", "tools/call", "prompts/get", "resources/read"];
