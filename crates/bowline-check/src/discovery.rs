@@ -34,37 +34,19 @@ pub struct Stage {
     pub seen: String,
     /// How long it took to get.
     pub took: Duration,
+    /// Whether it is there and can be read.
+    pub is_read: bool,
     /// What is wrong with it, the worst first.
     pub problems: Vec<Problem>,
 }
 
 /// What keeps clients, or some of them, from logging in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "`cause` says in a sentence what each one is")]
-pub enum Problem {
-    NoChallenge,
-    /// The schemes that are asked for instead of an MCP token.
-    OtherScheme(String),
-    /// The header.
-    Malformed(String),
-    NoResource,
-    /// Why it cannot be read.
-    UnreadableResource(String),
-    /// The resource that the metadata is for.
-    OtherResource(String),
-    NoServers,
-    /// The issuer.
-    NoServer(String),
-    /// Why its metadata cannot be read.
-    UnreadableServer(String),
-    /// The issuer.
-    Exposed(String),
-    /// The issuer in the metadata, and the expected one.
-    OtherIssuer(String, String),
-    /// Its name.
-    NoEndpoint(&'static str),
-    NoPkce,
-    NoRegistration,
+pub struct Problem {
+    /// The id of the rule that it breaks.
+    pub rule: &'static str,
+    /// One sentence on what is wrong.
+    pub cause: String,
 }
 
 /// The `WWW-Authenticate` header of the rejection.
@@ -98,86 +80,24 @@ impl Discovery {
 
     /// Whether there is a document about logins.
     pub fn has_metadata(&self) -> bool {
-        let resource = self.stage(RESOURCE);
-        resource.is_some_and(|stage| !stage.problems.contains(&Problem::NoResource))
+        let is_missing = |stage: &Stage| stage.problems.iter().any(|it| it.rule == "auth.metadata");
+        self.stage(RESOURCE).is_some_and(|stage| !is_missing(stage))
     }
 }
 
 impl Problem {
+    fn new(rule: &'static str, cause: impl Into<String>) -> Self {
+        Self { rule, cause: cause.into() }
+    }
+
     /// Whether it prevents every login.
     pub fn is_fatal(&self) -> bool {
-        !matches!(
-            self,
-            Self::NoChallenge | Self::OtherScheme(_) | Self::Malformed(_) | Self::NoRegistration
-        )
-    }
-
-    /// Whether it leaves no document to look at.
-    pub(crate) fn is_unreadable(&self) -> bool {
-        matches!(
-            self,
-            Self::NoResource
-                | Self::UnreadableResource(_)
-                | Self::NoServer(_)
-                | Self::UnreadableServer(_)
-        )
-    }
-
-    /// One sentence on what is wrong.
-    pub fn cause(&self) -> String {
-        match self {
-            Self::NoChallenge => "the 401 does not say how to log in".to_owned(),
-            Self::OtherScheme(schemes) => {
-                format!("the server asks for {schemes}, which is not an MCP token")
-            }
-            Self::Malformed(header) => {
-                format!("WWW-Authenticate does not follow the grammar of HTTP: {header}")
-            }
-            Self::NoResource => "the server requires a token and does not say where to get one: its protected-resource metadata is missing".to_owned(),
-            Self::UnreadableResource(error) => {
-                format!("cannot read the protected-resource metadata: {error}")
-            }
-            Self::OtherResource(resource) => format!(
-                "the metadata is for the resource {resource}, but the URL is another: clients reject that"
-            ),
-            Self::NoServers => "the metadata names no authorization server".to_owned(),
-            Self::NoServer(issuer) => format!("the authorization server {issuer} has no metadata"),
-            Self::UnreadableServer(error) => {
-                format!("cannot read the authorization server's metadata: {error}")
-            }
-            Self::Exposed(issuer) => {
-                format!("the authorization server {issuer} is plain http on another machine")
-            }
-            Self::OtherIssuer(found, expected) => {
-                format!("the metadata names the issuer {found}, expected exactly {expected}")
-            }
-            Self::NoEndpoint(name) => format!("the authorization server's metadata has no {name}"),
-            Self::NoPkce => "the authorization server does not declare that it checks PKCE with S256, so clients must not log in".to_owned(),
-            Self::NoRegistration => "clients cannot register themselves: neither registration_endpoint nor client id documents".to_owned(),
-        }
+        !matches!(self.rule, "auth.challenge" | "auth.challenge-syntax" | "auth.registration")
     }
 
     /// What to do about it: the remedy of its rule.
     pub fn fix(&self) -> &'static str {
-        rule::all().find(|rule| rule.id == self.rule()).map_or("", |rule| rule.remedy)
-    }
-
-    /// The id of the rule that it breaks.
-    pub(crate) fn rule(&self) -> &'static str {
-        match self {
-            Self::NoChallenge | Self::OtherScheme(_) => "auth.challenge",
-            Self::Malformed(_) => "auth.challenge-syntax",
-            Self::NoResource => "auth.metadata",
-            Self::UnreadableResource(_) | Self::NoServers => "auth.metadata-valid",
-            Self::OtherResource(_) => "auth.resource",
-            Self::NoServer(_)
-            | Self::UnreadableServer(_)
-            | Self::Exposed(_)
-            | Self::NoEndpoint(_) => "auth.server",
-            Self::OtherIssuer(..) => "auth.issuer",
-            Self::NoPkce => "auth.pkce",
-            Self::NoRegistration => "auth.registration",
-        }
+        rule::all().find(|rule| rule.id == self.rule).map_or("", |rule| rule.remedy)
     }
 }
 
@@ -227,35 +147,33 @@ fn challenge(headers: &HeaderMap) -> (Stage, Option<String>) {
         .get_all(header::WWW_AUTHENTICATE)
         .iter()
         .filter(|value| !value.to_str().is_ok_and(is_grammatical))
-        .map(|value| Problem::Malformed(quoted(value.as_bytes())))
+        .map(|value| {
+            let cause = "WWW-Authenticate does not follow the grammar of HTTP";
+            Problem::new("auth.challenge-syntax", format!("{cause}: {}", quoted(value.as_bytes())))
+        })
         .collect();
-    let (seen, pointer) = match all.iter().find(|it| wants_token(it)) {
-        None => {
-            let schemes: Vec<String> = all.iter().map(|it| plain(&it.scheme)).collect();
-            let schemes = schemes.join(", ");
-            let (seen, problem) = if schemes.is_empty() {
-                ("no WWW-Authenticate".to_owned(), Problem::NoChallenge)
-            } else {
-                (format!("WWW-Authenticate: {schemes}"), Problem::OtherScheme(schemes))
-            };
-            problems.insert(0, problem);
-            (seen, None)
-        }
-        Some(bearer) => {
-            let pointer = bearer.parameter("resource_metadata").map(str::to_owned);
-            let error = bearer.parameter("error").map(|error| {
-                let words = bearer.parameter("error_description").unwrap_or_default();
-                format!(", {} {}", plain(error), plain(words)).trim_end().to_owned()
-            });
-            let place = pointer.as_deref().map_or_else(
-                || "no resource_metadata".to_owned(),
-                |it| format!("metadata at {}", plain(it)),
-            );
-            let error = error.unwrap_or_default();
-            (format!("{}: {place}{error}", plain(&bearer.scheme)), pointer)
-        }
+    let bearer = all.iter().find(|it| wants_token(it));
+    let pointer = bearer.and_then(|it| it.parameter("resource_metadata")).map(str::to_owned);
+    let schemes = all.iter().map(|it| plain(&it.scheme)).collect::<Vec<_>>().join(", ");
+    let seen = if let Some(bearer) = bearer {
+        let place = pointer.as_deref().map(|it| format!("metadata at {}", plain(it)));
+        let place = place.unwrap_or_else(|| "no resource_metadata".to_owned());
+        let words = ["error", "error_description"].map(|name| bearer.parameter(name).map(plain));
+        let error = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let comma = if error.is_empty() { "" } else { ", " };
+        format!("{}: {place}{comma}{error}", plain(&bearer.scheme))
+    } else {
+        let (seen, cause) = if schemes.is_empty() {
+            ("no WWW-Authenticate".to_owned(), "the 401 does not say how to log in".to_owned())
+        } else {
+            let cause = format!("the server asks for {schemes}, which is not an MCP token");
+            (format!("WWW-Authenticate: {schemes}"), cause)
+        };
+        problems.insert(0, Problem::new("auth.challenge", cause));
+        seen
     };
-    (Stage { name: CHALLENGE, seen, took: began.elapsed(), problems }, pointer)
+    let (took, is_read) = (began.elapsed(), !all.is_empty());
+    (Stage { name: CHALLENGE, seen, took, is_read, problems }, pointer)
 }
 
 /// Whether a value of `WWW-Authenticate` can be read without guessing: what stands in quotes ends
@@ -276,33 +194,47 @@ fn is_grammatical(text: &str) -> bool {
     !is_quoted && !Challenge::parse(text).is_empty()
 }
 
+/// A document at one of these URLs; `judge` returns what it contains, or why it cannot be read.
+async fn document<T>(
+    site: &Site<'_>,
+    name: &'static str,
+    addresses: &[String],
+    judge: impl FnOnce(&str, &[u8]) -> Result<(String, Vec<Problem>, T), Problem>,
+    missing: Problem,
+) -> (Stage, Option<T>) {
+    let began = Instant::now();
+    let (found, seen) = site.first(addresses).await;
+    let (seen, problems, document) = match found.map(|(at, body)| judge(&plain(&at), &body)) {
+        Some(Ok((seen, problems, document))) => (seen, problems, Some(document)),
+        Some(Err(unreadable)) => (seen, vec![unreadable], None),
+        None => (seen, vec![missing], None),
+    };
+    let (took, is_read) = (began.elapsed(), document.is_some());
+    (Stage { name, seen, took, is_read, problems }, document)
+}
+
 /// The metadata of the protected resource.
 async fn resource(
     site: &Site<'_>,
     url: &str,
     pointer: Option<&str>,
 ) -> (Stage, Option<ResourceMetadata>) {
-    let began = Instant::now();
     let addresses = match pointer {
         Some(pointer) => vec![pointer.to_owned()],
         None => ResourceMetadata::addresses(url),
     };
-    let (document, seen) = site.first(&addresses).await;
-    let stage = Stage { name: RESOURCE, seen, took: began.elapsed(), problems: Vec::new() };
-    let Some((at, body)) = document else {
-        return (Stage { problems: vec![Problem::NoResource], ..stage }, None);
+    let judge = |at: &str, body: &[u8]| {
+        let metadata = ResourceMetadata::parse(body).map_err(|error| {
+            let cause = format!("cannot read the protected-resource metadata: {}", told(&error));
+            Problem::new("auth.metadata-valid", cause)
+        })?;
+        let problems = problems_of_resource(&metadata, url);
+        Ok((format!("{at}: {}", quoted(body)), problems, metadata))
     };
-    let stage = Stage { seen: format!("{}: {}", plain(&at), quoted(&body)), ..stage };
-    match ResourceMetadata::parse(&body) {
-        Ok(metadata) => {
-            let problems = problems_of_resource(&metadata, url);
-            (Stage { problems, ..stage }, Some(metadata))
-        }
-        Err(error) => {
-            let problems = vec![Problem::UnreadableResource(told(&error))];
-            (Stage { problems, ..stage }, None)
-        }
-    }
+    let missing = "the server requires a token and does not say where to get one: its \
+                   protected-resource metadata is missing";
+    let missing = Problem::new("auth.metadata", missing);
+    document(site, RESOURCE, &addresses, judge, missing).await
 }
 
 /// Text of a server on one line, shortened.
@@ -327,30 +259,31 @@ pub fn leads_to_login(location: &str) -> bool {
 fn problems_of_resource(metadata: &ResourceMetadata, url: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !metadata.covers(url) {
-        problems.push(Problem::OtherResource(plain(&metadata.resource)));
+        let resource = plain(&metadata.resource);
+        let cause = "but the URL is another: clients reject that";
+        let cause = format!("the metadata is for the resource {resource}, {cause}");
+        problems.push(Problem::new("auth.resource", cause));
     }
     if metadata.authorization_servers.is_empty() {
-        problems.push(Problem::NoServers);
+        let cause = "the metadata names no authorization server";
+        problems.push(Problem::new("auth.metadata-valid", cause));
     }
     problems
 }
 
 /// The metadata of the authorization server.
 async fn server(site: &Site<'_>, issuer: &str) -> Stage {
-    let began = Instant::now();
-    let (document, seen) = site.first(&ServerMetadata::addresses(issuer)).await;
-    let stage = Stage { name: SERVER, seen, took: began.elapsed(), problems: Vec::new() };
-    let Some((at, body)) = document else {
-        return Stage { problems: vec![Problem::NoServer(plain(issuer))], ..stage };
+    let judge = |at: &str, body: &[u8]| {
+        let metadata = ServerMetadata::parse(body).map_err(|error| {
+            let cause = format!("cannot read the authorization server's metadata: {}", told(&error));
+            Problem::new("auth.server", cause)
+        })?;
+        let problems = problems_of_server(&metadata, issuer);
+        Ok((format!("{at}; {}", ways_to_register(&metadata)), problems, ()))
     };
-    match ServerMetadata::parse(&body) {
-        Ok(metadata) => Stage {
-            seen: format!("{}; {}", plain(&at), ways_to_register(&metadata)),
-            problems: problems_of_server(&metadata, issuer),
-            ..stage
-        },
-        Err(error) => Stage { problems: vec![Problem::UnreadableServer(told(&error))], ..stage },
-    }
+    let missing = format!("the authorization server {} has no metadata", plain(issuer));
+    let missing = Problem::new("auth.server", missing);
+    document(site, SERVER, &ServerMetadata::addresses(issuer), judge, missing).await.0
 }
 
 fn ways_to_register(metadata: &ServerMetadata) -> &'static str {
@@ -363,26 +296,34 @@ fn ways_to_register(metadata: &ServerMetadata) -> &'static str {
 
 /// What keeps clients from logging in, the worst first.
 fn problems_of_server(metadata: &ServerMetadata, issuer: &str) -> Vec<Problem> {
+    let (found, expected) = (plain(&metadata.issuer), plain(issuer));
     let mut problems = Vec::new();
+    let mut add = |rule, cause: String| problems.push(Problem { rule, cause });
     if metadata.issuer != issuer {
-        problems.push(Problem::OtherIssuer(plain(&metadata.issuer), plain(issuer)));
+        let cause = format!("the metadata names the issuer {found}, expected exactly {expected}");
+        add("auth.issuer", cause);
     }
     if Url::parse(issuer).is_ok_and(|url| !url.is_https() && !url.is_loopback()) {
-        problems.push(Problem::Exposed(plain(issuer)));
+        let cause = "is plain http on another machine";
+        add("auth.server", format!("the authorization server {expected} {cause}"));
     }
     for (endpoint, name) in [
         (&metadata.authorization_endpoint, "authorization_endpoint"),
         (&metadata.token_endpoint, "token_endpoint"),
     ] {
         if endpoint.is_none() {
-            problems.push(Problem::NoEndpoint(name));
+            add("auth.server", format!("the authorization server's metadata has no {name}"));
         }
     }
     if !metadata.checks_s256() {
-        problems.push(Problem::NoPkce);
+        let cause = "the authorization server does not declare that it checks PKCE with S256, so \
+                     clients must not log in";
+        add("auth.pkce", cause.to_owned());
     }
     if metadata.registration_endpoint.is_none() && !metadata.client_id_metadata_document_supported {
-        problems.push(Problem::NoRegistration);
+        let cause = "clients cannot register themselves: neither registration_endpoint nor client \
+                     id documents";
+        add("auth.registration", cause.to_owned());
     }
     problems
 }
@@ -406,7 +347,7 @@ mod tests {
         ] {
             let metadata = ResourceMetadata::parse(document.as_bytes()).unwrap();
             let found = problems_of_resource(&metadata, "https://a/mcp");
-            assert!(found[0].cause().contains(cause), "{document}: {found:?}");
+            assert!(found[0].cause.contains(cause), "{document}: {found:?}");
             assert!(found[0].is_fatal());
         }
         let good = br#"{"resource":"https://a/mcp","authorization_servers":["https://c"]}"#;
@@ -426,7 +367,7 @@ mod tests {
         ] {
             let metadata = ServerMetadata::parse(document.as_bytes()).unwrap();
             let found = problems_of_server(&metadata, "https://c");
-            assert!(found[0].cause().contains(cause), "{document}: {found:?}");
+            assert!(found[0].cause.contains(cause), "{document}: {found:?}");
             assert_eq!(found[0].is_fatal(), is_fatal, "{document}");
         }
         let good = format!(
@@ -435,8 +376,8 @@ mod tests {
         let good = ServerMetadata::parse(good.as_bytes()).unwrap();
         assert_eq!(problems_of_server(&good, "https://c"), []);
         let there = ServerMetadata { issuer: "http://c".to_owned(), ..good };
-        let exposed = Problem::Exposed("http://c".to_owned());
-        assert_eq!(problems_of_server(&there, "http://c"), [exposed]);
+        let [exposed] = &problems_of_server(&there, "http://c")[..] else { panic!("one problem") };
+        assert!(exposed.cause.contains("http://c is plain http"), "{exposed:?}");
         let here = ServerMetadata { issuer: "http://127.0.0.1:1".to_owned(), ..there };
         assert_eq!(problems_of_server(&here, "http://127.0.0.1:1"), []);
     }

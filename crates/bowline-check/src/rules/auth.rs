@@ -173,16 +173,16 @@ async fn found(probe: &mut Probe, id: &str) -> Outcome {
     let Some(stage) = gate.discovery.stage(name) else {
         return skip("no document leads to an authorization server");
     };
-    let is_silent = stage.problems.contains(&Problem::NoChallenge);
-    if name == CHALLENGE && is_silent && gate.status != StatusCode::UNAUTHORIZED {
+    let is_silent = name == CHALLENGE && !stage.is_read;
+    if is_silent && gate.status != StatusCode::UNAUTHORIZED {
         return skip("there is no 401 to look at");
     }
-    if id == "auth.challenge-syntax" && is_silent {
+    if is_silent && id == "auth.challenge-syntax" {
         return skip("there is no WWW-Authenticate");
     }
-    let mine: Vec<&Problem> = stage.problems.iter().filter(|it| it.rule() == id).collect();
+    let mine: Vec<&Problem> = stage.problems.iter().filter(|it| it.rule == id).collect();
     if mine.is_empty() {
-        let is_read = !stage.problems.iter().any(Problem::is_unreadable) || id == "auth.metadata";
+        let is_read = stage.is_read || id == "auth.metadata";
         return if is_read { PASS } else { skip("there is no document to look at") };
     }
     if name == CHALLENGE {
@@ -191,7 +191,7 @@ async fn found(probe: &mut Probe, id: &str) -> Outcome {
         let (sent, received) = (format!("GET ({name})"), vec![stage.seen.clone()]);
         probe.evidence.push(Evidence { sent, received });
     }
-    all_good(mine.iter().map(|problem| problem.cause()))
+    all_good(mine.iter().map(|problem| problem.cause.clone()))
 }
 
 async fn pointer(probe: &mut Probe) -> Outcome {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_check::discovery::{Discovery, Problem, SERVER};
+use bowline_check::discovery::{Discovery, SERVER};
 use tokio::time::Instant;
 
 use super::conversation::HttpTalk;
@@ -21,11 +21,10 @@ pub(crate) async fn walk(
     for stage in &found.stages {
         let fatal = stage.problems.iter().find(|problem| problem.is_fatal());
         let problem = fatal.or_else(|| stage.problems.first()).map(|problem| {
-            let header = match problem {
-                Problem::OtherScheme(_) => "Send what it asks for with --header. For logins: ",
-                _ => "",
-            };
-            unauthorized(problem.cause()).fix(format!("{header}{}", problem.fix()))
+            let is_other_scheme = problem.rule == "auth.challenge" && stage.is_read;
+            let header =
+                if is_other_scheme { "Send what it asks for with --header. For logins: " } else { "" };
+            unauthorized(problem.cause.as_str()).fix(format!("{header}{}", problem.fix()))
         });
         let step = Step::ok(stage.name, stage.seen.as_str(), Instant::now());
         let step = Step { took: stage.took, ..step };
