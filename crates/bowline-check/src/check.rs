@@ -39,7 +39,7 @@ impl Target {
     }
 
     /// The URL, if it is one.
-    pub(crate) fn http(&self) -> Option<&Http> {
+    pub fn http(&self) -> Option<&Http> {
         match self {
             Self::Program(_) | Self::Streams(_) => None,
             Self::Http(http) | Self::HttpSse(http) => Some(http),

@@ -1,6 +1,7 @@
 //! One connection to the server under test: sends exactly the frames of a check, and keeps
 //! everything that comes back.
 
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,13 +12,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::check::Target;
 use crate::evidence::Evidence;
-use crate::frames::message::{Speaker, answer_to, is_answer, notification, plain_method};
+use crate::frames::message::{self, answer_to, is_answer, notification, plain_method};
 use crate::frames::{Event, HeaderChanges, Http, HttpRequest, HttpSse, Lost, Process, Tap};
-use crate::observed::Observed;
-use crate::reply::Received;
-
-/// The client that all messages name.
-pub(crate) const CLIENT: Speaker = Speaker("bowline-check");
+use crate::observed::{Observed, Strays};
+use crate::reply::{Received, Reply};
 
 /// How long stray messages may still come after the last answer.
 const LINGER: Duration = Duration::from_millis(40);
@@ -49,22 +47,27 @@ pub(crate) enum Until<'a> {
 
 /// How a program ended once its input was closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
+    /// It exited.
     Exited {
-        status: String,
+        /// Its status; 0 for a server without a process.
+        status: ExitStatus,
         /// Descendants that are still running, by name where the system tells.
         left: Vec<String>,
     },
-    /// It did not exit in time and had to be killed.
-    Killed,
+    /// It did not exit in time, and is killed when the connection is dropped.
+    Running,
 }
 
-/// A connection: open, and after [`Connection::shake_hands`] ready for legacy requests.
-pub(crate) struct Connection {
+/// A connection to a server, open and without a handshake.
+pub struct Connection {
     carrier: Carrier,
     revision: Revision,
-    timeout: Duration,
+    /// How long each exchange may take.
+    pub timeout: Duration,
     asked: u64,
+    /// The first response that no request of [`Self::ask`] asked for.
+    pub unexpected: Option<Value>,
     /// Exchanges since this was last taken.
     pub(crate) evidence: Vec<Evidence>,
     /// What the server did unasked, for the checks that watch.
@@ -73,7 +76,10 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Starts the program, opens the stream, or prepares to post.
-    pub(crate) async fn open(
+    ///
+    /// # Errors
+    /// When that is not possible.
+    pub async fn open(
         target: &Target,
         revision: Revision,
         timeout: Duration,
@@ -81,30 +87,43 @@ impl Connection {
     ) -> Result<Self, Lost> {
         static STARTED: AtomicU64 = AtomicU64::new(1);
         let tap = || tap.numbered(STARTED.fetch_add(1, Ordering::Relaxed));
-        let carrier = match target {
+        let process = match target {
             Target::Program(recipe) => {
                 let program = recipe.program.to_string_lossy();
                 let failed = |error| Lost::Unreachable(format!("{program}: {error}"));
-                Carrier::Process(Box::new(Process::start(recipe, tap()).map_err(failed)?))
+                Process::start(recipe, tap()).map_err(failed)?
             }
             Target::Streams(open) => {
                 let (output, input) = open();
-                Carrier::Process(Box::new(Process::over(output, input, tap())))
+                Process::over(output, input, tap())
             }
-            Target::HttpSse(http) => Carrier::Sse(Box::new(HttpSse::open(http, timeout).await?)),
-            Target::Http(http) => Carrier::Http(http.clone()),
+            Target::HttpSse(http) => {
+                let carrier = Carrier::Sse(Box::new(HttpSse::open(http, timeout).await?));
+                return Ok(Self::new(carrier, revision, timeout));
+            }
+            Target::Http(http) => {
+                return Ok(Self::new(Carrier::Http(http.clone()), revision, timeout));
+            }
         };
-        let observed = Observed::new(revision);
-        Ok(Self { carrier, revision, timeout, asked: 0, evidence: Vec::new(), observed })
+        Ok(Self::with_process(process, revision, timeout))
+    }
+
+    /// A connection to a program that is running already.
+    pub fn with_process(process: Process, revision: Revision, timeout: Duration) -> Self {
+        Self::new(Carrier::Process(Box::new(process)), revision, timeout)
+    }
+
+    fn new(carrier: Carrier, revision: Revision, timeout: Duration) -> Self {
+        let (observed, evidence) = (Observed::new(revision), Vec::new());
+        Self { carrier, revision, timeout, asked: 0, unexpected: None, evidence, observed }
     }
 
     /// The legacy handshake; returns the whole answer to `initialize`.
     pub(crate) async fn shake_hands(&mut self, version: &str) -> Result<Value, Lost> {
-        let received = self.initialize(version).await?;
-        let Some(answer) = received.responses().next().cloned() else {
-            let status = received.status.map_or_else(String::new, |status| format!("{status} "));
-            let other = &received.other;
-            return Err(Lost::Closed(format!("initialize got {status}{other:?} and no message")));
+        let Reply { received, message, .. } = self.initialize(version).await?;
+        let Some(answer) = message else {
+            let got = received.describe_silence();
+            return Err(Lost::Closed(format!("initialize got {got}")));
         };
         if answer.get("result").is_some() {
             self.agree().await?;
@@ -113,24 +132,25 @@ impl Connection {
     }
 
     /// The first half of the handshake. Keeps the session, whatever else comes.
-    pub(crate) async fn initialize(&mut self, version: &str) -> Result<Received, Lost> {
+    ///
+    /// # Errors
+    /// When no answer comes.
+    pub async fn initialize(&mut self, version: &str) -> Result<Reply, Lost> {
         let id = self.next_id();
-        let frame = CLIENT.initialize(&id, version).to_string();
-        let mut received = self.exchange(&frame, Until::Answer(&id), &[]).await?;
-        let answer = received.answer(&id).cloned();
-        // Only one of the responses answers this.
-        received.messages.retain(|message| message.get("method").is_some());
+        let reply = self.ask_raw(&message::initialize(&id, version), &[]).await?;
         if let Some(http) = self.http_mut() {
-            http.session = received.headers.get("mcp-session-id").cloned();
-            let agreed = answer.as_ref().and_then(|it| it.pointer("/result/protocolVersion"));
-            http.negotiated = agreed.and_then(Value::as_str).and_then(|it| it.parse().ok());
+            http.session = reply.received.headers.get("mcp-session-id").cloned();
+            let agreed = reply.result().and_then(|it| it["protocolVersion"].as_str());
+            http.negotiated = agreed.and_then(|it| it.parse().ok());
         }
-        received.messages.extend(answer);
-        Ok(received)
+        Ok(reply)
     }
 
-    /// The second half.
-    pub(crate) async fn agree(&mut self) -> Result<(), Lost> {
+    /// The second half. Returns what came, if that is known.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub async fn agree(&mut self) -> Result<Received, Lost> {
         let ready = notification("notifications/initialized").to_string();
         self.tell(&ready).await
     }
@@ -147,17 +167,37 @@ impl Connection {
     }
 
     /// Sends a request as the revision wants it, and waits for the answer.
-    pub(crate) async fn ask(
+    ///
+    /// # Errors
+    /// When no answer comes.
+    pub async fn ask(
         &mut self,
         revision: Revision,
         method: &str,
         params: Value,
-    ) -> Result<(Received, Option<Value>), Lost> {
+    ) -> Result<Reply, Lost> {
         let id = self.next_id();
-        let frame = CLIENT.request(revision, &id, method, params).to_string();
-        let received = self.exchange(&frame, Until::Answer(&id), &[]).await?;
-        let answer = received.answer(&id).cloned();
-        Ok((received, answer))
+        self.ask_raw(&message::request(revision, &id, method, params), &[]).await
+    }
+
+    /// Sends a request as it is, and waits for the answer.
+    pub(crate) async fn ask_raw(
+        &mut self,
+        message: &Value,
+        changes: HeaderChanges<'_>,
+    ) -> Result<Reply, Lost> {
+        let id = &message["id"];
+        let method = message["method"].as_str().unwrap_or_default().to_owned();
+        let received = self.exchange(&message.to_string(), Until::Answer(id), changes).await?;
+        let message = received.answer(id).cloned();
+        let is_accepted = received.status.is_none_or(|status| status.is_success());
+        if let Some(other) = received.responses().next()
+            && message.is_none()
+            && is_accepted
+        {
+            return Err(Lost::OtherId(Box::new(other.clone())));
+        }
+        Ok(Reply { received, message, method })
     }
 
     /// Sends a frame and collects what comes.
@@ -182,17 +222,30 @@ impl Connection {
         received
     }
 
-    /// Sends a frame that needs no answer.
-    pub(crate) async fn tell(&mut self, frame: &str) -> Result<(), Lost> {
+    /// Sends a frame that needs no answer. Returns what came, if that is known.
+    pub(crate) async fn tell(&mut self, frame: &str) -> Result<Received, Lost> {
         if let Carrier::Http(_) = self.carrier {
-            return self.exchange(frame, Until::Quiet, &[]).await.map(drop);
+            return self.exchange(frame, Until::Quiet, &[]).await;
         }
         self.evidence.push(Evidence::sent(frame, &[]));
-        self.send(frame, &[]).await.map(drop)
+        Ok(self.send(frame, &[]).await?.unwrap_or_default())
     }
 
-    /// The HTTP side, for checks of headers, methods and sessions.
-    pub(crate) fn http(&self) -> Option<&Http> {
+    /// The program, if it is one.
+    pub fn process(&mut self) -> Option<&mut Process> {
+        match &mut self.carrier {
+            Carrier::Process(process) => Some(process),
+            Carrier::Http(_) | Carrier::Sse(_) => None,
+        }
+    }
+
+    /// What else came on the stream.
+    pub fn strays(&self) -> &Strays {
+        &self.observed.strays
+    }
+
+    /// The HTTP side: where messages go, and the session.
+    pub fn http(&self) -> Option<&Http> {
         match &self.carrier {
             Carrier::Http(http) => Some(http),
             Carrier::Sse(sse) => Some(&sse.endpoint),
@@ -255,13 +308,17 @@ impl Connection {
             self.send(frame, &[]).await?;
         }
         let is_last = |message: &Value| match (until, &barrier) {
+            // An id that came back as a string: nothing better will follow.
+            (Until::Answer(id), _) if message["id"].as_str() == Some(&id.to_string()) => true,
             (Until::Answer(id), _) | (Until::Quiet, Some((id, _))) => is_answer(message, id),
             (Until::First | Until::Quiet, _) => true,
         };
         let mut received = Received::default();
         while !received.messages.iter().any(is_last) {
             let Ok(event) = timeout_at(deadline, self.next()).await else {
-                return Err(Lost::Silent(self.timeout));
+                let other = received.responses().find(|it| !self.has_asked(it));
+                return Err(other
+                    .map_or(Lost::Silent(self.timeout), |it| Lost::OtherId(Box::new(it.clone()))));
             };
             let Some(event) = event else { return Err(self.gone().await) };
             self.take(&event, &mut received).await?;
@@ -282,7 +339,7 @@ impl Connection {
         self.asked += 1;
         let id = Value::from(format!("still-there-{}", self.asked));
         let method = plain_method(self.revision);
-        let frame = CLIENT.request(self.revision, &id, method, json!({})).to_string();
+        let frame = message::request(self.revision, &id, method, json!({})).to_string();
         (id, frame)
     }
 
@@ -328,9 +385,17 @@ impl Connection {
             if let Some(answer) = answer_to(&message) {
                 self.send(&answer.to_string(), &[]).await?;
             }
+            if message.get("method").is_none() && !self.has_asked(&message) {
+                self.unexpected.get_or_insert_with(|| message.clone());
+            }
             received.messages.push(message);
         }
         Ok(())
+    }
+
+    /// Whether a response has the id of a request, if only of an earlier one.
+    fn has_asked(&self, response: &Value) -> bool {
+        response["id"].as_u64().is_some_and(|id| (1..=self.asked).contains(&id))
     }
 
     /// Why the stream has ended.
@@ -355,43 +420,41 @@ impl Connection {
     }
 
     /// Closes a program's input and waits for its exit; over HTTP, ends the session.
-    pub(crate) async fn close(mut self) -> (Option<Ending>, Observed) {
-        let mut ending = None;
-        match &mut self.carrier {
-            Carrier::Process(process) => {
-                process.close_input();
-                ending = Some(self.exited().await);
-            }
-            Carrier::Http(http) if http.session.is_some() && !self.revision.is_modern() => {
-                let http = http.clone();
-                let request = HttpRequest::without_body(Method::DELETE, &[]);
-                // What the server makes of it is a check of its own.
-                let _ = self.post(&http, &request, Until::Quiet).await;
-            }
-            Carrier::Http(_) | Carrier::Sse(_) => {}
+    pub async fn close(&mut self) -> Option<Ending> {
+        if let Carrier::Http(http) = &self.carrier
+            && http.session.is_some()
+            && !self.revision.is_modern()
+        {
+            let http = http.clone();
+            let request = HttpRequest::without_body(Method::DELETE, &[]);
+            // What the server makes of it is a check of its own.
+            let _ = self.post(&http, &request, Until::Quiet).await;
         }
-        (ending, self.observed)
+        self.process()?.close_input();
+        let deadline = Instant::now() + GRACE.min(self.timeout.max(Duration::from_secs(1)));
+        let has_ended = self.read_rest(deadline).await;
+        let lines = self.process()?.stderr_count();
+        self.observed.stderr_lines += lines;
+        let process = self.process()?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let status = if has_ended { process.wait(left).await } else { None };
+        let Some(status) = status else { return Some(Ending::Running) };
+        Some(Ending::Exited { status, left: process.survivors(DESCENDANTS).await })
     }
 
-    async fn exited(&mut self) -> Ending {
-        let deadline = Instant::now() + GRACE.min(self.timeout.max(Duration::from_secs(1)));
-        let ending = loop {
+    /// Reads what still comes; returns whether the output ended in time.
+    pub async fn read_rest(&mut self, deadline: Instant) -> bool {
+        loop {
             match timeout_at(deadline, self.next()).await {
                 Ok(Some(event)) => drop(self.observed.event(&event)),
-                Ok(None) => break None,
-                Err(_) => break Some(Ending::Killed),
+                Ok(None) => break,
+                Err(_) => return false,
             }
-        };
-        let Carrier::Process(process) = &mut self.carrier else { return Ending::Killed };
-        self.observed.stderr_lines += process.stderr_count();
-        if let Some(killed) = ending {
-            return killed;
         }
-        let Some(status) = process.wait(deadline - Instant::now()).await else {
-            return Ending::Killed;
-        };
-        let status = status.code().map_or_else(|| status.to_string(), |code| code.to_string());
-        let left = process.survivors(DESCENDANTS).await.unwrap_or_default();
-        Ending::Exited { status, left }
+        // The start of a line whose end never came.
+        if let Some(data) = self.process().and_then(Process::take_unfinished) {
+            self.observed.event(&Event { name: None, data });
+        }
+        true
     }
 }

@@ -275,7 +275,8 @@ fn problems_of_resource(metadata: &ResourceMetadata, url: &str) -> Vec<Problem> 
 async fn server(site: &Site<'_>, issuer: &str) -> Stage {
     let judge = |at: &str, body: &[u8]| {
         let metadata = ServerMetadata::parse(body).map_err(|error| {
-            let cause = format!("cannot read the authorization server's metadata: {}", told(&error));
+            let cause =
+                format!("cannot read the authorization server's metadata: {}", told(&error));
             Problem::new("auth.server", cause)
         })?;
         let problems = problems_of_server(&metadata, issuer);

@@ -55,9 +55,7 @@ impl Evidence {
         }
         let messages = received.messages.iter();
         self.received.extend(messages.map(|message| shorten(&message.to_string(), MOST)));
-        if !received.other.is_empty() {
-            self.received.push(shorten(&received.other, MOST));
-        }
+        self.received.extend(Some(received.other()).filter(|other| !other.is_empty()));
         self
     }
 

@@ -28,13 +28,15 @@ use std::time::Duration;
 pub use bowline::client::Direction;
 use bowline::with_causes;
 use bowline_web::WebError;
+use serde_json::Value;
 
 pub use self::events::{Event, Events};
 #[cfg(test)]
 pub(crate) use self::http::Fault;
-pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest, read_body};
+pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest};
 pub use self::process::{Exit, Process, Reader, Recipe, Writer};
 pub use self::sse::{HttpSse, NoStream, endpoint, resolve};
+use crate::evidence::shorten;
 
 /// Largest body, event or line that is read: 16 MiB.
 pub const LIMIT: usize = 16 << 20;
@@ -88,6 +90,8 @@ pub enum Lost {
     Web(Arc<WebError>),
     /// The handshake failed, so there is no session.
     NoSession(String),
+    /// A response came, but with another id than that of the request.
+    OtherId(Box<Value>),
 }
 
 impl Lost {
@@ -97,7 +101,7 @@ impl Lost {
         match self {
             Self::Unreachable(_) | Self::NoSession(_) => true,
             Self::Web(error) => error.is_before_sending(),
-            Self::Silent(_) | Self::Closed(_) => false,
+            Self::Silent(_) | Self::Closed(_) | Self::OtherId(_) => false,
         }
     }
 }
@@ -119,6 +123,10 @@ impl fmt::Display for Lost {
             }
             Self::Web(error) => write!(f, "the server is gone: {}", with_causes(&**error)),
             Self::NoSession(why) => write!(f, "the handshake failed: {why}"),
+            Self::OtherId(answer) => {
+                let answer = shorten(&answer.to_string(), 200);
+                write!(f, "a response with another id came: {answer}")
+            }
         }
     }
 }

@@ -50,6 +50,9 @@ mod survey;
 mod tests;
 
 pub use self::check::{Check, CheckError, Open, Target, is_known};
+pub use self::connection::{Connection, Ending};
 pub use self::evidence::{Evidence, shorten};
+pub use self::observed::Strays;
+pub use self::reply::{Received, Reply};
 pub use self::report::{Conclusion, Finding, Report, Verdict};
 pub use self::rule::{Rule, Severity, Transport, all as rules};

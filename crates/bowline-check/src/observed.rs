@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use bowline::Revision;
+use bowline::proto::wire::Message;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
@@ -14,6 +15,10 @@ use crate::rules::scopes::problems_of_rejection;
 
 /// How many examples of one kind are kept.
 const EXAMPLES: usize = 5;
+/// How much of a body is kept.
+const BODY: usize = 4 << 10;
+/// How many bytes of the first line that is not a message are kept.
+const STRAY: usize = 4 << 10;
 
 /// What can be wrong with any message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +74,30 @@ pub(crate) struct Observed {
     /// Rejections for lack of scopes.
     pub(crate) scope_rejections: usize,
     pub(crate) stderr_lines: usize,
-    last_answer: Option<String>,
+    pub(crate) strays: Strays,
+}
+
+/// What came on a stream beside messages.
+#[derive(Debug, Clone, Default)]
+pub struct Strays {
+    /// The first line or event that is not a message, and how many messages came before it.
+    pub first: Option<(Vec<u8>, usize)>,
+    /// How many there are.
+    pub count: usize,
+    /// How many lines or events are messages.
+    pub messages: usize,
+}
+
+impl Strays {
+    /// Takes a line or event.
+    pub fn take(&mut self, line: &[u8]) {
+        if Message::parse(line).is_ok() {
+            self.messages += 1;
+            return;
+        }
+        self.count += 1;
+        self.first.get_or_insert_with(|| (line[..line.len().min(STRAY)].to_vec(), self.messages));
+    }
 }
 
 impl Observed {
@@ -79,7 +107,7 @@ impl Observed {
             sights: BTreeMap::new(),
             scope_rejections: 0,
             stderr_lines: 0,
-            last_answer: None,
+            strays: Strays::default(),
         }
     }
 
@@ -102,14 +130,10 @@ impl Observed {
         }
         self.scope_rejections += other.scope_rejections;
         self.stderr_lines += other.stderr_lines;
-        self.last_answer = other.last_answer.or_else(|| self.last_answer.take());
     }
 
     /// What a server sent in place of an answer, if that explains the lack of one.
     pub(crate) fn instead(&self) -> Option<String> {
-        if let Some(answer) = &self.last_answer {
-            return Some(format!("a response with another id came: {answer}"));
-        }
         let (mut count, mut first) = (0, Vec::new());
         for sight in [Sight::Noise, Sight::EventName] {
             if let Some(examples) = self.sights.get(&sight) {
@@ -125,13 +149,19 @@ impl Observed {
     /// The messages in a line of output or an event.
     pub(crate) fn event(&mut self, event: &Event) -> Vec<Value> {
         let shown = shorten(&String::from_utf8_lossy(&event.data), 200);
-        let value = serde_json::from_slice(&event.data);
+        // Clients that skip a byte order mark get further.
+        let marked = event.data.strip_prefix(b"\xef\xbb\xbf");
+        let value = serde_json::from_slice(marked.unwrap_or(&event.data));
         if !event.is_message() {
             if value.is_ok_and(|value| is_message(&value)) {
                 let name = shorten(event.name.as_deref().unwrap_or_default(), 80);
                 self.add(Sight::EventName, format!("{name:?} with {shown}"));
             }
             return Vec::new();
+        }
+        self.strays.take(&event.data);
+        if marked.is_some() {
+            self.add(Sight::Noise, "a byte order mark");
         }
         if std::str::from_utf8(&event.data).is_err() {
             self.add(Sight::NotUtf8, shown.as_str());
@@ -148,7 +178,6 @@ impl Observed {
     /// The messages in an HTTP reply, to a modern request or not.
     pub(crate) fn reply(&mut self, reply: HttpReply, is_modern: bool) -> Received {
         let mut messages = Vec::new();
-        let mut other = String::new();
         if is_modern && reply.headers.contains_key("mcp-session-id") {
             self.add(Sight::Session, "mcp-session-id");
         }
@@ -177,12 +206,14 @@ impl Observed {
                     {
                         self.add(Sight::Noise, shown(200));
                     }
-                    other = shown(400);
                 }
             }
         }
-        let HttpReply { status, headers, left_open, .. } = reply;
-        Received { status: Some(status), headers, messages, other, left_open }
+        let is_stream = reply.is_stream();
+        let HttpReply { status, headers, mut body, left_open, first_byte } = reply;
+        body.truncate(BODY);
+        let status = Some(status);
+        Received { status, headers, messages, body, is_stream, left_open, first_byte }
     }
 
     /// Looks at a response to a request with our own token.
@@ -238,7 +269,6 @@ impl Observed {
     }
 
     fn response(&mut self, message: &Value, shown: &str) {
-        self.last_answer = Some(shown.to_owned());
         if !self.revision.is_modern() {
             return;
         }
@@ -269,7 +299,7 @@ fn is_message(value: &Value) -> bool {
     has("jsonrpc") || has("method") || (has("id") && (has("result") || has("error")))
 }
 
-fn envelope_problem(message: &Value) -> Option<&'static str> {
+pub(crate) fn envelope_problem(message: &Value) -> Option<&'static str> {
     let id = message.get("id");
     let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
     if message.get("jsonrpc") != Some(&Value::from("2.0")) {

@@ -23,8 +23,8 @@ impl Opening {
     /// Closes a connection on which nothing else was requested.
     pub(crate) async fn close(mut connection: Connection, answer: Value) -> Self {
         let evidence = std::mem::take(&mut connection.evidence);
-        let (ending, observed) = connection.close().await;
-        Self { answer, evidence, observed, ending }
+        let ending = connection.close().await;
+        Self { answer, evidence, observed: connection.observed, ending }
     }
 }
 
@@ -51,7 +51,7 @@ impl Probe {
         let mut connection = self.fresh().await?;
         let answer = if self.revision.is_modern() {
             let asked = connection.ask(self.revision, "server/discover", json!({})).await;
-            asked.map(|(_, answer)| answer.unwrap_or_default())
+            asked.map(|reply| reply.message.unwrap_or_default())
         } else {
             connection.shake_hands(self.revision.as_str()).await
         };

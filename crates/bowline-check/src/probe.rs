@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::calls::ToolCall;
 use crate::check::Target;
-use crate::connection::{CLIENT, Connection, Until};
+use crate::connection::{Connection, Until};
 use crate::evidence::Evidence;
+use crate::frames::message;
 use crate::frames::{HeaderChanges, Http, Lost, Tap};
 pub(crate) use crate::lists::{List, PROMPTS, RESOURCES, TASKS, TEMPLATES, TOOLS};
 use crate::observed::Observed;
@@ -213,8 +214,8 @@ impl Probe {
     /// Closes a connection of the check's own.
     pub(crate) async fn finish(&mut self, mut connection: Connection) {
         self.absorb(&mut connection);
-        let (_, observed) = connection.close().await;
-        self.observed.merge(observed);
+        connection.close().await;
+        self.observed.merge(connection.observed);
     }
 
     /// Moves what the shared connection has received to where the runner looks for it.
@@ -250,7 +251,7 @@ impl Probe {
         params: Value,
     ) -> Result<Value, NotPassed> {
         let id = self.next_id().await?;
-        Ok(CLIENT.request(self.revision, &id, method, params))
+        Ok(message::request(self.revision, &id, method, params))
     }
 
     /// Sends a request on the shared connection and waits for the answer.
@@ -265,13 +266,7 @@ impl Probe {
         message: &Value,
         changes: HeaderChanges<'_>,
     ) -> Result<Reply, NotPassed> {
-        let id = message.get("id").cloned().unwrap_or_default();
-        let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let connection = self.connection().await?;
-        let frame = message.to_string();
-        let received = connection.exchange(&frame, Until::Answer(&id), changes).await?;
-        let message = received.answer(&id).cloned();
-        Ok(Reply { received, message, method })
+        Ok(self.connection().await?.ask_raw(message, changes).await?)
     }
 
     /// Sends a frame that need not be answered, and collects whatever comes.

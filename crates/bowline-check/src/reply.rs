@@ -1,23 +1,32 @@
 //! What came back after a frame was sent, and what to say about it.
 
+use std::time::Duration;
+
+use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
 use crate::evidence::shorten;
+use crate::observed::envelope_problem;
 use crate::probe::{NotPassed, Outcome, broken, ensure};
 
 /// Everything that came back.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Received {
+pub struct Received {
     /// Over HTTP. Over HTTP+SSE only if the POST was rejected: all else comes on the stream.
-    pub(crate) status: Option<StatusCode>,
-    pub(crate) headers: HeaderMap,
+    pub status: Option<StatusCode>,
+    /// The headers of the response.
+    pub headers: HeaderMap,
     /// In order; the members of a batch one by one.
-    pub(crate) messages: Vec<Value>,
-    /// What was not a message.
-    pub(crate) other: String,
+    pub messages: Vec<Value>,
+    /// The beginning of the body.
+    pub body: Vec<u8>,
+    /// Whether the body is an event stream.
+    pub is_stream: bool,
     /// Whether an event stream was still open at the end.
-    pub(crate) left_open: bool,
+    pub left_open: bool,
+    /// Time from the head to the first byte of the body.
+    pub first_byte: Option<Duration>,
 }
 
 impl Received {
@@ -78,19 +87,38 @@ impl Received {
         broken(format!("{what} got {got}, expected error {}", either(wanted)))
     }
 
+    /// What was not a message.
+    pub(crate) fn other(&self) -> String {
+        let is_other = self.messages.is_empty() && !self.is_stream;
+        let body: &[u8] = if is_other { &self.body } else { &[] };
+        shorten(&String::from_utf8_lossy(body), 400)
+    }
+
+    /// Where a redirect leads.
+    pub(crate) fn redirect(&self) -> Option<String> {
+        let location = self.headers.get(LOCATION)?;
+        let is_redirect = self.status.is_some_and(|status| status.is_redirection());
+        is_redirect.then(|| shorten(&String::from_utf8_lossy(location.as_bytes()), 160))
+    }
+
     /// What came in place of a response.
     pub(crate) fn describe_silence(&self) -> String {
-        match self.status {
-            Some(status) => format!("{status} and no message"),
-            None => "no response".to_owned(),
-        }
+        let Some(status) = self.status else { return "no response".to_owned() };
+        let got = match (self.redirect(), self.other()) {
+            (Some(location), _) => format!(", but a redirect to {location}"),
+            (None, other) if other.is_empty() => String::new(),
+            (None, other) => format!(", but {:?}", shorten(&other, 120)),
+        };
+        format!("{status} and no message{got}")
     }
 }
 
 /// An answer, and the exchange that it came with.
-pub(crate) struct Reply {
-    pub(crate) received: Received,
-    pub(crate) message: Option<Value>,
+pub struct Reply {
+    /// Everything that came.
+    pub received: Received,
+    /// The answer, as it came.
+    pub message: Option<Value>,
     pub(crate) method: String,
 }
 
@@ -101,6 +129,11 @@ impl Reply {
             Some(result) => Ok(result.clone()),
             None => broken(format!("{} got {}", self.method, self.describe())),
         }
+    }
+
+    /// What is wrong with its envelope.
+    pub fn problem(&self) -> Option<&'static str> {
+        self.message.as_ref().and_then(envelope_problem)
     }
 
     pub(crate) fn result(&self) -> Option<&Value> {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bowline::Revision;
 use http::StatusCode;
-use http::header::LOCATION;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -19,7 +18,7 @@ use crate::evidence::shorten;
 use crate::frames::{Http, HttpSse, Lost, NoStream};
 use crate::opening::Opening;
 use crate::plan::at_once;
-use crate::probe::{Received, Settings};
+use crate::probe::{Received, Reply, Settings};
 
 /// What the first contact showed.
 #[derive(Debug)]
@@ -67,7 +66,7 @@ pub(crate) async fn survey(settings: &mut Settings) -> Survey {
         }
     }
     if is_barred(&http, &rejection, settings.timeout).await {
-        Survey::Barred(describe("the first request", &rejection))
+        Survey::Barred(format!("the first request got {}", rejection.describe_silence()))
     } else {
         Survey::Unreachable(why)
     }
@@ -111,7 +110,8 @@ async fn ask_around(settings: &mut Settings, revisions: &[Revision]) -> Asked {
                 return Asked::Settled(Survey::Barred(StatusCode::UNAUTHORIZED.to_string()));
             }
             Ok(Contact::Mute(received)) => {
-                reasons.push(describe(first_method(revision), &received));
+                let method = first_method(revision);
+                reasons.push(format!("{method} got {}", received.describe_silence()));
                 rejection.get_or_insert(received);
             }
             Ok(Contact::Odd(why)) => return Asked::Settled(Survey::Broken(why)),
@@ -206,26 +206,29 @@ fn first_method(revision: Revision) -> &'static str {
 async fn contact(settings: &Settings, revision: Revision, pace: &Pace) -> Result<Contact, Lost> {
     let Settings { target, timeout, tap, .. } = settings;
     let mut connection = Connection::open(target, revision, *timeout, tap).await?;
-    let received = if revision.is_modern() {
+    let asked = if revision.is_modern() {
         tokio::select! {
-            asked = connection.ask(revision, "server/discover", json!({})) => asked.map(|it| it.0),
+            asked = connection.ask(revision, "server/discover", json!({})) => asked,
             lost = pace.is_over() => Err(lost),
         }
     } else {
         let began = Instant::now();
-        let received = connection.initialize(revision.as_str()).await;
+        let asked = connection.initialize(revision.as_str()).await;
         pace.note(began.elapsed());
-        received
+        asked
     };
-    let received = match (received, connection.observed.instead()) {
+    let Reply { received, message, .. } = match (asked, connection.observed.instead()) {
         // Every MCP server answers a handshake.
-        (Err(lost @ Lost::Silent(_)), Some(instead)) if !revision.is_modern() => {
-            return Ok(Contact::Odd(format!("{}: {lost}; {instead}", first_method(revision))));
+        (Err(lost @ Lost::OtherId(_)), _) if !revision.is_modern() => {
+            return Ok(Contact::Odd(format!("initialize: {lost}")));
         }
-        (received, _) => received?,
+        (Err(lost @ Lost::Silent(_)), Some(instead)) if !revision.is_modern() => {
+            return Ok(Contact::Odd(format!("initialize: {lost}; {instead}")));
+        }
+        (asked, _) => asked?,
     };
     let is_rejected = received.status == Some(StatusCode::UNAUTHORIZED);
-    let Some(answer) = received.responses().next().filter(|_| !is_rejected).cloned() else {
+    let Some(answer) = message.filter(|_| !is_rejected) else {
         connection.close().await;
         return Ok(Contact::Mute(Box::new(received)));
     };
@@ -245,25 +248,6 @@ async fn contact(settings: &Settings, revision: Revision, pace: &Pace) -> Result
     Ok(if speaks { Contact::Speaks(name, opening) } else { Contact::Talks })
 }
 
-/// What came in place of a message.
-fn describe(method: &str, received: &Received) -> String {
-    let got = received.describe_silence();
-    match (redirect(received), received.other.as_str()) {
-        (Some(location), _) => {
-            format!("{method} got {got}, but a redirect to {}", shorten(&location, 160))
-        }
-        (None, "") => format!("{method} got {got}"),
-        (None, text) => format!("{method} got {got}, but {:?}", shorten(text, 120)),
-    }
-}
-
-/// Where a redirect leads.
-fn redirect(received: &Received) -> Option<String> {
-    let location = received.headers.get(LOCATION)?;
-    let is_redirect = received.status.is_some_and(|status| status.is_redirection());
-    is_redirect.then(|| String::from_utf8_lossy(location.as_bytes()).into_owned())
-}
-
 /// Whether a rejection other than 401 is for lack of a token all the same.
 async fn is_barred(http: &Http, rejection: &Received, patience: Duration) -> bool {
     let status = rejection.http_status();
@@ -271,8 +255,8 @@ async fn is_barred(http: &Http, rejection: &Received, patience: Duration) -> boo
         return false;
     }
     if rejection.headers.contains_key(http::header::WWW_AUTHENTICATE)
-        || redirect(rejection).is_some_and(|location| leads_to_login(&location))
-        || mentions_token(&rejection.other)
+        || rejection.redirect().is_some_and(|location| leads_to_login(&location))
+        || mentions_token(&rejection.other())
     {
         return true;
     }

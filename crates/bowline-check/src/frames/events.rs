@@ -1,11 +1,9 @@
 //! Server-sent events, one at a time.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use bowline::proto::sse::Parser;
 use bowline_web::Body;
-use tokio::time::Instant;
 
 use super::{Direction, LIMIT, Tap};
 
@@ -31,9 +29,6 @@ pub struct Events {
     body: Body,
     parser: Parser,
     ready: VecDeque<Event>,
-    opened: Instant,
-    /// Time from the response's head to the first byte of its body.
-    pub first: Option<Duration>,
     pub(super) tap: Tap,
 }
 
@@ -41,7 +36,7 @@ impl Events {
     /// The events of a response whose head has just arrived.
     pub fn new(body: Body, tap: Tap) -> Self {
         let parser = Parser::new(LIMIT);
-        Self { body, parser, ready: VecDeque::new(), opened: Instant::now(), first: None, tap }
+        Self { body, parser, ready: VecDeque::new(), tap }
     }
 
     /// The next event, or `None` once the stream has ended.
@@ -57,7 +52,6 @@ impl Events {
                 return Some(event);
             }
             let chunk = self.body.chunk().await?.ok()?;
-            self.first.get_or_insert_with(|| self.opened.elapsed());
             self.ready.extend(parse(&mut self.parser, &chunk));
         }
     }

@@ -2,12 +2,12 @@
 
 use bowline::client::ProcessGroup;
 
-/// The living members of a group, by name, where the system has `/proc`.
+/// The living members of a group, by name where the system has `/proc`. Never empty.
 pub(super) fn names(group: &ProcessGroup) -> Vec<String> {
-    let Some(id) = group.id() else { return Vec::new() };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let stats = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
-    stats.filter_map(|stat| member(&stat, id)).collect()
+    let names: Vec<_> = stats.filter_map(|stat| member(&stat, group.id()?)).collect();
+    if names.is_empty() { vec!["children".to_owned()] } else { names }
 }
 
 /// The name and id in a line of `/proc/*/stat`, if the process is alive and in this group.

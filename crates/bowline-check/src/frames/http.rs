@@ -100,6 +100,8 @@ pub struct HttpReply {
     pub body: Vec<u8>,
     /// Whether it is an event stream that was still open when time ran out.
     pub left_open: bool,
+    /// Time from the head to the first byte of the body.
+    pub first_byte: Option<Duration>,
 }
 
 impl HttpReply {
@@ -164,13 +166,7 @@ impl Http {
     }
 
     /// Sends a request. The body of the response has yet to be read.
-    ///
-    /// # Errors
-    /// When no response comes.
-    ///
-    /// # Cancel safety
-    /// Dropping the future closes the connection.
-    pub async fn send(&self, request: &HttpRequest<'_>) -> Result<Response<Body>, Lost> {
+    pub(super) async fn send(&self, request: &HttpRequest<'_>) -> Result<Response<Body>, Lost> {
         let request = self.request(request).await?;
         self.tap.hear(Direction::Sent, request.body());
         Ok(self.web.send(request).await?)
@@ -193,7 +189,8 @@ impl Http {
         let sending = timeout_at(deadline, self.send(request)).await;
         let (head, body) = sending.map_err(|_| Lost::Silent(patience))??.into_parts();
         let (status, headers) = (head.status, head.headers);
-        let mut reply = HttpReply { status, headers, body: Vec::new(), left_open: false };
+        let mut reply =
+            HttpReply { status, headers, body: Vec::new(), left_open: false, first_byte: None };
         if !(request.method == Method::GET && reply.is_stream()) {
             let has_ended = reply.read(body, deadline, is_last).await?;
             reply.left_open = !has_ended;
@@ -290,6 +287,7 @@ impl HttpReply {
         deadline: Instant,
         mut is_last: impl FnMut(&Event) -> bool,
     ) -> Result<bool, Lost> {
+        let opened = Instant::now();
         let mut parser = self.is_stream().then(|| Parser::new(LIMIT));
         while self.body.len() <= LIMIT {
             let chunk = match timeout_at(deadline, body.chunk()).await {
@@ -297,6 +295,7 @@ impl HttpReply {
                 Ok(None) => break,
                 Ok(Some(chunk)) => chunk?,
             };
+            self.first_byte.get_or_insert_with(|| opened.elapsed());
             self.body.extend_from_slice(&chunk);
             let events = parser.as_mut().map(|parser| parse(parser, &chunk)).unwrap_or_default();
             if events.iter().any(|event| !event.data.is_empty() && is_last(event)) {
@@ -305,17 +304,4 @@ impl HttpReply {
         }
         Ok(true)
     }
-}
-
-/// The bytes of a body up to a limit, or up to where it broke off.
-pub async fn read_body(mut body: Body, limit: usize) -> Vec<u8> {
-    let mut all = Vec::new();
-    while let Some(Ok(chunk)) = body.chunk().await {
-        let room = limit - all.len();
-        all.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if all.len() == limit {
-            break;
-        }
-    }
-    all
 }

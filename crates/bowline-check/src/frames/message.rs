@@ -5,46 +5,35 @@ use bowline::Revision;
 use bowline::model::meta_key::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use serde_json::{Value, json};
 
-/// A client that builds messages, by name.
-#[derive(Debug, Clone, Copy)]
-pub struct Speaker(pub &'static str);
+/// The request that opens a legacy session.
+pub fn initialize(id: &Value, version: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": info(),
+    }})
+}
 
-impl Speaker {
-    /// The request that opens a legacy session.
-    pub fn initialize(self, id: &Value, version: &str) -> Value {
-        json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": self.info(),
-        }})
-    }
-
-    /// A request as the revision wants it: modern ones name the client in `_meta`. Members of
-    /// `_meta` that `params` already has stay.
-    pub fn request(self, revision: Revision, id: &Value, method: &str, mut params: Value) -> Value {
-        if revision.is_modern() {
-            let meta = &mut params["_meta"];
-            for (key, value) in self.modern_meta(revision.as_str()) {
-                if meta.get(&key).is_none() {
-                    meta[key] = value;
-                }
+/// A request as the revision wants it: modern ones name the client in `_meta`. Members of
+/// `_meta` that `params` already has stay.
+pub fn request(revision: Revision, id: &Value, method: &str, mut params: Value) -> Value {
+    if revision.is_modern() {
+        let meta = &mut params["_meta"];
+        for (key, value) in [
+            (PROTOCOL_VERSION, json!(revision.as_str())),
+            (CLIENT_INFO, info()),
+            (CLIENT_CAPABILITIES, json!({})),
+        ] {
+            if meta.get(key).is_none() {
+                meta[key] = value;
             }
         }
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     }
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
 
-    /// What the `_meta` of each modern request contains.
-    pub fn modern_meta(self, version: &str) -> [(String, Value); 3] {
-        [
-            (PROTOCOL_VERSION.to_owned(), json!(version)),
-            (CLIENT_INFO.to_owned(), self.info()),
-            (CLIENT_CAPABILITIES.to_owned(), json!({})),
-        ]
-    }
-
-    fn info(self) -> Value {
-        json!({"name": self.0, "version": env!("CARGO_PKG_VERSION")})
-    }
+fn info() -> Value {
+    json!({"name": "bowline", "version": env!("CARGO_PKG_VERSION")})
 }
 
 /// A method without parameters that every server of the era knows.

@@ -241,12 +241,11 @@ impl Process {
     }
 
     /// The processes of its group that are still running after this long, by name where the system
-    /// tells. `None` if there are none.
-    pub async fn survivors(&self, patience: Duration) -> Option<Vec<String>> {
-        let group = self.group()?;
-        match timeout(patience, group.gone()).await {
-            Ok(()) => None,
-            Err(_) => Some(names(group)),
+    /// tells.
+    pub async fn survivors(&self, patience: Duration) -> Vec<String> {
+        match self.group() {
+            Some(group) if timeout(patience, group.gone()).await.is_err() => names(group),
+            _ => Vec::new(),
         }
     }
 

@@ -12,10 +12,9 @@ use serde_json::json;
 
 use super::http::session;
 use crate::check::Target;
-use crate::connection::CLIENT;
 use crate::discovery::{CHALLENGE, Discovery, Problem, RESOURCE, SERVER};
 use crate::evidence::{Evidence, shorten};
-use crate::frames::message::plain_method;
+use crate::frames::message::{self, plain_method};
 use crate::frames::{HeaderChanges, HttpRequest};
 use crate::observed::Observed;
 use crate::probe::{NotPassed, Outcome, PASS, Probe, Received, all_good, broken, ensure, skip};
@@ -93,9 +92,9 @@ pub(super) async fn knock(
 ) -> Result<Received, NotPassed> {
     let (id, revision) = (json!(1), probe.revision);
     let frame = if revision.is_modern() {
-        CLIENT.request(revision, &id, "server/discover", json!({}))
+        message::request(revision, &id, "server/discover", json!({}))
     } else {
-        CLIENT.initialize(&id, revision.as_str())
+        message::initialize(&id, revision.as_str())
     };
     let frame = frame.to_string();
     let request = match probe.settings.target {

@@ -117,7 +117,7 @@ pub(super) fn harmless() -> String {
 async fn notification(probe: &mut Probe) -> Outcome {
     let received = probe.say(&harmless(), &[]).await?;
     received.expect_status("a notification", &[202])?;
-    let is_empty = received.messages.is_empty() && received.other.is_empty();
+    let is_empty = received.messages.is_empty() && received.other().is_empty();
     ensure(is_empty, || "the response to a notification has a body".to_owned())
 }
 

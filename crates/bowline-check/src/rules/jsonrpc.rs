@@ -3,8 +3,7 @@
 use bowline::Revision::{self, V2025_06_18};
 use serde_json::{Value, json};
 
-use crate::connection::CLIENT;
-use crate::frames::message::plain_method;
+use crate::frames::message::{self, plain_method};
 use crate::probe::{
     NotPassed, Outcome, PASS, Probe, Received, all_good, broken, ensure, problems_of, skip,
 };
@@ -104,7 +103,7 @@ async fn invalid_request(probe: &mut Probe) -> Outcome {
 
 /// A plain request with an id of the check's own. Waits for any response, whatever its id.
 async fn ask_as(probe: &mut Probe, id: &Value) -> Result<Received, NotPassed> {
-    let message = CLIENT.request(probe.revision, id, plain_method(probe.revision), json!({}));
+    let message = message::request(probe.revision, id, plain_method(probe.revision), json!({}));
     probe.say(&message.to_string(), &[]).await
 }
 

@@ -140,7 +140,7 @@ async fn discover_first(probe: &mut Probe) -> Outcome {
     let mut connection = probe.fresh().await?;
     let asked = connection.ask(Revision::LATEST, "server/discover", json!({})).await;
     match asked {
-        Ok((received, _)) if received.has_result() => {
+        Ok(reply) if reply.result().is_some() => {
             probe.finish(connection).await;
             return Ok(Some("server/discover works".to_owned()));
         }

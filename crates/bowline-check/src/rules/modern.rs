@@ -6,7 +6,8 @@ use bowline::model::meta_key::{
 use bowline::{Era, Revision};
 use serde_json::{Value, json};
 
-use crate::connection::{CLIENT, Until};
+use crate::connection::Until;
+use crate::frames::message;
 use crate::probe::{
     NotPassed, Outcome, PASS, PROMPTS, Probe, RESOURCES, Reply, TEMPLATES, TOOLS, all_good, broken,
     ensure, problems_of, skip,
@@ -69,8 +70,9 @@ async fn no_discover_needed(probe: &mut Probe) -> Outcome {
     let mut connection = probe.fresh().await?;
     let asked = connection.ask(probe.revision, list.method, json!({})).await;
     probe.finish(connection).await;
-    let is_served = asked?.1.is_some_and(|answer| answer.get("result").is_some());
-    ensure(is_served, || format!("{} as the first request got no result", list.method))
+    ensure(asked?.result().is_some(), || {
+        format!("{} as the first request got no result", list.method)
+    })
 }
 
 /// A request with `_meta` of the check's own. It lists something, if there is anything to list:
@@ -184,7 +186,7 @@ async fn listen(probe: &mut Probe) -> Outcome {
     let mut connection = probe.fresh().await?;
     let id = json!("listen-1");
     let params = json!({"notifications": {format!("{name}ListChanged"): true}});
-    let frame = CLIENT.request(probe.revision, &id, "subscriptions/listen", params).to_string();
+    let frame = message::request(probe.revision, &id, "subscriptions/listen", params).to_string();
     let received = connection.exchange(&frame, Until::First, &[]).await;
     let over =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});

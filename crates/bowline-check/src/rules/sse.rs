@@ -4,8 +4,8 @@ use http::{Method, StatusCode, Uri};
 use serde_json::json;
 
 use super::http::{harmless, needs_local};
-use crate::connection::CLIENT;
 use crate::evidence::Evidence;
+use crate::frames::message;
 use crate::frames::{HeaderChanges, HttpRequest, HttpSse, Lost, endpoint, resolve};
 use crate::probe::{NotPassed, Outcome, PASS, Probe, Received, broken, skip};
 use crate::rule::{Rule, Transport, table};
@@ -100,7 +100,7 @@ async fn content_type(probe: &mut Probe) -> Outcome {
 
 async fn successor(probe: &mut Probe) -> Outcome {
     let http = probe.http()?.clone();
-    let frame = CLIENT.initialize(&json!(1), probe.revision.as_str()).to_string();
+    let frame = message::initialize(&json!(1), probe.revision.as_str()).to_string();
     let mut tried: Vec<String> = Vec::new();
     for place in ["mcp", "/mcp"] {
         let url = resolve(&http.url, place).filter(|url| !tried.contains(&url.to_string()));

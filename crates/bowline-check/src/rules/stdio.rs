@@ -45,7 +45,7 @@ async fn large_message(probe: &mut Probe) -> Outcome {
 
 async fn end(probe: &mut Probe) -> Outcome {
     let ending = probe.opening().await?.ending;
-    ensure(ending != Some(Ending::Killed), || {
+    ensure(ending != Some(Ending::Running), || {
         "it kept running after its input was closed, and was killed".to_owned()
     })
 }
@@ -55,15 +55,15 @@ async fn left_behind(probe: &mut Probe) -> Outcome {
         Some(Ending::Exited { left, .. }) if !left.is_empty() => {
             broken(format!("still running after it exited: {}", left.join(", ")))
         }
-        Some(Ending::Killed) => skip("the server itself did not exit"),
+        Some(Ending::Running) => skip("the server itself did not exit"),
         _ => PASS,
     }
 }
 
 async fn exit_status(probe: &mut Probe) -> Outcome {
     match probe.opening().await?.ending {
-        Some(Ending::Exited { status, .. }) if status != "0" => {
-            broken(format!("the exit status was {status}"))
+        Some(Ending::Exited { status, .. }) if !status.success() => {
+            broken(format!("it ended with {status}"))
         }
         _ => PASS,
     }

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::calls::ToolCall;
-use crate::connection::CLIENT;
-use crate::frames::message::plain_method;
+use crate::frames::message::{self, plain_method};
 use crate::observed::LEVELS;
 use crate::probe::{Outcome, PASS, Probe, all_good, broken, skip};
 use crate::rule::{Rule, Transport, table};
@@ -104,19 +103,19 @@ async fn cancel_running(probe: &mut Probe) -> Outcome {
     connection.evidence.clear();
     let id = json!("bowline-cancelled");
     let params = json!({"name": name, "arguments": call.arguments});
-    let request = CLIENT.request(revision, &id, "tools/call", params).to_string();
+    let request = message::request(revision, &id, "tools/call", params).to_string();
     connection.tell(&request).await?;
     sleep(SOON).await;
     connection.tell(&cancellation(&json!({"requestId": id, "reason": "a check"}))).await?;
     // The answer shows that the cancellation has been read.
-    let (read, _) = connection.ask(revision, plain_method(revision), json!({})).await?;
+    let read = connection.ask(revision, plain_method(revision), json!({})).await?;
     // By then the call would have finished, even if it takes somewhat longer this time.
     sleep(call.took * 3 / 2).await;
     let after = connection.ask(revision, plain_method(revision), json!({})).await;
     probe.finish(connection).await;
-    let (after, _) = after?;
+    let after = after?.received;
     let is_it = |answer: &&Value| answer.get("id") == Some(&id);
-    let early = read.responses().find(is_it);
+    let early = read.received.responses().find(is_it);
     match early.or_else(|| after.responses().find(is_it)) {
         None => PASS,
         Some(answer) if answer.get("result").is_none() => {

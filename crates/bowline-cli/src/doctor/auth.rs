@@ -3,27 +3,24 @@
 use std::time::Duration;
 
 use bowline_check::discovery::{Discovery, SERVER};
+use bowline_check::frames::Http;
 use tokio::time::Instant;
 
-use super::conversation::HttpTalk;
 use super::report::{Report, Step, unauthorized};
 use super::status::HttpReply;
 
 /// Walks from a 401 to the point where a person can log in, or to what prevents it.
-pub(crate) async fn walk(
-    report: &mut Report,
-    talk: &HttpTalk,
-    reply: &HttpReply,
-    patience: Duration,
-) {
-    let url = talk.url.uri().to_string();
-    let found = Discovery::walk(&talk.http.web, &url, &reply.headers, patience).await;
+pub(crate) async fn walk(report: &mut Report, http: &Http, reply: &HttpReply, patience: Duration) {
+    let found = Discovery::walk(&http.web, &http.url.to_string(), &reply.headers, patience).await;
     for stage in &found.stages {
         let fatal = stage.problems.iter().find(|problem| problem.is_fatal());
         let problem = fatal.or_else(|| stage.problems.first()).map(|problem| {
             let is_other_scheme = problem.rule == "auth.challenge" && stage.is_read;
-            let header =
-                if is_other_scheme { "Send what it asks for with --header. For logins: " } else { "" };
+            let header = if is_other_scheme {
+                "Send what it asks for with --header. For logins: "
+            } else {
+                ""
+            };
             unauthorized(problem.cause.as_str()).fix(format!("{header}{}", problem.fix()))
         });
         let step = Step::ok(stage.name, stage.seen.as_str(), Instant::now());

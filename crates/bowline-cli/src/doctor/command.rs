@@ -3,47 +3,38 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use bowline_check::Ending;
 use bowline_check::frames::Recipe;
 use tokio::time::Instant;
 
-use super::conversation::{Conversation, StdioTalk};
+use super::conversation::Conversation;
 use super::era::{Plan, Search};
 use super::program::Wanted;
 use super::report::{Diagnosis, Report, Step, broken, unreachable};
-use super::seen::{quoted, seconds};
+use super::seen::{plain, quoted, seconds};
 use super::{lists, stderr};
 
 /// The steps after the program is found, in order.
 const STEPS: &str = "start discover initialize era initialized tools resources prompts";
 
-/// How long a server may take to exit once its input is closed, and then after SIGTERM.
-const EXIT_GRACE: Duration = Duration::from_secs(5);
+/// How long a server may take to exit after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_secs(3);
-/// How long children may outlive their parent.
-const CHILD_GRACE: Duration = Duration::from_millis(500);
 /// How long the first byte may take: other clients time out, too.
 const SLOW: Duration = Duration::from_secs(10);
 
 pub(crate) async fn walk(report: &mut Report, recipe: Recipe, plan: Plan) {
-    if let Some(talk) = start(report, recipe) {
-        let mut conversation = Conversation::Stdio(Box::new(talk));
-        let is_alive = speak(report, &mut conversation, plan).await.unwrap_or(false);
+    if let Some(mut talk) = start(report, recipe) {
+        let is_alive = speak(report, &mut talk, plan).await.unwrap_or(false);
         report.skip_rest(STEPS);
-        let Conversation::Stdio(mut talk) = conversation else { return };
-        talk.process.first_byte().into_iter().for_each(|took| report.push(first_byte(took)));
-        report.push(output(&talk));
-        report.push(errors(&talk));
-        report.push(if is_alive {
-            shutdown(&mut talk, plan).await
-        } else {
-            Step::skipped("shutdown", "no connection")
-        });
+        look_back(report, &mut talk);
+        let shutdown = if is_alive { shutdown(&mut talk, plan).await } else { None };
+        report.push(shutdown.unwrap_or_else(|| Step::skipped("shutdown", "no connection")));
     }
     report.skip_rest(STEPS);
 }
 
 /// Finds and starts the program.
-fn start(report: &mut Report, recipe: Recipe) -> Option<StdioTalk> {
+fn start(report: &mut Report, recipe: Recipe) -> Option<Conversation> {
     let path = recipe.env.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).or_else(|| std::env::var_os("PATH"));
     let wanted = Wanted {
@@ -57,9 +48,10 @@ fn start(report: &mut Report, recipe: Recipe) -> Option<StdioTalk> {
     }
     report.require(wanted.find())?;
     let began = Instant::now();
-    report.require(match StdioTalk::start(recipe) {
-        Ok(talk) => {
-            let id = talk.process.id().map(|id| format!("process {id}")).unwrap_or_default();
+    report.require(match Conversation::start(recipe) {
+        Ok(mut talk) => {
+            let id = talk.connection.process().and_then(|process| process.id());
+            let id = id.map(|id| format!("process {id}")).unwrap_or_default();
             Ok((Step::ok("start", id, began), talk))
         }
         Err(error) => {
@@ -72,11 +64,10 @@ fn start(report: &mut Report, recipe: Recipe) -> Option<StdioTalk> {
 /// Speaks the protocol; returns whether the program still responds.
 async fn speak(report: &mut Report, conversation: &mut Conversation, plan: Plan) -> Option<bool> {
     let live = Search::new(conversation, report, plan).run().await?;
-    let Conversation::Stdio(talk) = &mut *conversation else { return None };
     report.push(if live.revision.is_modern() {
         Step::skipped("initialized", "the modern era has no handshake")
     } else {
-        initialized(talk, plan).await
+        lists::initialized(conversation, plan).await
     });
     Some(lists::walk(conversation, report, &live, plan).await)
 }
@@ -107,16 +98,24 @@ fn not_started(program: &str, error: &io::Error) -> Diagnosis {
     }
 }
 
-async fn initialized(talk: &mut StdioTalk, plan: Plan) -> Step {
-    let began = Instant::now();
-    let is_sent = talk.initialized(plan.timeout).await;
-    let seen = if is_sent { "sent" } else { "the program accepts no more input" };
-    let step = Step::ok("initialized", seen, began);
-    let Some(method) = &talk.early_request else { return step };
-    step.with_seen(format!("it sent {method} before")).warn(
-        broken(format!("the server sends {method} before the handshake is over"))
-            .fix("Send no request but ping before notifications/initialized has arrived."),
-    )
+/// What the program wrote, and when.
+fn look_back(report: &mut Report, talk: &mut Conversation) {
+    let output = talk.output();
+    let Some(process) = talk.connection.process() else { return };
+    process.first_byte().into_iter().for_each(|took| report.push(first_byte(took)));
+    let lines = process.stderr();
+    let step = Step::ok("output", output.seen(), Instant::now());
+    report.push(match (output.diagnose(), &talk.connection.unexpected) {
+        (None, Some(response)) => {
+            let id = plain(&response["id"].to_string());
+            step.with_seen(format!("a response with the id {id}, which no request had")).warn(
+                broken("the server sends a response that answers no request")
+                    .fix("Answer each request once, under its own id, and answer no notification."),
+            )
+        }
+        (diagnosis, _) => step.warn(diagnosis),
+    });
+    report.push(errors(&lines));
 }
 
 fn first_byte(took: Duration) -> Step {
@@ -129,71 +128,59 @@ fn first_byte(took: Duration) -> Step {
     Step { took, ..step }.warn(warning)
 }
 
-fn output(talk: &StdioTalk) -> Step {
-    let output = talk.output();
-    let step = Step::ok("output", output.seen(), Instant::now());
-    match (output.diagnose(), talk.unexpected.first()) {
-        (None, Some(message)) => step.with_seen(message).warn(
-            broken(format!("the server sends a message that answers no request: {message}"))
-                .fix("Answer each request once, under its own id, and answer no notification."),
-        ),
-        (diagnosis, _) => step.warn(diagnosis),
-    }
-}
-
-fn errors(talk: &StdioTalk) -> Step {
-    let lines = talk.process.stderr();
-    let mut seen = match lines.as_slice() {
+fn errors(lines: &[String]) -> Step {
+    let mut seen = match lines {
         [] => "nothing".to_owned(),
         [only] => quoted(only.as_bytes()),
         [.., last] => format!("{} lines, the last: {}", lines.len(), quoted(last.as_bytes())),
     };
-    if let Some((_, line)) = stderr::explain(&lines).filter(|_| lines.len() > 1) {
+    if let Some((_, line)) = stderr::explain(lines).filter(|_| lines.len() > 1) {
         seen = format!("{seen}; among them: {}", quoted(line.as_bytes()));
     }
     Step::ok("stderr", seen, Instant::now())
 }
 
-async fn shutdown(talk: &mut StdioTalk, plan: Plan) -> Step {
+async fn shutdown(talk: &mut Conversation, plan: Plan) -> Option<Step> {
     let began = Instant::now();
-    let grace = plan.timeout.min(EXIT_GRACE);
-    if let Some(status) = talk.close_input(grace).await {
-        let took = began.elapsed();
-        if let Some(names) = talk.process.survivors(CHILD_GRACE).await {
-            return survivors(talk, &names, began);
+    talk.connection.timeout = plan.timeout;
+    let ending = talk.connection.close().await?;
+    let after = seconds(began.elapsed());
+    let process = talk.connection.process()?;
+    let (seen, problem) = match ending {
+        Ending::Exited { left, .. } if !left.is_empty() => {
+            let left = left.join(", ");
+            let cause = format!("the program leaves processes behind when it exits: {left}");
+            let fix = "Stop children before exiting; a wrapper script should `exec` the server.";
+            (format!("the program exited; still running: {left}"), Some(broken(cause).fix(fix)))
         }
-        let seen = format!("ended {} after its input was closed ({status})", seconds(took));
-        let warning = (!status.success()).then(|| {
-            broken(format!("the program fails when its input is closed ({status})"))
-                .fix("Treat the end of the input as a request to exit, with status 0.")
-        });
-        return Step { took, ..Step::ok("shutdown", seen, began) }.warn(warning);
-    }
-    talk.process.terminate();
-    let ended = talk.process.wait(plan.timeout.min(TERM_GRACE)).await;
-    let (how, cause) = if let Some(status) = ended {
-        let how = format!("SIGTERM ended it ({status})");
-        (how, "the program does not exit when its input is closed")
-    } else {
-        talk.process.kill();
-        talk.process.wait(TERM_GRACE).await;
-        let how = "SIGTERM did not end it, SIGKILL did".to_owned();
-        (how, "the program must be killed: it exits neither at the end of its input nor on SIGTERM")
+        Ending::Exited { status, .. } => {
+            let problem = (!status.success()).then(|| {
+                broken(format!("the program fails when its input is closed ({status})"))
+                    .fix("Treat the end of the input as a request to exit, with status 0.")
+            });
+            (format!("ended {after} after its input was closed ({status})"), problem)
+        }
+        Ending::Running => {
+            process.terminate();
+            let (how, cause) = match process.wait(plan.timeout.min(TERM_GRACE)).await {
+                Some(status) => {
+                    let how = format!("SIGTERM ended it ({status})");
+                    (how, "the program does not exit when its input is closed")
+                }
+                None => (
+                    "SIGTERM did not end it, SIGKILL did".to_owned(),
+                    "the program must be killed: it exits neither at the end of its input nor on \
+                     SIGTERM",
+                ),
+            };
+            let fix = "Exit when the input ends; otherwise clients leave processes behind.";
+            let seen = format!("still running {after} after its input was closed; {how}");
+            (seen, Some(broken(cause).fix(fix)))
+        }
     };
-    let seen = format!("still running {} after its input was closed; {how}", seconds(grace));
-    let diagnosis =
-        broken(cause).fix("Exit when the input ends; otherwise clients leave processes behind.");
-    Step::ok("shutdown", seen, began).warn(diagnosis)
-}
-
-fn survivors(talk: &StdioTalk, names: &[String], began: Instant) -> Step {
-    talk.process.kill();
-    let names = if names.is_empty() { "children".to_owned() } else { names.join(", ") };
-    let seen = format!("the program exited; still running: {names}");
-    Step::ok("shutdown", seen, began).warn(
-        broken(format!("the program leaves processes behind when it exits: {names}"))
-            .fix("Stop children before exiting; a wrapper script should `exec` the server."),
-    )
+    process.kill();
+    process.wait(TERM_GRACE).await;
+    Some(Step::ok("shutdown", seen, began).warn(problem))
 }
 
 #[cfg(test)]

@@ -1,31 +1,46 @@
-//! A conversation with a server over either transport, one request at a time.
-
-mod http;
-mod stdio;
+//! A conversation with a server over any transport, one request at a time: what each request came
+//! to, and why it has no result.
 
 use std::time::Duration;
 
-use bowline::Json;
 use bowline::proto::error::ErrorObject;
 use bowline::proto::revision::Revision;
 use bowline::proto::session::{Event, Question, Rejection, Transport};
-use bowline::proto::wire::Response;
-use bowline_check::frames::message::Speaker;
-use serde_json::{Value, json};
+use bowline::with_causes;
+use bowline_check::frames::{Http, Lost, Process, Recipe};
+use bowline_check::{Connection, Received, Reply, Target};
+use bowline_web::WebError;
+use http::HeaderMap;
+use serde_json::Value;
+use tokio::time::Instant;
 
-pub(crate) use self::http::{HttpTalk, is_event_stream, read_start};
-pub(crate) use self::stdio::StdioTalk;
+use super::ending::{Evidence, runner};
+use super::output::Output;
 use super::report::{Diagnosis, broken, refused, unreachable};
 use super::seen::{plain, seconds};
 use super::status::HttpReply;
+use crate::target::tap;
 
-pub(crate) enum Conversation {
-    Stdio(Box<StdioTalk>),
-    Http(Box<HttpTalk>),
+/// How long an exiting program may take.
+const GRACE: Duration = Duration::from_secs(3);
+
+pub(crate) struct Conversation {
+    pub(crate) target: Target,
+    pub(crate) connection: Connection,
+    started: Instant,
+    answered: u64,
+    /// The first request other than `ping` that the server sent.
+    pub(crate) request: Option<String>,
+    /// Outcomes of requests that the search will make again.
+    kept: Vec<(String, Asked)>,
+    /// The headers of the last response.
+    pub(crate) headers: HeaderMap,
+    /// The longest time from the head of a response to its first event.
+    pub(crate) first_event: Option<Duration>,
 }
 
-/// The result of a request, exactly as it arrived.
-pub(crate) type Asked = Result<Json, AskError>;
+/// The result of a request.
+pub(crate) type Asked = Result<Value, AskError>;
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -47,11 +62,69 @@ pub(crate) enum AskError {
 }
 
 impl Conversation {
-    pub(crate) fn transport(&self) -> Transport {
-        match self {
-            Self::Stdio(_) => Transport::Stream,
-            Self::Http(_) => Transport::Http,
+    /// Starts a program.
+    pub(crate) fn start(recipe: Recipe) -> std::io::Result<Self> {
+        let process = Process::start(&recipe, tap())?;
+        let connection = Connection::with_process(process, Revision::LATEST, GRACE);
+        Ok(Self::new(Target::Program(recipe), connection))
+    }
+
+    /// Prepares to post to a URL.
+    pub(crate) async fn open(http: Http) -> Result<Self, AskError> {
+        let target = Target::Http(Box::new(http.with_tap(tap())));
+        let connection = Connection::open(&target, Revision::LATEST, GRACE, &tap()).await?;
+        Ok(Self::new(target, connection))
+    }
+
+    fn new(target: Target, connection: Connection) -> Self {
+        Self {
+            target,
+            connection,
+            started: Instant::now(),
+            answered: 0,
+            request: None,
+            kept: Vec::new(),
+            headers: HeaderMap::new(),
+            first_event: None,
         }
+    }
+
+    /// Kills the program and starts it again.
+    pub(crate) async fn restart(&mut self) -> std::io::Result<()> {
+        if let (Target::Program(recipe), Some(process)) = (&self.target, self.connection.process())
+        {
+            process.kill();
+            process.wait(GRACE).await;
+            *self = Self::start(recipe.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Opens the stream of HTTP+SSE and waits for its endpoint.
+    pub(crate) async fn open_sse(&mut self, patience: Duration) -> Result<String, AskError> {
+        if let Target::Http(http) = &self.target {
+            let target = Target::HttpSse(http.clone());
+            let opened = Connection::open(&target, Revision::LATEST, patience, &tap()).await;
+            self.connection =
+                opened.map_err(|lost| AskError::Malformed(plain(&lost.to_string())))?;
+            self.target = target;
+            self.kept.clear();
+        }
+        let path = self.connection.http().map(|http| plain(http.url.path())).unwrap_or_default();
+        Ok(format!("HTTP+SSE of 2024-11-05; messages go to {path}"))
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        if self.target.http().is_some() { Transport::Http } else { Transport::Stream }
+    }
+
+    pub(crate) fn is_sse(&self) -> bool {
+        matches!(self.target, Target::HttpSse(_))
+    }
+
+    /// Keeps an outcome for the next time that the same request is made.
+    pub(crate) fn keep(&mut self, method: &str, asked: Asked) {
+        self.kept.push((method.to_owned(), asked));
     }
 
     /// Sends a request and waits for its response.
@@ -62,29 +135,106 @@ impl Conversation {
         revision: Revision,
         patience: Duration,
     ) -> Asked {
-        match self {
-            Self::Stdio(talk) => talk.ask(method, params, revision, patience).await,
-            Self::Http(talk) => talk.ask(method, params, revision, patience).await,
+        if let Some(at) = self.kept.iter().position(|(known, _)| known == method) {
+            return self.kept.swap_remove(at).1;
         }
+        let began = Instant::now();
+        self.connection.timeout = patience;
+        let reply = match method {
+            "initialize" => self.connection.initialize(revision.as_str()).await?,
+            _ => self.connection.ask(revision, method, params).await?,
+        };
+        let is_request = |it: &&Value| it.get("id").is_some() && it["method"] != "ping";
+        let request = reply.received.messages.iter().filter(is_request);
+        let request = request.filter_map(|it| it["method"].as_str()).map(plain).next();
+        self.request = self.request.take().or(request);
+        if reply.received.is_stream {
+            self.first_event = self.first_event.max(reply.received.first_byte);
+        }
+        self.headers.clone_from(&reply.received.headers);
+        self.answered += 1;
+        self.judge(reply, began.elapsed()).await
+    }
+
+    /// The result in a reply, or why there is none.
+    async fn judge(&self, reply: Reply, took: Duration) -> Asked {
+        let problem = reply.problem();
+        let Reply { received, message, .. } = reply;
+        let Received { status, headers, body, is_stream, left_open, .. } = received;
+        let status = status.map(|status| status.as_u16());
+        // For a rejected caller the status counts, whatever the body says.
+        let is_barred = matches!(status, Some(401 | 403)) && !self.is_sse();
+        if let Some(mut message) = message.filter(|_| !is_barred) {
+            let malformed = |what: String| AskError::Malformed(what);
+            return match (problem, message.get_mut("error").map(Value::take)) {
+                (Some(problem), _) => Err(malformed(problem.to_owned())),
+                (None, None) => Ok(message["result"].take()),
+                (None, Some(error)) => {
+                    let error = serde_json::from_value(error);
+                    let error = error.map_err(|error| malformed(error.to_string()))?;
+                    Err(AskError::Refused { error, status })
+                }
+            };
+        }
+        Err(match status {
+            Some(_) if left_open => AskError::TimedOut(self.connection.timeout),
+            Some(status) if !is_stream => {
+                let has_credentials = match self.target.http() {
+                    Some(http) => http.has_credentials().await,
+                    None => false,
+                };
+                AskError::Http(Box::new(HttpReply { status, headers, body, took, has_credentials }))
+            }
+            _ => AskError::Ended,
+        })
     }
 
     /// What was seen and why there is no result, once nothing else is tried.
     pub(crate) async fn explain(&mut self, method: &str, error: &AskError) -> (String, Diagnosis) {
-        let diagnosis = match (error, self) {
-            (AskError::TimedOut(_) | AskError::Ended, Self::Stdio(talk)) => {
-                let evidence = talk.give_up(method, error).await;
-                return (evidence.seen(), evidence.diagnose());
-            }
-            (AskError::TimedOut(_) | AskError::Ended, Self::Http(_)) => silent(method, error),
-            (AskError::Refused { error, .. }, _) => rejected(method, error),
-            (AskError::Malformed(what), _) => broken(format!(
+        if let AskError::TimedOut(_) | AskError::Ended = error
+            && let Some(evidence) = self.give_up(method, error).await
+        {
+            return (evidence.seen(), evidence.diagnose());
+        }
+        let diagnosis = match error {
+            AskError::TimedOut(_) | AskError::Ended => silent(method, error),
+            AskError::Refused { error, .. } => rejected(method, error),
+            AskError::Malformed(what) => broken(format!(
                 "the response to {method} is not valid: {what}"
             ))
             .fix("Correct the server: the specification says what this response must contain."),
-            (AskError::Unreachable(diagnosis), _) => (**diagnosis).clone(),
-            (AskError::Http(reply), _) => reply.diagnose(),
+            AskError::Unreachable(diagnosis) => (**diagnosis).clone(),
+            AskError::Http(reply) => reply.diagnose(),
         };
         (error.seen(), diagnosis)
+    }
+
+    /// What the program wrote to standard output so far.
+    pub(crate) fn output(&mut self) -> Output {
+        let head = self.connection.process().map(|it| it.head().to_vec()).unwrap_or_default();
+        Output { head, strays: self.connection.strays().clone() }
+    }
+
+    /// Finds out what became of a program that did not answer: how it exited, or whether it only
+    /// buffers its output. `None` if the server is not a program.
+    pub(crate) async fn give_up(&mut self, method: &str, error: &AskError) -> Option<Evidence> {
+        let is_mute = self.connection.process()?.head().is_empty();
+        let (waited, status) = if let AskError::TimedOut(after) = error {
+            if is_mute {
+                self.connection.close().await;
+            }
+            (*after, None)
+        } else {
+            self.connection.read_rest(Instant::now() + GRACE).await;
+            (self.started.elapsed(), self.connection.process()?.exit(GRACE).await.status)
+        };
+        let Target::Program(recipe) = &self.target else { return None };
+        let runner = runner(&recipe.program.to_string_lossy());
+        let stderr = self.connection.process()?.stderr();
+        let output = self.output();
+        let was_buffered = is_mute && status.is_none() && output.strays.messages > 0;
+        let (answered, method) = (self.answered, method.to_owned());
+        Some(Evidence { output, stderr, status, was_buffered, waited, runner, answered, method })
     }
 }
 
@@ -148,24 +298,28 @@ impl AskError {
     }
 }
 
-/// A request as the revision wants it. `initialize` has fixed parameters.
-pub(crate) fn frame(id: u64, method: &str, params: Value, revision: Revision) -> String {
-    const CLIENT: Speaker = Speaker("bowline doctor");
-    let message = match method {
-        "initialize" => CLIENT.initialize(&json!(id), revision.as_str()),
-        _ => CLIENT.request(revision, &json!(id), method, params),
-    };
-    message.to_string()
+impl From<Lost> for AskError {
+    fn from(lost: Lost) -> Self {
+        let (cause, fix) = match &lost {
+            Lost::Silent(after) => return Self::TimedOut(*after),
+            Lost::Closed(_) => return Self::Ended,
+            Lost::OtherId(answer) => {
+                let id = plain(&answer["id"].to_string());
+                return Self::Malformed(format!("it has the id {id}, which no request had"));
+            }
+            Lost::Web(error) => (with_causes(&**error), fix(error)),
+            other => (other.to_string(), "Check the URL and the network."),
+        };
+        Self::Unreachable(Box::new(unreachable(plain(&cause)).fix(fix)))
+    }
 }
 
-/// The outcome of the request with this id, or the id that the response has instead.
-fn outcome(response: Response<'_>, id: u64, status: Option<u16>) -> Result<Asked, Value> {
-    let actual = serde_json::to_value(&response.id).unwrap_or_default();
-    if actual != id {
-        return Err(actual);
+fn fix(error: &WebError) -> &'static str {
+    match error {
+        WebError::Proxy { .. } => "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or set NO_PROXY.",
+        WebError::Closed { .. } => "Check the log of the server, or of a proxy in between.",
+        WebError::Protocol { .. } => "Check the port and the scheme: it does not speak HTTP.",
+        WebError::TimedOut { .. } => "Check whether the server hangs: it accepts connections.",
+        _ => "Check the URL and the network.",
     }
-    Ok(match response.outcome {
-        Ok(result) => Ok(Json::copy_of(result)),
-        Err(error) => Err(AskError::Refused { error, status }),
-    })
 }

@@ -3,6 +3,8 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use bowline_check::Strays;
+
 use super::output::Output;
 use super::report::{Diagnosis, unreachable};
 use super::seen::{plain, quoted, seconds};
@@ -41,24 +43,21 @@ const RUNNERS: [&str; 10] =
     ["npx", "uvx", "uv", "pipx", "docker", "podman", "bunx", "pnpm", "yarn", "deno"];
 
 /// The package runner that a program is, if it is one.
-fn runner(program: &str) -> Option<&'static str> {
+pub(crate) fn runner(program: &str) -> Option<&'static str> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let name = name.split('.').next().unwrap_or(name);
     RUNNERS.into_iter().find(|runner| name.eq_ignore_ascii_case(runner))
 }
 
 impl Evidence {
-    pub(crate) fn new(program: &str) -> Self {
-        Self { runner: runner(program), ..Self::default() }
-    }
-
     pub(crate) fn seen(&self) -> String {
         let mut parts = vec![match self.status {
             Some(status) => format!("the program ended ({status})"),
             None => format!("no response in {}", seconds(self.waited)),
         }];
-        let stray = self.output.stray.as_ref().map(|(line, _)| line);
-        let head = Some(&self.output.head).filter(|it| self.output.messages == 0 && !it.is_empty());
+        let Strays { first, messages, .. } = &self.output.strays;
+        let stray = first.as_ref().map(|(line, _)| line);
+        let head = Some(&self.output.head).filter(|it| *messages == 0 && !it.is_empty());
         parts.extend(stray.or(head).map(|line| format!("standard output: {}", quoted(line))));
         let telling = stderr::explain(&self.stderr).map(|(_, line)| line);
         let line = telling.or_else(|| self.stderr.last().map(String::as_str));
@@ -157,7 +156,7 @@ mod tests {
 
     fn evidence(status: Option<ExitStatus>, stdout: &str, stderr: &str) -> Evidence {
         let mut output = Output { head: stdout.into(), ..Output::default() };
-        stdout.lines().for_each(|line| output.take_stray(line.as_bytes()));
+        stdout.lines().for_each(|line| output.strays.take(line.as_bytes()));
         let stderr = stderr.lines().map(str::to_owned).collect();
         Evidence { output, stderr, status, waited: Duration::from_secs(2), ..Evidence::default() }
     }

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use bowline::Json;
-use bowline::proto::decode::decode_result;
+use bowline::proto::decode::decode;
 use bowline::proto::model::{DiscoverResult, InitializeResult};
 use bowline::proto::revision::{Revision, Revisions};
 use bowline::proto::session::{Action, Connect, ConnectError, Event, PROBE_TIMEOUT};
@@ -92,7 +91,7 @@ impl<'a> Search<'a> {
         let began = Instant::now();
         let (name, method) = names(question);
         let asked = self.conversation.ask(method, json!({}), revision, patience).await;
-        let read = asked.and_then(|raw| read(question, &raw));
+        let read = asked.and_then(|result| read(question, result));
         if question == Question::Initialize {
             self.release(!matches!(read, Err(AskError::Ended | AskError::TimedOut(_))));
         }
@@ -124,8 +123,9 @@ impl<'a> Search<'a> {
 
     async fn restart(&mut self, revision: Revision) -> Action {
         let began = Instant::now();
-        let Conversation::Stdio(talk) = &mut *self.conversation else { return Action::Wait };
-        let Err(error) = talk.restart().await else { return Action::Initialize(revision) };
+        let Err(error) = self.conversation.restart().await else {
+            return Action::Initialize(revision);
+        };
         let cause = format!("the program cannot be started a second time: {error}");
         let diagnosis = unreachable(cause).fix("Start it by hand twice in a row.");
         self.report.push(Step::ok("start", error.to_string(), began).fail(diagnosis));
@@ -134,8 +134,7 @@ impl<'a> Search<'a> {
 
     async fn open_sse(&mut self) -> Action {
         let began = Instant::now();
-        let Conversation::Http(talk) = &mut *self.conversation else { return Action::Wait };
-        match talk.open_sse(self.plan.timeout).await {
+        match self.conversation.open_sse(self.plan.timeout).await {
             Ok(seen) => {
                 self.report.push(Step::ok("sse", seen, began));
                 self.connect.handle_event(Event::EndpointFound)
@@ -161,13 +160,14 @@ impl<'a> Search<'a> {
         }
         let action = self.connect.handle_event(error.event(question));
         let step = Step::ok(name, error.seen(), began);
-        match (&action, &error, &mut *self.conversation) {
-            (Action::Failed(_), _, conversation) => {
-                let (seen, diagnosis) = conversation.explain(method, &error).await;
+        match (&action, &error) {
+            (Action::Failed(_), _) => {
+                let (seen, diagnosis) = self.conversation.explain(method, &error).await;
                 self.report.push(step.with_seen(seen).fail(diagnosis));
             }
-            (Action::Respawn(_), _, Conversation::Stdio(talk)) => {
-                let seen = talk.give_up(method, &AskError::Ended).await.seen();
+            (Action::Respawn(_), _) => {
+                let evidence = self.conversation.give_up(method, &AskError::Ended).await;
+                let seen = evidence.map_or_else(|| error.seen(), |evidence| evidence.seen());
                 self.held = Some(
                     step.with_seen(seen).warn(
                         broken(format!("the program exited on {method} and had to be restarted"))
@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
                 );
             }
             // The next request shows whether this is a problem of its own.
-            (Action::Initialize(_), AskError::TimedOut(after), _) => {
+            (Action::Initialize(_), AskError::TimedOut(after)) => {
                 self.held = Some(step.warn(ignored(method, *after)));
             }
             _ => self.report.push(step.warn(tolerated(&error, method))),
@@ -207,16 +207,18 @@ fn names(question: Question) -> (&'static str, &'static str) {
 }
 
 /// The revisions in a result, and all of it.
-fn read(question: Question, raw: &Json) -> Result<(Vec<String>, Value), AskError> {
+fn read(question: Question, result: Value) -> Result<(Vec<String>, Value), AskError> {
     let (_, method) = names(question);
+    let text = result.to_string();
     let revisions = match question {
-        Question::Discover => decode_result(method, raw.as_raw())
-            .map(|result: DiscoverResult| result.supported_versions),
-        _ => decode_result(method, raw.as_raw())
+        Question::Discover => {
+            decode(method, "result", &text).map(|result: DiscoverResult| result.supported_versions)
+        }
+        _ => decode(method, "result", &text)
             .map(|result: InitializeResult| vec![result.protocol_version]),
     };
     let revisions = revisions.map_err(|error| AskError::Malformed(error.to_string()))?;
-    Ok((revisions, raw.to_value()))
+    Ok((revisions, result))
 }
 
 /// Name, version and capabilities of a server, each after a semicolon.

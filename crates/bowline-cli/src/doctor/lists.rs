@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use bowline::Json;
-use bowline::proto::decode::{DecodeError, decode_result};
+use bowline::proto::decode::{DecodeError, decode};
 use bowline::proto::model::{ListPromptsResult, ListResourcesResult, ListToolsResult};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -81,6 +80,33 @@ pub(crate) async fn walk(
     }
 }
 
+/// Ends the handshake.
+pub(crate) async fn initialized(conversation: &mut Conversation, plan: Plan) -> Step {
+    let began = Instant::now();
+    conversation.connection.timeout = plan.timeout;
+    let agreed = conversation.connection.agree().await;
+    let (seen, problem) = match agreed.map(|received| received.status) {
+        Ok(None) => ("sent".to_owned(), None),
+        Err(lost) => (AskError::from(lost).seen(), None),
+        Ok(Some(status)) => {
+            let seen = format!("HTTP {}", status.as_u16());
+            let problem = match status.as_u16() {
+                202 => None,
+                200..300 => Some(format!("the server answers a notification with {seen}, not 202")),
+                _ => Some(format!("the server rejects notifications/initialized: {seen}")),
+            };
+            let fix = "Respond to notifications with 202 and no body, and keep the session open.";
+            (seen, problem.map(|cause| broken(cause).fix(fix)))
+        }
+    };
+    let step = Step::ok("initialized", seen, began).warn(problem);
+    let Some(method) = &conversation.request else { return step };
+    step.with_seen(format!("it sent {method} before")).warn(
+        broken(format!("the server sends {method} before the handshake is over"))
+            .fix("Send no request but ping before notifications/initialized has arrived."),
+    )
+}
+
 fn is_fatal(error: &AskError) -> bool {
     matches!(error, AskError::Ended | AskError::TimedOut(_) | AskError::Unreachable(_))
 }
@@ -115,9 +141,8 @@ impl List {
                 read.endless = Some(format!("{} pages arrived in time", read.pages));
                 return Ok(read);
             }
-            let raw = asked?;
-            self.check_page(&raw).map_err(|error| AskError::Malformed(error.to_string()))?;
-            let page: Value = raw.to_value();
+            let page = asked?;
+            self.check_page(&page).map_err(|error| AskError::Malformed(error.to_string()))?;
             read.pages += 1;
             read.items.extend(page[self.name].as_array().cloned().unwrap_or_default());
             let Some(cursor) = page["nextCursor"].as_str() else { return Ok(read) };
@@ -133,11 +158,12 @@ impl List {
         }
     }
 
-    fn check_page(&self, raw: &Json) -> Result<(), DecodeError> {
+    fn check_page(&self, page: &Value) -> Result<(), DecodeError> {
+        let text = page.to_string();
         match self.name {
-            "tools" => decode_result::<ListToolsResult>(self.method, raw.as_raw()).map(drop),
-            "prompts" => decode_result::<ListPromptsResult>(self.method, raw.as_raw()).map(drop),
-            _ => decode_result::<ListResourcesResult>(self.method, raw.as_raw()).map(drop),
+            "tools" => decode::<ListToolsResult>(self.method, "result", &text).map(drop),
+            "prompts" => decode::<ListPromptsResult>(self.method, "result", &text).map(drop),
+            _ => decode::<ListResourcesResult>(self.method, "result", &text).map(drop),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Standard output of a program: what is not a message, and why the program wrote it.
 
+use bowline_check::Strays;
 use serde_json::Value;
 
 use super::report::{Diagnosis, broken};
@@ -11,30 +12,22 @@ use super::stderr::{Sign, sign};
 pub(crate) struct Output {
     /// The first bytes.
     pub(crate) head: Vec<u8>,
-    /// The first line that is not a message, and how many messages came before it.
-    pub(crate) stray: Option<(Vec<u8>, u64)>,
-    pub(crate) stray_count: u64,
-    pub(crate) messages: u64,
+    pub(crate) strays: Strays,
 }
 
 impl Output {
-    pub(crate) fn take_stray(&mut self, line: &[u8]) {
-        self.stray_count += 1;
-        self.stray.get_or_insert_with(|| (line[..line.len().min(STRAY)].to_vec(), self.messages));
-    }
-
     pub(crate) fn seen(&self) -> String {
-        let Some((line, after)) = &self.stray else {
+        let Some((line, after)) = &self.strays.first else {
             return match framing(&self.head) {
                 Some(_) => format!("it begins {}", quoted(&self.head[..self.head.len().min(32)])),
-                None => format!("{} messages and nothing else", self.messages),
+                None => format!("{} messages and nothing else", self.strays.messages),
             };
         };
         let position = match after {
             0 => "before the first message".to_owned(),
             count => format!("after message {count}"),
         };
-        let more = match self.stray_count {
+        let more = match self.strays.count {
             1 => String::new(),
             count => format!(" ({count} such lines)"),
         };
@@ -43,12 +36,10 @@ impl Output {
 
     /// Why it is not all messages; `None` if it is.
     pub(crate) fn diagnose(&self) -> Option<Diagnosis> {
-        framing(&self.head).or_else(|| self.stray.as_ref().map(|(line, _)| diagnose_stray(line)))
+        framing(&self.head)
+            .or_else(|| self.strays.first.as_ref().map(|(line, _)| diagnose_stray(line)))
     }
 }
-
-/// How much of a stray line is kept.
-const STRAY: usize = 4 << 10;
 
 const STDERR: &str = "Write logs and banners to standard error: on stdio, standard output is for \
                       messages only.";
@@ -165,13 +156,8 @@ mod tests {
     /// Output as a conversation collects it.
     fn output(bytes: &[u8]) -> Output {
         let mut output = Output { head: bytes.to_vec(), ..Output::default() };
-        for line in bytes.split(|byte| *byte == b'\n') {
-            match bowline::proto::wire::Message::parse(line) {
-                _ if line.trim_ascii().is_empty() => {}
-                Ok(_) => output.messages += 1,
-                Err(_) => output.take_stray(line),
-            }
-        }
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|it| !it.trim_ascii().is_empty());
+        lines.for_each(|line| output.strays.take(line));
         output
     }
 

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use bowline::proto::revision::Revision;
 use bowline::proto::wire::Message;
+use bowline_check::frames::message::request;
 use bowline_check::frames::{Http, HttpRequest};
 use bowline_web::Url;
 use http::Method;
 use serde_json::json;
 use tokio::time::timeout;
-
-use super::conversation::{HttpTalk, frame, is_event_stream, read_start};
 
 /// Paths that servers commonly use, the most likely first.
 const USUAL: [&str; 8] =
@@ -20,12 +19,12 @@ const USUAL: [&str; 8] =
 const LOOK: Duration = Duration::from_secs(3);
 
 /// The first of the usual paths where something speaks MCP.
-pub(crate) async fn find(talk: &HttpTalk, patience: Duration) -> Option<Url> {
-    let here = talk.url.path();
+pub(crate) async fn find(http: &Http, patience: Duration) -> Option<Url> {
+    let here = Url::try_from(http.url.clone()).ok()?;
     let search = async {
-        for path in USUAL.into_iter().filter(|path| *path != here) {
-            let url = talk.url.join(path).ok()?;
-            if timeout(LOOK, speaks(&talk.http.at(url.uri().clone()))).await.unwrap_or(false) {
+        for path in USUAL.into_iter().filter(|path| *path != here.path()) {
+            let url = here.join(path).ok()?;
+            if speaks(&http.at(url.uri().clone())).await {
                 return Some(url);
             }
         }
@@ -35,18 +34,19 @@ pub(crate) async fn find(talk: &HttpTalk, patience: Duration) -> Option<Url> {
 }
 
 async fn speaks(http: &Http) -> bool {
-    let frame = frame(1, "server/discover", json!({}), Revision::LATEST);
-    let Ok(response) = http.send(&HttpRequest::post(&frame, &[])).await else { return false };
+    let frame = request(Revision::LATEST, &json!(1), "server/discover", json!({})).to_string();
+    let reply = http.exchange(&HttpRequest::post(&frame, &[]), LOOK, |_| true).await;
     // A server that requires a login is the right one.
-    if response.status().as_u16() == 401 || is_event_stream(&response) {
-        return true;
-    }
-    let body = read_start(response.into_body()).await;
-    Message::parse(&body).is_ok() || opens_sse(http).await
+    let speaks = reply.is_ok_and(|reply| {
+        let is_stream = reply.status.is_success() && reply.is_stream();
+        reply.status == 401 || is_stream || Message::parse(&reply.body).is_ok()
+    });
+    speaks || opens_sse(http, LOOK).await
 }
 
 /// Whether a GET opens an event stream, as in HTTP+SSE.
-pub(crate) async fn opens_sse(http: &Http) -> bool {
-    let response = http.send(&HttpRequest::without_body(Method::GET, &[])).await;
-    response.is_ok_and(|response| is_event_stream(&response))
+pub(crate) async fn opens_sse(http: &Http, patience: Duration) -> bool {
+    let request = HttpRequest::without_body(Method::GET, &[]);
+    let reply = http.exchange(&request, patience, |_| true).await;
+    reply.is_ok_and(|reply| reply.status.is_success() && reply.is_stream())
 }

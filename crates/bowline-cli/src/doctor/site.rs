@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use bowline::proto::revision::{Era, Revision};
 use bowline_check::discovery::leads_to_login;
+use bowline_check::frames::Http;
 use bowline_web::{Authorize, Url, Web};
 use http::{HeaderMap, header};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::conversation::{AskError, Asked, Conversation, HttpTalk, silent};
+use super::conversation::{AskError, Asked, Conversation, silent};
 use super::era::{Plan, Search};
 use super::report::{Diagnosis, Report, Step, broken, refused, unreachable};
 use super::seen::plain;
@@ -49,20 +50,16 @@ async fn try_walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) -> O
         Err(step) => return report.require(Err(step)),
     };
     let way = reach(report, &web, &url, ca_pem.as_deref(), plan.timeout).await?;
-    let mut talk = HttpTalk::new(web, url, headers, login);
-    speak(report, &mut talk, way, plan).await?;
-    let mut conversation = Conversation::Http(Box::new(talk));
-    let live = Search::new(&mut conversation, report, plan).run().await?;
-    let Conversation::Http(talk) = &mut conversation else { return None };
-    report.push(transport(talk, plan.timeout).await);
+    let http = Http::new(web, url.uri().clone(), headers).with_login(login);
+    let mut talk = Conversation::open(http).await.ok()?;
+    speak(report, &mut talk, (&url, way), plan).await?;
+    let live = Search::new(&mut talk, report, plan).run().await?;
+    report.push(transport(&talk, plan.timeout).await);
     if !live.revision.is_modern() {
-        talk.http.negotiated = Some(live.revision);
-        report.push(initialized(talk, plan.timeout).await);
+        report.push(lists::initialized(&mut talk, plan).await);
     }
-    if lists::walk(&mut conversation, report, &live, plan).await
-        && let Conversation::Http(talk) = &conversation
-    {
-        streams::walk(report, talk, &live, plan.timeout).await;
+    if lists::walk(&mut talk, report, &live, plan).await {
+        streams::walk(report, &talk, &live, plan.timeout).await;
     }
     Some(())
 }
@@ -112,21 +109,26 @@ async fn reach(
 }
 
 /// The first exchange; `None` if the protocol cannot begin.
-async fn speak(report: &mut Report, talk: &mut HttpTalk, way: Way, plan: Plan) -> Option<()> {
+async fn speak(
+    report: &mut Report,
+    talk: &mut Conversation,
+    (url, way): (&Url, Way),
+    plan: Plan,
+) -> Option<()> {
     let began = Instant::now();
     let (method, revision) = first_request(plan);
     let asked = talk.ask(method, json!({}), revision, plan.timeout).await;
     let step = Step::ok("http", seen(&asked), began);
     let problem = match asked {
         Err(AskError::Unreachable(diagnosis)) => Some(match way {
-            Way::Direct(at) if !talk.url.is_https() && tls::is_spoken(&talk.url, at).await => {
-                tls::other_scheme(&talk.url)
+            Way::Direct(at) if !url.is_https() && tls::is_spoken(url, at).await => {
+                tls::other_scheme(url)
             }
             _ => *diagnosis,
         }),
         Err(AskError::Http(reply)) if reply.status == 401 => {
             report.push(step);
-            auth::walk(report, talk, &reply, plan.timeout).await;
+            auth::walk(report, talk.target.http()?, &reply, plan.timeout).await;
             return None;
         }
         Err(AskError::Http(reply)) if reply.is_redirect() => Some(redirected(&reply)),
@@ -165,7 +167,7 @@ fn seen(asked: &Asked) -> String {
 /// Servers of another era or transport may respond like this, too: tries those, then the usual
 /// paths, before it calls the path wrong.
 async fn look_again(
-    talk: &mut HttpTalk,
+    talk: &mut Conversation,
     (method, reply): (&str, Box<HttpReply>),
     plan: Plan,
 ) -> Option<Diagnosis> {
@@ -178,11 +180,12 @@ async fn look_again(
             return None;
         }
     }
-    if timeout(plan.timeout, places::opens_sse(&talk.http)).await.unwrap_or(false) {
+    let http = talk.target.http()?;
+    if places::opens_sse(http, plan.timeout).await {
         return None;
     }
-    let Some(url) = places::find(talk, plan.timeout).await else { return Some(reply.diagnose()) };
-    let (here, there) = (talk.url.path(), url.path());
+    let Some(url) = places::find(http, plan.timeout).await else { return Some(reply.diagnose()) };
+    let (here, there) = (http.url.path(), url.path());
     Some(
         refused(format!("the MCP server is not at {here} (HTTP {}), but at {there}", reply.status))
             .fix(format!("Use {}", url.as_str())),
@@ -201,14 +204,16 @@ fn redirected(reply: &HttpReply) -> Diagnosis {
     Diagnosis { fix, ..reply.diagnose() }
 }
 
-async fn transport(talk: &HttpTalk, patience: Duration) -> Step {
+async fn transport(talk: &Conversation, patience: Duration) -> Step {
     let began = Instant::now();
     if !talk.is_sse() {
-        let session = if talk.http.session.is_some() { "with" } else { "without" };
+        let has_session = talk.connection.http().is_some_and(|http| http.session.is_some());
+        let session = if has_session { "with" } else { "without" };
         return Step::ok("transport", format!("streamable HTTP, {session} a session"), began);
     }
     let step = Step::ok("transport", "HTTP+SSE of 2024-11-05", began);
-    step.warn(match places::find(talk, patience).await {
+    let Some(http) = talk.target.http() else { return step };
+    step.warn(match places::find(http, patience).await {
         Some(url) => {
             broken("the URL leads to the old transport, but the server has the new one, too")
                 .fix(format!("Use {}", url.as_str()))
@@ -216,23 +221,4 @@ async fn transport(talk: &HttpTalk, patience: Duration) -> Step {
         None => broken("the server has only the old transport, which clients are abandoning")
             .fix("Serve streamable HTTP (2025-03-26 and later), too."),
     })
-}
-
-async fn initialized(talk: &HttpTalk, patience: Duration) -> Step {
-    let began = Instant::now();
-    let sent = talk.initialized(patience).await;
-    let seen = match &sent {
-        Ok(status) => format!("HTTP {status}"),
-        Err(error) => error.seen(),
-    };
-    let problem = match sent {
-        Ok(202) => None,
-        Ok(200..300) => Some(format!("the server answers a notification with {seen}, not 202")),
-        _ => Some(format!("the server rejects notifications/initialized: {seen}")),
-    };
-    let problem = problem.map(|cause| {
-        let fix = "Respond to notifications with 202 and no body, and keep the session open.";
-        broken(cause).fix(fix)
-    });
-    Step::ok("initialized", seen, began).warn(problem)
 }

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use bowline::proto::http::Media;
-use bowline_check::frames::HttpRequest;
+use bowline_check::frames::message::{plain_method, request};
+use bowline_check::frames::{Http, HttpRequest, Lost};
+use bowline_web::Url;
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::conversation::{AskError, HttpTalk, frame};
+use super::conversation::{AskError, Conversation};
 use super::era::Live;
 use super::report::{Report, Step, broken, unreachable};
 use super::seen::{plain, seconds};
@@ -17,10 +18,16 @@ use super::seen::{plain, seconds};
 /// An event that takes longer than this after the head of its response was held back.
 const LATE: Duration = Duration::from_secs(2);
 
-pub(crate) async fn walk(report: &mut Report, talk: &HttpTalk, live: &Live, patience: Duration) {
-    report.push(stream(talk, live, patience).await);
-    report.push(origin(talk, live, patience).await);
-    report.push(close(talk, patience).await);
+pub(crate) async fn walk(
+    report: &mut Report,
+    conversation: &Conversation,
+    live: &Live,
+    patience: Duration,
+) {
+    let Some(http) = conversation.connection.http() else { return };
+    report.push(stream(conversation, http, live, patience).await);
+    report.push(origin(conversation, http, live, patience).await);
+    report.push(close(http, patience).await);
 }
 
 /// What came of opening a stream.
@@ -35,7 +42,7 @@ enum Opened {
 }
 
 /// The stream for messages that answer no request: what is in between must pass them on at once.
-async fn stream(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
+async fn stream(talk: &Conversation, http: &Http, live: &Live, patience: Duration) -> Step {
     if talk.is_sse() {
         return Step::skipped("stream", "all messages arrived on one already");
     }
@@ -43,11 +50,8 @@ async fn stream(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
         return Step::skipped("stream", "the server announces no changes");
     }
     let began = Instant::now();
-    let mut headers = HeaderMap::new();
-    let opening = open(talk, live, &mut headers);
-    let opened = timeout(patience.min(Duration::from_secs(10)), opening).await;
-    let opened = opened.unwrap_or(Opened::Silent);
-    judge(Step::ok("stream", "", began), &opened, talk.first_event, &headers)
+    let opened = open(http, live, patience.min(Duration::from_secs(10))).await;
+    judge(Step::ok("stream", "", began), &opened, talk.first_event, &talk.headers)
 }
 
 fn judge(step: Step, opened: &Opened, first_event: Option<Duration>, headers: &HeaderMap) -> Step {
@@ -96,32 +100,32 @@ fn announces_changes(live: &Live) -> bool {
     all.into_iter().any(|it| it["listChanged"] == true || it["subscribe"] == true)
 }
 
-async fn open(talk: &HttpTalk, live: &Live, headers: &mut HeaderMap) -> Opened {
+async fn open(http: &Http, live: &Live, patience: Duration) -> Opened {
     let began = Instant::now();
     let wanted = json!({ "notifications": {
         "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
     } });
-    let listen = frame(1_000_000, "subscriptions/listen", wanted, live.revision);
+    let listen = request(live.revision, &json!("doctor-1"), "subscriptions/listen", wanted);
+    let listen = listen.to_string();
     let request = if live.revision.is_modern() {
         HttpRequest::post(&listen, &[])
     } else {
         HttpRequest::without_body(Method::GET, &[])
     };
-    let response = match talk.http.send(&request).await {
-        Ok(response) => response,
+    let reply = match http.exchange(&request, patience, |_| true).await {
+        Ok(reply) => reply,
+        Err(Lost::Silent(_)) => return Opened::Silent,
         Err(lost) => return Opened::Broken(AskError::from(lost).seen()),
     };
-    let (head, mut body) = response.into_parts();
-    *headers = head.headers;
-    if !head.status.is_success() {
-        return Opened::No(head.status.as_u16());
+    if !reply.status.is_success() {
+        return Opened::No(reply.status.as_u16());
     }
-    if Media::of(headers) != Some(Media::EventStream) {
-        let media = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    if !reply.is_stream() {
+        let media = reply.headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
         return Opened::Broken(format!("its type is {}", plain(&String::from_utf8_lossy(media))));
     }
     // The modern era begins with an acknowledgement; a legacy stream may stay silent.
-    if live.revision.is_modern() && body.chunk().await.is_none() {
+    if live.revision.is_modern() && reply.events().is_empty() {
         return Opened::Broken("it ended before the acknowledgement".to_owned());
     }
     Opened::After(began.elapsed())
@@ -129,22 +133,22 @@ async fn open(talk: &HttpTalk, live: &Live, headers: &mut HeaderMap) -> Opened {
 
 /// Any web page that the user visits can reach a server on this machine, unless the server rejects
 /// foreign origins.
-async fn origin(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
+async fn origin(talk: &Conversation, http: &Http, live: &Live, patience: Duration) -> Step {
     const FOREIGN: &str = "https://foreign.example";
-    if !talk.url.is_loopback() || talk.is_sse() {
+    let is_local = Url::try_from(http.url.clone()).is_ok_and(|url| url.is_loopback());
+    if !is_local || talk.is_sse() {
         return Step::skipped("origin", "matters only for servers on this machine");
     }
     let began = Instant::now();
-    let method = if live.revision.is_modern() { "server/discover" } else { "ping" };
-    let frame = frame(1_000_001, method, json!({}), live.revision);
+    let method = plain_method(live.revision);
+    let frame = request(live.revision, &json!("doctor-2"), method, json!({})).to_string();
     let changes = [("origin", Some(FOREIGN))];
     let request = HttpRequest::post(&frame, &changes);
-    let Ok(Ok(response)) = timeout(patience, talk.http.send(&request)).await else {
+    let Ok(reply) = http.exchange(&request, patience, |_| true).await else {
         return Step::skipped("origin", "no response");
     };
-    let status = response.status();
-    let seen = format!("a request from {FOREIGN}: HTTP {}", status.as_u16());
-    let warning = status.is_success().then(|| {
+    let seen = format!("a request from {FOREIGN}: HTTP {}", reply.status.as_u16());
+    let warning = reply.status.is_success().then(|| {
         broken(
             "the server accepts requests from any web page, so a page in the user's browser can \
              use it",
@@ -154,19 +158,16 @@ async fn origin(talk: &HttpTalk, live: &Live, patience: Duration) -> Step {
     Step::ok("origin", seen, began).warn(warning)
 }
 
-async fn close(talk: &HttpTalk, patience: Duration) -> Step {
-    if talk.http.session.is_none() {
+async fn close(http: &Http, patience: Duration) -> Step {
+    if http.session.is_none() {
         return Step::skipped("close", "there is no session");
     }
     let began = Instant::now();
     let request = HttpRequest::without_body(Method::DELETE, &[]);
-    let seen = match timeout(patience, talk.http.send(&request)).await {
-        Ok(Ok(response)) if response.status().is_success() => "the session is closed".to_owned(),
-        Ok(Ok(response)) => {
-            format!("the server keeps the session (HTTP {})", response.status().as_u16())
-        }
-        Ok(Err(lost)) => AskError::from(lost).seen(),
-        Err(_) => "no response".to_owned(),
+    let seen = match http.exchange(&request, patience, |_| true).await {
+        Ok(reply) if reply.status.is_success() => "the session is closed".to_owned(),
+        Ok(reply) => format!("the server keeps the session (HTTP {})", reply.status.as_u16()),
+        Err(lost) => AskError::from(lost).seen(),
     };
     Step::ok("close", seen, began)
 }
