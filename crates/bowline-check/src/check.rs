@@ -14,7 +14,7 @@ use crate::probe::Settings;
 use crate::report::{Finding, Report};
 use crate::rule::{self, Transport};
 use crate::run::{Choice, run};
-use crate::survey::{Survey, survey};
+use crate::survey::survey;
 
 /// Opens a server in this process: its output and its input.
 pub type Open = Arc<dyn Fn() -> (Reader, Writer) + Send + Sync>;
@@ -190,21 +190,17 @@ impl Check {
             Some(http) => http.has_credentials().await,
             None => false,
         };
-        let mut barred = None;
-        let (spoken, server) = match survey(&mut settings).await {
-            Survey::Speaks { revisions, server } => (revisions, server),
-            Survey::Barred(why) => {
+        let (spoken, server, barred) = match survey(&mut settings).await {
+            Ok((revisions, server)) => (revisions, server, None),
+            Err(CheckError::Barred(mut why)) => {
                 settings.is_barred = true;
-                barred = Some(if settings.has_credentials {
-                    format!("{why}: the token is not accepted")
-                } else {
-                    why
-                });
+                if settings.has_credentials {
+                    why.push_str(": the token is not accepted");
+                }
                 // Clients follow the newest rules.
-                (vec![Revision::LATEST], None)
+                (vec![Revision::LATEST], None, Some(why))
             }
-            Survey::Broken(why) => return Err(CheckError::NotMcp(why)),
-            Survey::Unreachable(why) => return Err(CheckError::Unreachable(why)),
+            Err(error) => return Err(error),
         };
         let revisions = chosen(preference, &spoken, &settings)?;
         let findings = run(&settings, &choice, (&revisions, &spoken), on_finding).await;

@@ -1,8 +1,9 @@
 //! One connection to the server under test: sends exactly the frames of a check, and keeps
 //! everything that comes back.
 
+mod carrier;
+
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bowline::Revision;
@@ -10,10 +11,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use self::carrier::Carrier;
 use crate::check::Target;
 use crate::evidence::Evidence;
 use crate::frames::message::{self, answer_to, is_answer, notification, plain_method};
-use crate::frames::{Event, HeaderChanges, Http, HttpRequest, HttpSse, Lost, Process, Tap};
+use crate::frames::{Event, HeaderChanges, Http, HttpRequest, Lost, Process, Tap};
 use crate::observed::{Observed, Strays};
 use crate::reply::{Received, Reply};
 
@@ -22,17 +24,6 @@ const LINGER: Duration = Duration::from_millis(40);
 /// How long a program may take to exit when its input is closed, and its descendants after it.
 const GRACE: Duration = Duration::from_secs(5);
 const DESCENDANTS: Duration = Duration::from_millis(500);
-/// How long a program whose output has ended may take to exit.
-const SOON: Duration = Duration::from_millis(400);
-/// How many lines of standard error are quoted.
-const STDERR: usize = 12;
-
-/// How frames travel: on a stream with everything else, or each as an exchange of its own.
-enum Carrier {
-    Process(Box<Process>),
-    Sse(Box<HttpSse>),
-    Http(Box<Http>),
-}
 
 /// When an exchange is over.
 #[derive(Clone, Copy)]
@@ -85,27 +76,7 @@ impl Connection {
         timeout: Duration,
         tap: &Tap,
     ) -> Result<Self, Lost> {
-        static STARTED: AtomicU64 = AtomicU64::new(1);
-        let tap = || tap.numbered(STARTED.fetch_add(1, Ordering::Relaxed));
-        let process = match target {
-            Target::Program(recipe) => {
-                let program = recipe.program.to_string_lossy();
-                let failed = |error| Lost::Unreachable(format!("{program}: {error}"));
-                Process::start(recipe, tap()).map_err(failed)?
-            }
-            Target::Streams(open) => {
-                let (output, input) = open();
-                Process::over(output, input, tap())
-            }
-            Target::HttpSse(http) => {
-                let carrier = Carrier::Sse(Box::new(HttpSse::open(http, timeout).await?));
-                return Ok(Self::new(carrier, revision, timeout));
-            }
-            Target::Http(http) => {
-                return Ok(Self::new(Carrier::Http(http.clone()), revision, timeout));
-            }
-        };
-        Ok(Self::with_process(process, revision, timeout))
+        Ok(Self::new(Carrier::open(target, timeout, tap).await?, revision, timeout))
     }
 
     /// A connection to a program that is running already.
@@ -138,7 +109,7 @@ impl Connection {
     pub async fn initialize(&mut self, version: &str) -> Result<Reply, Lost> {
         let id = self.next_id();
         let reply = self.ask_raw(&message::initialize(&id, version), &[]).await?;
-        if let Some(http) = self.http_mut() {
+        if let Some(http) = self.carrier.http_mut() {
             http.session = reply.received.headers.get("mcp-session-id").cloned();
             let agreed = reply.result().and_then(|it| it["protocolVersion"].as_str());
             http.negotiated = agreed.and_then(|it| it.parse().ok());
@@ -233,10 +204,7 @@ impl Connection {
 
     /// The program, if it is one.
     pub fn process(&mut self) -> Option<&mut Process> {
-        match &mut self.carrier {
-            Carrier::Process(process) => Some(process),
-            Carrier::Http(_) | Carrier::Sse(_) => None,
-        }
+        self.carrier.process()
     }
 
     /// What else came on the stream.
@@ -246,19 +214,7 @@ impl Connection {
 
     /// The HTTP side: where messages go, and the session.
     pub fn http(&self) -> Option<&Http> {
-        match &self.carrier {
-            Carrier::Http(http) => Some(http),
-            Carrier::Sse(sse) => Some(&sse.endpoint),
-            Carrier::Process(_) => None,
-        }
-    }
-
-    fn http_mut(&mut self) -> Option<&mut Http> {
-        match &mut self.carrier {
-            Carrier::Http(http) => Some(http),
-            Carrier::Sse(sse) => Some(&mut sse.endpoint),
-            Carrier::Process(_) => None,
-        }
+        self.carrier.http()
     }
 
     /// An HTTP exchange, here or at another URL. With HTTP+SSE, the stream is not waited for.
@@ -315,18 +271,18 @@ impl Connection {
         };
         let mut received = Received::default();
         while !received.messages.iter().any(is_last) {
-            let Ok(event) = timeout_at(deadline, self.next()).await else {
+            let Ok(event) = timeout_at(deadline, self.carrier.next()).await else {
                 let other = received.responses().find(|it| !self.has_asked(it));
                 return Err(other
                     .map_or(Lost::Silent(self.timeout), |it| Lost::OtherId(Box::new(it.clone()))));
             };
-            let Some(event) = event else { return Err(self.gone().await) };
+            let Some(event) = event else { return Err(self.carrier.gone().await) };
             self.take(&event, &mut received).await?;
         }
         if barrier.is_some() {
             // A fixed time in all: some servers never stop.
             let over = Instant::now() + LINGER;
-            while let Ok(Some(event)) = timeout_at(over, self.next()).await {
+            while let Ok(Some(event)) = timeout_at(over, self.carrier.next()).await {
                 self.take(&event, &mut received).await?;
             }
             received.messages.retain(|message| !is_last(message));
@@ -349,34 +305,8 @@ impl Connection {
         frame: &str,
         changes: HeaderChanges<'_>,
     ) -> Result<Option<Received>, Lost> {
-        match &mut self.carrier {
-            Carrier::Process(process) => match process.send(frame.as_bytes(), self.timeout).await {
-                Ok(()) => Ok(None),
-                Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-                    Err(Lost::Closed(format!("it has read nothing for {:?}", self.timeout)))
-                }
-                Err(_) => Err(self.gone().await),
-            },
-            Carrier::Sse(sse) => {
-                let request = HttpRequest::post(frame, changes);
-                let reply = sse.endpoint.exchange(&request, self.timeout, |_| false).await?;
-                // What an accepting response says besides does not matter.
-                let is_rejected = !reply.status.is_success();
-                Ok(is_rejected.then(|| Observed::new(self.revision).reply(reply, false)))
-            }
-            Carrier::Http(_) => Ok(None),
-        }
-    }
-
-    /// The next line or event, or `None` if there will be none.
-    async fn next(&mut self) -> Option<Event> {
-        match &mut self.carrier {
-            Carrier::Process(process) => {
-                process.next_line().await.map(|data| Event { name: None, data })
-            }
-            Carrier::Sse(sse) => sse.next().await,
-            Carrier::Http(_) => None,
-        }
+        let rejected = self.carrier.send(frame, changes, self.timeout).await?;
+        Ok(rejected.map(|reply| Observed::new(self.revision).reply(reply, false)))
     }
 
     /// Sorts one frame, and answers what the server asks.
@@ -396,27 +326,6 @@ impl Connection {
     /// Whether a response has the id of a request, if only of an earlier one.
     fn has_asked(&self, response: &Value) -> bool {
         response["id"].as_u64().is_some_and(|id| (1..=self.asked).contains(&id))
-    }
-
-    /// Why the stream has ended.
-    async fn gone(&mut self) -> Lost {
-        let Carrier::Process(process) = &mut self.carrier else {
-            return Lost::Closed("it ended the event stream".to_owned());
-        };
-        let exit = process.exit(SOON).await;
-        let mut how = match exit.status {
-            Some(status) => status.to_string(),
-            None => "it closed its output".to_owned(),
-        };
-        if exit.had_survivors {
-            how.push_str(", while a process that it started kept running");
-        }
-        let stderr = process.stderr();
-        if !stderr.is_empty() {
-            let last = &stderr[stderr.len().saturating_sub(STDERR)..];
-            how = format!("{how}; standard error: {}", last.join(" | "));
-        }
-        Lost::Closed(how)
     }
 
     /// Closes a program's input and waits for its exit; over HTTP, ends the session.
@@ -445,7 +354,7 @@ impl Connection {
     /// Reads what still comes; returns whether the output ended in time.
     pub async fn read_rest(&mut self, deadline: Instant) -> bool {
         loop {
-            match timeout_at(deadline, self.next()).await {
+            match timeout_at(deadline, self.carrier.next()).await {
                 Ok(Some(event)) => drop(self.observed.event(&event)),
                 Ok(None) => break,
                 Err(_) => return false,

@@ -8,7 +8,6 @@
 //! |---|---|
 //! | [`Process`] | a program in a process group of its own, one frame a line |
 //! | [`Http`] | an HTTP endpoint; each [`HttpRequest`] is one exchange |
-//! | [`Events`] | a stream of server-sent events, read one at a time |
 //! | [`HttpSse`] | the transport of 2024-11-05: an event stream, and the URL to post to |
 //!
 //! None of them knows what a frame means. [`message`] builds the few requests that every caller
@@ -25,17 +24,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::StatusCode;
 pub use bowline::client::Direction;
 use bowline::with_causes;
 use bowline_web::WebError;
 use serde_json::Value;
 
-pub use self::events::{Event, Events};
+pub use self::events::Event;
 #[cfg(test)]
 pub(crate) use self::http::Fault;
 pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest};
 pub use self::process::{Exit, Process, Reader, Recipe, Writer};
-pub use self::sse::{HttpSse, NoStream, endpoint, resolve};
+pub use self::sse::HttpSse;
+pub(crate) use self::sse::{endpoint, resolve};
 use crate::evidence::shorten;
 
 /// Largest body, event or line that is read: 16 MiB.
@@ -86,6 +87,8 @@ pub enum Lost {
     Closed(String),
     /// There is no way to connect.
     Unreachable(String),
+    /// The response to GET has this status in place of a stream.
+    Status(StatusCode),
     /// The HTTP request failed.
     Web(Arc<WebError>),
     /// The handshake failed, so there is no session.
@@ -101,7 +104,7 @@ impl Lost {
         match self {
             Self::Unreachable(_) | Self::NoSession(_) => true,
             Self::Web(error) => error.is_before_sending(),
-            Self::Silent(_) | Self::Closed(_) | Self::OtherId(_) => false,
+            Self::Silent(_) | Self::Closed(_) | Self::Status(_) | Self::OtherId(_) => false,
         }
     }
 }
@@ -117,6 +120,7 @@ impl fmt::Display for Lost {
         match self {
             Self::Silent(after) => write!(f, "no response within {after:?}"),
             Self::Closed(how) => write!(f, "the server is gone: {how}"),
+            Self::Status(status) => write!(f, "GET returned {status}"),
             Self::Unreachable(why) => write!(f, "cannot reach the server: {why}"),
             Self::Web(error) if error.is_before_sending() => {
                 write!(f, "cannot reach the server: {}", with_causes(&**error))

@@ -56,3 +56,4 @@ pub use self::observed::Strays;
 pub use self::reply::{Received, Reply};
 pub use self::report::{Conclusion, Finding, Report, Verdict};
 pub use self::rule::{Rule, Severity, Transport, all as rules};
+pub use self::rules::problem_of_entry;

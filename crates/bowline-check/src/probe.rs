@@ -293,6 +293,17 @@ impl Probe {
         self.ask(method, params).await?.expect_code(what, &[code])
     }
 
+    /// Passes if a request does not succeed. Skipped unless the server declares the capability.
+    pub(crate) async fn fails(
+        &mut self,
+        capability: &str,
+        (method, params): (&str, Value),
+        what: &str,
+    ) -> Outcome {
+        self.needs(capability).await?;
+        self.ask(method, params).await?.expect_failure(what)
+    }
+
     /// Passes if a request gets error -32602. Skipped unless the server declares the capability.
     pub(crate) async fn rejects(
         &mut self,

@@ -158,6 +158,11 @@ impl Reply {
         ensure(self.result().is_some(), || format!("{what} got {}", self.describe()))
     }
 
+    /// Passes for anything but a result, or for one that reports the failure of a tool.
+    pub(crate) fn expect_failure(&self, what: &str) -> Outcome {
+        ensure(self.result().is_none() || self.is_tool_error(), || format!("{what} got a result"))
+    }
+
     /// Passes for an error with one of these codes.
     pub(crate) fn expect_code(&self, what: &str, wanted: &[i64]) -> Outcome {
         ensure(self.code().is_some_and(|code| wanted.contains(&code)), || {

@@ -20,12 +20,13 @@ mod tools;
 mod utilities;
 pub(crate) mod watch;
 
+use bowline::model::{ListPromptsResult, ListResourcesResult};
 use bowline::proto::decode::decode;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::probe::{List, Outcome, Probe, all_good};
-use crate::rule::Rule;
+use crate::probe::{List, Outcome, PROMPTS, Probe, RESOURCES, all_good};
+use crate::rule::{self, Rule};
 
 /// Rules whose checks send something.
 pub(crate) const ACTING: &[&[Rule]] = &[
@@ -72,13 +73,40 @@ async fn unique(probe: &mut Probe, list: &'static List, member: &str) -> Outcome
 }
 
 /// What is wrong with an entry of a list that cannot be read.
-fn unreadable<T: DeserializeOwned>(list: &List, label: &str, entry: &Value) -> Option<String> {
+fn unreadable<T: DeserializeOwned>(list: &List, entry: &Value) -> Option<String> {
     let one = json!({list.member: [entry]}).to_string();
-    decode::<T>(label, "result", &one).err().map(|error| error.to_string())
+    decode::<T>(list.method, "result", &one).err().map(|error| error.to_string())
 }
 
-/// All entries of a list can be read.
+/// Passes if no entry of a list has a problem.
+async fn each(
+    probe: &mut Probe,
+    list: &'static List,
+    problem: impl Fn(&Value) -> Option<String>,
+) -> Outcome {
+    all_good(probe.list(list).await?.iter().filter_map(problem))
+}
+
+/// Passes if all entries of a list can be read.
 async fn readable<T: DeserializeOwned>(probe: &mut Probe, list: &'static List) -> Outcome {
-    let entries = probe.list(list).await?;
-    all_good(entries.iter().filter_map(|entry| unreadable::<T>(list, list.method, entry)))
+    each(probe, list, |entry| unreadable::<T>(list, entry)).await
+}
+
+/// The first problem of an entry of `tools/list`, `resources/list` or `prompts/list` that keeps
+/// clients from using the list, and what to do about it.
+pub fn problem_of_entry(method: &str, entry: &Value) -> Option<(String, &'static str)> {
+    let (rule, problem) = match method {
+        "prompts/list" => ("prompts.list", unreadable::<ListPromptsResult>(PROMPTS, entry)),
+        "resources/list" => ("resources.list", unreadable::<ListResourcesResult>(RESOURCES, entry)),
+        _ => {
+            let object = || schema::not_object(entry, "inputSchema");
+            let schema = || object().or_else(|| schema::uncompiled(entry, schema::is_invalid));
+            match tools::incomplete(entry) {
+                Some(problem) => ("tools.list", Some(problem)),
+                None => ("schema.input-object", schema()),
+            }
+        }
+    };
+    let remedy = rule::all().find(|it| it.id == rule).map_or("", |it| it.remedy);
+    problem.map(|problem| (problem, remedy))
 }

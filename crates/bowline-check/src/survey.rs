@@ -11,84 +11,55 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::check::Target;
+use crate::check::{CheckError, Target};
 use crate::connection::Connection;
 use crate::discovery::{Discovery, leads_to_login};
 use crate::evidence::shorten;
-use crate::frames::{Http, HttpSse, Lost, NoStream};
+use crate::frames::{Http, HttpSse, Lost};
 use crate::opening::Opening;
 use crate::plan::at_once;
 use crate::probe::{Received, Reply, Settings};
 
-/// What the first contact showed.
-#[derive(Debug)]
-pub(crate) enum Survey {
-    /// The revisions, oldest first, and the server's name.
-    Speaks { revisions: Vec<Revision>, server: Option<String> },
-    /// It requires a token.
-    Barred(String),
-    /// Nothing responds.
-    Unreachable(String),
-    /// Something responds, but not with MCP.
-    Broken(String),
-}
+/// The revisions that a server speaks, oldest first, and its name.
+pub(crate) type Spoken = (Vec<Revision>, Option<String>);
 
 /// How much longer than the other revisions the modern one may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Tries each revision once. A server of HTTP+SSE is recognised as clients do it: it rejects what
 /// is posted to its URL, and a GET there returns an endpoint.
-pub(crate) async fn survey(settings: &mut Settings) -> Survey {
-    let (why, rejection) = match ask_around(settings, &Revision::ALL).await {
-        Asked::Settled(survey) => return survey,
-        Asked::Mute(why, rejection) => (why, rejection),
-    };
+pub(crate) async fn survey(settings: &mut Settings) -> Result<Spoken, CheckError> {
+    let (asked, rejection) = ask_around(settings, &Revision::ALL).await;
     let (Target::Http(http), Some(rejection)) = (&settings.target, rejection) else {
-        return Survey::Unreachable(why);
+        return asked;
     };
     let http = http.clone();
     if matches!(rejection.http_status().as_u16(), 400 | 404 | 405) {
-        match opens_sse(&http, settings.timeout).await {
-            Ok(()) => {
+        match HttpSse::begin(&http, settings.timeout).await {
+            Ok((first, _)) if first.name.as_deref() == Some("endpoint") => {
                 settings.target = Target::HttpSse(http);
-                let legacy: Vec<_> =
-                    Revision::ALL.into_iter().filter(|it| !it.is_modern()).collect();
-                return match ask_around(settings, &legacy).await {
-                    Asked::Settled(survey) => survey,
-                    Asked::Mute(why, _) => Survey::Unreachable(why),
-                };
+                let legacy = Revision::ALL.into_iter().filter(|it| !it.is_modern());
+                return ask_around(settings, &legacy.collect::<Vec<_>>()).await.0;
             }
-            Err(Some(StatusCode::UNAUTHORIZED)) => {
+            Err(Lost::Status(status @ StatusCode::UNAUTHORIZED)) => {
                 settings.target = Target::HttpSse(http);
-                return Survey::Barred(StatusCode::UNAUTHORIZED.to_string());
+                return Err(CheckError::Barred(status.to_string()));
             }
-            Err(_) => {}
+            _ => {}
         }
     }
     if is_barred(&http, &rejection, settings.timeout).await {
-        Survey::Barred(format!("the first request got {}", rejection.describe_silence()))
-    } else {
-        Survey::Unreachable(why)
+        let got = rejection.describe_silence();
+        return Err(CheckError::Barred(format!("the first request got {got}")));
     }
+    asked
 }
 
-/// Whether a GET opens a stream that begins with an endpoint; otherwise the status, if one came.
-async fn opens_sse(http: &Http, patience: Duration) -> Result<(), Option<StatusCode>> {
-    match HttpSse::begin(http, patience).await {
-        Ok((first, _)) if first.name.as_deref() == Some("endpoint") => Ok(()),
-        Ok(_) => Err(Some(StatusCode::OK)),
-        Err(error) => Err(NoStream::status(&error)),
-    }
-}
-
-/// The result of trying some revisions.
-enum Asked {
-    Settled(Survey),
-    /// Nothing speaks MCP: why, and what came instead, if anything.
-    Mute(String, Option<Box<Received>>),
-}
-
-async fn ask_around(settings: &mut Settings, revisions: &[Revision]) -> Asked {
+/// Tries some revisions. If nothing speaks MCP, also returns what came instead, if anything.
+async fn ask_around(
+    settings: &mut Settings,
+    revisions: &[Revision],
+) -> (Result<Spoken, CheckError>, Option<Box<Received>>) {
     let mut spoken = Vec::new();
     let mut openings = BTreeMap::new();
     let mut server = None;
@@ -107,28 +78,28 @@ async fn ask_around(settings: &mut Settings, revisions: &[Revision]) -> Asked {
             Ok(Contact::Mute(received))
                 if received.status == Some(StatusCode::UNAUTHORIZED) && spoken.is_empty() =>
             {
-                return Asked::Settled(Survey::Barred(StatusCode::UNAUTHORIZED.to_string()));
+                return (Err(CheckError::Barred(StatusCode::UNAUTHORIZED.to_string())), None);
             }
             Ok(Contact::Mute(received)) => {
                 let method = first_method(revision);
                 reasons.push(format!("{method} got {}", received.describe_silence()));
                 rejection.get_or_insert(received);
             }
-            Ok(Contact::Odd(why)) => return Asked::Settled(Survey::Broken(why)),
+            Ok(Contact::Odd(why)) => return (Err(CheckError::NotMcp(why)), None),
             Err(lost) => reasons.push(lost.to_string()),
         }
     }
     if !has_answered {
         // The others tried the same.
-        let first = reasons.into_iter().next();
-        return Asked::Mute(first.unwrap_or_else(|| "no response".to_owned()), rejection);
+        let first = reasons.into_iter().next().unwrap_or_else(|| "no response".to_owned());
+        return (Err(CheckError::Unreachable(first)), rejection);
     }
     if spoken.is_empty() {
         // It speaks MCP, but agrees to no known revision: the checks show how.
         spoken.push(Revision::LATEST_LEGACY);
     }
     settings.openings = Arc::new(openings);
-    Asked::Settled(Survey::Speaks { revisions: spoken, server })
+    (Ok((spoken, server)), None)
 }
 
 /// Tries each revision, several at once where each has a program of its own. If a program works

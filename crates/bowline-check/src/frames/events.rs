@@ -1,11 +1,6 @@
-//! Server-sent events, one at a time.
-
-use std::collections::VecDeque;
+//! Server-sent events.
 
 use bowline::proto::sse::Parser;
-use bowline_web::Body;
-
-use super::{Direction, LIMIT, Tap};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,39 +16,6 @@ impl Event {
     #[must_use]
     pub fn is_message(&self) -> bool {
         self.name.as_deref().is_none_or(|name| name == "message")
-    }
-}
-
-/// An event stream that is being read.
-pub struct Events {
-    body: Body,
-    parser: Parser,
-    ready: VecDeque<Event>,
-    pub(super) tap: Tap,
-}
-
-impl Events {
-    /// The events of a response whose head has just arrived.
-    pub fn new(body: Body, tap: Tap) -> Self {
-        let parser = Parser::new(LIMIT);
-        Self { body, parser, ready: VecDeque::new(), tap }
-    }
-
-    /// The next event, or `None` once the stream has ended.
-    ///
-    /// # Cancel safety
-    /// No event is lost.
-    pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                if event.is_message() {
-                    self.tap.hear(Direction::Received, &event.data);
-                }
-                return Some(event);
-            }
-            let chunk = self.body.chunk().await?.ok()?;
-            self.ready.extend(parse(&mut self.parser, &chunk));
-        }
     }
 }
 

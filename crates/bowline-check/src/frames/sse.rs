@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use bowline::proto::http::Media;
+use bowline::proto::sse::Parser;
 use bowline_web::{Body, Url};
-use http::{Method, Response, StatusCode, Uri};
+use http::{Method, StatusCode, Uri};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Direction, Event, Events, Http, HttpRequest, Lost, Tap};
+use super::events::parse;
+use super::{Direction, Event, Http, HttpRequest, LIMIT, Lost, Tap};
 
 /// Events that may wait to be looked at; beyond that the server has to wait.
 const EVENTS: usize = 256;
@@ -24,86 +26,43 @@ pub struct HttpSse {
     reading: JoinHandle<()>,
 }
 
-/// Why there is no stream.
-pub enum NoStream {
-    /// No response came.
-    Lost(Lost),
-    /// The response is not an event stream.
-    Response(Box<Response<Body>>),
-    /// The stream ended before its first event.
-    Ended,
-    /// The first event does not name a URL of this server.
-    Endpoint(String),
-}
-
-impl NoStream {
-    /// The status of the response, if one came.
-    #[must_use]
-    pub fn status(&self) -> Option<StatusCode> {
-        match self {
-            Self::Lost(_) => None,
-            Self::Response(response) => Some(response.status()),
-            Self::Ended | Self::Endpoint(_) => Some(StatusCode::OK),
-        }
-    }
-}
-
-impl From<NoStream> for Lost {
-    fn from(error: NoStream) -> Self {
-        match error {
-            NoStream::Lost(lost) => lost,
-            NoStream::Response(response) if response.status() != StatusCode::OK => {
-                Self::Closed(format!("GET returned {}", response.status()))
-            }
-            NoStream::Response(_) => {
-                Self::Closed("the response to GET is not an event stream".to_owned())
-            }
-            NoStream::Ended => Self::Closed("the stream ended before its first event".to_owned()),
-            NoStream::Endpoint(why) => Self::Unreachable(why),
-        }
-    }
-}
-
 impl HttpSse {
-    /// Opens the stream and waits for its first event.
+    /// Opens the stream, and takes the URL to post to from its first event.
     ///
     /// # Errors
     /// When there is no stream, or it does not begin with the URL to post to.
-    pub async fn open(http: &Http, patience: Duration) -> Result<Self, NoStream> {
+    pub async fn open(http: &Http, patience: Duration) -> Result<Self, Lost> {
         let (first, mut stream) = Self::begin(http, patience).await?;
-        let url = endpoint(&http.url, &first).map_err(NoStream::Endpoint)?;
-        let (sender, events) = mpsc::channel(EVENTS);
-        // Heard when they are taken: a tap may depend on the task of its owner.
-        let tap = std::mem::take(&mut stream.tap);
-        let reading = tokio::spawn(read(
-            stream,
-            sender,
-            #[cfg(test)]
-            http.clone(),
-        ));
-        Ok(Self { endpoint: http.at(url), events, tap, reading })
+        stream.endpoint.url = endpoint(&http.url, &first).map_err(Lost::Unreachable)?;
+        Ok(stream)
     }
 
-    /// Opens the stream; returns its first event and the rest.
+    /// Opens the stream; returns its first event, too.
     ///
     /// # Errors
     /// When there is no stream.
-    pub async fn begin(http: &Http, patience: Duration) -> Result<(Event, Events), NoStream> {
+    pub(crate) async fn begin(http: &Http, patience: Duration) -> Result<(Event, Self), Lost> {
         let opening = async {
-            let request = HttpRequest::without_body(Method::GET, &[]);
-            let response = http.send(&request).await.map_err(NoStream::Lost)?;
-            let is_stream = Media::of(response.headers()) == Some(Media::EventStream);
-            if response.status() != StatusCode::OK || !is_stream {
-                return Err(NoStream::Response(Box::new(response)));
+            let response = http.send(&HttpRequest::without_body(Method::GET, &[])).await?;
+            if response.status() != StatusCode::OK {
+                return Err(Lost::Status(response.status()));
             }
-            let mut events = Events::new(response.into_body(), http.tap());
-            let first = events.next().await.ok_or(NoStream::Ended)?;
-            #[cfg(test)]
-            let first = changed(http, first);
-            Ok((first, events))
+            let closed = |why: &str| Lost::Closed(why.to_owned());
+            if Media::of(response.headers()) != Some(Media::EventStream) {
+                return Err(closed("the response to GET is not an event stream"));
+            }
+            let (sender, events) = mpsc::channel(EVENTS);
+            let reading = tokio::spawn(read(
+                response.into_body(),
+                sender,
+                #[cfg(test)]
+                http.clone(),
+            ));
+            let mut stream = Self { endpoint: http.clone(), events, tap: http.tap(), reading };
+            let first = stream.next().await;
+            Ok((first.ok_or_else(|| closed("the stream ended before its first event"))?, stream))
         };
-        let silent = || Err(NoStream::Lost(Lost::Silent(patience)));
-        timeout(patience, opening).await.unwrap_or_else(|_| silent())
+        timeout(patience, opening).await.unwrap_or(Err(Lost::Silent(patience)))
     }
 
     /// The next event with data, or `None` once the stream has ended.
@@ -112,6 +71,7 @@ impl HttpSse {
     /// No event is lost.
     pub async fn next(&mut self) -> Option<Event> {
         let event = self.events.recv().await?;
+        // Heard when it is taken: a tap may depend on the task of its owner.
         if event.is_message() {
             self.tap.hear(Direction::Received, &event.data);
         }
@@ -129,7 +89,7 @@ impl Drop for HttpSse {
 ///
 /// # Errors
 /// When the event is not an `endpoint`, or names another server.
-pub fn endpoint(url: &Uri, first: &Event) -> Result<Uri, String> {
+pub(crate) fn endpoint(url: &Uri, first: &Event) -> Result<Uri, String> {
     let name = first.name.as_deref().unwrap_or("message");
     if name != "endpoint" {
         return Err(format!("the first event is {name:?}, not \"endpoint\""));
@@ -141,18 +101,21 @@ pub fn endpoint(url: &Uri, first: &Event) -> Result<Uri, String> {
 }
 
 /// Resolves a reference that stays on the same origin.
-pub fn resolve(url: &Uri, reference: &str) -> Option<Uri> {
+pub(crate) fn resolve(url: &Uri, reference: &str) -> Option<Uri> {
     let url = Url::try_from(url.clone()).ok()?;
     let other = url.join(reference).ok().filter(|other| other.is_same_origin(&url))?;
     Some(other.uri().clone())
 }
 
-async fn read(mut stream: Events, sender: mpsc::Sender<Event>, #[cfg(test)] http: Http) {
-    while let Some(event) = stream.next().await {
-        #[cfg(test)]
-        let event = changed(&http, event);
-        if !event.data.is_empty() && sender.send(event).await.is_err() {
-            return;
+async fn read(mut body: Body, sender: mpsc::Sender<Event>, #[cfg(test)] http: Http) {
+    let mut parser = Parser::new(LIMIT);
+    while let Some(Ok(chunk)) = body.chunk().await {
+        for event in parse(&mut parser, &chunk) {
+            #[cfg(test)]
+            let event = changed(&http, event);
+            if !event.data.is_empty() && sender.send(event).await.is_err() {
+                return;
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ table! { |probe| Rule::group("server/prompts");
     Should "prompts.missing-argument" => missing_argument(probe),
         "a missing argument is rejected with -32602",
         "Reject prompts/get without a required argument with error -32602.";
-    Should "prompts.unknown" => unknown(probe),
+    Should "prompts.unknown" => probe.rejects("prompts", ("prompts/get", json!({"name": "bowline-no-such-prompt"})), "a prompt that does not exist"),
         "a prompt that does not exist is rejected with -32602",
         "Reject names that are not in the list with error -32602.";
 }
@@ -74,9 +74,4 @@ async fn missing_argument(probe: &mut Probe) -> Outcome {
     };
     let reply = probe.ask("prompts/get", json!({"name": name(prompt)})).await?;
     reply.expect_code(&format!("{} without its arguments", name(prompt)), &[-32602])
-}
-
-async fn unknown(probe: &mut Probe) -> Outcome {
-    let request = ("prompts/get", json!({"name": "bowline-no-such-prompt"}));
-    probe.rejects("prompts", request, "a prompt that does not exist").await
 }

@@ -5,8 +5,8 @@ use bowline::model::{ListResourceTemplatesResult, ListResourcesResult};
 use bowline::uri_template::UriTemplate;
 use serde_json::{Value, json};
 
-use super::{bad_cursor, readable, text, unique, unreadable};
-use crate::probe::{NotPassed, Outcome, PASS, Probe, RESOURCES, TEMPLATES, all_good, ensure, skip};
+use super::{bad_cursor, each, readable, text, unique, unreadable};
+use crate::probe::{NotPassed, Outcome, PASS, Probe, RESOURCES, TEMPLATES, all_good, skip};
 use crate::rule::{Rule, table};
 
 table! { |probe| Rule::group("server/resources");
@@ -16,7 +16,7 @@ table! { |probe| Rule::group("server/resources");
     Should "resources.bad-cursor" [.page("server/utilities/pagination")] => bad_cursor(probe, RESOURCES),
         "a made-up cursor is rejected with -32602",
         "Reject cursors that the server did not create with error -32602.";
-    Must "resources.uris" => uris(probe),
+    Must "resources.uris" => each(probe, RESOURCES, bad_uri),
         "resources have valid URIs",
         "Write a scheme, a colon, and no blanks or non-ASCII characters (RFC 3986).";
     Should "resources.uris-unique" => unique(probe, RESOURCES, "uri"),
@@ -34,7 +34,7 @@ table! { |probe| Rule::group("server/resources");
     Must "resources.blob" => blob(probe),
         "binary contents are base64",
         "Encode blob with the standard alphabet and padding.";
-    Must "resources.unknown" => unknown(probe),
+    Must "resources.unknown" => probe.fails("resources", unknown(), "reading a resource that does not exist"),
         "reading a resource that does not exist returns an error",
         "Answer with an error: -32002 up to 2025-11-25, -32602 from 2026-07-28 on.";
     Should "resources.unknown-code" => unknown_code(probe),
@@ -45,10 +45,9 @@ table! { |probe| Rule::group("server/resources");
         "Answer resources/subscribe and resources/unsubscribe with {}, or do not declare subscribe.";
 }
 
-async fn uris(probe: &mut Probe) -> Outcome {
-    let resources = probe.list(RESOURCES).await?;
-    let bad = resources.iter().map(|it| text(it, "uri")).filter(|uri| !is_uri(uri));
-    all_good(bad.map(|uri| format!("{uri:?} is not a URI")))
+fn bad_uri(resource: &Value) -> Option<String> {
+    let uri = text(resource, "uri");
+    (!is_uri(uri)).then(|| format!("{uri:?} is not a URI"))
 }
 
 /// A scheme, and only characters that URIs have.
@@ -65,14 +64,12 @@ async fn templates(probe: &mut Probe) -> Outcome {
     if probe.ask(TEMPLATES.method, json!({})).await?.result().is_none() {
         return skip("resources/templates/list returns no list");
     }
-    let templates = probe.list(TEMPLATES).await?;
     let problem = |template: &Value| {
         let text = text(template, "uriTemplate");
         let syntax = || UriTemplate::parse(text).err().map(|error| format!("{text:?}: {error}"));
-        unreadable::<ListResourceTemplatesResult>(TEMPLATES, TEMPLATES.method, template)
-            .or_else(syntax)
+        unreadable::<ListResourceTemplatesResult>(TEMPLATES, template).or_else(syntax)
     };
-    all_good(templates.iter().filter_map(problem))
+    each(probe, TEMPLATES, problem).await
 }
 
 /// Reads the first few resources; returns each URI and answer.
@@ -132,19 +129,15 @@ async fn blob(probe: &mut Probe) -> Outcome {
     if count == 0 { skip("no resource that was read is binary") } else { all_good(problems) }
 }
 
-const NOWHERE: &str = "bowline-check://no/such/resource";
-
-async fn unknown(probe: &mut Probe) -> Outcome {
-    probe.needs("resources").await?;
-    let reply = probe.ask("resources/read", json!({"uri": NOWHERE})).await?;
-    ensure(reply.result().is_none(), || format!("reading {NOWHERE} got a result"))
+/// A request for a resource that does not exist.
+fn unknown() -> (&'static str, Value) {
+    ("resources/read", json!({"uri": "bowline-check://no/such/resource"}))
 }
 
 async fn unknown_code(probe: &mut Probe) -> Outcome {
     probe.needs("resources").await?;
     let code = if probe.revision.is_modern() { -32602 } else { -32002 };
-    let reply = probe.ask("resources/read", json!({"uri": NOWHERE})).await?;
-    reply.expect_code(&format!("reading {NOWHERE}"), &[code])
+    probe.gets_error(unknown(), "reading a resource that does not exist", code).await
 }
 
 async fn subscribe(probe: &mut Probe) -> Outcome {

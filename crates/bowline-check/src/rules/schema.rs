@@ -4,24 +4,24 @@ use bowline::Revision::V2025_06_18;
 use bowline_schema::{Schema, SchemaError};
 use serde_json::Value;
 
-use super::{lint, name};
-use crate::probe::{Outcome, Probe, TOOLS, all_good, skip};
+use super::{each, lint, name};
+use crate::probe::{Outcome, Probe, TOOLS, skip};
 use crate::rule::{Rule, table};
 
 table! { |probe| Rule::group("server/tools");
-    Must "schema.input-object" => objects(probe, "inputSchema"),
+    Must "schema.input-object" => each(probe, TOOLS, |tool| not_object(tool, "inputSchema")),
         "inputSchema has type object",
         "Set \"type\": \"object\" in inputSchema; for no arguments add \"additionalProperties\": false.";
-    Must "schema.valid" => compiled(probe, is_invalid),
+    Must "schema.valid" => each(probe, TOOLS, |tool| uncompiled(tool, is_invalid)),
         "schemas are valid JSON Schema",
         "Fix the schema; the dialect is 2020-12 unless $schema names another.";
-    Must "schema.output-object" [.since(V2025_06_18).legacy()] => objects(probe, "outputSchema"),
+    Must "schema.output-object" [.since(V2025_06_18).legacy()] => outputs(probe),
         "outputSchema has type object",
         "Set \"type\": \"object\" in outputSchema; other types need 2026-07-28.";
-    Portability "schema.dialect" => compiled(probe, |error| matches!(error, SchemaError::Dialect(_))),
+    Portability "schema.dialect" => each(probe, TOOLS, |tool| uncompiled(tool, |error| matches!(error, SchemaError::Dialect(_)))),
         "schemas use a dialect that clients know",
         "Use JSON Schema 2020-12 (no $schema needed) or draft-07.";
-    Portability "schema.patterns" => compiled(probe, |error| matches!(error, SchemaError::Pattern { .. })),
+    Portability "schema.patterns" => each(probe, TOOLS, |tool| uncompiled(tool, |error| matches!(error, SchemaError::Pattern { .. }))),
         "patterns are plain regular expressions",
         "Avoid look-around and back-references: linear-time validators reject them.";
     Portability "schema.remote-ref" => lint::run(probe, lint::remote_ref),
@@ -62,34 +62,30 @@ table! { |probe| Rule::group("server/tools");
         "Describe each argument: the description is all that a model knows about it.";
 }
 
-async fn objects(probe: &mut Probe, member: &str) -> Outcome {
-    let tools = probe.list(TOOLS).await?;
-    if member == "outputSchema" && tools.iter().all(|tool| tool.get(member).is_none()) {
+async fn outputs(probe: &mut Probe) -> Outcome {
+    if probe.list(TOOLS).await?.iter().all(|tool| tool.get("outputSchema").is_none()) {
         return skip("no tool has an outputSchema");
     }
-    let problem = |tool: &Value| {
-        let kind = &tool.get(member)?["type"];
-        (kind != "object").then(|| format!("{}: {member}.type is {kind}", name(tool)))
+    each(probe, TOOLS, |tool| not_object(tool, "outputSchema")).await
+}
+
+pub(super) fn not_object(tool: &Value, member: &str) -> Option<String> {
+    let kind = &tool.get(member)?["type"];
+    (kind != "object").then(|| format!("{}: {member}.type is {kind}", name(tool)))
+}
+
+/// The schemas of a tool that do not compile for such a reason.
+pub(super) fn uncompiled(tool: &Value, is_it: fn(&SchemaError) -> bool) -> Option<String> {
+    let problem = |member: &str| {
+        let error = Schema::compile(tool.get(member)?).err().filter(is_it)?;
+        Some(format!("{}: {member}: {error}", name(tool)))
     };
-    all_good(tools.iter().filter_map(problem))
+    let problems: Vec<_> =
+        ["inputSchema", "outputSchema"].into_iter().filter_map(problem).collect();
+    (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-/// Schemas that do not compile for such a reason.
-async fn compiled(probe: &mut Probe, is_it: fn(&SchemaError) -> bool) -> Outcome {
-    let tools = probe.list(TOOLS).await?;
-    let mut problems = Vec::new();
-    for tool in &tools {
-        for member in ["inputSchema", "outputSchema"] {
-            let Some(schema) = tool.get(member) else { continue };
-            if let Some(error) = Schema::compile(schema).err().filter(is_it) {
-                problems.push(format!("{}: {member}: {error}", name(tool)));
-            }
-        }
-    }
-    all_good(problems)
-}
-
-fn is_invalid(error: &SchemaError) -> bool {
+pub(super) fn is_invalid(error: &SchemaError) -> bool {
     match error {
         SchemaError::Malformed { .. } | SchemaError::Endless { .. } => true,
         SchemaError::Reference { reference, .. } => reference.starts_with('#'),

@@ -38,7 +38,7 @@ table! { |probe| Rule::group("basic/transports").legacy().on(&[Transport::Sse]);
 
 async fn first_event(probe: &mut Probe) -> Outcome {
     let http = probe.http()?.clone();
-    let (first, _) = HttpSse::begin(&http, probe.settings.timeout).await.map_err(Lost::from)?;
+    let (first, _) = HttpSse::begin(&http, probe.settings.timeout).await?;
     let name = first.name.as_deref().unwrap_or("message");
     let data = String::from_utf8_lossy(&first.data);
     // The query may hold the key of a session.

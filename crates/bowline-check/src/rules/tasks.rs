@@ -6,7 +6,7 @@ use bowline::model::ListTasksResult;
 use serde_json::{Value, json};
 
 use super::{bad_cursor, unreadable};
-use crate::probe::{NotPassed, Outcome, PASS, Probe, TASKS, all_good, broken, skip};
+use crate::probe::{NotPassed, Outcome, PASS, Probe, Reply, TASKS, all_good, skip};
 use crate::rule::{Rule, table};
 
 table! { |probe| Rule::group("basic/utilities/tasks").only(V2025_11_25);
@@ -19,10 +19,10 @@ table! { |probe| Rule::group("basic/utilities/tasks").only(V2025_11_25);
     Should "tasks.bad-cursor" => unlisted_cursor(probe),
         "a made-up cursor is rejected with -32602",
         "Reject cursors that the server did not create with error -32602.";
-    Must "tasks.unknown" => unknown(probe),
+    Must "tasks.unknown" => unknown(probe, Reply::expect_failure),
         "requests for a task that does not exist return an error",
         "Answer tasks/get and tasks/cancel for an unknown or expired id with error -32602.";
-    Should "tasks.unknown-code" => unknown_code(probe),
+    Should "tasks.unknown-code" => unknown(probe, |reply, what| reply.expect_code(what, &[-32602])),
         "a task that does not exist is rejected with -32602",
         "Use error -32602 for ids that are unknown or have expired.";
 }
@@ -55,7 +55,7 @@ async fn list(probe: &mut Probe) -> Outcome {
     let problem = |task: &Value| {
         // Null means for ever, and must be there.
         let missing = || task.get("ttl").is_none().then(|| format!("{task} has no ttl"));
-        unreadable::<ListTasksResult>(TASKS, TASKS.method, task).or_else(missing)
+        unreadable::<ListTasksResult>(TASKS, task).or_else(missing)
     };
     all_good(tasks.iter().filter_map(problem))?;
     Ok(Some(format!("{} tasks", tasks.len())))
@@ -68,25 +68,12 @@ async fn unlisted_cursor(probe: &mut Probe) -> Outcome {
 
 const UNKNOWN: &str = "bowline-no-such-task";
 
-/// The methods that take the id of a task.
-async fn methods(probe: &mut Probe) -> Result<Vec<&'static str>, NotPassed> {
+/// Requests for a task that does not exist.
+async fn unknown(probe: &mut Probe, judge: fn(&Reply, &str) -> Outcome) -> Outcome {
     let can_cancel = declared(probe).await?.get("cancel").is_some();
-    Ok(if can_cancel { vec!["tasks/get", "tasks/cancel"] } else { vec!["tasks/get"] })
-}
-
-async fn unknown(probe: &mut Probe) -> Outcome {
-    for method in methods(probe).await? {
-        if probe.ask(method, json!({"taskId": UNKNOWN})).await?.result().is_some() {
-            return broken(format!("{method} of {UNKNOWN} got a result"));
-        }
-    }
-    PASS
-}
-
-async fn unknown_code(probe: &mut Probe) -> Outcome {
-    for method in methods(probe).await? {
+    for method in ["tasks/get", "tasks/cancel"].into_iter().take(1 + usize::from(can_cancel)) {
         let reply = probe.ask(method, json!({"taskId": UNKNOWN})).await?;
-        reply.expect_code(&format!("{method} of {UNKNOWN}"), &[-32602])?;
+        judge(&reply, &format!("{method} of {UNKNOWN}"))?;
     }
     PASS
 }

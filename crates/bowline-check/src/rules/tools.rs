@@ -7,13 +7,13 @@ use bowline::proto::http::ParamHeaders;
 use bowline_schema::Schema;
 use serde_json::{Value, json};
 
-use super::{bad_cursor, name, text, unique, unreadable};
+use super::{bad_cursor, each, name, text, unique, unreadable};
 use crate::calls::{ToolCall, is_read_only, needs_arguments};
-use crate::probe::{NotPassed, Outcome, Probe, Reply, TOOLS, all_good, broken, ensure, skip};
+use crate::probe::{Outcome, Probe, TOOLS, broken, ensure, skip};
 use crate::rule::{Rule, table};
 
 table! { |probe| Rule::group("server/tools");
-    Must "tools.list" => list(probe),
+    Must "tools.list" => each(probe, TOOLS, incomplete),
         "tools/list returns complete tools",
         "Give each tool a name and an inputSchema, and hints that are booleans.";
     Must "tools.pages" [.page("server/utilities/pagination")] => pages(probe),
@@ -25,25 +25,25 @@ table! { |probe| Rule::group("server/tools");
     Should "tools.names-unique" => unique(probe, TOOLS, "name"),
         "no two tools have the same name",
         "Give each tool a name of its own.";
-    Should "tools.names-valid" [.since(V2025_11_25)] => names(probe, "_-.", 128),
+    Should "tools.names-valid" [.since(V2025_11_25)] => each(probe, TOOLS, |tool| bad_name(tool, "_-.", 128)),
         "names have 1 to 128 letters, digits, _, -, .",
         "Use only A-Z, a-z, 0-9, _, - and . in tool names, at most 128 characters.";
-    Portability "tools.names-portable" => names(probe, "_-", 64),
+    Portability "tools.names-portable" => each(probe, TOOLS, |tool| bad_name(tool, "_-", 64)),
         "names suit every model provider: up to 64 letters, digits, _, -",
         "Use at most 64 of A-Z, a-z, 0-9, _ and -: providers reject dots, and clients add prefixes of their own.";
-    Portability "tools.descriptions" => descriptions(probe),
+    Portability "tools.descriptions" => each(probe, TOOLS, bad_description),
         "each tool has a description of at most 1024 characters",
         "Describe each tool in a few sentences: models choose by the description, and providers cut long ones.";
-    Must "tools.header-annotations" [.modern()] => header_annotations(probe),
+    Must "tools.header-annotations" [.modern()] => each(probe, TOOLS, bad_annotations),
         "x-mcp-header is only where it is allowed, with names that can be headers",
         "Put x-mcp-header only on properties of type string, integer or boolean, each with a name of its own: otherwise clients drop the tool.";
     Info "tools.context-cost" => context_cost(probe),
         "the tool list leaves room in a context window",
         "Shorten descriptions and schemas, or offer fewer tools: all of it goes to the model with each request.";
-    Must "tools.unknown" => unknown(probe),
+    Must "tools.unknown" => probe.fails("tools", unknown(), "a call of an unknown tool"),
         "calling a tool that does not exist does not succeed",
         "Answer a call of an unknown tool with error -32602.";
-    Should "tools.unknown-code" => unknown_code(probe),
+    Should "tools.unknown-code" => probe.rejects("tools", unknown(), "a call of an unknown tool"),
         "a tool that does not exist is rejected with error -32602",
         "Answer with a JSON-RPC error -32602, not with a result: the model cannot correct a tool's name.";
     Must "tools.invalid-arguments" => invalid_arguments(probe),
@@ -66,14 +66,12 @@ table! { |probe| Rule::group("server/tools");
         "Put the JSON of structuredContent into a text block as well: many clients show only text.";
 }
 
-async fn list(probe: &mut Probe) -> Outcome {
-    let tools = probe.list(TOOLS).await?;
-    let problem = |tool: &Value| {
-        let missing = || format!("{}: inputSchema is not an object", name(tool));
-        let unreadable = unreadable::<ListToolsResult>(TOOLS, name(tool), tool);
-        unreadable.or_else(|| (!tool["inputSchema"].is_object()).then(missing))
-    };
-    all_good(tools.iter().filter_map(problem))
+pub(super) fn incomplete(tool: &Value) -> Option<String> {
+    let missing = || format!("{}: inputSchema is not an object", name(tool));
+    let unreadable = unreadable::<ListToolsResult>(TOOLS, tool);
+    unreadable
+        .map(|problem| format!("{}: {problem}", name(tool)))
+        .or_else(|| (!tool["inputSchema"].is_object()).then(missing))
 }
 
 async fn pages(probe: &mut Probe) -> Outcome {
@@ -82,32 +80,24 @@ async fn pages(probe: &mut Probe) -> Outcome {
     Ok(Some(format!("{} tools on {pages} pages", tools.len())))
 }
 
-async fn names(probe: &mut Probe, also: &str, most: usize) -> Outcome {
-    let tools = probe.list(TOOLS).await?;
-    let is_bad = |name: &&str| {
-        let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || also.contains(letter);
-        name.is_empty() || name.len() > most || !name.chars().all(is_allowed)
-    };
-    all_good(tools.iter().map(name).filter(is_bad).map(|name| format!("{name:?}")))
+fn bad_name(tool: &Value, also: &str, most: usize) -> Option<String> {
+    let name = name(tool);
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || also.contains(letter);
+    let is_bad = name.is_empty() || name.len() > most || !name.chars().all(is_allowed);
+    is_bad.then(|| format!("{name:?}"))
 }
 
-async fn descriptions(probe: &mut Probe) -> Outcome {
-    let tools = probe.list(TOOLS).await?;
-    let problem = |tool: &Value| match text(tool, "description").trim().chars().count() {
+fn bad_description(tool: &Value) -> Option<String> {
+    match text(tool, "description").trim().chars().count() {
         0 => Some(format!("{} has no description", name(tool))),
         count @ 1025.. => Some(format!("{}: {count} characters", name(tool))),
         _ => None,
-    };
-    all_good(tools.iter().filter_map(problem))
+    }
 }
 
-async fn header_annotations(probe: &mut Probe) -> Outcome {
-    let tools = probe.list(TOOLS).await?;
-    let problem = |tool: &Value| {
-        let error = ParamHeaders::parse(tool.get("inputSchema")?).err()?;
-        Some(format!("{}: {error}", name(tool)))
-    };
-    all_good(tools.iter().filter_map(problem))
+fn bad_annotations(tool: &Value) -> Option<String> {
+    let error = ParamHeaders::parse(tool.get("inputSchema")?).err()?;
+    Some(format!("{}: {error}", name(tool)))
 }
 
 async fn context_cost(probe: &mut Probe) -> Outcome {
@@ -120,20 +110,9 @@ async fn context_cost(probe: &mut Probe) -> Outcome {
     if total > MANY { broken(told) } else { Ok(Some(told)) }
 }
 
-async fn call_unknown(probe: &mut Probe) -> Result<Reply, NotPassed> {
-    probe.needs("tools").await?;
-    probe.ask("tools/call", json!({"name": "bowline-no-such-tool", "arguments": {}})).await
-}
-
-async fn unknown(probe: &mut Probe) -> Outcome {
-    let reply = call_unknown(probe).await?;
-    ensure(reply.result().is_none() || reply.is_tool_error(), || {
-        format!("a call of an unknown tool got {}", reply.describe())
-    })
-}
-
-async fn unknown_code(probe: &mut Probe) -> Outcome {
-    call_unknown(probe).await?.expect_code("a call of an unknown tool", &[-32602])
+/// A call of a tool that does not exist.
+fn unknown() -> (&'static str, Value) {
+    ("tools/call", json!({"name": "bowline-no-such-tool", "arguments": {}}))
 }
 
 async fn invalid_arguments(probe: &mut Probe) -> Outcome {
@@ -149,7 +128,7 @@ async fn invalid_arguments(probe: &mut Probe) -> Outcome {
 
 async fn call(probe: &mut Probe) -> Outcome {
     let none = "no tool is marked read-only and needs no arguments; --call names one";
-    probe.judge_calls(Some(none), |call| Some(incomplete(call))).await?;
+    probe.judge_calls(Some(none), |call| Some(lacking(call))).await?;
     let calls = probe.calls().await?;
     let mut notes = vec![format!("{} called", calls.len())];
     notes.extend(calls.iter().filter_map(|call| match &call.answer {
@@ -163,7 +142,7 @@ async fn call(probe: &mut Probe) -> Outcome {
 }
 
 /// What a result lacks.
-fn incomplete(call: &ToolCall) -> Vec<String> {
+fn lacking(call: &ToolCall) -> Vec<String> {
     let Some(result) = call.result() else { return Vec::new() };
     if result.get("resultType") == Some(&json!("input_required")) {
         return vec!["asks for input, but no capability was declared".to_owned()];

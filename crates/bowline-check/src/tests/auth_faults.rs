@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{Running, check, good, not_found, post, settings};
-use crate::check::Target;
+use crate::check::{CheckError, Target};
 use crate::frames::{Fault, Http as Endpoint};
 use crate::probe::Settings;
 use crate::report::Verdict;
 use crate::rule::Transport;
-use crate::survey::{Survey, survey};
+use crate::survey::survey;
 
 /// The parts of a request that matter.
 struct Asked {
@@ -312,24 +312,27 @@ async fn a_server_that_requires_a_token_is_recognised() {
         let site = Site::start(change);
         let mut settings = site.settings();
         let found = survey(&mut settings).await;
-        assert!(matches!(found, Survey::Barred(_)), "{found:?}");
+        assert!(matches!(found, Err(CheckError::Barred(_))), "{found:?}");
     }
     // Not about tokens.
     let site = Site::start(|_, a| {
         (a.status, a.challenge, a.body) = (403, None, json!("not from here"));
     });
     let found = survey(&mut site.settings()).await;
-    assert!(matches!(found, Survey::Unreachable(ref why) if why.contains("403")), "{found:?}");
+    assert!(
+        matches!(found, Err(CheckError::Unreachable(ref why)) if why.contains("403")),
+        "{found:?}"
+    );
     // With the token, everything is served.
     let (running, mut settings) = guarded().await;
     let found = survey(&mut settings).await;
-    assert!(matches!(found, Survey::Speaks { ref revisions, .. } if revisions.len() == 5));
+    assert!(matches!(found, Ok((ref revisions, _)) if revisions.len() == 5));
     // The old transport, too: the token goes with the GET and with the POSTs.
     let Target::Http(mut post) = settings.target.clone() else { panic!("it has an address") };
     post.url = running.events.url.clone();
     let mut settings = Settings { target: Target::Http(post), ..settings };
     let found = survey(&mut settings).await;
-    assert!(matches!(found, Survey::Speaks { ref revisions, .. } if revisions.len() == 4));
+    assert!(matches!(found, Ok((ref revisions, _)) if revisions.len() == 4));
     assert_eq!(settings.transport(), Transport::Sse);
     let findings = check(&settings, "auth,sse,tools.list", &[Revision::V2025_11_25]).await;
     let accused = findings.iter().filter(|it| it.verdict == Verdict::Failed);
@@ -337,5 +340,5 @@ async fn a_server_that_requires_a_token_is_recognised() {
     assert_eq!(accused.map(|it| it.rule.id).collect::<Vec<_>>(), ["auth.resource"]);
     let mut settings = self::settings(Target::Http(running.events.clone()));
     let found = survey(&mut settings).await;
-    assert!(matches!(found, Survey::Barred(_)), "{found:?}");
+    assert!(matches!(found, Err(CheckError::Barred(_))), "{found:?}");
 }

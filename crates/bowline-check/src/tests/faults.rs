@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::rewrite::{Rewrite, Way};
 use super::{check, good, not_found, settings, slow};
-use crate::check::Target;
+use crate::check::{CheckError, Target};
 use crate::frames::Recipe;
-use crate::survey::{Survey, survey};
+use crate::survey::survey;
 
 /// A fault, and the check that must find it in this revision.
 pub(super) struct Row {
@@ -706,7 +706,7 @@ async fn a_server_that_no_client_can_talk_to_is_reported() {
         let mut settings = settings(rewrite.target());
         settings.timeout = std::time::Duration::from_millis(300);
         match survey(&mut settings).await {
-            Survey::Broken(found) => assert!(found.contains(why), "{found}"),
+            Err(CheckError::NotMcp(found)) => assert!(found.contains(why), "{found}"),
             other => panic!("{other:?}"),
         }
     }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use bowline::proto::decode::{DecodeError, decode};
-use bowline::proto::model::{ListPromptsResult, ListResourcesResult, ListToolsResult};
+use bowline_check::problem_of_entry;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -142,9 +141,11 @@ impl List {
                 return Ok(read);
             }
             let page = asked?;
-            self.check_page(&page).map_err(|error| AskError::Malformed(error.to_string()))?;
+            let Some(items) = page[self.name].as_array() else {
+                return Err(AskError::Malformed(format!("result.{} is not an array", self.name)));
+            };
             read.pages += 1;
-            read.items.extend(page[self.name].as_array().cloned().unwrap_or_default());
+            read.items.extend(items.iter().cloned());
             let Some(cursor) = page["nextCursor"].as_str() else { return Ok(read) };
             if !cursors.insert(cursor.to_owned()) {
                 read.endless = Some(format!("the cursor {:?} is repeated", plain(cursor)));
@@ -155,15 +156,6 @@ impl List {
                 return Ok(read);
             }
             params = json!({ "cursor": cursor });
-        }
-    }
-
-    fn check_page(&self, page: &Value) -> Result<(), DecodeError> {
-        let text = page.to_string();
-        match self.name {
-            "tools" => decode::<ListToolsResult>(self.method, "result", &text).map(drop),
-            "prompts" => decode::<ListPromptsResult>(self.method, "result", &text).map(drop),
-            _ => decode::<ListResourcesResult>(self.method, "result", &text).map(drop),
         }
     }
 
@@ -200,27 +192,12 @@ impl List {
                 let fix = "Use each only once: clients keep one of them, or reject both.";
                 return Some(broken(format!("two {name} have the {key} {shown:?}")).fix(fix));
             }
-            if *name == "tools"
-                && let Some(problem) = check_schema(&item["inputSchema"])
-            {
-                let cause = format!("the input schema of {shown:?} is not valid: {problem}");
-                let fix = "An input schema is a JSON Schema with \"type\": \"object\".";
-                return Some(broken(cause).fix(fix));
+            if let Some((problem, fix)) = problem_of_entry(self.method, item) {
+                return Some(broken(plain(&problem)).fix(fix));
             }
         }
         None
     }
-}
-
-fn check_schema(schema: &Value) -> Option<String> {
-    if !schema.is_object() {
-        return Some("it is not a JSON object".to_owned());
-    }
-    if schema["type"] != "object" {
-        let actual = schema.get("type").map_or_else(|| "missing".to_owned(), Value::to_string);
-        return Some(format!("its type is {}, not \"object\"", plain(&actual)));
-    }
-    bowline_schema::Schema::compile(schema).err().map(|error| plain(&error.to_string()))
 }
 
 #[cfg(test)]
@@ -230,21 +207,27 @@ mod tests {
     #[test]
     fn each_fault_of_a_list_has_its_cause() {
         let tool = |name: &str, schema: Value| json!({ "name": name, "inputSchema": schema });
+        let resource = |uri: &str| json!({ "uri": uri, "name": "a" });
         let good = || json!({ "type": "object" });
         for (list, items, cause) in [
             (TOOLS, vec![tool("a", good()), tool("a", good())], "two tools have the name \"a\""),
             (TOOLS, vec![tool("", good())], "a tool has an empty name"),
-            (TOOLS, vec![tool("a", json!({ "type": "string" }))], "its type is \"string\""),
-            (TOOLS, vec![tool("a", json!({}))], "its type is missing"),
-            (TOOLS, vec![tool("a", json!([]))], "not a JSON object"),
-            (TOOLS, vec![tool("a", json!({ "type": "object", "properties": 5 }))], "not valid"),
-            (RESOURCES, vec![json!({ "uri": "x" }), json!({ "uri": "x" })], "the uri \"x\""),
+            (TOOLS, vec![tool("a", json!({ "type": "string" }))], "inputSchema.type is \"string\""),
+            (TOOLS, vec![tool("a", json!({}))], "inputSchema.type is null"),
+            (TOOLS, vec![tool("a", json!([]))], "inputSchema"),
+            (
+                TOOLS,
+                vec![tool("a", json!({ "type": "object", "properties": 5 }))],
+                "a: inputSchema: ",
+            ),
+            (RESOURCES, vec![resource("x"), resource("x")], "the uri \"x\""),
+            (RESOURCES, vec![json!({ "uri": "x" })], "name is missing"),
             (PROMPTS, vec![json!({ "name": "" })], "a prompt has an empty name"),
         ] {
             let found = list.check(&items).unwrap_or_else(|| panic!("{items:?}"));
             assert!(found.cause.contains(cause), "{items:?}: {found:?}");
         }
         assert_eq!(TOOLS.check(&[tool("a", good()), tool("b", good())]), None);
-        assert_eq!(RESOURCES.check(&[json!({ "uri": "x" }), json!({ "uri": "y" })]), None);
+        assert_eq!(RESOURCES.check(&[resource("x"), resource("y")]), None);
     }
 }

@@ -63,7 +63,7 @@ fn each_nasty_server_is_diagnosed() {
         ("fails", LONG, "fail", "tools", "the database is closed", 7),
         ("endless", LONG, "fail", "tools", "is repeated", 9),
         ("sametool", LONG, "fail", "tools", "two tools have the name", 9),
-        ("badschema", LONG, "fail", "tools", "its type is \"string\"", 9),
+        ("badschema", LONG, "fail", "tools", "inputSchema.type is \"string\"", 9),
         ("noschema", LONG, "fail", "tools", "inputSchema is missing", 9),
         ("lacks", LONG, "warn", "resources", "does not implement resources/list", 0),
         // How it exits.
