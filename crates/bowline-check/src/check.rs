@@ -1,6 +1,5 @@
 //! A run of the checks: what to check, how, and why that may be impossible.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +47,8 @@ impl Target {
 }
 
 /// Why a server could not be checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 #[non_exhaustive]
 pub enum CheckError {
     /// Nothing responds.
@@ -60,18 +60,6 @@ pub enum CheckError {
     /// The server does not speak any of the chosen revisions.
     NoRevision(String),
 }
-
-impl fmt::Display for CheckError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Unreachable(why)
-        | Self::NotMcp(why)
-        | Self::Barred(why)
-        | Self::NoRevision(why)) = self;
-        f.write_str(why)
-    }
-}
-
-impl std::error::Error for CheckError {}
 
 /// A run of the checks against one server.
 ///

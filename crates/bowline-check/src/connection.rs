@@ -264,9 +264,11 @@ impl Connection {
             self.send(frame, &[]).await?;
         }
         let is_last = |message: &Value| match (until, &barrier) {
-            // An id that came back as a string: nothing better will follow.
-            (Until::Answer(id), _) if message["id"].as_str() == Some(&id.to_string()) => true,
-            (Until::Answer(id), _) | (Until::Quiet, Some((id, _))) => is_answer(message, id),
+            // If the id came back as a string, nothing better will follow.
+            (Until::Answer(id), _) => {
+                is_answer(message, id) || is_answer(message, &Value::from(id.to_string()))
+            }
+            (Until::Quiet, Some((id, _))) => is_answer(message, id),
             (Until::First | Until::Quiet, _) => true,
         };
         let mut received = Received::default();

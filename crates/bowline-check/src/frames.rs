@@ -31,10 +31,8 @@ use bowline_web::WebError;
 use serde_json::Value;
 
 pub use self::events::Event;
-#[cfg(test)]
-pub(crate) use self::http::Fault;
 pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest};
-pub use self::process::{Exit, Process, Reader, Recipe, Writer};
+pub use self::process::{Process, Reader, Recipe, Writer};
 pub use self::sse::HttpSse;
 pub(crate) use self::sse::{endpoint, resolve};
 use crate::evidence::shorten;
@@ -78,23 +76,34 @@ impl fmt::Debug for Tap {
 }
 
 /// Why no reply came.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lost {
     /// Nothing came in time.
+    #[error("no response within {0:?}")]
     Silent(Duration),
     /// The program ended, or the server closed the connection.
+    #[error("the server is gone: {0}")]
     Closed(String),
     /// There is no way to connect.
+    #[error("cannot reach the server: {0}")]
     Unreachable(String),
     /// The response to GET has this status in place of a stream.
+    #[error("GET returned {0}")]
     Status(StatusCode),
     /// The HTTP request failed.
+    #[error("{}: {}", place(.0), with_causes(&**.0))]
     Web(Arc<WebError>),
     /// The handshake failed, so there is no session.
+    #[error("the handshake failed: {0}")]
     NoSession(String),
     /// A response came, but with another id than that of the request.
+    #[error("a response with another id came: {}", shorten(&.0.to_string(), 200))]
     OtherId(Box<Value>),
+}
+
+fn place(error: &WebError) -> &'static str {
+    if error.is_before_sending() { "cannot reach the server" } else { "the server is gone" }
 }
 
 impl Lost {
@@ -114,25 +123,3 @@ impl From<WebError> for Lost {
         Self::Web(Arc::new(error))
     }
 }
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Silent(after) => write!(f, "no response within {after:?}"),
-            Self::Closed(how) => write!(f, "the server is gone: {how}"),
-            Self::Status(status) => write!(f, "GET returned {status}"),
-            Self::Unreachable(why) => write!(f, "cannot reach the server: {why}"),
-            Self::Web(error) if error.is_before_sending() => {
-                write!(f, "cannot reach the server: {}", with_causes(&**error))
-            }
-            Self::Web(error) => write!(f, "the server is gone: {}", with_causes(&**error)),
-            Self::NoSession(why) => write!(f, "the handshake failed: {why}"),
-            Self::OtherId(answer) => {
-                let answer = shorten(&answer.to_string(), 200);
-                write!(f, "a response with another id came: {answer}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Lost {}

@@ -4,11 +4,8 @@
 //! rest run side by side. A server at a URL costs nothing to connect to, and gets one request at a
 //! time: what one check breaks there, another would be blamed for.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
-
 use bowline::Revision;
+use futures_util::stream::{self, StreamExt};
 
 use crate::rule::{self, Isolation, Rule, Transport};
 use crate::run::Choice;
@@ -72,31 +69,8 @@ pub(crate) fn lanes(choice: &Choice, revisions: &[Revision], transport: Transpor
 /// # Cancel safety
 /// Dropping this drops all of them.
 pub(crate) async fn at_once<F: Future>(most: usize, futures: Vec<F>) -> Vec<F::Output> {
-    let count = futures.len();
-    let mut waiting = futures.into_iter().enumerate();
-    let mut running: Vec<(usize, Pin<Box<F>>)> = Vec::new();
-    let mut done = Vec::new();
-    poll_fn(|context| {
-        loop {
-            let room = most.max(1) - running.len();
-            running.extend(waiting.by_ref().take(room).map(|(at, it)| (at, Box::pin(it))));
-            let before = done.len();
-            running.retain_mut(|(at, it)| match it.as_mut().poll(context) {
-                Poll::Ready(value) => {
-                    done.push((*at, value));
-                    false
-                }
-                Poll::Pending => true,
-            });
-            if done.len() == count {
-                return Poll::Ready(());
-            }
-            if done.len() == before {
-                return Poll::Pending;
-            }
-        }
-    })
-    .await;
+    let futures = futures.into_iter().enumerate().map(|(at, it)| async move { (at, it.await) });
+    let mut done: Vec<_> = stream::iter(futures).buffer_unordered(most.max(1)).collect().await;
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, value)| value).collect()
 }

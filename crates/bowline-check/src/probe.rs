@@ -65,6 +65,16 @@ pub(crate) fn all_good(problems: impl IntoIterator<Item = String>) -> Outcome {
     if problems.is_empty() { PASS } else { Err(NotPassed::Broken(problems)) }
 }
 
+/// Passes if there is none of these problems.
+pub(crate) fn none_of(problems: impl IntoIterator<Item = Option<String>>) -> Outcome {
+    all_good(problems.into_iter().flatten())
+}
+
+/// A problem, if a condition holds.
+pub(crate) fn when(holds: bool, problem: &str) -> Option<String> {
+    holds.then(|| problem.to_owned())
+}
+
 /// The problems of an outcome, where several are collected.
 pub(crate) fn problems_of(outcome: Outcome) -> Result<Vec<String>, NotPassed> {
     match outcome {
@@ -203,6 +213,22 @@ impl Probe {
     pub(crate) async fn fresh(&self) -> Result<Connection, NotPassed> {
         let Settings { target, timeout, tap, .. } = &self.settings;
         Ok(Connection::open(target, self.revision, *timeout, tap).await?)
+    }
+
+    /// Runs something on a connection of the check's own. A server that is silent or gone is not
+    /// waited for.
+    pub(crate) async fn apart<T>(
+        &mut self,
+        run: impl AsyncFnOnce(&mut Connection) -> Result<T, Lost>,
+    ) -> Result<T, NotPassed> {
+        let mut connection = self.fresh().await?;
+        let done = run(&mut connection).await;
+        if done.is_ok() {
+            self.finish(connection).await;
+        } else {
+            self.absorb(&mut connection);
+        }
+        Ok(done?)
     }
 
     /// Keeps what a connection of the check's own has received.

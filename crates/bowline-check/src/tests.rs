@@ -6,6 +6,7 @@ mod auth_faults;
 #[path = "../../bowline/examples/everything.rs"]
 mod everything;
 mod faults;
+mod faulty;
 mod http_faults;
 mod reports;
 mod rewrite;

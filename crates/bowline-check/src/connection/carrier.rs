@@ -103,12 +103,10 @@ impl Carrier {
         let Some(process) = self.process() else {
             return Lost::Closed("it ended the event stream".to_owned());
         };
-        let exit = process.exit(SOON).await;
-        let mut how = match exit.status {
-            Some(status) => status.to_string(),
-            None => "it closed its output".to_owned(),
-        };
-        if exit.had_survivors {
+        let (status, had_survivors) = process.exit(SOON).await;
+        let mut how =
+            status.map_or_else(|| "it closed its output".to_owned(), |status| status.to_string());
+        if had_survivors {
             how.push_str(", while a process that it started kept running");
         }
         let stderr = process.stderr();

@@ -38,18 +38,6 @@ pub struct Http {
     pub session: Option<HeaderValue>,
     /// The revision that the handshake settled on.
     pub negotiated: Option<Revision>,
-    /// Changes replies, for tests.
-    #[cfg(test)]
-    pub(crate) fault: Option<Fault>,
-}
-
-/// What a test makes of a reply, given the request and its body.
-#[cfg(test)]
-#[derive(Clone)]
-pub(crate) struct Fault {
-    pub(crate) after: fn(&http::request::Parts, &[u8], &mut Response<Bytes>),
-    /// What it makes of an event of HTTP+SSE.
-    pub(crate) event: fn(&mut Event),
 }
 
 /// One HTTP request.
@@ -131,8 +119,6 @@ impl Http {
             tap: Tap::default(),
             session: None,
             negotiated: None,
-            #[cfg(test)]
-            fault: None,
         }
     }
 
@@ -198,8 +184,6 @@ impl Http {
                 return Err(Lost::Silent(patience));
             }
         }
-        #[cfg(test)]
-        self.change(request, &mut reply).await;
         self.hear(&reply, deadline).await;
         Ok(reply)
     }
@@ -264,18 +248,6 @@ impl Http {
             headers.insert(MCP_PROTOCOL_VERSION, encode_value(revision));
         }
         headers
-    }
-
-    #[cfg(test)]
-    async fn change(&self, request: &HttpRequest<'_>, reply: &mut HttpReply) {
-        let (Some(fault), Ok(sent)) = (&self.fault, self.request(request).await) else { return };
-        let (head, body) = sent.into_parts();
-        let mut changed = Response::new(Bytes::from(std::mem::take(&mut reply.body)));
-        *changed.status_mut() = reply.status;
-        *changed.headers_mut() = std::mem::take(&mut reply.headers);
-        (fault.after)(&head, &body, &mut changed);
-        let (head, body) = changed.into_parts();
-        (reply.status, reply.headers, reply.body) = (head.status, head.headers, body.into());
     }
 }
 

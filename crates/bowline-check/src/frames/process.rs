@@ -48,15 +48,6 @@ pub struct Recipe {
     pub directory: Option<PathBuf>,
 }
 
-/// How a program ended.
-#[derive(Debug, Clone, Copy)]
-pub struct Exit {
-    /// Its status; `None` while it runs.
-    pub status: Option<ExitStatus>,
-    /// Whether processes that it started were still running and had to be killed.
-    pub had_survivors: bool,
-}
-
 /// A running server.
 pub struct Process {
     child: Option<(Child, ProcessGroup)>,
@@ -226,8 +217,9 @@ impl Process {
     }
 
     /// Waits for the program to exit and for the rest of its standard error. Kills what it left
-    /// behind, which would keep standard error open.
-    pub async fn exit(&mut self, patience: Duration) -> Exit {
+    /// behind, which would keep standard error open. Returns its status, unless it still runs, and
+    /// whether anything was left behind.
+    pub async fn exit(&mut self, patience: Duration) -> (Option<ExitStatus>, bool) {
         let status = self.wait(patience).await.filter(|_| self.child.is_some());
         let had_survivors = status.is_some() && self.group().is_some_and(ProcessGroup::is_alive);
         if status.is_some() {
@@ -237,7 +229,7 @@ impl Process {
             // What has not come by then is left out.
             let _ = timeout(patience, draining).await;
         }
-        Exit { status, had_survivors }
+        (status, had_survivors)
     }
 
     /// The processes of its group that are still running after this long, by name where the system

@@ -52,12 +52,7 @@ impl HttpSse {
                 return Err(closed("the response to GET is not an event stream"));
             }
             let (sender, events) = mpsc::channel(EVENTS);
-            let reading = tokio::spawn(read(
-                response.into_body(),
-                sender,
-                #[cfg(test)]
-                http.clone(),
-            ));
+            let reading = tokio::spawn(read(response.into_body(), sender));
             let mut stream = Self { endpoint: http.clone(), events, tap: http.tap(), reading };
             let first = stream.next().await;
             Ok((first.ok_or_else(|| closed("the stream ended before its first event"))?, stream))
@@ -107,25 +102,15 @@ pub(crate) fn resolve(url: &Uri, reference: &str) -> Option<Uri> {
     Some(other.uri().clone())
 }
 
-async fn read(mut body: Body, sender: mpsc::Sender<Event>, #[cfg(test)] http: Http) {
+async fn read(mut body: Body, sender: mpsc::Sender<Event>) {
     let mut parser = Parser::new(LIMIT);
     while let Some(Ok(chunk)) = body.chunk().await {
         for event in parse(&mut parser, &chunk) {
-            #[cfg(test)]
-            let event = changed(&http, event);
             if !event.data.is_empty() && sender.send(event).await.is_err() {
                 return;
             }
         }
     }
-}
-
-#[cfg(test)]
-fn changed(http: &Http, mut event: Event) -> Event {
-    if let Some(fault) = &http.fault {
-        (fault.event)(&mut event);
-    }
-    event
 }
 
 #[cfg(test)]

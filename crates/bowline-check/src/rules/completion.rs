@@ -5,7 +5,7 @@ use bowline::uri_template::UriTemplate;
 use serde_json::{Value, json};
 
 use super::{name, text};
-use crate::probe::{NotPassed, Outcome, PROMPTS, Probe, TEMPLATES, all_good, skip};
+use crate::probe::{NotPassed, Outcome, PROMPTS, Probe, TEMPLATES, none_of, skip, when};
 use crate::rule::{Rule, table};
 
 table! { |probe| Rule::group("server/utilities/completion").since(V2025_03_26);
@@ -49,25 +49,19 @@ async fn values(probe: &mut Probe) -> Outcome {
     let params = json!({"ref": reference, "argument": {"name": argument, "value": ""}});
     let result = probe.result("completion/complete", params).await?;
     let completion = &result["completion"];
-    let mut problems = Vec::new();
-    match completion["values"].as_array() {
-        None => problems.push("completion.values is not an array".to_owned()),
-        Some(values) => {
-            if values.len() > 100 {
-                problems.push(format!("completion.values has {} entries", values.len()));
-            }
-            if let Some(odd) = values.iter().find(|value| !value.is_string()) {
-                problems.push(format!("completion.values has {odd}, which is not a string"));
-            }
-        }
-    }
-    if completion.get("total").is_some_and(|total| !total.is_u64()) {
-        problems.push("completion.total is not a natural number".to_owned());
-    }
-    if completion.get("hasMore").is_some_and(|more| !more.is_boolean()) {
-        problems.push("completion.hasMore is not a boolean".to_owned());
-    }
-    all_good(problems)
+    let values = completion["values"].as_array();
+    let count = values.map_or(0, Vec::len);
+    let odd = values.into_iter().flatten().find(|value| !value.is_string());
+    let is_odd = |member: &str, is_good: fn(&Value) -> bool| {
+        completion.get(member).is_some_and(|value| !is_good(value))
+    };
+    none_of([
+        when(values.is_none(), "completion.values is not an array"),
+        (count > 100).then(|| format!("completion.values has {count} entries")),
+        odd.map(|odd| format!("completion.values has {odd}, which is not a string")),
+        when(is_odd("total", Value::is_u64), "completion.total is not a natural number"),
+        when(is_odd("hasMore", Value::is_boolean), "completion.hasMore is not a boolean"),
+    ])
 }
 
 async fn unknown(probe: &mut Probe) -> Outcome {

@@ -5,11 +5,11 @@ use bowline::model::InitializeResult;
 use bowline::proto::decode::decode;
 use serde_json::{Value, json};
 
-use crate::connection::Until;
+use crate::connection::Connection;
 use crate::frames::Lost;
 use crate::probe::{
     NotPassed, Outcome, PASS, PROMPTS, Probe, RESOURCES, TEMPLATES, TOOLS, all_good, broken,
-    ensure, skip,
+    ensure, none_of, skip, when,
 };
 use crate::rule::{Rule, Transport, table};
 
@@ -60,30 +60,25 @@ async fn initialize(probe: &mut Probe) -> Outcome {
     let Some(result) = answer.get("result") else {
         return broken(format!("initialize got {}", answer["error"]));
     };
-    let mut problems = Vec::new();
     let read = decode::<InitializeResult>("initialize", "result", &result.to_string());
-    problems.extend(read.err().map(|error| error.to_string()));
     let version = &result["protocolVersion"];
-    if version.as_str() != Some(revision.as_str()) {
-        problems.push(format!("protocolVersion is {version}, but {revision} was requested"));
-    }
-    if !result["capabilities"].is_object() {
-        problems.push("capabilities is not an object".to_owned());
-    }
-    for member in ["name", "version"] {
-        if !result["serverInfo"][member].is_string() {
-            problems.push(format!("serverInfo.{member} is not a string"));
-        }
-    }
-    all_good(problems)
+    let is_other = version.as_str() != Some(revision.as_str());
+    let info = |member: &str| {
+        let is_text = result["serverInfo"][member].is_string();
+        (!is_text).then(|| format!("serverInfo.{member} is not a string"))
+    };
+    none_of([
+        read.err().map(|error| error.to_string()),
+        is_other.then(|| format!("protocolVersion is {version}, but {revision} was requested")),
+        when(!result["capabilities"].is_object(), "capabilities is not an object"),
+        info("name"),
+        info("version"),
+    ])
 }
 
 /// The version that a handshake on a fresh connection settles on, if any.
 async fn agreed(probe: &mut Probe, version: &str) -> Result<Option<String>, NotPassed> {
-    let mut connection = probe.fresh().await?;
-    let answer = connection.shake_hands(version).await;
-    probe.finish(connection).await;
-    let answer = answer?;
+    let answer = probe.apart(async |it| it.shake_hands(version).await).await?;
     let result = answer.get("result");
     Ok(result.map(|it| it["protocolVersion"].as_str().unwrap_or_default().to_owned()))
 }
@@ -120,43 +115,32 @@ async fn early_request(probe: &mut Probe) -> Outcome {
 
 /// The answer to a request before the handshake.
 async fn early(probe: &mut Probe, method: &str) -> Result<Value, NotPassed> {
-    let mut connection = probe.fresh().await?;
-    let id = connection.next_id();
-    let frame = json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string();
-    let received = match connection.exchange(&frame, Until::Answer(&id), &[]).await {
-        Ok(received) => received,
-        // A silent server is not waited for.
-        Err(lost) => {
-            probe.absorb(&mut connection);
-            return Err(lost.into());
-        }
+    let ask = async |connection: &mut Connection| {
+        let id = connection.next_id();
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        connection.ask_raw(&message, &[]).await
     };
-    probe.finish(connection).await;
-    let answer = received.answer(&id).cloned();
+    let answer = probe.apart(ask).await?.message;
     answer.map_or_else(|| broken(format!("{method} got no response")), Ok)
 }
 
 async fn discover_first(probe: &mut Probe) -> Outcome {
-    let mut connection = probe.fresh().await?;
-    let asked = connection.ask(Revision::LATEST, "server/discover", json!({})).await;
-    match asked {
-        Ok(reply) if reply.result().is_some() => {
-            probe.finish(connection).await;
-            return Ok(Some("server/discover works".to_owned()));
-        }
-        Ok(_) => {}
-        Err(lost) => {
-            probe.absorb(&mut connection);
-            return broken(format!("server/discover: {lost}"));
-        }
-    }
-    let shaken = connection.shake_hands(probe.revision.as_str()).await;
-    probe.absorb(&mut connection);
-    let answer = match shaken {
-        Ok(answer) => answer,
-        Err(lost) => return broken(format!("initialize after server/discover: {lost}")),
+    let revision = probe.revision;
+    let mut is_known = false;
+    let ask = async |connection: &mut Connection| {
+        let reply = connection.ask(Revision::LATEST, "server/discover", json!({})).await?;
+        is_known = reply.result().is_some();
+        if is_known { Ok(Value::Null) } else { connection.shake_hands(revision.as_str()).await }
     };
-    probe.finish(connection).await;
+    let answer = match probe.apart(ask).await {
+        Err(NotPassed::Lost(lost)) if !lost.is_unconnected() => {
+            return broken(format!("server/discover, or initialize after it: {lost}"));
+        }
+        answer => answer?,
+    };
+    if is_known {
+        return Ok(Some("server/discover works".to_owned()));
+    }
     ensure(answer.get("result").is_some(), || {
         format!("initialize after server/discover got {}", answer["error"])
     })

@@ -10,7 +10,7 @@ use crate::connection::Until;
 use crate::frames::message;
 use crate::probe::{
     NotPassed, Outcome, PASS, PROMPTS, Probe, RESOURCES, Reply, TEMPLATES, TOOLS, all_good, broken,
-    ensure, problems_of, skip,
+    ensure, none_of, problems_of, skip, when,
 };
 use crate::rule::{Rule, Transport, table};
 
@@ -49,28 +49,22 @@ table! { |probe| Rule::group("basic").modern();
 
 async fn discover(probe: &mut Probe) -> Outcome {
     let result = probe.result("server/discover", json!({})).await?;
-    let mut problems = Vec::new();
-    match result["supportedVersions"].as_array() {
-        None => problems.push("supportedVersions is not an array".to_owned()),
-        Some(versions) if !versions.contains(&json!(probe.revision.as_str())) => {
-            problems.push(format!("supportedVersions lacks {}", probe.revision));
-        }
-        Some(_) => {}
-    }
-    if !result["capabilities"].is_object() {
-        problems.push("capabilities is not an object".to_owned());
-    }
-    all_good(problems)
+    let versions = result["supportedVersions"].as_array();
+    let is_missing = versions.is_some_and(|all| !all.contains(&json!(probe.revision.as_str())));
+    none_of([
+        when(versions.is_none(), "supportedVersions is not an array"),
+        is_missing.then(|| format!("supportedVersions lacks {}", probe.revision)),
+        when(!result["capabilities"].is_object(), "capabilities is not an object"),
+    ])
 }
 
 async fn no_discover_needed(probe: &mut Probe) -> Outcome {
     let Some(list) = probe.declared(&[TOOLS, RESOURCES, PROMPTS]).await?.first().copied() else {
         return skip("the server declares no tools, resources or prompts");
     };
-    let mut connection = probe.fresh().await?;
-    let asked = connection.ask(probe.revision, list.method, json!({})).await;
-    probe.finish(connection).await;
-    ensure(asked?.result().is_some(), || {
+    let revision = probe.revision;
+    let asked = probe.apart(async |it| it.ask(revision, list.method, json!({})).await).await?;
+    ensure(asked.result().is_some(), || {
         format!("{} as the first request got no result", list.method)
     })
 }
@@ -129,14 +123,11 @@ async fn unsupported_version(probe: &mut Probe) -> Outcome {
     let reply = with_version(probe, "2999-12-31").await?;
     reply.expect_code("version 2999-12-31", &[-32022])?;
     let data = reply.error().map_or(Value::Null, |error| error["data"].clone());
-    let mut problems = Vec::new();
-    if data["supported"].as_array().is_none_or(Vec::is_empty) {
-        problems.push("data.supported is not an array of versions".to_owned());
-    }
-    if data["requested"] != "2999-12-31" {
-        problems.push("data.requested is not the version that was requested".to_owned());
-    }
-    all_good(problems)
+    let is_listed = data["supported"].as_array().is_some_and(|all| !all.is_empty());
+    none_of([
+        when(!is_listed, "data.supported is not an array of versions"),
+        when(data["requested"] != "2999-12-31", "data.requested is not the requested version"),
+    ])
 }
 
 async fn legacy_version(probe: &mut Probe) -> Outcome {

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::calls::ToolCall;
 use crate::frames::message::{self, plain_method};
 use crate::observed::LEVELS;
-use crate::probe::{Outcome, PASS, Probe, all_good, broken, skip};
+use crate::probe::{Outcome, PASS, Probe, all_good, broken, problems_of, skip};
 use crate::rule::{Rule, Transport, table};
 
 const LOGGING: &str = "server/utilities/logging";
@@ -45,9 +45,7 @@ async fn levels(probe: &mut Probe) -> Outcome {
     // The quietest comes last and stays.
     for level in LEVELS {
         let reply = probe.ask("logging/setLevel", json!({"level": level})).await?;
-        if reply.result().is_none() {
-            problems.push(format!("level {level} got {}", reply.describe()));
-        }
+        problems.extend(problems_of(reply.expect_result(&format!("level {level}")))?);
     }
     all_good(problems)
 }

@@ -12,9 +12,10 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::faulty::Fault;
 use super::{Running, check, good, not_found, post, settings};
 use crate::check::{CheckError, Target};
-use crate::frames::{Fault, Http as Endpoint};
+use crate::frames::Http as Endpoint;
 use crate::probe::Settings;
 use crate::report::Verdict;
 use crate::rule::Transport;
@@ -292,8 +293,8 @@ async fn each_fault_is_found() {
 async fn a_server_that_serves_requests_without_a_token_is_noticed() {
     let (_running, settings) = guarded().await;
     for (id, after) in LET_IN {
-        let Target::Http(mut post) = settings.target.clone() else { panic!("it has an address") };
-        post.fault = Some(Fault { after, event: |_| {} });
+        let Target::Http(post) = &settings.target else { panic!("it has an address") };
+        let post = Fault { after, event: |_| {} }.between(post).await;
         let gate = Arc::default();
         let settings = Settings { target: Target::Http(post), gate, ..settings.clone() };
         let findings = check(&settings, id, &[Revision::V2025_11_25]).await;

@@ -7,9 +7,10 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use super::faulty::Fault;
 use super::{Running, check, good, not_found, post, settings};
 use crate::check::Target;
-use crate::frames::{Event, Fault};
+use crate::frames::Event;
 use crate::probe::Settings;
 
 /// A fault, and the check that must find it in this revision.
@@ -227,8 +228,7 @@ async fn each_fault_is_found() {
     let mut missed = Vec::new();
     for row in ROWS {
         let running = Running::start(good()).await;
-        let mut post = running.post.clone();
-        post.fault = Some(row.fault.clone());
+        let post = row.fault.between(&running.post).await;
         missed.extend(find(row, settings(Target::Http(post)), "").await);
     }
     assert_eq!(missed, [""; 0]);
@@ -239,8 +239,7 @@ async fn each_fault_of_a_stream_is_found() {
     let mut missed = Vec::new();
     for row in EVENTS {
         let running = Running::start(good()).await;
-        let mut post = running.events.clone();
-        post.fault = Some(row.fault.clone());
+        let post = row.fault.between(&running.events).await;
         let mut settings = settings(Target::HttpSse(post));
         // The message never comes, so this is how long the check waits for it.
         if WATCHED.contains(&row.id) {

@@ -226,7 +226,7 @@ impl Conversation {
             (*after, None)
         } else {
             self.connection.read_rest(Instant::now() + GRACE).await;
-            (self.started.elapsed(), self.connection.process()?.exit(GRACE).await.status)
+            (self.started.elapsed(), self.connection.process()?.exit(GRACE).await.0)
         };
         let Target::Program(recipe) = &self.target else { return None };
         let runner = runner(&recipe.program.to_string_lossy());

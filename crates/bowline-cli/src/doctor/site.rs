@@ -49,10 +49,10 @@ async fn try_walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) -> O
         Ok(web) => web,
         Err(step) => return report.require(Err(step)),
     };
-    let way = reach(report, &web, &url, ca_pem.as_deref(), plan.timeout).await?;
+    let at = reach(report, &web, &url, ca_pem.as_deref(), plan.timeout).await?;
     let http = Http::new(web, url.uri().clone(), headers).with_login(login);
     let mut talk = Conversation::open(http).await.ok()?;
-    speak(report, &mut talk, (&url, way), plan).await?;
+    speak(report, &mut talk, (&url, at), plan).await?;
     let live = Search::new(&mut talk, report, plan).run().await?;
     report.push(transport(&talk, plan.timeout).await);
     if !live.revision.is_modern() {
@@ -77,22 +77,15 @@ fn build(ca_pem: Option<&[u8]>, patience: Duration) -> Result<Web, Step> {
     })
 }
 
-/// How the host is reached.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Direct(SocketAddr),
-    /// Through a proxy, which hides everything below HTTP.
-    Proxy,
-}
-
-/// Name, connection and TLS, one after another, unless a proxy is in charge of them.
+/// Name, connection and TLS, one after another, unless a proxy is in charge of them: then there is
+/// no address.
 async fn reach(
     report: &mut Report,
     web: &Web,
     url: &Url,
     ca_pem: Option<&[u8]>,
     patience: Duration,
-) -> Option<Way> {
+) -> Option<Option<SocketAddr>> {
     let began = Instant::now();
     if let Some(proxy) = web.proxy_for(url.uri()) {
         let seen = format!("through {proxy}, set in the environment");
@@ -100,19 +93,19 @@ async fn reach(
         for name in ["dns", "tcp", "tls"] {
             report.push(Step::skipped(name, "left to the proxy"));
         }
-        return Some(Way::Proxy);
+        return Some(None);
     }
     let found = report.require(network::resolve(url, patience).await)?;
     let at = report.require(network::connect(url, &found, patience).await)?;
     report.require(tls::walk(url, at, ca_pem, patience).await)?;
-    Some(Way::Direct(at))
+    Some(Some(at))
 }
 
 /// The first exchange; `None` if the protocol cannot begin.
 async fn speak(
     report: &mut Report,
     talk: &mut Conversation,
-    (url, way): (&Url, Way),
+    (url, at): (&Url, Option<SocketAddr>),
     plan: Plan,
 ) -> Option<()> {
     let began = Instant::now();
@@ -120,10 +113,8 @@ async fn speak(
     let asked = talk.ask(method, json!({}), revision, plan.timeout).await;
     let step = Step::ok("http", seen(&asked), began);
     let problem = match asked {
-        Err(AskError::Unreachable(diagnosis)) => Some(match way {
-            Way::Direct(at) if !url.is_https() && tls::is_spoken(url, at).await => {
-                tls::other_scheme(url)
-            }
+        Err(AskError::Unreachable(diagnosis)) => Some(match at {
+            Some(at) if !url.is_https() && tls::is_spoken(url, at).await => tls::other_scheme(url),
             _ => *diagnosis,
         }),
         Err(AskError::Http(reply)) if reply.status == 401 => {

@@ -214,40 +214,32 @@ fn distrusted(
     host: &Host,
     presented: &[CertificateDer<'_>],
 ) -> Diagnosis {
+    use CertificateError as E;
     const NAME: &str = "Use a name in the certificate, or get a certificate for this one.";
-    match error {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            unreachable(format!("the certificate of {host} has expired"))
-                .fix("Renew it, and check this machine's clock.")
+    let (problem, fix) = match error {
+        E::Expired | E::ExpiredContext { .. } => {
+            ("has expired".to_owned(), "Renew it, and check this machine's clock.")
         }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            unreachable(format!("the certificate of {host} is not valid yet"))
-                .fix("Check this machine's clock.")
+        E::NotValidYet | E::NotValidYetContext { .. } => {
+            ("is not valid yet".to_owned(), "Check this machine's clock.")
         }
-        CertificateError::NotValidForNameContext { presented, .. } => {
-            let names = plain(&presented.join(", "));
-            unreachable(format!("the certificate is not for {host} but for {names}")).fix(NAME)
+        E::NotValidForNameContext { presented, .. } => {
+            (format!("is for {}, not for that name", plain(&presented.join(", "))), NAME)
         }
-        CertificateError::NotValidForName => {
-            unreachable(format!("the certificate is not for {host}")).fix(NAME)
-        }
-        CertificateError::Revoked => {
-            unreachable(format!("the certificate of {host} was revoked")).fix("Get a new one.")
-        }
-        _ if is_self_signed(presented) => {
-            unreachable(format!("the certificate of {host} is self-signed"))
-                .fix("Get one from an authority that clients trust, or pass it in a file: --ca.")
-        }
-        CertificateError::UnknownIssuer => {
-            unreachable(format!("no authority that this system trusts signed {host}'s certificate"))
-                .fix(
-                    "Make the server send its intermediate certificates, too; for an authority of \
-                     your own, pass its certificate in a file: --ca.",
-                )
-        }
-        other => unreachable(format!("the certificate of {host} cannot be used: {other}"))
-            .fix("Get another one."),
-    }
+        E::NotValidForName => ("is not for that name".to_owned(), NAME),
+        E::Revoked => ("was revoked".to_owned(), "Get a new one."),
+        _ if is_self_signed(presented) => (
+            "is self-signed".to_owned(),
+            "Get one from an authority that clients trust, or pass it in a file: --ca.",
+        ),
+        E::UnknownIssuer => (
+            "is signed by no authority that this system trusts".to_owned(),
+            "Make the server send its intermediate certificates, too; for an authority of your \
+             own, pass its certificate in a file: --ca.",
+        ),
+        other => (format!("cannot be used: {other}"), "Get another one."),
+    };
+    unreachable(format!("the certificate of {host} {problem}")).fix(fix)
 }
 
 /// Whether the host presented a single certificate, signed with its own key.
@@ -294,8 +286,11 @@ mod tests {
         for (error, cause) in [
             (bad(CertificateError::Expired), "has expired"),
             (bad(CertificateError::NotValidYet), "not valid yet"),
-            (bad(CertificateError::NotValidForName), "not for a.example"),
-            (bad(CertificateError::UnknownIssuer), "no authority that this system trusts"),
+            (bad(CertificateError::NotValidForName), "not for that name"),
+            (
+                bad(CertificateError::UnknownIssuer),
+                "signed by no authority that this system trusts",
+            ),
             (bad(CertificateError::Revoked), "revoked"),
             (bad(CertificateError::BadSignature), "cannot be used"),
             (alert(AlertDescription::UnrecognisedName), "does not know"),

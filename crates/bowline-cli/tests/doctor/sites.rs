@@ -104,7 +104,7 @@ fn each_problem_with_tls_has_its_cause() {
     });
     let ca = folder.put("other.pem", other.0.as_bytes(), false);
     let https = format!("https://{}/mcp", secure(&other));
-    doctor(&["--ca", &ca, &https]).is("fail", "tls", "the certificate is not for 127.0.0.1", 4);
+    doctor(&["--ca", &ca, &https]).is("fail", "tls", "not for that name", 4);
 
     let plain = serve(|_| server().http());
     let https = format!("https://{plain}/mcp");
