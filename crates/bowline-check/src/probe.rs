@@ -265,18 +265,13 @@ impl Probe {
         self.connection = None;
     }
 
-    /// An id that is new on the shared connection.
-    pub(crate) async fn next_id(&mut self) -> Result<Value, NotPassed> {
-        Ok(self.connection().await?.next_id())
-    }
-
     /// A request as the revision wants it, with an id that is new on the shared connection.
     pub(crate) async fn request(
         &mut self,
         method: &str,
         params: Value,
     ) -> Result<Value, NotPassed> {
-        let id = self.next_id().await?;
+        let id = self.connection().await?.next_id();
         Ok(message::request(self.revision, &id, method, params))
     }
 

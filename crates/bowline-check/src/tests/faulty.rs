@@ -34,22 +34,23 @@ impl Fault {
     pub(super) async fn between(self, http: &Endpoint) -> Box<Endpoint> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let here = format!("http://{}{}", listener.local_addr().unwrap(), http.url.path());
-        let http = http.clone();
-        let proxied = Box::new(http.at(here.parse().unwrap()));
-        tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                let http = http.clone();
-                let serve = service_fn(move |request| {
-                    let http = http.clone();
-                    async move { Ok::<_, Infallible>(self.forward(&http, request).await) }
-                });
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(socket), serve));
-            }
-        });
-        proxied
+        tokio::spawn(self.serve(listener, http.clone()));
+        Box::new(http.at(here.parse().unwrap()))
     }
 
-    async fn forward(self, http: &Endpoint, request: Request<Incoming>) -> Response<Chunks> {
+    async fn serve(self, listener: TcpListener, http: Endpoint) {
+        while let Ok((socket, _)) = listener.accept().await {
+            let http = http.clone();
+            let serve = service_fn(move |request| self.forward(http.clone(), request));
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(socket), serve));
+        }
+    }
+
+    async fn forward(
+        self,
+        http: Endpoint,
+        request: Request<Incoming>,
+    ) -> Result<Response<Chunks>, Infallible> {
         let (mut sent, body) = request.into_parts();
         let body = collect(body).await;
         let there = http.url.authority().unwrap();
@@ -78,7 +79,7 @@ impl Fault {
                 }
             }
         });
-        Response::from_parts(head, Chunks(receiver))
+        Ok(Response::from_parts(head, Chunks(receiver)))
     }
 
     /// The events that a chunk completes, changed.

@@ -141,9 +141,11 @@ impl Conversation {
         let began = Instant::now();
         self.connection.timeout = patience;
         let reply = match method {
-            "initialize" => self.connection.initialize(revision.as_str()).await?,
-            _ => self.connection.ask(revision, method, params).await?,
+            "initialize" => self.connection.initialize(revision.as_str()).await,
+            _ => self.connection.ask(revision, method, params).await,
         };
+        // The error says it already.
+        let reply = reply.inspect_err(|_| self.connection.unexpected = None)?;
         let is_request = |it: &&Value| it.get("id").is_some() && it["method"] != "ping";
         let request = reply.received.messages.iter().filter(is_request);
         let request = request.filter_map(|it| it["method"].as_str()).map(plain).next();
@@ -305,7 +307,8 @@ impl From<Lost> for AskError {
             Lost::Closed(_) => return Self::Ended,
             Lost::OtherId(answer) => {
                 let id = plain(&answer["id"].to_string());
-                return Self::Malformed(format!("it has the id {id}, which no request had"));
+                let kind = if answer["id"].is_string() { "the string " } else { "" };
+                return Self::Malformed(format!("its id is {kind}{id}, which no request had"));
             }
             Lost::Web(error) => (with_causes(&**error), fix(error)),
             other => (other.to_string(), "Check the URL and the network."),

@@ -51,8 +51,8 @@ fn each_nasty_server_is_diagnosed() {
         ("malformed", LONG, "warn", "discover", "supportedVersions", 0),
         // How it answers the handshake.
         ("ends", LONG, "fail", "initialize", "its last words: cannot open the database", 4),
-        ("stringid", LONG, "fail", "initialize", "it has the id \"2\", which no request had", 9),
-        ("otherid", SHORT, "fail", "initialize", "the id 4711, which no request had", 9),
+        ("stringid", LONG, "fail", "initialize", "its id is the string \"2\"", 9),
+        ("otherid", SHORT, "fail", "initialize", "its id is 4711, which no request had", 9),
         ("oldest", LONG, "fail", "initialize", "the server 2023-01-01", 9),
         ("nameless", LONG, "fail", "initialize", "result.serverInfo is missing", 9),
         ("eager", LONG, "warn", "initialized", "sends roots/list before", 0),
