@@ -97,7 +97,7 @@ impl Problem {
 
     /// What to do about it: the remedy of its rule.
     pub fn fix(&self) -> &'static str {
-        rule::all().find(|rule| rule.id == self.rule).map_or("", |rule| rule.remedy)
+        rule::remedy(self.rule)
     }
 }
 

@@ -240,6 +240,11 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     acting().chain(watching())
 }
 
+/// What to do when a rule is broken.
+pub(crate) fn remedy(id: &str) -> &'static str {
+    all().find(|rule| rule.id == id).map_or("", |rule| rule.remedy)
+}
+
 /// Those whose checks send something.
 pub(crate) fn acting() -> impl Iterator<Item = &'static Rule> {
     rules::ACTING.iter().copied().flatten()

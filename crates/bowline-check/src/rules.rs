@@ -95,18 +95,17 @@ async fn readable<T: DeserializeOwned>(probe: &mut Probe, list: &'static List) -
 /// The first problem of an entry of `tools/list`, `resources/list` or `prompts/list` that keeps
 /// clients from using the list, and what to do about it.
 pub fn problem_of_entry(method: &str, entry: &Value) -> Option<(String, &'static str)> {
-    let (rule, problem) = match method {
-        "prompts/list" => ("prompts.list", unreadable::<ListPromptsResult>(PROMPTS, entry)),
-        "resources/list" => ("resources.list", unreadable::<ListResourcesResult>(RESOURCES, entry)),
-        _ => {
-            let object = || schema::not_object(entry, "inputSchema");
-            let schema = || object().or_else(|| schema::uncompiled(entry, schema::is_invalid));
-            match tools::incomplete(entry) {
-                Some(problem) => ("tools.list", Some(problem)),
-                None => ("schema.input-object", schema()),
-            }
+    let found = match method {
+        "prompts/list" => vec![("prompts.list", unreadable::<ListPromptsResult>(PROMPTS, entry))],
+        "resources/list" => {
+            vec![("resources.list", unreadable::<ListResourcesResult>(RESOURCES, entry))]
         }
+        _ => vec![
+            ("tools.list", tools::incomplete(entry)),
+            ("schema.input-object", schema::not_object(entry, "inputSchema")),
+            ("schema.valid", schema::uncompiled(entry, schema::is_invalid)),
+        ],
     };
-    let remedy = rule::all().find(|it| it.id == rule).map_or("", |it| it.remedy);
-    problem.map(|problem| (problem, remedy))
+    let (rule, problem) = found.into_iter().find_map(|(rule, problem)| Some((rule, problem?)))?;
+    Some((problem, rule::remedy(rule)))
 }

@@ -226,6 +226,7 @@ mod tests {
         ] {
             let found = list.check(&items).unwrap_or_else(|| panic!("{items:?}"));
             assert!(found.cause.contains(cause), "{items:?}: {found:?}");
+            assert!(!found.fix.is_empty(), "{items:?}: {found:?}");
         }
         assert_eq!(TOOLS.check(&[tool("a", good()), tool("b", good())]), None);
         assert_eq!(RESOURCES.check(&[resource("x"), resource("y")]), None);
