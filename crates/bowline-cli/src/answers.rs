@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline::client::{ClientBuilder, FormAnswer, UrlAnswer};
-use bowline::model::{CreateMessageParams, CreateMessageResult};
-use bowline::{ErrorCode, ErrorObject};
+use bowline::client::ClientBuilder;
+use bowline::model::{CreateMessageResult, ElicitAction};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
+use crate::question::{Answer, Answering, Asked, Offered, listen, refusal, said};
 use crate::screen::{Screen, Style};
 
 /// Prepared answers.
@@ -38,9 +38,10 @@ pub(crate) struct AnswerArgs {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers {
     script: Arc<Script>,
-    otherwise: Option<Action>,
-    /// Folders as URIs.
-    roots: Vec<String>,
+    /// What happens to questions that the file does not answer.
+    pub(crate) otherwise: Option<ElicitAction>,
+    /// The folders to offer to servers, as URIs.
+    pub(crate) roots: Vec<String>,
 }
 
 /// The contents of the file.
@@ -57,7 +58,7 @@ struct Script {
 #[serde(deny_unknown_fields, default)]
 struct FormRule {
     when: String,
-    action: Action,
+    action: Option<ElicitAction>,
     content: Map<String, Value>,
 }
 
@@ -66,7 +67,7 @@ struct FormRule {
 struct UrlRule {
     #[serde(default)]
     when: String,
-    action: Action,
+    action: ElicitAction,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -79,33 +80,13 @@ struct SamplingRule {
     error: Option<String>,
 }
 
-/// What to do with a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Action {
-    #[default]
-    Accept,
-    Decline,
-    Cancel,
-}
-
-impl Action {
-    fn past(self) -> &'static str {
-        match self {
-            Self::Accept => "accepted",
-            Self::Decline => "declined",
-            Self::Cancel => "cancelled",
-        }
-    }
-}
-
 impl Answers {
     /// Reads the command line.
     pub(crate) fn read(args: &AnswerArgs) -> Result<Self, Failure> {
         let script = args.answer.as_deref().map(Script::read).transpose()?.unwrap_or_default();
         let otherwise = match (args.accept, args.decline) {
-            (true, _) => Some(Action::Accept),
-            (_, true) => Some(Action::Decline),
+            (true, _) => Some(ElicitAction::Accept),
+            (_, true) => Some(ElicitAction::Decline),
             _ => None,
         };
         let mut roots = script.roots.clone();
@@ -115,100 +96,98 @@ impl Answers {
         Ok(Self { script: Arc::new(script), otherwise, roots })
     }
 
-    /// The folders to offer to servers, as URIs.
-    pub(crate) fn roots(&self) -> &[String] {
-        &self.roots
-    }
-
     /// Lets a client answer. It does not offer what there are no answers for.
-    pub(crate) fn add_to(&self, mut builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
-        let shared = || (self.clone(), Arc::clone(screen));
-        if !self.script.forms.is_empty() || self.otherwise.is_some() {
-            let (answers, screen) = shared();
-            builder = builder
-                .on_form(move |form| std::future::ready(answers.form(&form.message, &screen)));
-        }
-        if !self.script.urls.is_empty() || self.otherwise.is_some() {
-            let (answers, screen) = shared();
-            builder = builder.on_url(move |asked| {
-                let question = format!("{} {}", asked.message, asked.url);
-                std::future::ready(answers.url(&question, &screen))
+    pub(crate) fn add_to(&self, builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
+        let offered = Offered {
+            forms: !self.script.forms.is_empty() || self.otherwise.is_some(),
+            urls: !self.script.urls.is_empty() || self.otherwise.is_some(),
+            sampling: !self.script.sampling.is_empty()
+                || self.otherwise == Some(ElicitAction::Decline),
+        };
+        let (answers, screen) = (self.clone(), Arc::clone(screen));
+        let answer: Answering = Arc::new(move |asked| {
+            let answer = answers.answer(&asked, &screen).unwrap_or_else(|| {
+                Err(refusal(format!("no answer was prepared for {:?}", texts(&asked).1)))
             });
-        }
-        if !self.script.sampling.is_empty() || self.otherwise == Some(Action::Decline) {
-            let (answers, screen) = shared();
-            builder = builder
-                .on_sampling(move |asked| std::future::ready(answers.sampling(&asked, &screen)));
-        }
+            Box::pin(std::future::ready(answer))
+        });
+        let builder = listen(builder, offered, &answer);
         if self.roots.is_empty() { builder } else { builder.roots(self.roots.iter().cloned()) }
     }
 
-    fn form(&self, message: &str, screen: &Screen) -> Result<FormAnswer, ErrorObject> {
-        let rule = self.script.forms.iter().find(|rule| message.contains(&rule.when));
-        let content = rule.map(|rule| rule.content.clone()).unwrap_or_default();
-        let with =
-            if content.is_empty() { String::new() } else { format!(" with {}", json!(content)) };
-        Ok(match self.decide(rule.map(|rule| rule.action), message, &with, screen)? {
-            Action::Accept => FormAnswer::Accept(content),
-            Action::Decline => FormAnswer::Decline,
-            Action::Cancel => FormAnswer::Cancel,
-        })
-    }
-
-    fn url(&self, message: &str, screen: &Screen) -> Result<UrlAnswer, ErrorObject> {
-        let rule = self.script.urls.iter().find(|rule| message.contains(&rule.when));
-        Ok(match self.decide(rule.map(|rule| rule.action), message, "", screen)? {
-            Action::Accept => UrlAnswer::Accept,
-            Action::Decline => UrlAnswer::Decline,
-            Action::Cancel => UrlAnswer::Cancel,
-        })
-    }
-
-    fn decide(
-        &self,
-        rule: Option<Action>,
-        message: &str,
-        with: &str,
-        screen: &Screen,
-    ) -> Result<Action, ErrorObject> {
-        let unanswered = || format!("no answer was prepared for {message:?}");
-        let action = rule.or(self.otherwise);
-        let action = action.ok_or_else(|| ErrorObject::new(ErrorCode(-1), unanswered()))?;
-        report(screen, message, &format!("{}{with}", action.past()));
-        Ok(action)
-    }
-
-    fn sampling(
-        &self,
-        asked: &CreateMessageParams,
-        screen: &Screen,
-    ) -> Result<CreateMessageResult, ErrorObject> {
-        let text = serde_json::to_string(&asked.messages).unwrap_or_default();
-        let rule = self.script.sampling.iter().find(|rule| text.contains(&rule.when));
-        let question = match asked.messages.len() {
-            1 => "sampling of a message".to_owned(),
-            many => format!("sampling of {many} messages"),
+    /// The answer that was prepared for a question, if there is one; shown on the screen.
+    pub(crate) fn answer(&self, asked: &Asked, screen: &Screen) -> Option<Answer> {
+        let script = &self.script;
+        let (text, question) = texts(asked);
+        let fits = |when: &String| text.contains(when);
+        let by_rule = match asked {
+            Asked::Form(_) => {
+                script.forms.iter().find(|rule| fits(&rule.when)).map(FormRule::answer)
+            }
+            Asked::Url(_) => {
+                let rule = script.urls.iter().find(|rule| fits(&rule.when));
+                rule.map(|rule| Ok(json!({ "action": rule.action })))
+            }
+            Asked::Sampling(_) => {
+                script.sampling.iter().find(|rule| fits(&rule.when)).map(SamplingRule::answer)
+            }
         };
-        let refused = |told: &str, error: &str| {
-            report(screen, &question, told);
-            Err(ErrorObject::new(ErrorCode(-1), error))
-        };
-        let Some(rule) = rule else { return refused("declined", "the user declined") };
-        if let Some(error) = &rule.error {
-            return refused(&format!("refused: {error}"), error);
+        let answer = by_rule.or_else(|| asked.by(self.otherwise?))?;
+        screen.aside("asked", Style::Cyan, &format!("{question} → {}", shown(&answer)));
+        Some(answer)
+    }
+}
+
+impl FormRule {
+    fn answer(&self) -> Answer {
+        let action = self.action.unwrap_or(ElicitAction::Accept);
+        Ok(json!({ "action": action, "content": self.content }))
+    }
+}
+
+impl SamplingRule {
+    fn answer(&self) -> Answer {
+        match (&self.error, &self.result) {
+            (Some(error), _) => Err(refusal(error)),
+            (None, Some(result)) => Ok(json!(result)),
+            (None, None) => Ok(said(&self.text, self.model.as_deref().unwrap_or("bowline-script"))),
         }
-        if let Some(result) = &rule.result {
-            report(screen, &question, "answered from the file");
-            return Ok(result.clone());
+    }
+}
+
+/// What rules look for in a question, and the question for people.
+fn texts(asked: &Asked) -> (String, String) {
+    let text = match asked {
+        Asked::Form(form) => form.message.clone(),
+        Asked::Url(url) => format!("{} {}", url.message, url.url),
+        Asked::Sampling(params) => {
+            let question = match params.messages.len() {
+                1 => "sampling of a message".to_owned(),
+                many => format!("sampling of {many} messages"),
+            };
+            return (json!(params.messages).to_string(), question);
         }
-        report(screen, &question, &format!("answered: {}", rule.text));
-        let result = json!({
-            "role": "assistant",
-            "content": { "type": "text", "text": rule.text },
-            "model": rule.model.as_deref().unwrap_or("bowline-script"),
-            "stopReason": "endTurn",
-        });
-        serde_json::from_value(result).map_err(|error| ErrorObject::internal(error.to_string()))
+    };
+    (text.clone(), text)
+}
+
+/// An answer for people.
+fn shown(answer: &Answer) -> String {
+    let result = match answer {
+        Ok(result) => result,
+        Err(error) => return format!("refused: {}", error.message),
+    };
+    match (result["action"].as_str(), result["content"].as_object()) {
+        (Some("accept"), Some(content)) if !content.is_empty() => {
+            format!("accepted with {}", json!(content))
+        }
+        (Some("accept"), _) => "accepted".to_owned(),
+        (Some("decline"), _) => "declined".to_owned(),
+        (Some(_), _) => "cancelled".to_owned(),
+        (None, _) => {
+            let text = result["content"]["text"].as_str();
+            format!("answered: {}", text.unwrap_or("a whole result from the file"))
+        }
     }
 }
 
@@ -220,10 +199,6 @@ impl Script {
         let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
         serde_json::from_str(&text).map_err(|error| wrong(&error))
     }
-}
-
-fn report(screen: &Screen, question: &str, answer: &str) {
-    screen.aside("asked", Style::Cyan, &format!("{question} → {answer}"));
 }
 
 fn file_uri(dir: &Path) -> Result<String, Failure> {
@@ -247,10 +222,12 @@ fn file_uri(dir: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use bowline::model::ElicitFormParams;
+
     use super::*;
     use crate::screen::OutputArgs;
 
-    fn answers(script: Value, otherwise: Option<Action>) -> Answers {
+    fn answers(script: Value, otherwise: Option<ElicitAction>) -> Answers {
         let script = Arc::new(serde_json::from_value(script).unwrap());
         Answers { script, otherwise, roots: Vec::new() }
     }
@@ -263,13 +240,16 @@ mod tests {
             { "when": "sure", "action": "cancel" },
         ]});
         let answers = answers(rules, None);
-        let ada = FormAnswer::accept(&json!({ "name": "Ada" }));
-        assert_eq!(answers.form("Your name, for sure?", &screen).unwrap(), ada);
-        assert_eq!(answers.form("Are you sure?", &screen).unwrap(), FormAnswer::Cancel);
-        let told = answers.form("Else?", &screen).unwrap_err().message;
-        assert!(told.contains("no answer was prepared"), "{told}");
-        let polite = Answers { otherwise: Some(Action::Decline), ..answers };
-        assert_eq!(polite.form("Else?", &screen).unwrap(), FormAnswer::Decline);
+        let answer = |answers: &Answers, message: &str| {
+            let form = ElicitFormParams { message: message.to_owned(), ..Default::default() };
+            answers.answer(&Asked::Form(Box::new(form)), &screen).map(Result::unwrap)
+        };
+        let ada = json!({ "action": "accept", "content": { "name": "Ada" } });
+        assert_eq!(answer(&answers, "Your name, for sure?"), Some(ada));
+        assert_eq!(answer(&answers, "Are you sure?").unwrap()["action"], "cancel");
+        assert_eq!(answer(&answers, "Else?"), None);
+        let polite = Answers { otherwise: Some(ElicitAction::Decline), ..answers };
+        assert_eq!(answer(&polite, "Else?"), Some(json!({ "action": "decline" })));
     }
 
     #[test]

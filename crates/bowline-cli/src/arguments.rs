@@ -37,6 +37,12 @@ pub(crate) struct Given {
     pairs: Vec<Pair>,
 }
 
+impl From<Json> for Given {
+    fn from(whole: Json) -> Self {
+        Self { whole: Some(whole), pairs: Vec::new() }
+    }
+}
+
 #[derive(Debug)]
 struct Pair {
     key: String,
@@ -88,7 +94,7 @@ impl ArgumentArgs {
 }
 
 /// An object in JSON.
-fn object(text: String, what: &str) -> Result<Json, Failure> {
+pub(crate) fn object(text: String, what: &str) -> Result<Json, Failure> {
     let wrong = |problem: String| Failure::usage(format!("{what}: {problem}"));
     let json = Json::from_text(text).map_err(|error| wrong(format!("invalid JSON: {error}")))?;
     if json.is_object() { Ok(json) } else { Err(wrong("expected an object: {…}".to_owned())) }
@@ -135,6 +141,10 @@ fn read_source(file: &Path, what: &str) -> Result<Vec<u8>, Failure> {
 }
 
 impl Given {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.whole.is_none() && self.pairs.is_empty()
+    }
+
     /// Builds the arguments of a tool with this schema. With `checks`, unknown names and values
     /// that do not fit are rejected, with what the tool expects.
     ///

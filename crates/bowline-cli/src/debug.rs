@@ -1,6 +1,5 @@
 //! `bowline debug`: a session with a server, typed at a prompt or piped in.
 
-mod collect;
 mod complete;
 mod dialog;
 mod editor;
@@ -12,7 +11,6 @@ mod link;
 mod log;
 mod paint;
 mod pipe;
-mod question;
 mod show;
 mod statement;
 mod talk;
@@ -28,7 +26,6 @@ use self::event::MOST_WAITING;
 use self::interactive::Interactive;
 use self::link::Link;
 use self::pipe::Pipe;
-use self::question::Policy;
 use self::talk::Talk;
 use crate::failure::Failure;
 use crate::screen::OutputArgs;
@@ -57,25 +54,16 @@ pub(crate) struct Debug {
 
 impl Debug {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let answers = &self.target.options.answers;
         let is_interactive = !self.no_interactive
             && std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal();
         let settings = Settings::new(&self.target.options, root)?;
         let resolved = self.target.resolve()?;
         let (events, happened) = mpsc::channel(MOST_WAITING);
-        let roots = settings.answers.roots().to_vec();
-        let asks = is_interactive && answers.answer.is_none();
-        let link = Link::new(resolved, settings, asks, events.clone());
-        let mut talk = Talk::new(link, events, roots);
+        let talk = Talk::new(Link::new(resolved, settings, is_interactive, events));
         if !is_interactive {
             return Pipe::new(talk, happened, self.jobs).run().await;
         }
-        talk.policy = match (answers.accept, answers.decline) {
-            (true, _) => Policy::Accept,
-            (_, true) => Policy::Decline,
-            _ => Policy::Ask,
-        };
         talk.link.divert();
         let output = self.target.options.output.clone().or(root);
         Interactive::new(talk, happened, output)?.run().await;

@@ -2,10 +2,11 @@
 
 use bowline::model::CompleteResult;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{parse, prompt};
 use crate::failure::Failure;
+use crate::schema::unquoted;
 use crate::screen::{OutputArgs, Style};
 use crate::session::Invocation;
 use crate::target::TargetOptions;
@@ -32,7 +33,7 @@ pub(crate) struct Complete {
 impl Complete {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let (invocation, words) = Invocation::split(&self.options, &self.words, root)?;
-        let params = params(words)?;
+        let params = read(words)?;
         invocation
             .run(async |session| {
                 let screen = session.screen();
@@ -55,7 +56,8 @@ impl Complete {
     }
 }
 
-fn params(words: &[String]) -> Result<Value, Failure> {
+/// What the words of the command line complete.
+fn read(words: &[String]) -> Result<Value, Failure> {
     let [of, rest @ ..] = words else {
         return Err(Failure::usage(
             "complete what? expected a prompt's name or a resource template",
@@ -71,11 +73,16 @@ fn params(words: &[String]) -> Result<Value, Failure> {
     } else {
         json!({ "type": "ref/prompt", "name": of })
     };
-    let mut params = json!({ "ref": reference, "argument": { "name": first, "value": value } });
-    if !arguments.is_empty() {
-        params["context"] = json!({ "arguments": arguments });
+    Ok(params(&reference, (&first, &unquoted(&value)), arguments))
+}
+
+/// The parameters of `completion/complete`; `others` are filled in already.
+pub(crate) fn params(of: &Value, (name, value): (&str, &str), others: Map<String, Value>) -> Value {
+    let mut params = json!({ "ref": of, "argument": { "name": name, "value": value } });
+    if !others.is_empty() {
+        params["context"] = json!({ "arguments": others });
     }
-    Ok(params)
+    params
 }
 
 #[cfg(test)]
@@ -86,16 +93,16 @@ mod tests {
     fn the_first_pair_is_completed_and_the_others_are_context() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(
-            params(&words("greet name=A lang=en")).unwrap(),
+            read(&words("greet name=A lang=en")).unwrap(),
             json!({
                 "ref": { "type": "ref/prompt", "name": "greet" },
                 "argument": { "name": "name", "value": "A" },
                 "context": { "arguments": { "lang": "en" } }
             })
         );
-        let of = params(&words("x://{a} a=")).unwrap();
+        let of = read(&words("x://{a} a=")).unwrap();
         assert_eq!(of["ref"], json!({ "type": "ref/resource", "uri": "x://{a}" }));
-        assert!(params(&words("greet")).is_err());
-        assert!(params(&[]).is_err());
+        assert!(read(&words("greet")).is_err());
+        assert!(read(&[]).is_err());
     }
 }

@@ -2,10 +2,11 @@
 //! templates come from the server.
 
 use bowline::model::{Prompt, Tool};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::log;
 use super::words::{SETTINGS, WORDS};
+use crate::commands::complete;
 use crate::schema::{Property, View};
 
 /// What a server has, as far as completion and calls need it.
@@ -29,27 +30,11 @@ pub(crate) struct Offer {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     Known(Vec<String>),
-    Server(Lookup),
-}
-
-/// What to ask the server.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Lookup {
-    pub(crate) of: Of,
-    pub(crate) argument: String,
-    /// What was typed of its value.
-    pub(crate) value: String,
-    /// The arguments that are given already.
-    pub(crate) others: Vec<(String, String)>,
-    /// What stands before each value.
-    pub(crate) prefix: String,
-}
-
-/// What has arguments that a server completes.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Of {
-    Prompt(String),
-    Template(String),
+    /// The answer to `completion/complete`; the prefix stands before each value.
+    Server {
+        params: Value,
+        prefix: String,
+    },
 }
 
 /// Requests that a person might want to send.
@@ -179,13 +164,8 @@ impl Catalog {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// The input schema of a tool.
-    pub(crate) fn schema(&self, tool: &str) -> Option<Value> {
-        self.tool(tool).map(|tool| tool.input_schema.to_value())
-    }
-
     fn arguments(&self, tool: &str) -> Option<Vec<Property>> {
-        self.schema(tool).map(|schema| View::new(&schema).properties())
+        Some(View::new(&self.tool(tool)?.input_schema.to_value()).properties())
     }
 
     fn prompt_argument(
@@ -198,21 +178,16 @@ impl Catalog {
         let known_prompt = self.prompts.iter().find(|known| known.name == prompt)?;
         let names = known_prompt.arguments.iter().flatten().map(|argument| &argument.name);
         let others = given.iter().filter_map(|word| word.split_once('='));
-        let others: Vec<(String, String)> =
-            others.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let others: Map<String, Value> =
+            others.map(|(name, value)| (name.to_owned(), value.into())).collect();
         let Some((argument, value)) = part.split_once('=') else {
-            let is_given = |name: &&String| others.iter().any(|(given, _)| given == *name);
-            let free = names.filter(|name| !is_given(name));
+            let free = names.filter(|name| !others.contains_key(*name));
             return known(start, part, free.map(|name| format!("{name}=")).collect());
         };
-        let lookup = Lookup {
-            of: Of::Prompt(prompt.to_owned()),
-            argument: argument.to_owned(),
-            value: value.to_owned(),
-            others,
-            prefix: String::new(),
-        };
-        Some(Offer { start: start + argument.len() + 1, source: Source::Server(lookup) })
+        let of = json!({ "type": "ref/prompt", "name": prompt });
+        let params = complete::params(&of, (argument, value), others);
+        let source = Source::Server { params, prefix: String::new() };
+        Some(Offer { start: start + argument.len() + 1, source })
     }
 
     /// A resource, the fixed start of a template, or what the server knows of a template's parts.
@@ -221,14 +196,11 @@ impl Catalog {
             let Some((prefix, rest)) = template.split_once('{') else { continue };
             let Some(value) = part.strip_prefix(prefix) else { continue };
             let Some((argument, _)) = rest.split_once('}') else { continue };
-            let lookup = Lookup {
-                of: Of::Template(template.clone()),
-                argument: argument.trim_start_matches(['+', '#', '/', '?', '&']).to_owned(),
-                value: value.to_owned(),
-                others: Vec::new(),
-                prefix: prefix.to_owned(),
-            };
-            return Some(Offer { start, source: Source::Server(lookup) });
+            let argument = argument.trim_start_matches(['+', '#', '/', '?', '&']);
+            let of = json!({ "type": "ref/resource", "uri": template });
+            let params = complete::params(&of, (argument, value), Map::new());
+            let source = Source::Server { params, prefix: prefix.to_owned() };
+            return Some(Offer { start, source });
         }
         let fixed = self.templates.iter().filter_map(|it| it.split('{').next());
         let all = self.resources.iter().map(String::as_str).chain(fixed);

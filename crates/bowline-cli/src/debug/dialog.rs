@@ -1,42 +1,88 @@
 //! Questions at the prompt, one line each: the arguments of a call, and what a server asks.
 
-use bowline::client::FormAnswer;
-use bowline::model::CreateMessageParams;
-use serde_json::{Map, Value};
+use std::sync::Arc;
 
+use bowline::client::ClientBuilder;
+use bowline::model::{CreateMessageParams, ElicitAction};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::event::Event;
 use super::form::{Ask, Form, Step};
-use super::question::{Asked, Policy, Question, Reply, said};
 use crate::loose;
+use crate::question::{self, Answer, Answering, Asked, Offered, refusal, said};
+use crate::schema::unquoted;
 use crate::text::{line, plain};
 
-/// What is being asked.
+/// A question of the server that waits for its answer.
 #[derive(Debug)]
-pub(crate) enum Dialog {
-    /// The arguments of a tool.
-    Call { tool: String, form: Form, in_background: bool },
-    /// What a server asks; with the form that is being filled in.
-    Server { question: Box<Question>, form: Option<Form> },
+pub(crate) struct Question {
+    pub(crate) asked: Asked,
+    /// The id of the request, in the legacy era.
+    pub(crate) id: Option<Value>,
+    reply: oneshot::Sender<Answer>,
 }
 
-/// What an answer led to.
+/// Lets a client pass all questions on.
+pub(crate) fn listen(builder: ClientBuilder, events: &mpsc::Sender<Event>) -> ClientBuilder {
+    let events = events.clone();
+    let ask: Answering = Arc::new(move |asked| {
+        let events = events.clone();
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let _ = events.send(Event::Asked(Question { asked, id: None, reply })).await;
+            answer.await.unwrap_or_else(|_| Err(refusal("the session ended")))
+        })
+    });
+    let everything = Offered { forms: true, urls: true, sampling: true };
+    question::listen(builder, everything, &ask).samples_with_tools()
+}
+
+impl Question {
+    /// Sends an answer; says how it was answered. A server that went away needs none.
+    pub(crate) fn answer(self, answer: Answer) -> &'static str {
+        let how = match answer.as_ref().ok().and_then(|result| result["action"].as_str()) {
+            Some("decline") => "declined",
+            Some("cancel") => "cancelled",
+            _ => "answered",
+        };
+        let _ = self.reply.send(answer);
+        how
+    }
+
+    /// Answers as if nobody were there.
+    pub(crate) fn cancel(self) -> &'static str {
+        if let Some(answer) = self.asked.by(ElicitAction::Cancel) {
+            self.answer(answer);
+        }
+        "cancelled"
+    }
+
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.reply.is_closed()
+    }
+}
+
+/// What is being asked, and the form that is being filled in.
 #[derive(Debug)]
-pub(crate) enum Next {
-    /// There is more to ask.
-    Ask,
-    /// The arguments are complete.
-    Call(Map<String, Value>),
-    /// The server was answered; how, for people.
-    Answered(&'static str),
+pub(crate) struct Dialog {
+    pub(crate) about: About,
+    form: Option<Form>,
+}
+
+#[derive(Debug)]
+pub(crate) enum About {
+    /// The arguments of a tool.
+    Call { tool: String, in_background: bool },
+    /// A question of the server.
+    Question(Box<Question>),
 }
 
 impl Dialog {
     /// Asks for the arguments of a tool. `None` if it has none.
     pub(crate) fn call(tool: &str, schema: &Value, in_background: bool) -> Option<Self> {
-        let mut form = Form::new(schema);
-        match form.step() {
-            Step::Done(_) => None,
-            Step::Ask(_) => Some(Self::Call { tool: tool.to_owned(), form, in_background }),
-        }
+        let form = Some(started(schema)?);
+        Some(Self { about: About::Call { tool: tool.to_owned(), in_background }, form })
     }
 
     /// Opens a question of the server; with the text to show first.
@@ -52,90 +98,106 @@ impl Dialog {
                 format!("The server asks the model{id}:\n{}", conversation(params))
             }
         };
-        (text, Self::Server { question: Box::new(question), form: None })
+        (text, Self { about: About::Question(Box::new(question)), form: None })
+    }
+
+    pub(crate) fn question(&self) -> Option<&Question> {
+        match &self.about {
+            About::Question(question) => Some(question),
+            About::Call { .. } => None,
+        }
+    }
+
+    /// Waits until the server no longer wants the answer.
+    pub(crate) async fn withdrawn(&mut self) {
+        match &mut self.about {
+            About::Question(question) => question.reply.closed().await,
+            About::Call { .. } => std::future::pending().await,
+        }
     }
 
     /// What to ask.
     pub(crate) fn ask(&mut self) -> Ask {
-        let (prompt, choices) = match self {
-            Self::Call { form, .. } | Self::Server { form: Some(form), .. } => match form.step() {
-                Step::Ask(ask) => return safe(ask),
-                Step::Done(_) => ("", &[][..]),
-            },
-            Self::Server { question, .. } => match question.asked {
-                Asked::Form(_) => ("Answer: yes, decline, cancel? ", &CONSENT[..]),
-                Asked::Url(_) => ("I will go there: yes, decline, cancel? ", &CONSENT[..]),
-                Asked::Sampling(_) => ("reply (text, or {json} for a whole result): ", &[][..]),
-            },
+        if let Some(Step::Ask(ask)) = self.form.as_mut().map(Form::step) {
+            return safe(ask);
+        }
+        let (prompt, choices) = match self.question().map(|question| &question.asked) {
+            Some(Asked::Form(_)) => ("Answer: yes, decline, cancel? ", &CONSENT[..]),
+            Some(Asked::Url(_)) => ("I will go there: yes, decline, cancel? ", &CONSENT[..]),
+            Some(Asked::Sampling(_)) => ("reply (text, or {json} for a whole result): ", &[][..]),
+            None => ("", &[][..]),
         };
         let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
         Ask { about: Vec::new(), prompt: prompt.to_owned(), choices }
     }
 
-    /// Takes an answer.
+    /// Takes an answer. Returns what is left to ask as `None`; otherwise the arguments of the call,
+    /// or the answer to the server.
     ///
     /// # Errors
     /// What is wrong with it; the question stays.
-    pub(crate) fn take(&mut self, line: &str) -> Result<Next, String> {
-        match self {
-            Self::Call { form, .. } => Ok(advance(form, line)?.map_or(Next::Ask, Next::Call)),
-            Self::Server { question, form: Some(form) } => {
-                let Some(content) = advance(form, line)? else { return Ok(Next::Ask) };
-                let reply = Reply::Elicited(FormAnswer::Accept(content));
-                Ok(Next::Answered(question.answer(Ok(reply))))
-            }
-            Self::Server { question, form } => match &question.asked {
-                Asked::Sampling(_) => {
-                    let reply = match line.trim() {
-                        "" => Err("type a reply, or press Ctrl-C to refuse".to_owned()),
-                        json if json.starts_with('{') => {
-                            loose::parse_value(json).and_then(|it| question.asked.read(&it))
-                        }
-                        text => said(text),
-                    };
-                    Ok(Next::Answered(question.answer(Ok(reply?))))
+    pub(crate) fn take(&mut self, line: &str) -> Result<Option<Answer>, String> {
+        if let Some(form) = &mut self.form {
+            form.take(line)?;
+            return Ok(match (form.step(), &self.about) {
+                (Step::Ask(_), _) => None,
+                (Step::Done(filled), About::Call { .. }) => Some(Ok(Value::Object(filled))),
+                (Step::Done(filled), About::Question(_)) => {
+                    Some(Ok(json!({ "action": "accept", "content": filled })))
                 }
-                _ => consent(question, form, line),
-            },
+            });
         }
+        let About::Question(question) = &self.about else { return Ok(None) };
+        let asked = &question.asked;
+        if let Asked::Sampling(_) = asked {
+            return sampled(asked, line.trim()).map(|reply| Some(Ok(reply)));
+        }
+        let action = consent(line)?;
+        if let (Asked::Form(params), ElicitAction::Accept) = (asked, action) {
+            self.form = started(&json!(params.requested_schema));
+            if self.form.is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(asked.by(action))
     }
 
     /// Gives up: nothing is called, and the server is told that nobody answered.
     pub(crate) fn cancel(self) -> &'static str {
-        match self {
-            Self::Call { .. } => "not called",
-            Self::Server { mut question, .. } => question.cancel(),
+        match self.about {
+            About::Call { .. } => "not called",
+            About::Question(question) => question.cancel(),
         }
     }
 }
 
 const CONSENT: [&str; 3] = ["yes", "decline", "cancel"];
 
-fn advance(form: &mut Form, line: &str) -> Result<Option<Map<String, Value>>, String> {
-    form.take(line)?;
-    match form.step() {
-        Step::Ask(_) => Ok(None),
-        Step::Done(filled) => Ok(Some(filled)),
+/// A form, unless there is nothing to fill in.
+fn started(schema: &Value) -> Option<Form> {
+    let mut form = Form::new(schema);
+    matches!(form.step(), Step::Ask(_)).then_some(form)
+}
+
+fn consent(line: &str) -> Result<ElicitAction, String> {
+    match line.trim().to_ascii_lowercase().as_str() {
+        "" | "y" | "yes" => Ok(ElicitAction::Accept),
+        "d" | "n" | "no" | "decline" => Ok(ElicitAction::Decline),
+        "c" | "cancel" => Ok(ElicitAction::Cancel),
+        other => Err(format!("expected yes, decline or cancel, got {other:?}")),
     }
 }
 
-fn consent(question: &mut Question, form: &mut Option<Form>, line: &str) -> Result<Next, String> {
-    let policy = match line.trim().to_ascii_lowercase().as_str() {
-        "" | "y" | "yes" => Policy::Accept,
-        "d" | "n" | "no" | "decline" => Policy::Decline,
-        "c" | "cancel" => Policy::Cancel,
-        other => return Err(format!("expected yes, decline or cancel, got {other:?}")),
-    };
-    if let (Asked::Form(params), Policy::Accept) = (&question.asked, policy) {
-        let mut asks =
-            Form::new(&serde_json::to_value(&params.requested_schema).unwrap_or_default());
-        if let Step::Ask(_) = asks.step() {
-            *form = Some(asks);
-            return Ok(Next::Ask);
-        }
+fn sampled(asked: &Asked, text: &str) -> Result<Value, String> {
+    if text.is_empty() {
+        return Err("type a reply, or press Ctrl-C to refuse".to_owned());
     }
-    let answer = question.asked.by(policy);
-    Ok(Next::Answered(answer.map_or("cancelled", |answer| question.answer(answer))))
+    if !text.starts_with('{') {
+        return Ok(said(text, "a person"));
+    }
+    let result = loose::parse_value(text)?;
+    asked.check(&result)?;
+    Ok(result)
 }
 
 /// Text of a server's schema, made safe for the terminal.
@@ -147,17 +209,16 @@ fn safe(ask: Ask) -> Ask {
 fn conversation(params: &CreateMessageParams) -> String {
     let mut text = String::new();
     if let Some(system) = &params.system_prompt {
-        text.push_str(&format!("  system: {}\n", plain(system)));
+        text += &format!("  system: {}\n", plain(system));
     }
     for message in &params.messages {
-        let role = serde_json::to_value(message.role).unwrap_or_default();
-        let role = role.as_str().unwrap_or_default();
+        let role = unquoted(&json!(message.role));
         let (said, blocks) = (message.content.text(), message.content.blocks().len());
-        text.push_str(&if said.is_empty() {
+        text += &if said.is_empty() {
             format!("  {role}: {blocks} blocks without text\n")
         } else {
             format!("  {role}: {}\n", plain(&said))
-        });
+        };
     }
     let tools = params.tools.as_ref().map(|tools| format!(", {} tools", tools.len()));
     let tokens = params.max_tokens;

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::complete::Catalog;
+use super::dialog::Question;
 use super::log::Channel;
-use super::question::Question;
 
 /// Events that wait to be handled: 16,384. More are counted, and not shown.
 pub(crate) const MOST_WAITING: usize = 16_384;

@@ -9,22 +9,22 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bowline::Json;
-use bowline::client::{CallError, CloseReason, Notification, State};
+use bowline::client::{CallError, CloseReason, State};
 use crossterm::event::{Event as Input, KeyEvent};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, interval};
 
 use self::keys::{keys_of, pressed_ctrl_c};
 use self::questions::{Asking, withdrawn};
-pub(crate) use self::view::notice;
+use super::dialog::Question;
 use super::editor::Editor;
 use super::event::Event;
 use super::history::History;
 use super::paint::{Painter, Size};
-use super::question::Question;
+use super::show;
+use super::statement::{self, Lines};
 use super::talk::{Done, Show, Talk, seconds};
 use super::terminal::Terminal;
-use super::{show, statement, words};
 use crate::failure::Failure;
 use crate::render::json::pretty;
 use crate::screen::{OutputArgs, Screen, Style};
@@ -51,7 +51,7 @@ pub(crate) struct Interactive {
     editor: Editor,
     history: History,
     /// The lines of a statement that is not complete yet.
-    collected: String,
+    collected: Lines,
     asking: Option<Asking>,
     questions: VecDeque<Question>,
     /// The calls that the prompt waits for.
@@ -95,7 +95,7 @@ impl Interactive {
             size: Terminal::size(),
             editor: Editor::default(),
             history: History::open(),
-            collected: String::new(),
+            collected: Lines::default(),
             asking: None,
             questions: VecDeque::new(),
             foreground: Vec::new(),
@@ -181,13 +181,9 @@ impl Interactive {
     }
 
     fn handle_event(&mut self, event: Event) {
-        if let Some(text) = self.talk.link.missed() {
-            self.complain(&text);
-        }
+        let Some(event) = self.talk.absorb(event) else { return };
         match event {
             Event::Say(text) => self.say(&text),
-            Event::Said(from, text) => self.talk.note(from, &text),
-            Event::Notified(notification) => self.notified(&notification),
             Event::State(opened, state) => self.entered(opened, &state),
             Event::Asked(question) => self.asked(question),
             Event::Progress(job, text) => {
@@ -197,8 +193,6 @@ impl Interactive {
                 }
             }
             Event::Ended { job, outcome, took } => self.ended(job, &outcome, took),
-            Event::Catalog(catalog) => self.talk.catalog = *catalog,
-            Event::Subscribed(uri, task) => self.talk.subscribed(uri, task),
             Event::Completed { line, start, candidates } => {
                 if self.asking.is_none() && self.editor.typed() == line {
                     match candidates {
@@ -207,16 +201,9 @@ impl Interactive {
                     }
                 }
             }
+            // The session has taken in everything else.
+            _ => {}
         }
-    }
-
-    fn notified(&mut self, notification: &Notification) {
-        let Some(text) = notice(notification) else { return };
-        if notification.method.ends_with("/list_changed") {
-            self.talk.refresh();
-        }
-        let word = self.screen.err.paint(Style::Dim, "notice │");
-        self.say(&format!("{word} {text}"));
     }
 
     fn entered(&mut self, opened: u64, state: &State) {
@@ -266,7 +253,7 @@ impl Interactive {
     /// Runs a complete statement.
     fn run_line(&mut self, text: &str) {
         self.history.add(text);
-        match statement::parse(text, &words::names()) {
+        match statement::parse(text) {
             Ok(statement) => {
                 let in_background = statement.in_background;
                 let done = self.talk.run(statement);
@@ -276,11 +263,14 @@ impl Interactive {
         }
     }
 
-    fn done(&mut self, done: Done, in_background: bool) {
+    fn done(&mut self, done: Result<Done, String>, in_background: bool) {
+        let done = match done {
+            Ok(done) => done,
+            Err(problem) => return self.complain(&problem),
+        };
         match done {
             Done::Nothing => {}
             Done::Said(text) => self.say(&text),
-            Done::Failed(problem) => self.complain(&problem),
             Done::Started(jobs) if in_background => {
                 for job in jobs {
                     self.say(&format!("[{job}] runs in the background"));

@@ -6,9 +6,9 @@ use bowline::Client;
 use bowline::client::{CloseReason, Phase, State, StateWatch};
 use tokio::sync::mpsc;
 
+use super::dialog;
 use super::event::{Event, Teller};
 use super::log::Channel;
-use super::question;
 use crate::failure::Failure;
 use crate::session::{Session, Settings, Tap, Tapped};
 use crate::target::Resolved;
@@ -17,12 +17,12 @@ use crate::target::Resolved;
 pub(crate) struct Link {
     pub(crate) resolved: Resolved,
     pub(crate) settings: Settings,
-    /// Whether questions of the server go to the prompt.
-    asks: bool,
+    /// Whether there is a person at the prompt to ask.
+    pub(crate) asks: bool,
     session: Option<Session>,
     /// How often it was opened.
     pub(crate) opened: u64,
-    events: mpsc::Sender<Event>,
+    pub(crate) events: mpsc::Sender<Event>,
     teller: Teller,
 }
 
@@ -60,13 +60,14 @@ impl Link {
     ///
     /// # Cancel safety
     /// What was started is ended.
-    pub(crate) async fn open(&mut self, roots: &[String]) -> Result<(), Failure> {
+    pub(crate) async fn open(&mut self) -> Result<(), Failure> {
         self.close().await;
         self.settings.is_again = self.opened > 0;
         self.opened += 1;
         let session = Session::open_with(&self.resolved, &self.settings, |builder| {
-            let builder = builder.roots(roots.iter().cloned());
-            if self.asks { question::listen(builder, &self.events) } else { builder }
+            // Even without any: they can be set later.
+            let builder = builder.roots(self.settings.answers.roots.iter().cloned());
+            if self.asks { dialog::listen(builder, &self.events) } else { builder }
         });
         let session = session.await?;
         tokio::spawn(watch(session.client().watch(), self.opened, self.events.clone()));

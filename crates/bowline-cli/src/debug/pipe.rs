@@ -11,12 +11,10 @@ use bowline::{ErrorCode, ErrorObject, Json};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::dialog::Dialog;
 use super::event::Event;
-use super::interactive::notice;
-use super::statement::{self, Action, Statement};
+use super::show;
+use super::statement::{self, Action, Lines, Statement, first_word};
 use super::talk::{Done, Show, Talk};
-use super::{collect, show, words};
 use crate::failure::{Code, Failure};
 use crate::schema::unquoted;
 use crate::screen::Screen;
@@ -39,14 +37,13 @@ pub(crate) struct Pipe {
     /// The ids for the responses of running calls, and whether lines wait for them.
     running: HashMap<u64, (Json, bool)>,
     failed: Option<Code>,
-    knows_tools: bool,
 }
 
 impl Pipe {
     pub(crate) fn new(talk: Talk, events: mpsc::Receiver<Event>, jobs: usize) -> Self {
         let screen = Arc::clone(&talk.link.settings.screen);
         let (jobs, running) = (jobs.max(1), HashMap::new());
-        Self { talk, events, screen, jobs, running, failed: None, knows_tools: false }
+        Self { talk, events, screen, jobs, running, failed: None }
     }
 
     /// Runs until the input ends and every request has its response.
@@ -69,34 +66,29 @@ impl Pipe {
 
     async fn work(&mut self) -> Result<(), Failure> {
         self.talk.open().await?;
-        let mut lines = lines();
-        let mut text = String::new();
+        let (mut input, mut lines) = (input(), Lines::default());
         let (mut number, mut first) = (0_u64, 1_u64);
         loop {
             let line = tokio::select! {
-                line = lines.recv() => line,
+                line = input.recv() => line,
                 Some(event) = self.events.recv() => {
                     self.handle_event(event);
                     continue;
                 }
             };
-            let is_last = line.is_none();
             number += 1;
-            let line = line.unwrap_or_default();
-            if text.is_empty() {
+            if lines.is_empty() {
                 first = number;
-            } else {
-                text.push('\n');
             }
-            text.push_str(&line);
-            let is_whole = !collect::is_open(&text) || line.trim().is_empty();
-            if is_last || is_whole || text.len() > collect::LONGEST {
-                let text = std::mem::take(&mut text);
-                if !self.take(first, &text).await || self.screen.is_lost() {
-                    break;
-                }
-            }
-            if is_last {
+            let text = match &line {
+                Some(line) => lines.add(line),
+                None => Some(lines.take()),
+            };
+            let goes_on = match text {
+                Some(text) => self.take(first, &text).await && !self.screen.is_lost(),
+                None => true,
+            };
+            if !goes_on || line.is_none() {
                 break;
             }
         }
@@ -120,41 +112,33 @@ impl Pipe {
             holding < pipe.jobs
         })
         .await;
-        let statement = match statement::parse(text, &words::names()) {
+        let statement = match statement::parse(text) {
             Ok(statement) => statement,
             Err(problem) => {
                 self.refuse(&id, ErrorCode::PARSE_ERROR, &problem);
                 return true;
             }
         };
-        if !self.knows_tools && needs_tools(&statement) {
+        // The tool may have come since the tools were listed.
+        if needed_tool(&statement).is_some_and(|name| self.talk.catalog.tool(name).is_none()) {
             self.talk.learn(LISTS).await;
-            self.knows_tools = true;
         }
         // What was said so far must be in the log before a line looks there.
         while let Ok(event) = self.events.try_recv() {
             self.handle_event(event);
         }
         let waits = !statement.in_background;
-        let mut done = self.talk.run(statement);
-        // Nobody is there to ask: the server will say what is missing.
-        if let Done::Ask(dialog) = done {
-            done = match *dialog {
-                Dialog::Call { tool, .. } => self.talk.call_tool(&tool, &Json::empty_object()),
-                Dialog::Server { .. } => Done::Nothing,
-            };
-        }
-        match done {
-            Done::Nothing | Done::Clear => {}
-            Done::Said(said) => self.screen.say(&format!("{}\n", said.trim_end())),
-            Done::Failed(problem) => self.refuse(&id, ErrorCode::INVALID_REQUEST, &problem),
-            Done::Started(jobs) => self.started(&jobs, &id, waits),
-            Done::Ask(_) | Done::Respond { .. } => {
+        match self.talk.run(statement) {
+            Ok(Done::Nothing | Done::Clear) => {}
+            Ok(Done::Said(said)) => self.screen.say(&format!("{}\n", said.trim_end())),
+            Ok(Done::Started(jobs)) => self.started(&jobs, &id, waits),
+            Ok(Done::Ask(_) | Done::Respond { .. }) => {
                 let problem = "use --answer, --accept or --decline to answer the server";
                 self.refuse(&id, ErrorCode::INVALID_REQUEST, problem);
             }
-            Done::Restart => self.restart(&id).await,
-            Done::Quit => return false,
+            Ok(Done::Restart) => self.restart(&id).await,
+            Ok(Done::Quit) => return false,
+            Err(problem) => self.refuse(&id, ErrorCode::INVALID_REQUEST, &problem),
         }
         self.settle();
         true
@@ -182,7 +166,6 @@ impl Pipe {
 
     async fn restart(&mut self, id: &Json) {
         self.wait(|pipe| pipe.running.is_empty()).await;
-        self.knows_tools = false;
         if let Err(failure) = self.talk.open().await {
             self.fail(failure.code);
             self.refuse_with(id, ErrorCode::INTERNAL_ERROR, &failure.what);
@@ -190,17 +173,9 @@ impl Pipe {
     }
 
     fn handle_event(&mut self, event: Event) {
-        if let Some(text) = self.talk.link.missed() {
-            self.screen.warn(&text);
-        }
+        let Some(event) = self.talk.absorb(event) else { return };
         match event {
             Event::Say(text) => self.screen.say(&text),
-            Event::Said(from, text) => self.talk.note(from, &text),
-            Event::Notified(notification) => {
-                if let Some(text) = notice(&notification) {
-                    self.screen.say(&format!("notice │ {text}\n"));
-                }
-            }
             Event::State(opened, state) => {
                 if let Some(reason) = self.talk.link.ended(opened, &state) {
                     self.screen.warn(&format!("the connection ended: {reason}"));
@@ -212,10 +187,8 @@ impl Pipe {
                 }
             }
             Event::Ended { job, outcome, .. } => self.ended(job, &outcome),
-            Event::Catalog(catalog) => self.talk.catalog = *catalog,
-            Event::Subscribed(uri, task) => self.talk.subscribed(uri, task),
             // Questions go to the prepared answers, and nobody presses Tab.
-            Event::Asked(_) | Event::Completed { .. } => {}
+            _ => {}
         }
     }
 
@@ -266,18 +239,19 @@ fn shown(id: &Json) -> String {
     line(&unquoted(&id.to_value()))
 }
 
-/// Whether the input schemas of tools matter.
-fn needs_tools(statement: &Statement) -> bool {
+/// The tool whose input schema matters.
+fn needed_tool(statement: &Statement) -> Option<&str> {
     match &statement.action {
-        Action::Tool { .. } | Action::Word { .. } => true,
-        Action::Command { name, .. } => name == "call",
-        _ => false,
+        Action::Call { tool, .. } => Some(tool),
+        Action::Word { name, .. } => Some(name),
+        Action::Command { name, rest } if name == "call" => Some(first_word(rest).0),
+        _ => None,
     }
 }
 
 /// The lines of standard input. Bytes that are not UTF-8 are replaced. The thread ends with the
 /// process.
-fn lines() -> mpsc::Receiver<String> {
+fn input() -> mpsc::Receiver<String> {
     let (sink, lines) = mpsc::channel(MOST_LINES);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();

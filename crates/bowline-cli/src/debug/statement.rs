@@ -6,7 +6,12 @@ use bowline::Json;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::words::WORDS;
+use crate::arguments::{ArgumentArgs, Given};
 use crate::loose::{self, Typed};
+
+/// The longest statement, in bytes: 16 MiB.
+const LONGEST: usize = 16 << 20;
 
 /// A line of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,26 +27,13 @@ pub(crate) enum Action {
     Nothing,
     /// JSON-RPC messages, to be sent as they are.
     Messages(Vec<Message>),
-    /// Calls a tool.
-    Tool { name: String, arguments: Given },
-    /// Sends any request.
-    Method { method: String, params: Json },
-    /// A command of the session, and what follows it.
+    /// `tool(key: value)`.
+    Call { tool: String, members: Vec<(String, Typed)> },
+    /// A command of the session, and what follows it. `tool {json}` stands for `call tool {json}`,
+    /// `method/name {json}` for `raw method/name {json}`.
     Command { name: String, rest: String },
     /// A word that may be a tool, and what follows it.
     Word { name: String, rest: String },
-}
-
-/// How the arguments of a tool were given.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Given {
-    /// Not at all: they are asked for one by one.
-    Nothing,
-    Json(Json),
-    /// `key=value` words.
-    Words(Vec<String>),
-    /// `(key: value)`.
-    Members(Vec<(String, Typed)>),
 }
 
 /// A JSON-RPC message as the user wrote it.
@@ -52,68 +44,95 @@ pub(crate) enum Message {
     Response { id: Value, answer: Result<Json, Json> },
 }
 
-/// Parses a line. `commands` are the words of the session.
-pub(crate) fn parse(line: &str, commands: &[&str]) -> Result<Statement, String> {
+/// The lines of a statement that is not complete yet.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(String);
+
+impl Lines {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a line. Returns the statement if it is complete, too long, or ended by an empty line.
+    pub(crate) fn add(&mut self, line: &str) -> Option<String> {
+        if !self.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(line);
+        let is_over = !is_open(&self.0) || line.trim().is_empty() || self.0.len() > LONGEST;
+        is_over.then(|| self.take())
+    }
+
+    /// Takes the lines, complete or not.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// Parses a line.
+pub(crate) fn parse(line: &str) -> Result<Statement, String> {
     let mut text = line.trim();
     if text.is_empty() || text.starts_with('#') {
         return Ok(Statement { action: Action::Nothing, in_background: false });
     }
-    let in_background = match text.strip_suffix('&') {
-        Some(before) if before.is_empty() || before.ends_with([' ', ')', '}', ']']) => {
-            text = before.trim_end();
-            true
-        }
-        _ => false,
-    };
+    let before = text.strip_suffix('&');
+    let before = before.filter(|it| it.is_empty() || it.ends_with([' ', ')', '}', ']']));
+    let in_background = before.is_some();
+    text = before.map_or(text, str::trim_end);
     let is_json = text.starts_with(['{', '[']);
-    let action = if is_json { Action::Messages(messages(text)?) } else { words(text, commands)? };
+    let action = if is_json { Action::Messages(messages(text)?) } else { words(text)? };
     Ok(Statement { action, in_background })
 }
 
-fn words(text: &str, commands: &[&str]) -> Result<Action, String> {
+fn words(text: &str) -> Result<Action, String> {
     let end = text.find(|letter: char| letter.is_whitespace() || matches!(letter, '(' | '{'));
-    let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-    if name.is_empty() {
+    let (word, after) = text.split_at(end.unwrap_or(text.len()));
+    if word.is_empty() {
         return Err(format!("expected a word or JSON at the start, got {:?}", &text[..1]));
     }
-    let name = name.to_owned();
-    let rest = rest.trim();
-    if text[name.len()..].starts_with('(') {
-        return Ok(Action::Tool { arguments: parenthesised(rest)?, name });
+    let (name, rest) = (word.to_owned(), after.trim().to_owned());
+    let command = |name: &str| Action::Command { name: name.to_owned(), rest: text.to_owned() };
+    if after.starts_with('(') {
+        let inner = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let inner = inner.ok_or("missing closing parenthesis")?.trim();
+        if inner.starts_with('{') {
+            return Ok(Action::Command {
+                name: "call".to_owned(),
+                rest: format!("{name} {inner}"),
+            });
+        }
+        let members = loose::parse_members(inner).map_err(|error| format!("arguments: {error}"))?;
+        return Ok(Action::Call { tool: name, members });
     }
-    if commands.contains(&name.as_str()) && (!rest.starts_with('{') || takes_json(&name)) {
-        return Ok(Action::Command { name, rest: rest.to_owned() });
+    // After a word that takes none itself, JSON is the arguments of a tool with that name.
+    let has_json = rest.starts_with('{');
+    let takes_json = matches!(word, "call" | "raw" | "notify" | "prompt");
+    if WORDS.iter().any(|known| known.0 == word) && (!has_json || takes_json) {
+        return Ok(Action::Command { name, rest });
     }
-    if name.contains('/') && (rest.is_empty() || rest.starts_with('{')) {
-        return Ok(Action::Method { params: params(&name, rest)?, method: name });
+    if word.contains('/') && (rest.is_empty() || has_json) {
+        return Ok(command("raw"));
     }
-    if rest.starts_with('{') {
-        return Ok(Action::Tool { arguments: given(rest)?, name });
-    }
-    Ok(Action::Word { name, rest: rest.to_owned() })
+    Ok(if has_json { command("call") } else { Action::Word { name, rest } })
 }
 
-/// Whether JSON after a command belongs to it. After any other word, JSON is the arguments.
-fn takes_json(command: &str) -> bool {
-    matches!(command, "call" | "raw" | "notify" | "prompt")
+/// The first word, and what follows it. JSON need not be separated by a blank.
+pub(crate) fn first_word(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| letter.is_whitespace() || letter == '{');
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    (word, rest.trim())
 }
 
 /// What follows the name of a tool: JSON, `key=value` words, or nothing.
 pub(crate) fn given(rest: &str) -> Result<Given, String> {
-    let rest = rest.trim();
-    if rest.is_empty() {
-        return Ok(Given::Nothing);
-    }
     if rest.starts_with('{') {
-        return object(rest).map(Given::Json).map_err(|problem| format!("arguments: {problem}"));
+        return object(rest).map(Given::from).map_err(|problem| format!("arguments: {problem}"));
     }
     let words = split_words(rest)?;
-    match words.iter().find(|word| word.ends_with("=-")) {
-        Some(word) => {
-            Err(format!("{word}: the session reads standard input; it cannot be an argument"))
-        }
-        None => Ok(Given::Words(words)),
+    if let Some(word) = words.iter().find(|word| word.ends_with("=-")) {
+        return Err(format!("{word}: the session reads standard input; it cannot be an argument"));
     }
+    ArgumentArgs::default().read(&words).map_err(|failure| failure.what)
 }
 
 /// The parameters of a method.
@@ -129,18 +148,6 @@ fn object(text: &str) -> Result<Json, String> {
     let json = Json::from_text(text.to_owned())
         .or_else(|_| loose::parse_value(text).map(|value| Json::from(&value)))?;
     if json.is_object() { Ok(json) } else { Err("expected an object: {…}".to_owned()) }
-}
-
-fn parenthesised(rest: &str) -> Result<Given, String> {
-    let inner = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-    let Some(inner) = inner else {
-        return Err("missing closing parenthesis".to_owned());
-    };
-    let inner = inner.trim();
-    if inner.starts_with('{') {
-        return given(inner);
-    }
-    loose::parse_members(inner).map(Given::Members).map_err(|error| format!("arguments: {error}"))
 }
 
 /// Words as in a shell: separated by blanks, kept together by quotes.
@@ -175,6 +182,56 @@ pub(crate) fn split_words(text: &str) -> Result<Vec<String>, String> {
     }
     words.extend(word);
     Ok(words)
+}
+
+/// Whether a bracket or a quote of JSON or of a call is still open.
+fn is_open(text: &str) -> bool {
+    let Some(start) = start_of_brackets(text) else { return false };
+    let mut depth = 0_usize;
+    let mut quote = None;
+    let mut letters = text[start..].chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => {
+                letters.next();
+            }
+            (Some(open), _) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"') => quote = Some('"'),
+            // An apostrophe inside a word opens nothing.
+            (None, '\'') if opens(&text[start..], letters.as_str()) => quote = Some('\''),
+            (None, '{' | '[' | '(') => depth += 1,
+            (None, '}' | ']' | ')') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    depth > 0
+}
+
+/// Whether the quote just before `rest` stands where a value begins.
+fn opens(text: &str, rest: &str) -> bool {
+    let before = &text[..text.len() - rest.len() - 1];
+    before.trim_end().ends_with(['(', '[', '{', ',', ':', '='])
+}
+
+/// Where brackets begin to count: at JSON, at the parenthesis of `tool(`, or at the JSON after
+/// words. Nowhere in `call tool text=(`.
+fn start_of_brackets(text: &str) -> Option<usize> {
+    let trimmed = text.trim_start();
+    let start = text.len() - trimmed.len();
+    let found = trimmed.find(['{', '[', '(', '=', '"', '\''])?;
+    let before = &trimmed[..found];
+    match trimmed.as_bytes()[found] {
+        b'(' if !before.is_empty() && !before.contains(char::is_whitespace) => Some(start + found),
+        b'{' if before.is_empty() || before.ends_with(char::is_whitespace) => Some(start + found),
+        b'[' if before.is_empty() => Some(start + found),
+        _ => None,
+    }
 }
 
 /// A JSON-RPC response, if the line is one: its id, and its result or error.
@@ -243,59 +300,55 @@ mod tests {
 
     use super::*;
 
-    const COMMANDS: &[&str] = &["status", "call", "log"];
-
     fn check(line: &str, expected: Action) {
-        let found = parse(line, COMMANDS).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let found = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(found, Statement { action: expected, in_background: false }, "{line}");
     }
 
-    fn tool(name: &str, arguments: Given) -> Action {
-        Action::Tool { name: name.to_owned(), arguments }
+    fn command(name: &str, rest: &str) -> Action {
+        Action::Command { name: name.to_owned(), rest: rest.to_owned() }
     }
 
-    fn given_json(value: &Value) -> Given {
-        Given::Json(Json::from(value))
+    fn call(members: Vec<(String, Typed)>) -> Action {
+        Action::Call { tool: "echo".to_owned(), members }
     }
 
     #[test]
     fn lines_are_told_apart() {
         check("  ", Action::Nothing);
         check("# a comment", Action::Nothing);
-        check("status", Action::Command { name: "status".into(), rest: String::new() });
-        check("log tools/call", Action::Command { name: "log".into(), rest: "tools/call".into() });
+        check("status", command("status", ""));
+        check("log tools/call", command("log", "tools/call"));
         check("echo", Action::Word { name: "echo".into(), rest: String::new() });
         check("echo a=b", Action::Word { name: "echo".into(), rest: "a=b".into() });
-        check("echo()", tool("echo", Given::Members(vec![])));
-        check("status()", tool("status", Given::Members(vec![])));
-        check("status {a: 1}", tool("status", given_json(&json!({ "a": 1 }))));
-        check("echo {\"a\": 1}", tool("echo", given_json(&json!({ "a": 1 }))));
-        check("echo({\"a\": 1})", tool("echo", given_json(&json!({ "a": 1 }))));
+        check("echo()", call(vec![]));
+        check("status()", Action::Call { tool: "status".to_owned(), members: vec![] });
+        check("status {a: 1}", command("call", "status {a: 1}"));
+        check("echo {\"a\": 1}", command("call", "echo {\"a\": 1}"));
+        check("echo({\"a\": 1})", command("call", "echo {\"a\": 1}"));
         let members = vec![
             ("a".to_owned(), Typed::Bare("1".to_owned())),
             ("b".to_owned(), Typed::Exact(json!("x)"))),
         ];
-        check("echo(a: 1, b: \"x)\")", tool("echo", Given::Members(members)));
-        let method = |params: Value| Action::Method {
-            method: "tools/list".into(),
-            params: Json::from(&params),
-        };
-        check("tools/list", method(json!({})));
-        check("tools/list {cursor: x}", method(json!({ "cursor": "x" })));
-        check("call echo {", Action::Command { name: "call".into(), rest: "echo {".into() });
+        check("echo(a: 1, b: \"x)\")", call(members));
+        check("tools/list", command("raw", "tools/list"));
+        check("tools/list {cursor: x}", command("raw", "tools/list {cursor: x}"));
+        check("call echo {", command("call", "echo {"));
+        assert_eq!(first_word("tools/list{}"), ("tools/list", "{}"));
+        assert_eq!(first_word("echo a=b c=d"), ("echo", "a=b c=d"));
     }
 
     #[test]
     fn an_ampersand_at_the_end_means_background() {
         for line in ["echo() &", "echo()&", "echo {}&", "status &"] {
-            assert!(parse(line, COMMANDS).unwrap().in_background, "{line}");
+            assert!(parse(line).unwrap().in_background, "{line}");
         }
-        assert!(!parse("call echo a=b&", COMMANDS).unwrap().in_background);
+        assert!(!parse("call echo a=b&").unwrap().in_background);
     }
 
     #[test]
     fn messages_are_taken_as_they_are() {
-        let messages = |text: &str| match parse(text, COMMANDS).unwrap().action {
+        let messages = |text: &str| match parse(text).unwrap().action {
             Action::Messages(messages) => messages,
             other => panic!("{other:?}"),
         };
@@ -329,9 +382,8 @@ mod tests {
             ("echo(a: 1", "closing parenthesis"),
             ("echo(text)", "has no value"),
             ("(x)", "expected a word"),
-            ("tools/list {a", "tools/list: params"),
         ] {
-            let error = match parse(line, COMMANDS) {
+            let error = match parse(line) {
                 Err(error) => error,
                 Ok(found) => panic!("{line}: {found:?}"),
             };
@@ -342,20 +394,45 @@ mod tests {
     #[test]
     fn numbers_are_sent_as_they_were_written() {
         let line = r#"{"id":1.50,"method":"x","params":{"a":1.0e2}}"#;
-        let Action::Messages(messages) = parse(line, COMMANDS).unwrap().action else { panic!() };
+        let Action::Messages(messages) = parse(line).unwrap().action else { panic!() };
         let [Message::Request { id, params, .. }] = messages.as_slice() else { panic!() };
         assert_eq!((id.as_str(), params.as_str()), ("1.50", r#"{"a":1.0e2}"#));
     }
 
     #[test]
     fn arguments_are_words_or_json() {
-        assert_eq!(given(" ").unwrap(), Given::Nothing);
-        let words = |all: &[&str]| Given::Words(all.iter().map(|it| (*it).to_owned()).collect());
-        let found = given(r#"a=1 b="two words" c:=[1,2] d= e='{"x":"\n"}'"#).unwrap();
-        let expected = ["a=1", "b=two words", "c:=[1,2]", "d=", r#"e={"x":"\n"}"#];
-        assert_eq!(found, words(&expected));
+        let built = |rest: &str| given(rest).unwrap().build(None, false).unwrap().to_value();
+        assert!(given("").unwrap().is_empty());
+        assert_eq!(
+            built(r#"a=1 b="two words" c:=[1,2] d= e='{"x":"\n"}'"#),
+            json!({ "a": "1", "b": "two words", "c": [1, 2], "d": "", "e": r#"{"x":"\n"}"# })
+        );
+        assert_eq!(built("{a: 1}"), json!({ "a": 1 }));
         assert!(given("a='x").unwrap_err().contains("unclosed quote"));
         assert!(given("a=-").unwrap_err().contains("standard input"));
         assert!(given("{a").unwrap_err().contains("arguments: "));
+        assert!(params("tools/list", "{a").unwrap_err().contains("tools/list: params"));
+    }
+
+    #[test]
+    fn open_brackets_and_quotes_want_more_lines() {
+        let open = |text: &str, expected| assert_eq!(is_open(text), expected, "{text}");
+        open("", false);
+        open("status", false);
+        open("{", true);
+        open("{\"a\": \"}\"", true);
+        open("{\"a\": \"}\"}", false);
+        open("{\"a\": \"\\\"}", true);
+        open("[1,", true);
+        open("[1, {\"a\": []}]", false);
+        open("echo(", true);
+        open("echo(message: 'a)", true);
+        open("echo(message: don't)", false);
+        open("echo(message: 'a)')", false);
+        open("echo {", true);
+        open("call echo {\"a\":\n1}", false);
+        open("call echo message=a(b", false);
+        open("call echo message=\"{", false);
+        open("read test://{x", false);
     }
 }

@@ -7,24 +7,24 @@ mod status;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use bowline::client::{CallError, Wanted};
-use bowline::model::ProgressParams;
+use bowline::client::{CallError, JsonCall, Notification, Wanted};
+use bowline::model::{CompleteResult, ProgressParams};
 use bowline::{Client, Json};
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 pub(crate) use self::run::Done;
 pub(crate) use self::status::seconds;
-use super::complete::{Catalog, Of, Offer, Source};
+use super::complete::{Catalog, Offer, Source};
+use super::dialog::Question;
 use super::event::Event;
 use super::link::Link;
 use super::log::{Channel, Log};
-use super::question::{Policy, Question};
 use crate::commands::list::List;
 use crate::failure::Failure;
-use crate::text::line;
+use crate::screen::Style;
+use crate::text::{cut, line};
 
 /// Requests of the server whose questions have not come up yet: 64.
 const MOST_UNMATCHED: usize = 64;
@@ -36,14 +36,10 @@ const COMPLETION: Duration = Duration::from_secs(5);
 pub(crate) struct Talk {
     pub(crate) link: Link,
     pub(crate) catalog: Catalog,
-    pub(crate) policy: Policy,
     /// What is running. A job that was cancelled is no longer here.
     pub(crate) jobs: BTreeMap<u64, Job>,
     log: Log,
-    events: mpsc::Sender<Event>,
     last_job: u64,
-    idle: Option<Duration>,
-    roots: Vec<String>,
     began: Instant,
     /// Requests of the server, method and id, until their questions come up.
     unmatched: VecDeque<(String, Value)>,
@@ -89,17 +85,13 @@ pub(crate) enum Show {
 
 impl Talk {
     /// A session that is not connected yet.
-    pub(crate) fn new(link: Link, events: mpsc::Sender<Event>, roots: Vec<String>) -> Self {
+    pub(crate) fn new(link: Link) -> Self {
         Self {
             link,
             catalog: Catalog::default(),
-            policy: Policy::Ask,
             jobs: BTreeMap::new(),
             log: Log::default(),
-            events,
             last_job: 0,
-            idle: None,
-            roots,
             began: Instant::now(),
             unmatched: VecDeque::new(),
             subscriptions: BTreeMap::new(),
@@ -114,10 +106,11 @@ impl Talk {
     pub(crate) async fn open(&mut self) -> Result<(), Failure> {
         self.cancel_all();
         self.unmatched.clear();
+        self.catalog = Catalog::default();
         for (_, task) in std::mem::take(&mut self.subscriptions) {
             task.abort();
         }
-        self.link.open(&self.roots).await
+        self.link.open().await
     }
 
     /// Lists what the server has. After `patience` the lists come as an event.
@@ -130,14 +123,8 @@ impl Talk {
         }
     }
 
-    /// Lists again what the server has.
-    pub(crate) fn refresh(&self) {
-        let Some(client) = self.link.client().cloned() else { return };
-        self.send_catalog(async move { catalog(&client).await });
-    }
-
     fn send_catalog(&self, catalog: impl Future<Output = Catalog> + Send + 'static) {
-        let events = self.events.clone();
+        let events = self.link.events.clone();
         tokio::spawn(async move {
             let catalog = Box::new(catalog.await);
             let _ = events.send(Event::Catalog(catalog)).await;
@@ -162,8 +149,27 @@ impl Talk {
         }
     }
 
+    /// Takes in what happened. Returns what is left to show or to do.
+    pub(crate) fn absorb(&mut self, event: Event) -> Option<Event> {
+        if let Some(text) = self.link.missed() {
+            self.link.settings.screen.warn(&text);
+        }
+        match event {
+            Event::Said(channel, text) => self.note(channel, &text),
+            Event::Catalog(catalog) => self.catalog = *catalog,
+            Event::Subscribed(uri, task) => {
+                if let Some(before) = self.subscriptions.insert(uri, task) {
+                    before.abort();
+                }
+            }
+            Event::Notified(notification) => return self.notified(&notification).map(Event::Say),
+            other => return Some(other),
+        }
+        None
+    }
+
     /// Logs what was said.
-    pub(crate) fn note(&mut self, channel: Channel, text: &str) {
+    fn note(&mut self, channel: Channel, text: &str) {
         let entry = self.log.add(self.began.elapsed(), channel, text);
         if channel == Channel::Received && entry.is_request() {
             self.unmatched.push_back((entry.method.clone(), entry.id.clone()));
@@ -171,6 +177,36 @@ impl Talk {
                 self.unmatched.pop_front();
             }
         }
+    }
+
+    /// A notification on one line; `None` if it is shown elsewhere.
+    fn notified(&mut self, notification: &Notification) -> Option<String> {
+        let method = &*notification.method;
+        if matches!(
+            method,
+            "notifications/message"
+                | "notifications/progress"
+                | "notifications/subscriptions/acknowledged"
+        ) {
+            return None;
+        }
+        if method.ends_with("/list_changed") {
+            match self.link.client().cloned() {
+                // Tab must know what there is; a script asks when it needs to.
+                Some(client) if self.link.asks => {
+                    self.send_catalog(async move { catalog(&client).await });
+                }
+                _ => self.catalog = Catalog::default(),
+            }
+        }
+        let mut params = notification.params.to_value();
+        if let Some(members) = params.as_object_mut() {
+            members.remove("_meta");
+        }
+        let is_empty = params.as_object().is_some_and(serde_json::Map::is_empty);
+        let params = if is_empty { String::new() } else { params.to_string() };
+        let word = self.link.settings.screen.err.paint(Style::Dim, "notice │");
+        Some(format!("{word} {}\n", cut(&line(&format!("{method} {params}")), 200)))
     }
 
     /// Finds the request that a question came in.
@@ -189,7 +225,7 @@ impl Talk {
     ) -> Done {
         self.last_job += 1;
         let job = self.last_job;
-        let (events, since) = (self.events.clone(), Instant::now());
+        let (events, since) = (self.link.events.clone(), Instant::now());
         let task = tokio::spawn(async move {
             let outcome = running.await;
             let _ = events.send(Event::Ended { job, outcome, took: since.elapsed() }).await;
@@ -197,6 +233,17 @@ impl Talk {
         let (title, task) = (title.into(), task.abort_handle());
         self.jobs.insert(job, Job { title, show, since, task });
         Done::Started(vec![job])
+    }
+
+    /// Starts something that ends without a result, but with words.
+    fn start_silent(
+        &mut self,
+        title: &str,
+        told: String,
+        running: impl Future<Output = Result<(), CallError>> + Send + 'static,
+    ) -> Done {
+        let running = async move { running.await.map(|()| Json::empty_object()) };
+        self.start(title, Show::Text(told), running)
     }
 
     /// Starts a call whose questions are answered, and whose progress is shown.
@@ -207,14 +254,16 @@ impl Talk {
         method: &str,
         params: Json,
     ) -> Result<Done, String> {
-        let (events, job) = (self.events.clone(), self.last_job + 1);
-        let mut call = self.client()?.call_json(method, params).on_progress(move |progress| {
+        let (events, job) = (self.link.events.clone(), self.last_job + 1);
+        let call = self.prepare(method, params)?.on_progress(move |progress| {
             let _ = events.try_send(Event::Progress(job, described(&progress)));
         });
-        if let Some(idle) = self.idle {
-            call = call.idle_timeout(idle);
-        }
         Ok(self.start(title, show, async move { call.await }))
+    }
+
+    fn prepare(&self, method: &str, params: Json) -> Result<JsonCall, String> {
+        let idle = self.link.settings.timeouts.idle;
+        Ok(self.client()?.call_json(method, params).idle_timeout(idle))
     }
 
     fn client(&self) -> Result<Client, String> {
@@ -234,32 +283,20 @@ impl Talk {
         all.into_iter().filter_map(|job| self.cancel(job)).count()
     }
 
-    pub(crate) fn subscribed(&mut self, uri: String, task: AbortHandle) {
-        if let Some(before) = self.subscriptions.insert(uri, task) {
-            before.abort();
-        }
-    }
-
     /// Finds candidates for a line; those of the server come as an event.
     pub(crate) fn complete(&self, typed: &str, offer: Offer) -> Option<(usize, Vec<String>)> {
-        let lookup = match offer.source {
+        let (params, prefix) = match offer.source {
             Source::Known(candidates) => return Some((offer.start, candidates)),
-            Source::Server(lookup) => lookup,
+            Source::Server { params, prefix } => (params, prefix),
         };
-        let client = self.link.client()?.clone();
-        let (events, line, start) = (self.events.clone(), typed.to_owned(), offer.start);
+        let call = self.prepare("completion/complete", params.into()).ok()?.timeout(COMPLETION);
+        let (events, line, start) = (self.link.events.clone(), typed.to_owned(), offer.start);
         tokio::spawn(async move {
-            let argument = (lookup.argument.as_str(), lookup.value.as_str());
-            let others = lookup.others.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            let others: Vec<_> = others.collect();
-            let call = match lookup.of {
-                Of::Prompt(name) => client.complete_prompt(name, argument, &others),
-                Of::Template(uri) => client.complete_template(uri, argument, &others),
-            };
-            let found = call.timeout(COMPLETION).await.map_err(|error| error.to_string());
-            let candidates = found.map(|found| {
+            let found = call.await.map_err(|error| error.to_string());
+            let candidates = found.map(|result| {
+                let found = result.parse::<CompleteResult>().unwrap_or_default();
                 let values = found.completion.values.into_iter();
-                values.map(|value| format!("{}{value}", lookup.prefix)).collect()
+                values.map(|value| format!("{prefix}{value}")).collect()
             });
             let _ = events.send(Event::Completed { line, start, candidates }).await;
         });

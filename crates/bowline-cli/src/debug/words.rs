@@ -28,10 +28,6 @@ pub(crate) const WORDS: [(&str, &str, &str); 24] = [
     ("q", "", "the same"),
 ];
 
-pub(crate) fn names() -> Vec<&'static str> {
-    WORDS.iter().map(|word| word.0).collect()
-}
-
 /// A setting, its values if they are few, and what it does.
 pub(crate) const SETTINGS: [(&str, &[&str], &str); 5] = [
     ("log-level", &LEVELS, "the lowest level that the server logs"),

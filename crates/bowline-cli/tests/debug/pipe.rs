@@ -144,6 +144,16 @@ fn a_server_that_dies_is_reported_and_can_be_restarted() {
 }
 
 #[test]
+fn a_tool_that_came_later_is_known_by_its_name() {
+    for era in ["legacy", "modern"] {
+        let lines = ["echo(message: first)", "change_tools", "extra"];
+        let (answers, said) = play(&[&example("everything")], &["--revision", era], &lines);
+        assert_eq!(said.code, Some(0), "{era}: {}", said.err);
+        assert_eq!(text(&answers[2]), "not always here", "{era}");
+    }
+}
+
+#[test]
 fn questions_are_answered_by_the_options() {
     let server = example("everything");
     for era in ["legacy", "modern"] {

@@ -1,7 +1,5 @@
 //! Lines as they stand when Tab is pressed.
 
-use serde_json::json;
-
 use super::*;
 
 fn tool(name: &str, schema: &Value) -> Tool {
@@ -64,18 +62,33 @@ fn words_tools_and_arguments_are_known() {
 
 #[test]
 fn values_of_prompts_and_templates_are_asked_of_the_server() {
-    let ask = |line: &str| match offer(line, &catalog()) {
-        Some(Offer { start, source: Source::Server(question) }) => (start, question),
-        other => panic!("{line}: {other:?}"),
+    let check = |line: &str, at: usize, before: &str, expected: Value| {
+        let Some(Offer { start, source: Source::Server { params, prefix } }) =
+            offer(line, &catalog())
+        else {
+            panic!("{line}");
+        };
+        assert_eq!((start, prefix.as_str(), params), (at, before, expected), "{line}");
     };
-    let (start, question) = ask("prompt greet name=ada style=f");
-    assert_eq!(start, 28);
-    assert_eq!(question.of, Of::Prompt("greet".to_owned()));
-    assert_eq!((question.argument.as_str(), question.value.as_str()), ("style", "f"));
-    assert_eq!(question.others, [("name".to_owned(), "ada".to_owned())]);
-    let (start, question) = ask("read test://users/a");
-    assert_eq!((start, question.prefix.as_str()), (5, "test://users/"));
-    assert_eq!((question.argument.as_str(), question.value.as_str()), ("name", "a"));
+    check(
+        "prompt greet name=ada style=f",
+        28,
+        "",
+        json!({
+            "ref": { "type": "ref/prompt", "name": "greet" },
+            "argument": { "name": "style", "value": "f" },
+            "context": { "arguments": { "name": "ada" } }
+        }),
+    );
+    check(
+        "read test://users/a",
+        5,
+        "test://users/",
+        json!({
+            "ref": { "type": "ref/resource", "uri": "test://users/{name}" },
+            "argument": { "name": "name", "value": "a" }
+        }),
+    );
 }
 
 #[test]

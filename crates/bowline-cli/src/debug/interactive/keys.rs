@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
 
-use super::super::collect;
 use super::super::complete::{common_start, offer};
 use super::super::editor::Wish;
 use super::super::terminal::Terminal;
@@ -112,18 +111,7 @@ impl Interactive {
         if self.asking.is_some() {
             return self.answer(text);
         }
-        let is_first = self.collected.is_empty();
-        if !is_first {
-            self.collected.push('\n');
-        }
-        self.collected.push_str(text);
-        let is_open = collect::is_open(&self.collected);
-        if is_open && self.collected.len() > collect::LONGEST {
-            self.collected.clear();
-            return self.complain("dropped: more than 16 MiB without an end");
-        }
-        if !is_open || !is_first && text.trim().is_empty() {
-            let text = std::mem::take(&mut self.collected);
+        if let Some(text) = self.collected.add(text) {
             self.run_line(&text);
         }
         self.redraw();
@@ -137,7 +125,7 @@ impl Interactive {
         if !had_text && self.collected.is_empty() {
             self.interrupts += 1;
         }
-        self.collected.clear();
+        self.collected.take();
         match self.interrupts {
             0 | 1 => self.redraw(),
             _ => self.say("Ctrl-C cancels requests; `quit` or Ctrl-D ends the session"),
@@ -152,7 +140,7 @@ impl Interactive {
             self.leave("");
             self.next = Turn::Quit;
         } else {
-            self.collected.clear();
+            self.collected.take();
             self.say("dropped");
         }
     }

@@ -3,10 +3,9 @@
 use bowline::{ErrorObject, Json};
 use serde_json::Value;
 
-use super::super::dialog::{Dialog, Next};
+use super::super::dialog::{About, Dialog, Question};
 use super::super::editor::Editor;
 use super::super::form::Ask;
-use super::super::question::Question;
 use super::super::statement;
 use super::Interactive;
 use crate::screen::Style;
@@ -18,20 +17,11 @@ pub(super) struct Asking {
     draft: Editor,
 }
 
-impl Asking {
-    fn question(&self) -> Option<&Question> {
-        match &self.dialog {
-            Dialog::Server { question, .. } => Some(question),
-            Dialog::Call { .. } => None,
-        }
-    }
-}
-
 /// Waits until the server no longer wants the answer that is being typed.
 pub(super) async fn withdrawn(asking: &mut Option<Asking>) {
     match asking {
-        Some(Asking { dialog: Dialog::Server { question, .. }, .. }) => question.withdrawn().await,
-        _ => std::future::pending().await,
+        Some(asking) => asking.dialog.withdrawn().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -39,11 +29,10 @@ impl Interactive {
     /// A question of the server came in.
     pub(super) fn asked(&mut self, mut question: Question) {
         self.talk.identify(&mut question);
-        match question.asked.by(self.talk.policy) {
+        let settings = &self.talk.link.settings;
+        match settings.answers.answer(&question.asked, &settings.screen) {
             Some(answer) => {
-                let (method, word) = (question.asked.method(), self.talk.policy.word());
                 question.answer(answer);
-                self.say(&format!("the server asked ({method}); answered by `{word}`"));
             }
             None => self.questions.push_back(question),
         }
@@ -83,26 +72,21 @@ impl Interactive {
             return self.respond(&id, answer);
         }
         let Some(asking) = &mut self.asking else { return };
-        match asking.dialog.take(text) {
-            Ok(Next::Ask) => {
-                if let Some(dialog) = self.end_asking() {
-                    self.ask(dialog);
-                }
+        let answer = match asking.dialog.take(text) {
+            Ok(answer) => answer,
+            Err(problem) => return self.complain(&problem),
+        };
+        let Some(dialog) = self.end_asking() else { return };
+        let Some(answer) = answer else { return self.ask(dialog) };
+        match dialog.about {
+            About::Question(question) => self.say(question.answer(answer)),
+            About::Call { tool, in_background } => {
+                let arguments = Json::from(&answer.unwrap_or_default());
+                let done = self.talk.call_tool(&tool, &arguments);
+                self.done(done, in_background);
             }
-            Ok(Next::Call(arguments)) => {
-                if let Some(Dialog::Call { tool, in_background, .. }) = self.end_asking() {
-                    let done = self.talk.call_tool(&tool, &Json::from(&Value::Object(arguments)));
-                    self.done(done, in_background);
-                }
-                self.next_question();
-            }
-            Ok(Next::Answered(how)) => {
-                self.end_asking();
-                self.say(how);
-                self.next_question();
-            }
-            Err(problem) => self.complain(&problem),
         }
+        self.next_question();
     }
 
     /// Gives up the question, and asks the next one.
@@ -115,14 +99,12 @@ impl Interactive {
 
     /// Answers a question by the id of its request.
     pub(super) fn respond(&mut self, id: &Value, answer: Result<Json, Json>) {
-        let Some(mut question) = self.take_question(id) else {
+        let Some(question) = self.take_question(id) else {
             return self.complain(&format!("no request of the server with id {id} is waiting"));
         };
-        let answer = match answer {
-            Ok(result) => question.asked.read(&result.to_value()).map(Ok),
-            Err(error) => {
-                error.parse::<ErrorObject>().map(Err).map_err(|problem| problem.to_string())
-            }
+        let answer = match answer.map(|result| result.to_value()) {
+            Ok(result) => question.asked.check(&result).map(|()| Ok(result)),
+            Err(error) => error.parse::<ErrorObject>().map(Err).map_err(|it| it.to_string()),
         };
         match answer {
             Ok(answer) => {
@@ -136,10 +118,10 @@ impl Interactive {
 
     fn take_question(&mut self, id: &Value) -> Option<Question> {
         let is_wanted = |question: &Question| question.id.as_ref() == Some(id);
-        if self.asking.as_ref().and_then(Asking::question).is_some_and(is_wanted) {
-            return match self.end_asking()? {
-                Dialog::Server { question, .. } => Some(*question),
-                Dialog::Call { .. } => None,
+        if self.asking.as_ref().and_then(|it| it.dialog.question()).is_some_and(is_wanted) {
+            return match self.end_asking()?.about {
+                About::Question(question) => Some(*question),
+                About::Call { .. } => None,
             };
         }
         let place = self.questions.iter().position(is_wanted)?;
@@ -151,7 +133,7 @@ impl Interactive {
         if let Some(dialog) = self.end_asking() {
             dialog.cancel();
         }
-        for mut question in self.questions.drain(..) {
+        for question in self.questions.drain(..) {
             question.cancel();
         }
     }

@@ -2,8 +2,6 @@
 
 use std::io::{self, IsTerminal};
 
-use bowline::client::Notification;
-
 use super::super::paint::Bottom;
 use super::super::terminal::{Terminal, write};
 use super::Interactive;
@@ -131,25 +129,4 @@ impl Interactive {
             .get_or_insert_with(|| "… Ctrl-C cancels, Ctrl-Z runs it in the background".to_owned());
         self.redraw();
     }
-}
-
-/// A notification on one line; `None` if it is shown elsewhere.
-pub(crate) fn notice(notification: &Notification) -> Option<String> {
-    let method = &*notification.method;
-    let is_shown_elsewhere = matches!(
-        method,
-        "notifications/message"
-            | "notifications/progress"
-            | "notifications/subscriptions/acknowledged"
-    );
-    if is_shown_elsewhere {
-        return None;
-    }
-    let mut params = notification.params.to_value();
-    if let Some(members) = params.as_object_mut() {
-        members.remove("_meta");
-    }
-    let is_empty = params.as_object().is_some_and(serde_json::Map::is_empty);
-    let params = if is_empty { String::new() } else { params.to_string() };
-    Some(cut(&line(&format!("{method} {params}")), 200).into_owned())
 }

@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use super::super::dialog::Dialog;
 use super::super::event::Event;
 use super::super::log::{Entry, Filter};
-use super::super::statement::{self, Action, Given, Message, Statement, split_words};
-use super::super::words;
+use super::super::statement::{self, Action, Message, Statement, first_word, split_words};
+use super::super::words::{self, WORDS};
 use super::{Show, Talk};
-use crate::arguments::{self, ArgumentArgs};
+use crate::arguments;
 use crate::commands::list::{self, List};
 use crate::render::json::indented;
 use crate::text::{did_you_mean, line};
@@ -21,8 +21,6 @@ use crate::text::{did_you_mean, line};
 pub(crate) enum Done {
     Nothing,
     Said(String),
-    /// It could not be done; why.
-    Failed(String),
     /// These jobs were started.
     Started(Vec<u64>),
     /// Something has to be asked first.
@@ -39,60 +37,67 @@ pub(crate) enum Done {
 
 impl Talk {
     /// Runs a line.
-    pub(crate) fn run(&mut self, statement: Statement) -> Done {
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    pub(crate) fn run(&mut self, statement: Statement) -> Result<Done, String> {
         let in_background = statement.in_background;
-        let done = match statement.action {
+        match statement.action {
             Action::Nothing => Ok(Done::Nothing),
             Action::Messages(messages) => self.send(messages),
-            Action::Tool { name, arguments } => self.tool(&name, arguments, in_background),
-            Action::Method { method, params } => self.call(&method, Show::Json, &method, params),
-            Action::Command { name, rest } => self.command(&name, rest.trim(), in_background),
+            Action::Call { tool, members } => {
+                let arguments = arguments::from_members(&self.schema(&tool), members);
+                self.call_tool(&tool, &Json::from(&arguments))
+            }
+            Action::Command { name, rest } => self.command(&name, &rest, in_background),
             Action::Word { name, rest } => self.word(&name, &rest, in_background),
-        };
-        done.unwrap_or_else(Done::Failed)
+        }
     }
 
     /// Calls a tool whose arguments are complete.
-    pub(crate) fn call_tool(&mut self, name: &str, arguments: &Json) -> Done {
-        let name_text = Value::from(name).to_string();
-        let params = format!(r#"{{"name":{name_text},"arguments":{}}}"#, arguments.as_str());
-        let params = Json::from_text(params).map_err(|error| error.to_string());
-        let show = Show::Tool(name.to_owned());
-        let done = params.and_then(|params| self.call(name, show, "tools/call", params));
-        done.unwrap_or_else(Done::Failed)
+    pub(crate) fn call_tool(&mut self, name: &str, arguments: &Json) -> Result<Done, String> {
+        // To the letter.
+        let params =
+            format!(r#"{{"name":{},"arguments":{}}}"#, Value::from(name), arguments.as_str());
+        let params = Json::from_text(params).map_err(|error| error.to_string())?;
+        self.call(name, Show::Tool(name.to_owned()), "tools/call", params)
     }
 
-    fn tool(&mut self, name: &str, given: Given, in_background: bool) -> Result<Done, String> {
-        let schema = self.catalog.schema(name).unwrap_or_else(|| json!({ "type": "object" }));
-        let arguments = match given {
-            Given::Json(json) => json,
-            Given::Members(members) => Json::from(&arguments::from_members(&schema, members)),
-            Given::Words(words) => {
-                built(&words, &schema).map_err(|problem| format!("{name}: {problem}"))?
-            }
-            Given::Nothing => match Dialog::call(name, &schema, in_background) {
-                Some(dialog) => return Ok(Done::Ask(Box::new(dialog))),
-                None => Json::empty_object(),
-            },
-        };
-        Ok(self.call_tool(name, &arguments))
+    /// The input schema of a tool; any object, if it is not known.
+    fn schema(&self, tool: &str) -> Value {
+        let tool = self.catalog.tool(tool);
+        tool.map_or_else(|| json!({ "type": "object" }), |tool| tool.input_schema.to_value())
+    }
+
+    fn tool(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
+        let wrong = |problem| format!("{name}: {problem}");
+        let schema = self.schema(name);
+        let given = statement::given(rest).map_err(wrong)?;
+        // Without a person to ask, the server says what is missing.
+        if given.is_empty()
+            && self.link.asks
+            && let Some(dialog) = Dialog::call(name, &schema, in_background)
+        {
+            return Ok(Done::Ask(Box::new(dialog)));
+        }
+        let arguments = given.build(Some(&schema), false).map_err(|failure| wrong(failure.what))?;
+        self.call_tool(name, &arguments)
     }
 
     /// A word that is not a command: a tool, or a mistake.
     fn word(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
         if self.catalog.tool(name).is_some() {
-            let given = statement::given(rest).map_err(|problem| format!("{name}: {problem}"))?;
-            return self.tool(name, given, in_background);
+            return self.tool(name, rest, in_background);
         }
         let tools = self.catalog.tools.iter().map(|tool| tool.name.as_str());
-        let near = did_you_mean(name, words::names().into_iter().chain(tools));
+        let near = did_you_mean(name, WORDS.iter().map(|word| word.0).chain(tools));
         let near = near.unwrap_or_else(|| "`help` shows what there is".to_owned());
         Err(format!("{name:?} is neither a command nor a tool; {near}"))
     }
 
     fn command(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
         // Most commands are followed by a word, and that by something else.
-        let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (first, more) = first_word(rest);
         Ok(match name {
             "help" => Done::Said(words::help(rest)?),
             "status" => Done::Said(self.status()),
@@ -118,28 +123,17 @@ impl Talk {
                 let ping = async move { client.ping().await.map(|()| Json::empty_object()) };
                 self.start(name, Show::Pong, ping)
             }
-            "raw" | "notify" if first.starts_with('{') => return Err(missing(name)),
             _ if first.is_empty() => return Err(missing(name)),
             "describe" => {
                 let client = self.client()?;
                 self.start(name, Show::Described(rest.to_owned()), fetched(client, &list::TOOLS))
             }
-            "call" => {
-                let given = statement::given(more);
-                let given = given.map_err(|problem| format!("{first}: {problem}"))?;
-                self.tool(first, given, in_background)?
-            }
-            "raw" => {
-                let params = statement::params(first, more.trim())?;
-                self.call(first, Show::Json, first, params)?
-            }
-            "notify" => {
-                let params = statement::params(first, more.trim())?;
-                self.notify(first.to_owned(), Some(params))?
-            }
+            "call" => self.tool(first, more, in_background)?,
+            "raw" => self.call(first, Show::Json, first, statement::params(first, more)?)?,
+            "notify" => self.notify(first, Some(statement::params(first, more)?))?,
             "prompt" => self.prompt(first, more)?,
             _ => {
-                let params = Json::from(&json!({ "uri": rest }));
+                let params = json!({ "uri": rest }).into();
                 self.call(rest, Show::Contents, "resources/read", params)?
             }
         })
@@ -151,18 +145,12 @@ impl Talk {
     }
 
     fn prompt(&mut self, name: &str, rest: &str) -> Result<Done, String> {
-        let arguments = match statement::given(rest) {
-            Ok(Given::Json(json)) => Ok(json),
-            Ok(Given::Words(words)) => {
-                // The arguments of prompts are always text.
-                built(&words, &json!({ "additionalProperties": { "type": "string" } }))
-            }
-            Ok(_) => Ok(Json::empty_object()),
-            Err(problem) => Err(problem),
-        };
-        let arguments = arguments.map_err(|problem| format!("{name}: {problem}"))?;
+        // The arguments of prompts are always text.
+        let text = json!({ "additionalProperties": { "type": "string" } });
+        let given = statement::given(rest).map_err(|problem| format!("{name}: {problem}"))?;
+        let arguments = given.build(Some(&text), false).map_err(|failure| failure.what)?;
         let params = json!({ "name": name, "arguments": arguments });
-        self.call(name, Show::Prompt, "prompts/get", Json::from(&params))
+        self.call(name, Show::Prompt, "prompts/get", params.into())
     }
 
     fn subscribe(&mut self, uri: &str) -> Result<Done, String> {
@@ -172,13 +160,13 @@ impl Talk {
             return Ok(Done::Said(format!("subscribed to {}", line(&all))));
         }
         let client = self.client()?;
-        let (events, uri) = (self.events.clone(), uri.to_owned());
-        let show = Show::Text(format!("subscribed to {}", line(&uri)));
-        Ok(self.start("subscribe", show, async move {
+        let (events, uri) = (self.link.events.clone(), uri.to_owned());
+        let told = format!("subscribed to {}", line(&uri));
+        Ok(self.start_silent("subscribe", told, async move {
             let changes = client.changes(Wanted::new().resource(&uri)).await?;
             let task = tokio::spawn(send_changes(changes, events.clone()));
             let _ = events.send(Event::Subscribed(uri, task.abort_handle())).await;
-            Ok(Json::empty_object())
+            Ok(())
         }))
     }
 
@@ -187,8 +175,11 @@ impl Talk {
         let mut started = Vec::new();
         for message in messages {
             let done = match message {
-                Message::Request { id, method, params } => self.request(id, method, params)?,
-                Message::Notification { method, params } => self.notify(method, params)?,
+                Message::Request { id, method, params } => {
+                    let call = self.prepare(&method, params)?;
+                    self.start(method, Show::Message(id), call.once())
+                }
+                Message::Notification { method, params } => self.notify(&method, params)?,
                 Message::Response { id, answer } => Done::Respond { id, answer },
             };
             match done {
@@ -199,21 +190,11 @@ impl Talk {
         Ok(Done::Started(started))
     }
 
-    fn request(&mut self, id: Json, method: String, params: Json) -> Result<Done, String> {
-        let (client, idle) = (self.client()?, self.idle);
-        Ok(self.start(method.clone(), Show::Message(id), async move {
-            let call = client.call_json(method, params);
-            let call = if let Some(idle) = idle { call.timeout(idle) } else { call };
-            call.once().await
-        }))
-    }
-
-    fn notify(&mut self, method: String, params: Option<Json>) -> Result<Done, String> {
-        let client = self.client()?;
-        let show = Show::Text(format!("sent {}", line(&method)));
-        Ok(self.start("notify", show, async move {
-            client.notify(&method, params.as_ref()).await?;
-            Ok(Json::empty_object())
+    fn notify(&mut self, method: &str, params: Option<Json>) -> Result<Done, String> {
+        let (client, method) = (self.client()?, method.to_owned());
+        let told = format!("sent {}", line(&method));
+        Ok(self.start_silent("notify", told, async move {
+            client.notify(&method, params.as_ref()).await
         }))
     }
 
@@ -246,7 +227,7 @@ impl Talk {
             Json::from(&params)
         });
         if entry.is_notification() {
-            return self.notify(method, params);
+            return self.notify(&method, params);
         }
         if !entry.is_request() {
             return Err(format!("#{} is neither a request nor a notification", entry.number));
@@ -283,12 +264,6 @@ fn missing(command: &str) -> String {
         _ => "which method?",
     };
     format!("{command}: {help}")
-}
-
-/// Arguments from `key=value` words, typed by a schema and not checked.
-fn built(words: &[String], schema: &Value) -> Result<Json, String> {
-    let given = ArgumentArgs::default().read(words);
-    given.and_then(|given| given.build(Some(schema), false)).map_err(|failure| failure.what)
 }
 
 async fn fetched(client: Client, of: &'static List) -> Result<Json, CallError> {

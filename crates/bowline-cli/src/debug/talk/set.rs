@@ -1,12 +1,12 @@
 //! The settings of a session.
 
-use bowline::Json;
-use bowline::model::{LoggingLevel, Root};
+use bowline::model::{ElicitAction, LoggingLevel, Root};
+use serde_json::json;
 
-use super::super::question::Policy;
 use super::super::statement::split_words;
 use super::super::words::SETTINGS;
-use super::{Done, Show, Talk};
+use super::{Done, Talk};
+use crate::schema::unquoted;
 use crate::target::duration;
 use crate::text::{did_you_mean, line};
 
@@ -36,12 +36,19 @@ impl Talk {
             "log-level" => return self.set_log_level(value),
             "timeout" => {
                 let time = duration(value).map_err(|problem| format!("timeout: {problem}"))?;
-                self.idle = Some(time);
+                self.link.settings.timeouts.idle = time;
                 let text = format!("calls time out after {time:?} without a response or progress");
                 return Ok(Done::Said(text));
             }
             "verbose" => self.link.set_verbose(value == "on"),
-            _ => self.policy = Policy::parse(value).unwrap_or_default(),
+            _ => {
+                self.link.settings.answers.otherwise = match value {
+                    "accept" => Some(ElicitAction::Accept),
+                    "decline" => Some(ElicitAction::Decline),
+                    "cancel" => Some(ElicitAction::Cancel),
+                    _ => None,
+                };
+            }
         }
         Ok(Done::Said(format!("{name} {value}")))
     }
@@ -51,36 +58,36 @@ impl Talk {
         let client = self.client()?;
         // For new connections.
         self.link.settings.log = level;
-        let show = Show::Text(format!("log-level {word}"));
-        Ok(self.start("set log-level", show, async move {
-            client.set_log_level(level).await?;
-            Ok(Json::empty_object())
-        }))
+        let told = format!("log-level {word}");
+        Ok(self.start_silent(
+            "set log-level",
+            told,
+            async move { client.set_log_level(level).await },
+        ))
     }
 
     fn set_roots(&mut self, uris: &[String]) -> Result<Done, String> {
         if let Some(wrong) = uris.iter().find(|uri| !uri.contains("://")) {
             return Err(format!("roots: expected a URI such as file:///project, got {wrong:?}"));
         }
-        self.roots = uris.to_vec();
+        self.link.settings.answers.roots = uris.to_vec();
         let text = match uris.len() {
             0 => "no roots".to_owned(),
             _ => format!("roots {}", line(&uris.join(" "))),
         };
         let Ok(client) = self.client() else { return Ok(Done::Said(text)) };
         let roots = uris.iter().map(Root::new).collect();
-        Ok(self.start("set roots", Show::Text(text), async move {
-            client.set_roots(roots).await?;
-            Ok(Json::empty_object())
-        }))
+        Ok(self.start_silent("set roots", text, async move { client.set_roots(roots).await }))
     }
 
     fn settings(&self) -> String {
         let settings = &self.link.settings;
         let level = settings.log.map_or_else(|| "off".to_owned(), |level| level.to_string());
-        let timeout = self.idle.unwrap_or(settings.timeouts.idle);
+        let timeout = settings.timeouts.idle;
         let verbose = if settings.is_verbose { "on" } else { "off" };
-        let (roots, answers) = (line(&self.roots.join(" ")), self.policy.word());
+        let roots = line(&settings.answers.roots.join(" "));
+        let answers = settings.answers.otherwise;
+        let answers = answers.map_or_else(|| "ask".to_owned(), |it| unquoted(&json!(it)));
         format!(
             "log-level  {level}\n\
              timeout    {timeout:?}\n\
