@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bowline::{Json, base64};
 use bowline_schema::Schema;
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub(crate) use self::typed::typed;
 use crate::failure::Failure;
@@ -254,8 +254,7 @@ fn unknown(view: &View, name: &str, key: &str) -> Failure {
     let near = did_you_mean(name, names);
     let remedy = near.unwrap_or_else(|| "--unchecked sends it anyway".to_owned());
     let within = if key == name { String::new() } else { format!(" in {key}") };
-    Failure::usage(format!("there is no {name:?}{within}: the tool takes {takes}"))
-        .with_remedy(remedy)
+    Failure::usage(format!("there is no argument {name:?}{within}: it takes {takes}")).with_remedy(remedy)
 }
 
 fn value_of(pair: &Pair, view: Option<&View>) -> Result<Value, Failure> {
@@ -277,6 +276,11 @@ fn value_of(pair: &Pair, view: Option<&View>) -> Result<Value, Failure> {
     })
 }
 
+/// The schema of arguments that are all text, whatever they are called.
+pub(crate) fn text_arguments() -> Value {
+    json!({ "additionalProperties": { "type": "string" } })
+}
+
 /// Checks the arguments against the schema.
 fn check(schema: &Value, view: &View, arguments: &Json) -> Result<(), Failure> {
     let value = arguments.to_value();
@@ -288,10 +292,8 @@ fn check(schema: &Value, view: &View, arguments: &Json) -> Result<(), Failure> {
     }
     // A schema that does not compile checks nothing; the server will judge.
     let Ok(compiled) = Schema::compile(schema) else { return Ok(()) };
-    compiled.validate("arguments", &value).map_err(|invalid| {
-        Failure::usage(invalid.to_string())
-            .with_remedy("`bowline tools` shows what it takes; --unchecked sends it anyway")
-    })
+    let valid = compiled.validate("arguments", &value);
+    valid.map_err(|invalid| Failure::usage(invalid.to_string()))
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl Invocation {
 
     async fn open(&self) -> Result<Session, Failure> {
         tokio::select! {
-            opened = Session::open_with(&self.resolved, &self.settings, |it| it) => return opened,
+            opened = Session::open(&self.resolved, &self.settings, &|it| it) => return opened,
             () = interrupted() => {}
         }
         settled().await;
@@ -128,7 +128,7 @@ impl Invocation {
     async fn finish(&self, session: Session, outcome: Result<(), Failure>) -> Result<(), Failure> {
         let outcome =
             outcome.map_err(|failure| explained(failure, &self.resolved, &session.journal));
-        session.close_with(outcome.as_ref().err()).await;
+        session.close(outcome.as_ref().err()).await;
         let finished = self.settings.screen.finish();
         outcome.and(finished)
     }
@@ -150,10 +150,10 @@ pub(crate) struct Session {
 
 impl Session {
     /// Connects; `more` completes the client's settings.
-    pub(crate) async fn open_with(
+    pub(crate) async fn open(
         resolved: &Resolved,
         settings: &Settings,
-        more: impl FnOnce(ClientBuilder) -> ClientBuilder,
+        more: &dyn Fn(ClientBuilder) -> ClientBuilder,
     ) -> Result<Self, Failure> {
         let journal = Arc::new(Journal::new(resolved, settings)?);
         let builder = Client::builder("bowline", env!("CARGO_PKG_VERSION"))
@@ -163,17 +163,7 @@ impl Session {
             .restart(Restart::Never)
             .without_cache();
         let builder = settings.answers.add_to(builder, &settings.screen);
-        let builder = more(journal.listen(builder));
-        Self::connect(builder, journal, resolved, settings).await
-    }
-
-    async fn connect(
-        builder: ClientBuilder,
-        journal: Arc<Journal>,
-        resolved: &Resolved,
-        settings: &Settings,
-    ) -> Result<Self, Failure> {
-        let opened = builder.connect(resolved.target()?).await;
+        let opened = more(journal.listen(builder)).connect(resolved.target()?).await;
         let client = opened.map_err(|error| explained(error.into(), resolved, &journal))?;
         let screen = Arc::clone(&settings.screen);
         if let Some(level) = settings.log
@@ -228,11 +218,7 @@ impl Session {
         Failure::new(Code::Unreachable, format!("the connection ended{reason}"))
     }
 
-    pub(crate) async fn close(self) {
-        self.close_with(None).await;
-    }
-
-    async fn close_with(self, failure: Option<&Failure>) {
+    pub(crate) async fn close(self, failure: Option<&Failure>) {
         tokio::select! {
             () = self.client.close() => {}
             // A second Ctrl-C means: do not wait for the server.

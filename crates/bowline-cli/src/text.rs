@@ -131,7 +131,7 @@ pub(crate) fn near<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .filter_map(|name| {
             let lower = name.to_lowercase();
-            let distance = distance(&wanted, &lower);
+            let distance = strsim::osa_distance(&wanted, &lower);
             let has_part = wanted.len() > 2 && (lower.contains(&wanted) || wanted.contains(&lower));
             (distance <= allowed || has_part).then_some((distance, name))
         })
@@ -149,29 +149,6 @@ pub(crate) fn did_you_mean<'a>(
 ) -> Option<String> {
     let near = near(wanted, names);
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
-}
-
-/// The number of letters inserted, removed, replaced, or swapped with their neighbour.
-fn distance(one: &str, two: &str) -> usize {
-    let (one, two): (Vec<char>, Vec<char>) = (one.chars().collect(), two.chars().collect());
-    // A difference in text this long is not a typing error.
-    if one.len().max(two.len()) > 64 {
-        return if one == two { 0 } else { usize::MAX };
-    }
-    let mut rows = vec![(0..=two.len()).collect::<Vec<usize>>()];
-    for (i, a) in one.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in two.iter().enumerate() {
-            let replaced = rows[i][j] + usize::from(a != b);
-            let mut best = replaced.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == two[j - 1] && one[i - 1] == *b {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][two.len()]
 }
 
 #[cfg(test)]

@@ -70,7 +70,9 @@ impl Call {
                     found => found.ok().map(|(tool, _)| tool),
                 };
                 let schema = tool.map(|tool| tool.input_schema.to_value());
-                let arguments = given.build(schema.as_ref(), !self.unchecked)?;
+                let arguments = given
+                    .build(schema.as_ref(), !self.unchecked)
+                    .map_err(|failure| failure.with_remedy(TAKES))?;
                 let params = json!({ "name": name, "arguments": arguments });
                 let result = session.call("tools/call", params).await?;
                 let output = tool.and_then(|tool| tool.output_schema.as_ref());
@@ -79,6 +81,8 @@ impl Call {
             .await
     }
 }
+
+const TAKES: &str = "`bowline tools` shows what it takes; --unchecked sends it anyway";
 
 fn show(
     screen: &Screen,

@@ -4,7 +4,8 @@ use bowline::model::CompleteResult;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{parse, prompt};
+use super::parse;
+use crate::arguments::{ArgumentArgs, text_arguments};
 use crate::failure::Failure;
 use crate::schema::unquoted;
 use crate::screen::{OutputArgs, Style};
@@ -63,7 +64,8 @@ fn read(words: &[String]) -> Result<Value, Failure> {
             "complete what? expected a prompt's name or a resource template",
         ));
     };
-    let mut arguments = prompt::pairs(rest)?;
+    let arguments = ArgumentArgs::default().read(rest)?.build(Some(&text_arguments()), false)?;
+    let mut arguments = arguments.parse::<Map<String, Value>>().unwrap_or_default();
     let Some(first) = arguments.keys().next().cloned() else {
         return Err(Failure::usage("which argument? expected KEY=VALUE, where VALUE may be empty"));
     };

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::list::PROMPTS;
 use super::parse;
+use crate::arguments::{ArgumentArgs, text_arguments};
 use crate::failure::Failure;
 use crate::render::content::ContentRenderer;
 use crate::screen::OutputArgs;
 use crate::session::Invocation;
 use crate::target::TargetOptions;
-use crate::text::did_you_mean;
 
 /// Fill in a prompt and show its messages
 #[derive(Args)]
@@ -43,17 +43,22 @@ impl Prompt {
         let [name, words @ ..] = words else {
             return Err(Failure::usage("which prompt?").with_remedy("`bowline prompts` lists them"));
         };
-        let arguments = pairs(words)?;
+        let given = ArgumentArgs::default().read(words)?;
         invocation
             .run(async |session| {
-                if !self.unchecked {
+                let schema = if self.unchecked {
+                    text_arguments()
+                } else {
                     let listed = PROMPTS.fetch(session).await?;
                     let prompts: Vec<(Listed, Json)> = PROMPTS.read(&listed, session.screen())?;
-                    check(&PROMPTS.find(&prompts, name)?.0, &arguments)?;
-                }
+                    schema(&PROMPTS.find(&prompts, name)?.0)
+                };
+                let arguments = given.build(Some(&schema), !self.unchecked).map_err(|failure| {
+                    failure.with_remedy("`bowline prompts` lists them; --unchecked sends it anyway")
+                })?;
                 let mut params = json!({ "name": name });
-                if !arguments.is_empty() {
-                    params["arguments"] = Value::Object(arguments);
+                if !given.is_empty() {
+                    params["arguments"] = json!(arguments);
                 }
                 let screen = session.screen();
                 let result = session.call("prompts/get", params).await?;
@@ -66,44 +71,14 @@ impl Prompt {
     }
 }
 
-/// Text arguments: `key=value`, or `key=@file` to read a file.
-pub(super) fn pairs(words: &[String]) -> Result<Map<String, Value>, Failure> {
-    let mut arguments = Map::new();
-    for word in words {
-        let wrong = |problem: &str| Failure::usage(format!("{word:?}: {problem}"));
-        let (name, value) = word.split_once('=').ok_or_else(|| wrong("expected key=value"))?;
-        let value = match value.strip_prefix('@') {
-            Some(file) => {
-                std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?
-            }
-            None => value.to_owned(),
-        };
-        if arguments.insert(name.to_owned(), Value::String(value)).is_some() {
-            return Err(wrong("is given twice"));
-        }
-    }
-    Ok(arguments)
-}
-
-/// Compares arguments with what the prompt declares.
-fn check(prompt: &Listed, given: &Map<String, Value>) -> Result<(), Failure> {
-    const ANYWAY: &str = "--unchecked sends it anyway";
+/// What a prompt takes, as a schema. All of it is text.
+fn schema(prompt: &Listed) -> Value {
     let arguments = prompt.arguments.as_deref().unwrap_or_default();
-    let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
-    let takes = if names.is_empty() { "no arguments".to_owned() } else { names.join(", ") };
-    if let Some(unknown) = given.keys().find(|key| !names.contains(&key.as_str())) {
-        let what = format!("there is no {unknown:?}: the prompt takes {takes}");
-        let near = did_you_mean(unknown, names.iter().copied());
-        return Err(Failure::usage(what).with_remedy(near.unwrap_or_else(|| ANYWAY.to_owned())));
-    }
-    let required = arguments.iter().filter(|argument| argument.required == Some(true));
-    let missing: Vec<&str> = required
-        .map(|argument| argument.name.as_str())
-        .filter(|name| !given.contains_key(*name))
+    let properties: Map<String, Value> = arguments
+        .iter()
+        .map(|it| (it.name.clone(), json!({ "type": "string", "description": it.description })))
         .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let what = format!("missing: {}; the prompt takes {takes}", missing.join(", "));
-    Err(Failure::usage(what).with_remedy(ANYWAY))
+    let required = arguments.iter().filter(|it| it.required == Some(true)).map(|it| &it.name);
+    let required: Vec<&String> = required.collect();
+    json!({ "type": "object", "properties": properties, "required": required })
 }

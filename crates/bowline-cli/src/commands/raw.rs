@@ -3,6 +3,7 @@
 use bowline::Json;
 use clap::Args;
 
+use crate::arguments::object;
 use crate::failure::Failure;
 use crate::render::json::pretty;
 use crate::screen::OutputArgs;
@@ -34,7 +35,7 @@ impl Raw {
         let (invocation, words) = Invocation::split(&self.options, &self.words, root)?;
         let (method, params) = match words {
             [method] => (method, Json::empty_object()),
-            [method, params] => (method, object(params)?),
+            [method, params] => (method, object(params.clone(), "the parameters")?),
             [] => return Err(Failure::usage("which method?").with_remedy("such as tools/list")),
             _ => {
                 let what = "expected one JSON object after the method";
@@ -51,16 +52,5 @@ impl Raw {
                 screen.show(&result, || Ok(pretty(&result, screen.out)))
             })
             .await
-    }
-}
-
-/// Parameters from the command line.
-fn object(text: &str) -> Result<Json, Failure> {
-    let json = Json::from_text(text.to_owned())
-        .map_err(|error| Failure::usage(format!("the parameters are not valid JSON: {error}")))?;
-    if json.is_object() {
-        Ok(json)
-    } else {
-        Err(Failure::usage("the parameters must be a JSON object: {…}"))
     }
 }

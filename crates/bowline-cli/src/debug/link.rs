@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline::Client;
-use bowline::client::{CloseReason, Phase, State, StateWatch};
+use bowline::client::{ClientBuilder, CloseReason, Phase, State, StateWatch};
 use tokio::sync::mpsc;
 
 use super::dialog;
@@ -64,12 +64,12 @@ impl Link {
         self.close().await;
         self.settings.is_again = self.opened > 0;
         self.opened += 1;
-        let session = Session::open_with(&self.resolved, &self.settings, |builder| {
+        let more = |builder: ClientBuilder| {
             // Even without any: they can be set later.
             let builder = builder.roots(self.settings.answers.roots.iter().cloned());
             if self.asks { dialog::listen(builder, &self.events) } else { builder }
-        });
-        let session = session.await?;
+        };
+        let session = Session::open(&self.resolved, &self.settings, &more).await?;
         tokio::spawn(watch(session.client().watch(), self.opened, self.events.clone()));
         self.session = Some(session);
         Ok(())
@@ -77,7 +77,7 @@ impl Link {
 
     pub(crate) async fn close(&mut self) {
         if let Some(session) = self.session.take() {
-            session.close().await;
+            session.close(None).await;
         }
     }
 

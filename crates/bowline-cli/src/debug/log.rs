@@ -77,10 +77,15 @@ impl Log {
         self.entries.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
-    /// The entries that pass a filter, oldest first.
-    pub(crate) fn filtered(&self, filter: &Filter) -> Vec<&Entry> {
-        let found = self.entries.iter().rev().filter(|entry| filter.passes(entry));
-        let mut found: Vec<&Entry> = found.take(filter.most).collect();
+    /// The last entries that match all words, oldest first: a number says how many, other words
+    /// say on which channel, of which kind, or what must be in it.
+    pub(crate) fn filtered(&self, words: &[String]) -> Vec<&Entry> {
+        let most = |word: &String| if word == "all" { Some(usize::MAX) } else { word.parse().ok() };
+        let (counts, words): (Vec<&String>, Vec<_>) =
+            words.iter().partition(|it| most(it).is_some());
+        let most = counts.last().and_then(|word| most(word)).unwrap_or(20);
+        let matches = |entry: &&Entry| words.iter().all(|word| entry.matches(word));
+        let mut found: Vec<&Entry> = self.entries.iter().rev().filter(matches).take(most).collect();
         found.reverse();
         found
     }
@@ -116,6 +121,19 @@ impl Entry {
     pub(crate) fn params(&self) -> Option<Value> {
         let mut message: Value = serde_json::from_str(&self.text).ok()?;
         message.get_mut("params").map(Value::take)
+    }
+
+    fn matches(&self, word: &str) -> bool {
+        match word {
+            "sent" => self.channel == Channel::Sent,
+            "received" => self.channel == Channel::Received,
+            "stderr" => self.channel == Channel::Stderr,
+            "requests" => self.kind == Kind::Request,
+            "notifications" => self.kind == Kind::Notification,
+            "answers" => matches!(self.kind, Kind::Result | Kind::Error),
+            "errors" => self.kind == Kind::Error,
+            text => self.text.contains(text) || self.method.contains(text),
+        }
     }
 
     pub(crate) fn is_notification(&self) -> bool {
@@ -155,50 +173,9 @@ impl Entry {
     }
 }
 
-/// Which entries are wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Filter {
-    most: usize,
-    channel: Option<Channel>,
-    kinds: Option<&'static [Kind]>,
-    texts: Vec<String>,
-}
-
 /// The words of a filter, beside numbers, `all` and texts.
 pub(crate) const WORDS: [&str; 7] =
     ["sent", "received", "stderr", "requests", "notifications", "answers", "errors"];
-
-impl Filter {
-    /// Reads a filter: how many of the last, on which channel, of which kind, and texts that must
-    /// be in it.
-    pub(crate) fn parse(words: &[String]) -> Self {
-        let mut filter = Self { most: 20, channel: None, kinds: None, texts: Vec::new() };
-        for word in words {
-            match word.as_str() {
-                "sent" => filter.channel = Some(Channel::Sent),
-                "received" => filter.channel = Some(Channel::Received),
-                "stderr" => filter.channel = Some(Channel::Stderr),
-                "all" => filter.most = usize::MAX,
-                "requests" => filter.kinds = Some(&[Kind::Request]),
-                "notifications" => filter.kinds = Some(&[Kind::Notification]),
-                "answers" => filter.kinds = Some(&[Kind::Result, Kind::Error]),
-                "errors" => filter.kinds = Some(&[Kind::Error]),
-                other => match other.parse() {
-                    Ok(most) => filter.most = most,
-                    Err(_) => filter.texts.push(other.to_owned()),
-                },
-            }
-        }
-        filter
-    }
-
-    fn passes(&self, entry: &Entry) -> bool {
-        let has = |text: &String| entry.text.contains(text) || entry.method.contains(text);
-        self.channel.is_none_or(|channel| entry.channel == channel)
-            && self.kinds.is_none_or(|kinds| kinds.contains(&entry.kind))
-            && self.texts.iter().all(has)
-    }
-}
 
 #[cfg(test)]
 #[path = "log/tests.rs"]

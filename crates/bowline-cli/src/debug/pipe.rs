@@ -195,7 +195,7 @@ impl Pipe {
     fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>) {
         let Some(job) = self.talk.jobs.remove(&number) else { return };
         let Some((id, _)) = self.running.remove(&number) else { return };
-        if let Some(code) = show::code(&job.show, outcome) {
+        if let Some(code) = show::code(outcome) {
             self.fail(code);
         }
         if let Ok(result) = outcome

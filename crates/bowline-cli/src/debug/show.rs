@@ -64,13 +64,11 @@ fn error_object(error: &CallError) -> Value {
 }
 
 /// The exit code for a result, unless it is a success.
-pub(crate) fn code(show: &Show, outcome: &Result<Json, CallError>) -> Option<Code> {
-    let result = match outcome {
-        Ok(result) => result,
-        Err(error) => return Some(Failure::from(error.clone()).code),
-    };
-    let may_fail = matches!(show, Show::Tool(_) | Show::Message(_) | Show::Json);
-    Code::of_result(result).filter(|_| may_fail)
+pub(crate) fn code(outcome: &Result<Json, CallError>) -> Option<Code> {
+    match outcome {
+        Ok(result) => Code::of_result(result),
+        Err(error) => Some(Failure::from(error.clone()).code),
+    }
 }
 
 /// How the result of a tool violates the tool's output schema.

@@ -152,36 +152,7 @@ fn object(text: &str) -> Result<Json, String> {
 
 /// Words as in a shell: separated by blanks, kept together by quotes.
 pub(crate) fn split_words(text: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (Some(open), _) if letter == open => quote = None,
-            (None | Some('"'), '\\') => {
-                let Some(next) = letters.next() else {
-                    return Err("unexpected backslash at the end of the line".to_owned());
-                };
-                // JSON between quotes keeps its own escapes.
-                if quote.is_some() && !matches!(next, '"' | '\\') {
-                    word.get_or_insert_default().push('\\');
-                }
-                word.get_or_insert_default().push(next);
-            }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    if quote.is_some() {
-        return Err("unclosed quote".to_owned());
-    }
-    words.extend(word);
-    Ok(words)
+    shlex::split(text).ok_or_else(|| "unclosed quote, or backslash at the end".to_owned())
 }
 
 /// Whether a bracket or a quote of JSON or of a call is still open.

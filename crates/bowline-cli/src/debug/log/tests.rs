@@ -24,7 +24,7 @@ fn journal() -> Log {
 fn check(filter: &str, expected: &[u64]) {
     let words: Vec<String> = filter.split_whitespace().map(str::to_owned).collect();
     let journal = journal();
-    let found = journal.filtered(&Filter::parse(&words));
+    let found = journal.filtered(&words);
     let numbers: Vec<u64> = found.into_iter().map(|entry| entry.number).collect();
     assert_eq!(numbers, expected, "{filter}");
 }

@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 
 use super::super::dialog::Dialog;
 use super::super::event::Event;
-use super::super::log::{Entry, Filter};
+use super::super::log::Entry;
 use super::super::statement::{self, Action, Message, Statement, first_word, split_words};
 use super::super::words::{self, WORDS};
 use super::{Show, Talk};
-use crate::arguments;
+use crate::arguments::{from_members, text_arguments};
 use crate::commands::list::{self, List};
 use crate::render::json::indented;
 use crate::text::{did_you_mean, line};
@@ -46,7 +46,7 @@ impl Talk {
             Action::Nothing => Ok(Done::Nothing),
             Action::Messages(messages) => self.send(messages),
             Action::Call { tool, members } => {
-                let arguments = arguments::from_members(&self.schema(&tool), members);
+                let arguments = from_members(&self.schema(&tool), members);
                 self.call_tool(&tool, &Json::from(&arguments))
             }
             Action::Command { name, rest } => self.command(&name, &rest, in_background),
@@ -145,10 +145,9 @@ impl Talk {
     }
 
     fn prompt(&mut self, name: &str, rest: &str) -> Result<Done, String> {
-        // The arguments of prompts are always text.
-        let text = json!({ "additionalProperties": { "type": "string" } });
         let given = statement::given(rest).map_err(|problem| format!("{name}: {problem}"))?;
-        let arguments = given.build(Some(&text), false).map_err(|failure| failure.what)?;
+        let arguments =
+            given.build(Some(&text_arguments()), false).map_err(|failure| failure.what)?;
         let params = json!({ "name": name, "arguments": arguments });
         self.call(name, Show::Prompt, "prompts/get", params.into())
     }
@@ -208,7 +207,7 @@ impl Talk {
             };
             return Ok(format!("{}\n{text}", entry.summary()));
         }
-        let found = self.log.filtered(&Filter::parse(&split_words(rest)?));
+        let found = self.log.filtered(&split_words(rest)?);
         let lines: Vec<String> = found.into_iter().map(Entry::summary).collect();
         Ok(if lines.is_empty() { "nothing".to_owned() } else { lines.join("\n") })
     }
