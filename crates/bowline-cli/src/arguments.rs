@@ -1,21 +1,18 @@
 //! Arguments of a call: `key=value`, `key:=json` and files become an object, typed by a schema.
 //! What is not given is not sent.
 
-mod typed;
-
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use bowline::{Json, base64};
 use bowline_schema::Schema;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
-pub(crate) use self::typed::typed;
 use crate::failure::Failure;
-use crate::loose::Typed;
+use crate::loose::{self, Typed};
 use crate::render::schema::kind;
-use crate::schema::{Kinds, View};
+use crate::schema::{Kinds, View, unquoted};
 use crate::text::did_you_mean;
 
 /// Arguments as one object.
@@ -254,7 +251,8 @@ fn unknown(view: &View, name: &str, key: &str) -> Failure {
     let near = did_you_mean(name, names);
     let remedy = near.unwrap_or_else(|| "--unchecked sends it anyway".to_owned());
     let within = if key == name { String::new() } else { format!(" in {key}") };
-    Failure::usage(format!("there is no argument {name:?}{within}: it takes {takes}")).with_remedy(remedy)
+    Failure::usage(format!("there is no argument {name:?}{within}: it takes {takes}"))
+        .with_remedy(remedy)
 }
 
 fn value_of(pair: &Pair, view: Option<&View>) -> Result<Value, Failure> {
@@ -294,6 +292,63 @@ fn check(schema: &Value, view: &View, arguments: &Json) -> Result<(), Failure> {
     let Ok(compiled) = Schema::compile(schema) else { return Ok(()) };
     let valid = compiled.validate("arguments", &value);
     valid.map_err(|invalid| Failure::usage(invalid.to_string()))
+}
+
+/// The value that text stands for under a schema. Where it could be a string and something else,
+/// the other type wins if the text is exactly how it is written; `key:=` settles the rest.
+///
+/// # Errors
+/// When the schema accepts no such value.
+pub(crate) fn typed(text: &str, view: &View) -> Result<Value, ()> {
+    if let Some(choices) = view.choices() {
+        let mut values = choices.into_iter().map(|choice| choice.value);
+        return values.find(|value| unquoted(value) == text).ok_or(());
+    }
+    let kinds = view.kinds();
+    let can_be_text = kinds.has(Kinds::STRING);
+    if kinds == Kinds::ANY {
+        return Ok(Value::String(text.to_owned()));
+    }
+    if kinds.has(Kinds::BOOLEAN) {
+        match text.to_ascii_lowercase().as_str() {
+            "true" if !can_be_text || text == "true" => return Ok(Value::Bool(true)),
+            "false" if !can_be_text || text == "false" => return Ok(Value::Bool(false)),
+            "yes" | "y" | "on" if !can_be_text => return Ok(Value::Bool(true)),
+            "no" | "n" | "off" if !can_be_text => return Ok(Value::Bool(false)),
+            _ => {}
+        }
+    }
+    if let Some(number) = number(text, kinds)
+        && (!can_be_text || number.to_string() == text)
+    {
+        return Ok(Value::Number(number));
+    }
+    if kinds.has(Kinds::NULL) && !can_be_text && text == "null" {
+        return Ok(Value::Null);
+    }
+    let open = text.trim_start().chars().next();
+    let is_array = kinds.has(Kinds::ARRAY) && open == Some('[');
+    let is_object = kinds.has(Kinds::OBJECT) && open == Some('{');
+    if can_be_text {
+        let json = if is_array || is_object { serde_json::from_str(text).ok() } else { None };
+        return Ok(json.unwrap_or_else(|| Value::String(text.to_owned())));
+    }
+    if is_array || is_object {
+        return loose::parse_value(text).map_err(drop);
+    }
+    if kinds.has(Kinds::ARRAY) {
+        let any = || View::new(&Value::Bool(true));
+        let item = typed(text, &view.items().unwrap_or_else(any))?;
+        return Ok(Value::Array(vec![item]));
+    }
+    Err(())
+}
+
+fn number(text: &str, kinds: Kinds) -> Option<Number> {
+    let number: Number = serde_json::from_str(text.trim()).ok()?;
+    let is_whole = !number.is_f64() || number.as_f64().is_some_and(|it| it.fract() == 0.0);
+    let fits = kinds.has(Kinds::NUMBER) || kinds.has(Kinds::INTEGER) && is_whole;
+    fits.then_some(number)
 }
 
 #[cfg(test)]

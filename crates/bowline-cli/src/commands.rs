@@ -14,17 +14,3 @@ pub(crate) mod servers;
 pub(crate) mod shell;
 pub(crate) mod tools;
 pub(crate) mod watch;
-
-use bowline::Json;
-use serde::de::DeserializeOwned;
-
-use crate::failure::{Code, Failure};
-
-/// Reads a result as its type.
-fn parse<T: DeserializeOwned>(result: &Json) -> Result<T, Failure> {
-    result.parse().map_err(|error| malformed(&format!("cannot read the server's answer: {error}")))
-}
-
-fn malformed(what: &str) -> Failure {
-    Failure::new(Code::Refused, what).with_remedy("--output json prints it unchanged")
-}

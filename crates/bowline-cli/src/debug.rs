@@ -3,7 +3,6 @@
 mod complete;
 mod dialog;
 mod editor;
-mod event;
 mod form;
 mod history;
 mod interactive;
@@ -22,9 +21,8 @@ use std::io::IsTerminal;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use self::event::MOST_WAITING;
 use self::interactive::Interactive;
-use self::link::Link;
+use self::link::{Link, MOST_WAITING};
 use self::pipe::Pipe;
 use self::talk::Talk;
 use crate::failure::Failure;

@@ -2,6 +2,7 @@
 
 use bowline::client::{CallError, CloseReason, ConnectError, OpenError};
 use bowline::{ErrorCode, ErrorObject, Json};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -107,6 +108,19 @@ impl Failure {
         }
         format!("{}\n", json!({ "error": error }))
     }
+}
+
+/// Reads a result as its type.
+///
+/// # Errors
+/// When the server's answer does not have that type.
+pub(crate) fn parse<T: DeserializeOwned>(result: &Json) -> Result<T, Failure> {
+    result.parse().map_err(|error| malformed(&format!("cannot read the server's answer: {error}")))
+}
+
+/// An answer that cannot be shown to people.
+pub(crate) fn malformed(what: &str) -> Failure {
+    Failure::new(Code::Refused, what).with_remedy("--output json prints it unchanged")
 }
 
 impl From<OpenError> for Failure {

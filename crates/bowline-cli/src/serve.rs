@@ -124,11 +124,7 @@ impl Serve {
             return run("bowline", together(guests(Callers::Owner)?).0, args).await;
         }
         start_log(self.log_level).map_err(Failure::usage)?;
-        let listener = match self.http {
-            Some(address) => bind(address).await,
-            None => bind_or_any(ADDRESS).await,
-        };
-        let listener = listener.map_err(Failure::usage)?;
+        let listener = bind(self.http.unwrap_or(ADDRESS), self.http.is_none()).await?;
         let (server, guests) = together(guests(Callers::Strangers)?);
         let program = std::env::current_exe();
         let program =
@@ -140,22 +136,16 @@ impl Serve {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| format!("cannot listen on {address}: {error}"))
-}
-
-/// Listens there, or on any free port of the same host if that one is taken.
-async fn bind_or_any(address: SocketAddr) -> Result<TcpListener, String> {
-    match TcpListener::bind(address).await {
-        Ok(listener) => Ok(listener),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let listener = bind(SocketAddr::new(address.ip(), 0)).await?;
+/// Listens there; with `or_any`, on any free port of the same host if that one is taken.
+async fn bind(address: SocketAddr, or_any: bool) -> Result<TcpListener, Failure> {
+    let bound = match TcpListener::bind(address).await {
+        Err(error) if or_any && error.kind() == io::ErrorKind::AddrInUse => {
             complain("bowline", &format!("{address} is in use; listening on another port"));
-            Ok(listener)
+            TcpListener::bind((address.ip(), 0)).await
         }
-        Err(error) => Err(format!("cannot listen on {address}: {error}")),
-    }
+        bound => bound,
+    };
+    bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
 }
 
 /// All servers as one, and what to say about each.
@@ -216,11 +206,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_taken_port_is_no_reason_to_give_up() {
-        let taken = bind(SocketAddr::new(ADDRESS.ip(), 0)).await.unwrap();
+        let taken = bind(SocketAddr::new(ADDRESS.ip(), 0), false).await.unwrap();
         let address = taken.local_addr().unwrap();
-        let other = bind_or_any(address).await.unwrap().local_addr().unwrap();
+        let other = bind(address, true).await.unwrap().local_addr().unwrap();
         assert_eq!(other.ip(), address.ip());
         assert_ne!(other.port(), address.port());
-        assert!(bind(address).await.unwrap_err().starts_with("cannot listen on 127.0.0.1:"));
+        let failure = bind(address, false).await.unwrap_err();
+        assert!(failure.what.starts_with("cannot listen on 127.0.0.1:"));
     }
 }

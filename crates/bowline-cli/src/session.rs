@@ -13,7 +13,7 @@ use bowline::model::LoggingLevel;
 use bowline::{Client, Json};
 use tokio::time::Instant;
 
-pub(crate) use self::journal::{Journal, SentRequest, Tap, Tapped, note};
+pub(crate) use self::journal::{Channel, Journal, SentRequest, Tap, Tapped, note};
 use crate::answers::Answers;
 use crate::failure::{Code, Failure};
 use crate::record::Recorder;

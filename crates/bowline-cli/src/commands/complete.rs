@@ -4,9 +4,8 @@ use bowline::model::CompleteResult;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::parse;
 use crate::arguments::{ArgumentArgs, text_arguments};
-use crate::failure::Failure;
+use crate::failure::{Failure, parse};
 use crate::schema::unquoted;
 use crate::screen::{OutputArgs, Style};
 use crate::session::Invocation;

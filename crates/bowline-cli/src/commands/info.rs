@@ -99,7 +99,7 @@ fn render(rows: &[(&str, String)], instructions: Option<&str>, screen: &Screen) 
     text
 }
 
-fn era(revision: Revision) -> &'static str {
+pub(crate) fn era(revision: Revision) -> &'static str {
     if revision.is_modern() { "modern" } else { "legacy" }
 }
 

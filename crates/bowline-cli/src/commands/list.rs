@@ -10,8 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{malformed, parse};
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, malformed, parse};
 use crate::render::content::size;
 use crate::render::table;
 use crate::screen::{OutputArgs, Screen};

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use bowline::Json;
-use bowline::model::{GetPromptResult, Prompt as Listed};
+use bowline::model::Prompt as Listed;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::list::PROMPTS;
-use super::parse;
 use crate::arguments::{ArgumentArgs, text_arguments};
 use crate::failure::Failure;
 use crate::render::content::ContentRenderer;
@@ -63,8 +62,7 @@ impl Prompt {
                 let screen = session.screen();
                 let result = session.call("prompts/get", params).await?;
                 screen.show(&result, || {
-                    let prompt = parse::<GetPromptResult>(&result)?;
-                    ContentRenderer::new(screen, self.save).prompt(&prompt)
+                    ContentRenderer::new(screen, self.save).prompt_result(&result)
                 })
             })
             .await

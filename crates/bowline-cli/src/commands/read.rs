@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use bowline::model::ReadResourceResult;
 use bowline::uri_template::UriTemplate;
 use clap::Args;
 use serde_json::json;
 
-use super::parse;
 use crate::failure::Failure;
 use crate::render::content::ContentRenderer;
 use crate::screen::OutputArgs;
@@ -46,8 +44,7 @@ impl Read {
                 let screen = session.screen();
                 let result = session.call("resources/read", params).await?;
                 screen.show(&result, || {
-                    let contents = parse::<ReadResourceResult>(&result)?.contents;
-                    ContentRenderer::new(screen, self.save).resources(&contents)
+                    ContentRenderer::new(screen, self.save).resource_result(&result)
                 })
             })
             .await

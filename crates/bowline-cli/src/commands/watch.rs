@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use bowline::Json;
 use bowline::client::{Change, Changes, Wanted};
-use bowline::model::ReadResourceResult;
 use clap::Args;
 use serde_json::json;
 
 use super::list::{List, PROMPTS, RESOURCES, TOOLS};
 use super::listen::Limit;
-use super::parse;
 use crate::failure::Failure;
 use crate::render::content::ContentRenderer;
 use crate::screen::{OutputArgs, Screen, Style};
@@ -109,11 +107,7 @@ impl Watch {
 async fn show(session: &Session, uri: &str) -> Result<(), Failure> {
     let screen = session.screen();
     let result = session.call("resources/read", json!({ "uri": uri })).await?;
-    screen.show(&result, || {
-        let contents = parse::<ReadResourceResult>(&result)?.contents;
-        let mut renderer = ContentRenderer::new(screen, None);
-        contents.iter().map(|contents| renderer.resource(contents)).collect()
-    })
+    screen.show(&result, || ContentRenderer::new(screen, None).resource_result(&result))
 }
 
 /// Warns of URIs whose changes the server will not report.

@@ -7,8 +7,8 @@ use bowline::model::{CreateMessageParams, ElicitAction};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::event::Event;
 use super::form::{Ask, Form, Step};
+use super::link::Event;
 use crate::loose;
 use crate::question::{self, Answer, Answering, Asked, Offered, refusal, said};
 use crate::schema::unquoted;

@@ -18,8 +18,8 @@ use self::keys::{keys_of, pressed_ctrl_c};
 use self::questions::{Asking, withdrawn};
 use super::dialog::Question;
 use super::editor::Editor;
-use super::event::Event;
 use super::history::History;
+use super::link::Event;
 use super::paint::{Painter, Size};
 use super::show;
 use super::statement::{self, Lines};
@@ -242,7 +242,8 @@ impl Interactive {
                 }
             }
             (Err(error), Show::Message(id)) => {
-                let text = pretty(&show::message(id, Err(error)), self.screen.out);
+                let text =
+                    pretty(&show::response(id, Err(&show::error_object(error))), self.screen.out);
                 self.print(&text);
             }
             (Err(error), _) => self.complain(&Failure::from(error.clone()).what),

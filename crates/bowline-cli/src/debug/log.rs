@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::session::Channel;
 use crate::text::{cut, line};
 
 /// Entries that are kept: 10,000. Older ones are dropped.
@@ -12,14 +13,6 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Bytes that are kept: 64 MiB. Older entries are dropped.
 const MOST_BYTES: usize = 64 << 20;
-
-/// Where something was said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
-    Sent,
-    Received,
-    Stderr,
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {

@@ -11,7 +11,7 @@ use bowline::{ErrorCode, ErrorObject, Json};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::event::Event;
+use super::link::Event;
 use super::show;
 use super::statement::{self, Action, Lines, Statement, first_word};
 use super::talk::{Done, Show, Talk};
@@ -150,7 +150,7 @@ impl Pipe {
         let gone: Vec<u64> = self.running.keys().copied().filter(is_gone).collect();
         for job in gone {
             let Some((id, _)) = self.running.remove(&job) else { continue };
-            self.refuse_with(&id, ErrorCode(-32000 - Code::TimedOut as i64), "cancelled");
+            self.refuse_with(&id, show::own_code(Code::TimedOut), "cancelled");
         }
     }
 
@@ -207,8 +207,12 @@ impl Pipe {
             self.screen.say(&format!("bowline: {}: {}\n", shown(&id), line(&error.to_string())));
         }
         // A notification has no response.
-        if outcome.is_err() || !matches!(job.show, Show::Text(_)) {
-            self.screen.print_json(&show::message(&id, outcome.as_ref()));
+        match outcome {
+            Ok(_) if matches!(job.show, Show::Text(_)) => {}
+            Ok(result) => self.screen.print_json(&show::response(&id, Ok(result))),
+            Err(error) => {
+                self.screen.print_json(&show::response(&id, Err(&show::error_object(error))));
+            }
         }
     }
 
@@ -220,12 +224,7 @@ impl Pipe {
 
     fn refuse_with(&self, id: &Json, code: ErrorCode, problem: &str) {
         self.screen.say(&format!("bowline: {}: {}\n", shown(id), line(problem)));
-        let error = ErrorObject::new(code, problem);
-        let error = serde_json::to_string(&error).unwrap_or_default();
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, id.as_str());
-        if let Ok(answer) = Json::from_text(text) {
-            self.screen.print_json(&answer);
-        }
+        self.screen.print_json(&show::response(id, Err(&ErrorObject::new(code, problem))));
     }
 
     /// The exit code is that of the first failure.

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use bowline::Json;
 use bowline::client::CallError;
-use bowline::model::{CallToolResult, GetPromptResult, ListToolsResult, ReadResourceResult};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use bowline::model::{CallToolResult, ListToolsResult};
+use bowline::{ErrorCode, ErrorObject, Json};
+use serde_json::json;
 
 use super::complete::Catalog;
 use super::talk::Show;
@@ -24,25 +23,24 @@ pub(crate) fn render(show: &Show, result: &Json, took: Duration, screen: &Screen
     let text = match show {
         Show::Tool(_) => tool(result, screen),
         Show::List(list, text) => table(list, result, text, screen),
-        Show::Described(name) => read(result).map(|list| described(&list, name, screen)),
-        Show::Prompt => {
-            read(result).and_then(|prompt: GetPromptResult| renderer.prompt(&prompt).ok())
+        Show::Described(name) => {
+            result.parse().ok().map(|list: ListToolsResult| described(&list, name, screen))
         }
-        Show::Contents => read(result)
-            .and_then(|read: ReadResourceResult| renderer.resources(&read.contents).ok()),
+        Show::Prompt => renderer.prompt_result(result).ok(),
+        Show::Contents => renderer.resource_result(result).ok(),
         Show::Pong => Some(format!("answered in {:.1} ms\n", took.as_secs_f64() * 1000.0)),
         Show::Text(text) => Some(format!("{text}\n")),
-        Show::Message(id) => Some(pretty(&message(id, Ok(result)), screen.out)),
+        Show::Message(id) => Some(pretty(&response(id, Ok(result)), screen.out)),
         Show::Json => None,
     };
     text.unwrap_or_else(|| pretty(result, screen.out))
 }
 
 /// A response under the id of the request that the user wrote.
-pub(crate) fn message(id: &Json, answer: Result<&Json, &CallError>) -> Json {
+pub(crate) fn response(id: &Json, answer: Result<&Json, &ErrorObject>) -> Json {
     let (member, body) = match answer {
         Ok(result) => ("result", result.as_str().to_owned()),
-        Err(error) => ("error", error_object(error).to_string()),
+        Err(error) => ("error", json!(error).to_string()),
     };
     let text = format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":{body}}}"#, id.as_str());
     // Both parts are JSON already.
@@ -50,17 +48,17 @@ pub(crate) fn message(id: &Json, answer: Result<&Json, &CallError>) -> Json {
 }
 
 /// The server's error to the letter; or, in its place, why there is none.
-fn error_object(error: &CallError) -> Value {
-    if let Some(refusal) = error.as_refusal() {
-        return serde_json::to_value(refusal).unwrap_or_default();
-    }
-    let failure = Failure::from(error.clone());
-    json!({
-        // From the range that the specification leaves to implementations.
-        "code": -32000 - i64::from(failure.code as u8),
-        "message": failure.what,
-        "data": { "by": "bowline" },
+pub(crate) fn error_object(error: &CallError) -> ErrorObject {
+    error.as_refusal().cloned().unwrap_or_else(|| {
+        let failure = Failure::from(error.clone());
+        ErrorObject::new(own_code(failure.code), failure.what)
+            .with_data(json!({ "by": "bowline" }).into())
     })
+}
+
+/// A code from the range that the specification leaves to implementations.
+pub(crate) fn own_code(code: Code) -> ErrorCode {
+    ErrorCode(-32000 - code as i64)
 }
 
 /// The exit code for a result, unless it is a success.
@@ -75,16 +73,12 @@ pub(crate) fn code(outcome: &Result<Json, CallError>) -> Option<Code> {
 pub(crate) fn broken_promise(show: &Show, result: &Json, catalog: &Catalog) -> Option<String> {
     let Show::Tool(name) = show else { return None };
     let schema = catalog.tool(name)?.output_schema.as_ref()?.to_value();
-    let problem = call::mismatch(&read(result)?, &schema)?;
+    let problem = call::mismatch(&result.parse().ok()?, &schema)?;
     Some(format!("the result does not match the tool's output schema: {problem}"))
 }
 
-fn read<T: DeserializeOwned>(result: &Json) -> Option<T> {
-    result.parse().ok()
-}
-
 fn tool(result: &Json, screen: &Screen) -> Option<String> {
-    let result: CallToolResult = read(result)?;
+    let result: CallToolResult = result.parse().ok()?;
     let mut text = ContentRenderer::new(screen, None).tool_result(&result).ok()?;
     if result.is_error == Some(true) {
         text.push_str("(the tool says that it failed)\n");

@@ -11,19 +11,19 @@ use bowline::client::{CallError, JsonCall, Notification, Wanted};
 use bowline::model::{CompleteResult, ProgressParams};
 use bowline::{Client, Json};
 use serde_json::Value;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 pub(crate) use self::run::Done;
 pub(crate) use self::status::seconds;
 use super::complete::{Catalog, Offer, Source};
 use super::dialog::Question;
-use super::event::Event;
-use super::link::Link;
-use super::log::{Channel, Log};
+use super::link::{Event, Link};
+use super::log::Log;
 use crate::commands::list::List;
 use crate::failure::Failure;
 use crate::screen::Style;
+use crate::session::Channel;
 use crate::text::{cut, line};
 
 /// Requests of the server whose questions have not come up yet: 64.
@@ -115,20 +115,28 @@ impl Talk {
 
     /// Lists what the server has. After `patience` the lists come as an event.
     pub(crate) async fn learn(&mut self, patience: Duration) {
-        let Some(client) = self.link.client().cloned() else { return };
-        let mut asking = tokio::spawn(async move { catalog(&client).await });
-        match tokio::time::timeout(patience, &mut asking).await {
-            Ok(catalog) => self.catalog = catalog.unwrap_or_default(),
-            Err(_) => self.send_catalog(async move { asking.await.unwrap_or_default() }),
+        let Some(listing) = self.list_everything() else { return };
+        if let Ok(Ok(catalog)) = tokio::time::timeout(patience, listing).await {
+            self.catalog = catalog;
         }
     }
 
-    fn send_catalog(&self, catalog: impl Future<Output = Catalog> + Send + 'static) {
-        let events = self.link.events.clone();
-        tokio::spawn(async move {
-            let catalog = Box::new(catalog.await);
-            let _ = events.send(Event::Catalog(catalog)).await;
-        });
+    /// Lists everything that the server has, which comes as an event. A list that it does not
+    /// offer, or that fails, is empty.
+    fn list_everything(&self) -> Option<JoinHandle<Catalog>> {
+        let (client, events) = (self.link.client()?.clone(), self.link.events.clone());
+        Some(tokio::spawn(async move {
+            let resources = client.list_resources().await.unwrap_or_default();
+            let templates = client.list_resource_templates().await.unwrap_or_default();
+            let catalog = Catalog {
+                tools: client.list_tools().await.unwrap_or_default(),
+                prompts: client.list_prompts().await.unwrap_or_default(),
+                resources: resources.into_iter().map(|resource| resource.uri).collect(),
+                templates: templates.into_iter().map(|template| template.uri_template).collect(),
+            };
+            let _ = events.send(Event::Catalog(Box::new(catalog.clone()))).await;
+            catalog
+        }))
     }
 
     pub(crate) async fn close(&mut self) {
@@ -191,12 +199,11 @@ impl Talk {
             return None;
         }
         if method.ends_with("/list_changed") {
-            match self.link.client().cloned() {
+            if self.link.asks {
                 // Tab must know what there is; a script asks when it needs to.
-                Some(client) if self.link.asks => {
-                    self.send_catalog(async move { catalog(&client).await });
-                }
-                _ => self.catalog = Catalog::default(),
+                self.list_everything();
+            } else {
+                self.catalog = Catalog::default();
             }
         }
         let mut params = notification.params.to_value();
@@ -301,20 +308,6 @@ impl Talk {
             let _ = events.send(Event::Completed { line, start, candidates }).await;
         });
         None
-    }
-}
-
-/// Everything that a server has. A list that it does not offer, or that fails, is empty.
-async fn catalog(client: &Client) -> Catalog {
-    let tools = client.list_tools().await.unwrap_or_default();
-    let prompts = client.list_prompts().await.unwrap_or_default();
-    let resources = client.list_resources().await.unwrap_or_default();
-    let templates = client.list_resource_templates().await.unwrap_or_default();
-    Catalog {
-        tools,
-        prompts,
-        resources: resources.into_iter().map(|resource| resource.uri).collect(),
-        templates: templates.into_iter().map(|template| template.uri_template).collect(),
     }
 }
 

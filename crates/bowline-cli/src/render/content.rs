@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use bowline::base64;
 use bowline::model::{
-    CallToolResult, ContentBlock, GetPromptResult, ResourceContents, ResourceData, Role,
+    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents,
+    ResourceData, Role,
 };
+use bowline::{Json, base64};
 use serde::de::IgnoredAny;
 
 use super::json::{indented, pretty};
-use crate::failure::Failure;
+use crate::failure::{Failure, parse};
 use crate::screen::{Screen, Style};
 use crate::text::{line, plain};
 
@@ -43,9 +44,10 @@ impl<'a> ContentRenderer<'a> {
     }
 
     /// The contents of a resource, with the URI above each part if there are several.
-    pub(crate) fn resources(&mut self, parts: &[ResourceContents]) -> Result<String, Failure> {
+    pub(crate) fn resource_result(&mut self, result: &Json) -> Result<String, Failure> {
+        let parts = parse::<ReadResourceResult>(result)?.contents;
         let mut text = String::new();
-        for part in parts {
+        for part in &parts {
             if parts.len() > 1 {
                 text += &self.note(&part.uri);
             }
@@ -54,7 +56,8 @@ impl<'a> ContentRenderer<'a> {
         Ok(text)
     }
 
-    pub(crate) fn prompt(&mut self, prompt: &GetPromptResult) -> Result<String, Failure> {
+    pub(crate) fn prompt_result(&mut self, result: &Json) -> Result<String, Failure> {
+        let prompt = parse::<GetPromptResult>(result)?;
         let about = prompt.description.as_ref().map(|about| self.note(about) + "\n");
         let mut text = about.unwrap_or_default();
         for message in &prompt.messages {
@@ -68,7 +71,7 @@ impl<'a> ContentRenderer<'a> {
         Ok(text)
     }
 
-    pub(crate) fn resource(&mut self, contents: &ResourceContents) -> Result<String, Failure> {
+    fn resource(&mut self, contents: &ResourceContents) -> Result<String, Failure> {
         let kind = contents.mime_type.as_deref().unwrap_or("application/octet-stream");
         match &contents.data {
             ResourceData::Blob(data) => self.binary(&contents.uri, kind, data),

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::record::{FORMAT, HttpHead, Line, LineKind, Opening, Recorder, Way};
 use crate::redact::{self, Redactor};
 use crate::render::wire;
+use crate::schema::unquoted;
 use crate::screen::{Screen, Style};
 use crate::target::{Location, Resolved};
 
@@ -42,7 +43,7 @@ struct Requests {
 }
 
 /// A request of this client, and its outcome. The first few are remembered.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SentRequest {
     pub(crate) method: String,
     pub(crate) took: Option<Duration>,
@@ -55,11 +56,17 @@ pub(crate) struct SentRequest {
 /// What a tap receives, secrets included.
 #[derive(Debug)]
 pub(crate) enum Tapped<'a> {
-    Sent(&'a str),
-    /// A message of the server, or what it sent instead of one.
-    Received(&'a str),
-    Stderr(&'a str),
+    /// A message, what came in place of one, or a line on standard error.
+    Said(Channel, &'a str),
     Notification(&'a Notification),
+}
+
+/// Where something was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Sent,
+    Received,
+    Stderr,
 }
 
 /// A function that receives everything that happens in a session. Must be quick.
@@ -171,16 +178,12 @@ impl Journal {
 
     fn handle_wire(&self, message: &WireMessage<'_>) {
         let took = self.remember(message);
-        let way = match message.direction {
-            Direction::Sent => Way::Sent,
-            Direction::Received => Way::Received,
+        let (way, channel) = match message.direction {
+            Direction::Sent => (Way::Sent, Channel::Sent),
+            Direction::Received => (Way::Received, Channel::Received),
         };
         if self.tap.is_some() && !message.bytes.is_empty() {
-            let text = String::from_utf8_lossy(message.bytes);
-            self.tap(match way {
-                Way::Sent => Tapped::Sent(&text),
-                Way::Received => Tapped::Received(&text),
-            });
+            self.tap(Tapped::Said(channel, &String::from_utf8_lossy(message.bytes)));
         }
         if !self.is_verbose.load(Ordering::Relaxed) && self.recorder.is_none() {
             return;
@@ -235,12 +238,7 @@ impl Journal {
                     for step in requests.steps.iter_mut().filter(|step| step.took.is_none()) {
                         step.is_late = true;
                     }
-                    requests.steps.push(SentRequest {
-                        method,
-                        took: None,
-                        refused: None,
-                        is_late: false,
-                    });
+                    requests.steps.push(SentRequest { method, ..SentRequest::default() });
                 }
                 if requests.waiting.len() < WAITING {
                     requests.waiting.insert(id, (Instant::now(), step));
@@ -261,7 +259,7 @@ impl Journal {
     }
 
     fn handle_stderr(&self, text: &str) {
-        self.tap(Tapped::Stderr(text));
+        self.tap(Tapped::Said(Channel::Stderr, text));
         self.screen.aside("stderr", Style::Dim, text);
         self.record_text(LineKind::Stderr, Some(text));
     }
@@ -335,7 +333,7 @@ impl Journal {
 }
 
 /// A log message for people.
-pub(crate) fn log_line(log: &LoggingMessageParams) -> (Style, String) {
+fn log_line(log: &LoggingMessageParams) -> (Style, String) {
     let style = match log.level {
         LoggingLevel::Debug => Style::Dim,
         LoggingLevel::Info | LoggingLevel::Notice => Style::Blue,
@@ -343,9 +341,7 @@ pub(crate) fn log_line(log: &LoggingMessageParams) -> (Style, String) {
         _ => Style::Red,
     };
     let logger = log.logger.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let data = log.data.to_value();
-    let data = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
-    (style, format!("{}{logger}: {data}", log.level))
+    (style, format!("{}{logger}: {}", log.level, unquoted(&log.data.to_value())))
 }
 
 /// What a session connects to, without secrets.

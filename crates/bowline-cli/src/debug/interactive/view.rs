@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use super::super::paint::Bottom;
 use super::super::terminal::{Terminal, write};
 use super::Interactive;
+use crate::commands::info::era;
 use crate::screen::{Screen, Style};
 use crate::text::{cut, line};
 
@@ -47,7 +48,7 @@ impl Interactive {
     pub(super) fn greeting(&self) -> String {
         let client = self.talk.link.client();
         let Some(peer) = client.and_then(bowline::Client::peer) else { return String::new() };
-        let era = if peer.revision.is_modern() { "modern" } else { "legacy" };
+        let era = era(peer.revision);
         let tools = self.talk.catalog.tools.len();
         let version = peer.info.as_ref().map(|info| format!(" {}", line(&info.version)));
         format!(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::super::dialog::Dialog;
-use super::super::event::Event;
+use super::super::link::Event;
 use super::super::log::Entry;
 use super::super::statement::{self, Action, Message, Statement, first_word, split_words};
 use super::super::words::{self, WORDS};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bowline::client::{CloseReason, Peer, Phase, State};
 
 use super::Talk;
+use crate::commands::info::era;
 use crate::text::line;
 
 impl Talk {
@@ -57,8 +58,8 @@ fn phase(state: Option<&State>, opened: u64) -> String {
 }
 
 fn server(peer: &Peer) -> Vec<(&'static str, String)> {
-    let era = if peer.revision.is_modern() { "modern" } else { "legacy" };
-    let mut rows = vec![("revision", format!("{}, {era} era", peer.revision))];
+    let (revision, era) = (peer.revision, era(peer.revision));
+    let mut rows = vec![("revision", format!("{revision}, {era} era"))];
     if let Some(info) = &peer.info {
         let title = info.title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
         rows.insert(0, ("server", line(&format!("{} {}{title}", info.name, info.version))));
