@@ -193,20 +193,16 @@ fn shown(answer: &Answer) -> String {
 
 impl Script {
     fn read(file: &Path) -> Result<Self, Failure> {
-        let wrong = |problem: &dyn std::fmt::Display| {
-            Failure::usage(format!("--answer {}: {problem}", file.display()))
-        };
-        let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
-        serde_json::from_str(&text).map_err(|error| wrong(&error))
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| Failure::file("--answer", file, error))?;
+        serde_json::from_str(&text).map_err(|error| Failure::file("--answer", file, error))
     }
 }
 
 fn file_uri(dir: &Path) -> Result<String, Failure> {
-    let wrong = |problem: &dyn std::fmt::Display| {
-        Failure::usage(format!("--root {}: {problem}", dir.display()))
-    };
-    let whole = std::path::absolute(dir).map_err(|error| wrong(&error))?;
-    let text = whole.to_str().ok_or_else(|| wrong(&"its name is not valid Unicode"))?;
+    let whole = std::path::absolute(dir).map_err(|error| Failure::file("--root", dir, error))?;
+    let text = whole.to_str();
+    let text = text.ok_or_else(|| Failure::file("--root", dir, "its name is not valid Unicode"))?;
     let text = text.replace('\\', "/");
     let mut uri = String::from(if text.starts_with('/') { "file://" } else { "file:///" });
     let path = text.trim_end_matches('/');

@@ -68,11 +68,9 @@ impl ArgumentArgs {
             given.whole = Some(object(text.clone(), "--json")?);
         }
         if let Some(file) = &self.file {
-            let bytes = read_source(file, "--file")?;
-            let what = format!("--file {}", file.display());
-            let text = String::from_utf8(bytes)
-                .map_err(|_| Failure::usage(format!("{what}: expected text in UTF-8")))?;
-            given.whole = Some(object(text, &what)?);
+            let text = String::from_utf8(read_source(file, "--file")?)
+                .map_err(|_| Failure::file("--file", file, "expected text in UTF-8"))?;
+            given.whole = Some(object(text, &format!("--file {}", file.display()))?);
         }
         let mut reads_input = self.file.as_deref() == Some(Path::new("-"));
         for word in words {
@@ -108,8 +106,8 @@ fn pair(word: &str) -> Result<Pair, Failure> {
         None => (key, false),
     };
     let read = match value.strip_prefix('@') {
-        Some(file) => Some(read_source(Path::new(file), key)?),
-        None if value == "-" => Some(read_source(Path::new("-"), key)?),
+        Some(file) => Some(read_source(Path::new(file), &format!("{key}:"))?),
+        None if value == "-" => Some(read_source(Path::new("-"), &format!("{key}:"))?),
         None => None,
     };
     let json = |text: &[u8]| {
@@ -127,14 +125,13 @@ fn pair(word: &str) -> Result<Pair, Failure> {
 
 /// Reads a file, or standard input for `-`.
 fn read_source(file: &Path, what: &str) -> Result<Vec<u8>, Failure> {
-    let wrong =
-        |error: std::io::Error| Failure::usage(format!("{what}: {}: {error}", file.display()));
-    if file == Path::new("-") {
+    let read = if file == Path::new("-") {
         let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(wrong)?;
-        return Ok(bytes);
-    }
-    std::fs::read(file).map_err(wrong)
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(file)
+    };
+    read.map_err(|error| Failure::file(what, file, error))
 }
 
 impl Given {

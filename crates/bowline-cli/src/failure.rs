@@ -1,5 +1,8 @@
 //! Why a command failed: what happened, what to do about it, and the exit code.
 
+use std::fmt::Display;
+use std::path::Path;
+
 use bowline::client::{CallError, CloseReason, ConnectError, OpenError};
 use bowline::{ErrorCode, ErrorObject, Json};
 use serde::de::DeserializeOwned;
@@ -65,6 +68,11 @@ impl Failure {
     /// The command line, a file or a value is wrong.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new(Code::Usage, what)
+    }
+
+    /// A file that an option names cannot be used.
+    pub(crate) fn file(option: &str, file: &Path, problem: impl Display) -> Self {
+        Self::usage(format!("{option} {}: {problem}", file.display()))
     }
 
     /// A failure that the output already explains.

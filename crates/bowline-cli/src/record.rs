@@ -100,9 +100,8 @@ impl Recorder {
         options.create(true).append(appends).write(!appends).truncate(!appends);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options
-            .open(path)
-            .map_err(|error| Failure::usage(format!("--record {}: {error}", path.display())))?;
+        let file = options.open(path);
+        let file = file.map_err(|error| Failure::file("--record", path, error))?;
         Ok(Self { file: Mutex::new(Some(file)) })
     }
 

@@ -12,8 +12,8 @@ const NAMES: [&str; 6] =
 const NAMES_IN_URLS: [&str; 7] =
     ["assertion", "auth", "bearer", "credential", "credentials", "key", "sig"];
 /// Names that end like this are secret, too.
-const ENDS: [&str; 7] =
-    ["_assertion", "api-key", "api_key", "apikey", "password", "secret", "token"];
+const ENDS: [&str; 8] =
+    ["_assertion", "api-key", "api_key", "apikey", "passphrase", "password", "secret", "token"];
 /// Except these.
 const HARMLESS: [&str; 1] = ["progresstoken"];
 
@@ -27,6 +27,12 @@ fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.as_str();
     NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end)) && !HARMLESS.contains(&name)
+}
+
+/// Whether text mentions something whose value is secret.
+pub(crate) fn mentions_secret(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    NAMES.iter().chain(&ENDS).any(|name| text.contains(name))
 }
 
 pub(crate) fn url(url: &str) -> String {

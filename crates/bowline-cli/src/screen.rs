@@ -11,6 +11,7 @@ use bowline::Json;
 use clap::{Args, ColorChoice, ValueEnum};
 
 use self::bar::Bar;
+pub(crate) use self::bar::words as progress_words;
 use crate::failure::Failure;
 use crate::text::{json_line, line, plain};
 

@@ -16,7 +16,6 @@ use tokio::time::Instant;
 pub(crate) use self::journal::{Channel, Journal, SentRequest, Tap, Tapped, note};
 use crate::answers::Answers;
 use crate::failure::{Code, Failure};
-use crate::record::Recorder;
 use crate::redact;
 use crate::screen::{OutputArgs, Screen};
 use crate::target::{Location, Resolved, TargetArgs, TargetOptions};
@@ -59,11 +58,6 @@ impl Settings {
             is_again: false,
             tap: None,
         })
-    }
-
-    fn recorder(&self) -> Result<Option<Recorder>, Failure> {
-        let file = self.record.as_deref();
-        file.map(|file| Recorder::create(file, self.is_again)).transpose()
     }
 }
 
@@ -143,9 +137,10 @@ async fn until_stopped(work: Work<'_>, stopped: Result<(), Failure>) -> Result<(
 
 /// A connection to a server.
 pub(crate) struct Session {
-    client: Client,
-    journal: Arc<Journal>,
-    screen: Arc<Screen>,
+    pub(crate) client: Client,
+    /// What went over the wire so far.
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) screen: Arc<Screen>,
 }
 
 impl Session {
@@ -172,19 +167,6 @@ impl Session {
             screen.warn(&format!("--log {level}: {error}"));
         }
         Ok(Self { client, journal, screen })
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    pub(crate) fn screen(&self) -> &Screen {
-        &self.screen
-    }
-
-    /// What went over the wire so far.
-    pub(crate) fn journal(&self) -> &Journal {
-        &self.journal
     }
 
     /// Sends a request and shows its progress.

@@ -55,7 +55,7 @@ impl Call {
         let given = self.arguments.read(words)?;
         invocation
             .run(async |session| {
-                let screen = session.screen();
+                let screen = &session.screen;
                 let result = TOOLS.fetch(session).await;
                 let tools: Vec<(Tool, Json)> =
                     match result.and_then(|result| TOOLS.read(&result, screen)) {

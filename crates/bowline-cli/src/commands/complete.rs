@@ -36,7 +36,7 @@ impl Complete {
         let params = read(words)?;
         invocation
             .run(async |session| {
-                let screen = session.screen();
+                let screen = &session.screen;
                 let result = session.call("completion/complete", params).await?;
                 screen.show(&result, || {
                     let completion = parse::<CompleteResult>(&result)?.completion;

@@ -18,10 +18,10 @@ pub(crate) async fn run(target: &TargetArgs, root: &OutputArgs) -> Result<(), Fa
     invocation
         .run(async |session| {
             let ended = || Failure::new(Code::Unreachable, "the connection ended at once");
-            let peer = session.client().peer().ok_or_else(ended)?;
-            let steps = session.journal().steps();
+            let peer = session.client.peer().ok_or_else(ended)?;
+            let steps = session.journal.steps();
             let latency = session.ping().await?;
-            let screen = session.screen();
+            let screen = &session.screen;
             screen.show(&for_programs(&peer, &steps, latency), || {
                 let mut rows = Vec::new();
                 let config = invocation.resolved.from.as_ref();

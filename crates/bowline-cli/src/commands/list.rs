@@ -106,7 +106,7 @@ impl List {
         Invocation::new(target, root)?
             .run(async |session| {
                 let result = self.fetch(session).await?;
-                let screen = session.screen();
+                let screen = &session.screen;
                 screen.show(&result, || Ok(self.table(&self.items(&result, screen)?, screen)))
             })
             .await
@@ -115,7 +115,7 @@ impl List {
     /// All pages as one result: the members of the first page, the items of all.
     pub(super) async fn fetch(&self, session: &Session) -> Result<Json, Failure> {
         let capability = self.method.split('/').next().unwrap_or_default();
-        let is_offered = session.client().peer().is_some_and(|peer| match capability {
+        let is_offered = session.client.peer().is_some_and(|peer| match capability {
             "tools" => peer.capabilities.tools.is_some(),
             "resources" => peer.capabilities.resources.is_some(),
             _ => peer.capabilities.prompts.is_some(),
@@ -125,9 +125,9 @@ impl List {
             let remedy = format!("`bowline raw` with {} asks anyway", self.method);
             return Err(failure.with_remedy(remedy));
         }
-        let (all, cut) = all_pages(session.client(), self.method, self.member).await?;
+        let (all, cut) = all_pages(&session.client, self.method, self.member).await?;
         if let Some(why) = cut {
-            session.screen().warn(&why);
+            session.screen.warn(&why);
         }
         Ok(all)
     }

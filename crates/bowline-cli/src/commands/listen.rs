@@ -54,7 +54,7 @@ impl Limit {
         session: &Session,
         mut next: impl AsyncFnMut() -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        let screen = session.screen();
+        let screen = &session.screen;
         if !screen.is_json() {
             let ready = screen.err.paint(Style::Dim, "listening; Ctrl-C ends it");
             screen.say(&format!("{ready}\n"));
@@ -87,16 +87,16 @@ impl Listen {
     }
 
     async fn listen(&self, session: &Session) -> Result<(), Failure> {
-        let mut notifications = session.client().notifications();
+        let mut notifications = session.client.notifications();
         let wanted = self.uri.iter().fold(Wanted::all_lists(), Wanted::resource);
         // Kept, because the server sends them only while the subscription is open.
-        let _changes = match session.client().changes(wanted).await {
+        let _changes = match session.client.changes(wanted).await {
             Ok(changes) => Some(changes),
             // There is nothing to subscribe to, but the server may still send notifications.
             Err(error) if self.uri.is_empty() && is_lacking(&error) => None,
             Err(error) => return Err(error.into()),
         };
-        let screen = session.screen();
+        let screen = &session.screen;
         let next = async || match notifications.next().await {
             None => Err(session.lost().await),
             Some(Err(Missed(count))) => {

@@ -57,7 +57,7 @@ impl Ping {
     }
 
     async fn ask(&self, session: &Session) -> Result<(), Failure> {
-        let screen = session.screen();
+        let screen = &session.screen;
         for number in 0..self.count {
             if number > 0 {
                 tokio::time::sleep(self.interval).await;

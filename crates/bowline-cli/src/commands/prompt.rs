@@ -49,7 +49,7 @@ impl Prompt {
                     text_arguments()
                 } else {
                     let listed = PROMPTS.fetch(session).await?;
-                    let prompts: Vec<(Listed, Json)> = PROMPTS.read(&listed, session.screen())?;
+                    let prompts: Vec<(Listed, Json)> = PROMPTS.read(&listed, &session.screen)?;
                     schema(&PROMPTS.find(&prompts, name)?.0)
                 };
                 let arguments = given.build(Some(&schema), !self.unchecked).map_err(|failure| {
@@ -59,7 +59,7 @@ impl Prompt {
                 if !given.is_empty() {
                     params["arguments"] = json!(arguments);
                 }
-                let screen = session.screen();
+                let screen = &session.screen;
                 let result = session.call("prompts/get", params).await?;
                 screen.show(&result, || {
                     ContentRenderer::new(screen, self.save).prompt_result(&result)

@@ -45,9 +45,9 @@ impl Raw {
         invocation
             .run(async |session| {
                 if self.notify {
-                    return Ok(session.client().notify(method, Some(&params)).await?);
+                    return Ok(session.client.notify(method, Some(&params)).await?);
                 }
-                let screen = session.screen();
+                let screen = &session.screen;
                 let result = session.call(method, params).await?;
                 screen.show(&result, || Ok(pretty(&result, screen.out)))
             })

@@ -41,7 +41,7 @@ impl Read {
         let params = json!({ "uri": expanded(uri, values)? });
         invocation
             .run(async |session| {
-                let screen = session.screen();
+                let screen = &session.screen;
                 let result = session.call("resources/read", params).await?;
                 screen.show(&result, || {
                     ContentRenderer::new(screen, self.save).resource_result(&result)

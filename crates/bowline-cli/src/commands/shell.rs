@@ -35,16 +35,15 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self, program: clap::Command) -> Result<(), Failure> {
-        let wrong = |what: &str, error: std::io::Error| Failure::usage(format!("{what}: {error}"));
         let Some(dir) = self.dir else {
             let mut page = Vec::new();
             let rendered = clap_mangen::Man::new(program).render(&mut page);
-            rendered.map_err(|error| wrong("the manual page", error))?;
+            rendered.map_err(|error| Failure::usage(format!("the manual page: {error}")))?;
             tell(&String::from_utf8_lossy(&page));
             return Ok(());
         };
-        let what = format!("--dir {}", dir.display());
-        std::fs::create_dir_all(&dir).map_err(|error| wrong(&what, error))?;
-        clap_mangen::generate_to(program, &dir).map_err(|error| wrong(&what, error))
+        std::fs::create_dir_all(&dir)
+            .and_then(|()| clap_mangen::generate_to(program, &dir))
+            .map_err(|error| Failure::file("--dir", &dir, error))
     }
 }

@@ -35,7 +35,7 @@ impl Tools {
         let (invocation, names) = Invocation::split(&self.options, &self.words, root)?;
         invocation
             .run(async |session| {
-                let screen = session.screen();
+                let screen = &session.screen;
                 let result = TOOLS.fetch(session).await?;
                 if names.is_empty() {
                     return screen.show(&result, || all(&result, self.long, screen));

@@ -49,7 +49,7 @@ impl Watch {
 
     async fn watch(&self, session: &Session, uris: &[String]) -> Result<(), Failure> {
         let wanted = uris.iter().fold(Wanted::all_lists(), Wanted::resource);
-        let mut changes = session.client().changes(wanted).await?;
+        let mut changes = session.client.changes(wanted).await?;
         warn_of_unheard(session, &changes, uris);
         let mut known = BTreeMap::new();
         for (name, list) in LISTS {
@@ -71,7 +71,7 @@ impl Watch {
         known: &mut BTreeMap<&str, Names>,
         change: Change,
     ) -> Result<(), Failure> {
-        let screen = session.screen();
+        let screen = &session.screen;
         let word = match &change {
             Change::Tools => "tools",
             Change::Prompts => "prompts",
@@ -105,7 +105,7 @@ impl Watch {
 
 /// Prints a resource.
 async fn show(session: &Session, uri: &str) -> Result<(), Failure> {
-    let screen = session.screen();
+    let screen = &session.screen;
     let result = session.call("resources/read", json!({ "uri": uri })).await?;
     screen.show(&result, || ContentRenderer::new(screen, None).resource_result(&result))
 }
@@ -114,7 +114,7 @@ async fn show(session: &Session, uri: &str) -> Result<(), Failure> {
 fn warn_of_unheard(session: &Session, changes: &Changes, uris: &[String]) {
     let heard = changes.granted().resource_subscriptions.unwrap_or_default();
     for uri in uris.iter().filter(|uri| !heard.contains(uri)) {
-        session.screen().warn(&format!("the server will not report changes of {uri}"));
+        session.screen.warn(&format!("the server will not report changes of {uri}"));
     }
 }
 
@@ -128,7 +128,7 @@ type Names = BTreeMap<String, String>;
 /// The list as it is now; empty if there is none.
 async fn fetch(session: &Session, list: &List) -> Names {
     let result = list.fetch(session).await;
-    result.map(|result| names(list, &result, session.screen())).unwrap_or_default()
+    result.map(|result| names(list, &result, &session.screen)).unwrap_or_default()
 }
 
 fn names(list: &List, result: &Json, screen: &Screen) -> Names {

@@ -72,17 +72,17 @@ pub(crate) struct Dialog {
 
 #[derive(Debug)]
 pub(crate) enum About {
-    /// The arguments of a tool.
-    Call { tool: String, in_background: bool },
+    /// The arguments of this tool.
+    Call(String),
     /// A question of the server.
     Question(Box<Question>),
 }
 
 impl Dialog {
     /// Asks for the arguments of a tool. `None` if it has none.
-    pub(crate) fn call(tool: &str, schema: &Value, in_background: bool) -> Option<Self> {
+    pub(crate) fn call(tool: &str, schema: &Value) -> Option<Self> {
         let form = Some(started(schema)?);
-        Some(Self { about: About::Call { tool: tool.to_owned(), in_background }, form })
+        Some(Self { about: About::Call(tool.to_owned()), form })
     }
 
     /// Opens a question of the server; with the text to show first.
@@ -104,7 +104,7 @@ impl Dialog {
     pub(crate) fn question(&self) -> Option<&Question> {
         match &self.about {
             About::Question(question) => Some(question),
-            About::Call { .. } => None,
+            About::Call(_) => None,
         }
     }
 
@@ -112,7 +112,7 @@ impl Dialog {
     pub(crate) async fn withdrawn(&mut self) {
         match &mut self.about {
             About::Question(question) => question.reply.closed().await,
-            About::Call { .. } => std::future::pending().await,
+            About::Call(_) => std::future::pending().await,
         }
     }
 
@@ -141,7 +141,7 @@ impl Dialog {
             form.take(line)?;
             return Ok(match (form.step(), &self.about) {
                 (Step::Ask(_), _) => None,
-                (Step::Done(filled), About::Call { .. }) => Some(Ok(Value::Object(filled))),
+                (Step::Done(filled), About::Call(_)) => Some(Ok(Value::Object(filled))),
                 (Step::Done(filled), About::Question(_)) => {
                     Some(Ok(json!({ "action": "accept", "content": filled })))
                 }
@@ -165,7 +165,7 @@ impl Dialog {
     /// Gives up: nothing is called, and the server is told that nobody answered.
     pub(crate) fn cancel(self) -> &'static str {
         match self.about {
-            About::Call { .. } => "not called",
+            About::Call(_) => "not called",
             About::Question(question) => question.cancel(),
         }
     }

@@ -5,24 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::redact::mentions_secret;
+
 /// Lines that are kept: 1,000.
 const MOST_LINES: usize = 1_000;
 
 /// The longest line that is kept, in bytes: 16 KiB.
 const LONGEST: usize = 16 << 10;
-
-/// A line with one of these words is not written to the file.
-const SECRETS: [&str; 9] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "authorization",
-];
 
 /// Lines that were typed, oldest first.
 #[derive(Debug, Default)]
@@ -62,8 +51,7 @@ impl History {
         if line.trim().is_empty() || line.starts_with(' ') || is_last || line.len() > LONGEST {
             return;
         }
-        let lower = line.to_lowercase();
-        if !SECRETS.iter().any(|word| lower.contains(word))
+        if !mentions_secret(&line)
             && let Some(file) = &self.file
         {
             // A history that cannot be written does not end the session.

@@ -23,10 +23,11 @@ use super::link::Event;
 use super::paint::{Painter, Size};
 use super::show;
 use super::statement::{self, Lines};
-use super::talk::{Done, Show, Talk, seconds};
+use super::talk::{Done, Show, Talk};
 use super::terminal::Terminal;
 use crate::failure::Failure;
 use crate::render::json::pretty;
+use crate::render::wire::time;
 use crate::screen::{OutputArgs, Screen, Style};
 use crate::session::interrupted;
 use crate::text::line;
@@ -54,9 +55,7 @@ pub(crate) struct Interactive {
     collected: Lines,
     asking: Option<Asking>,
     questions: VecDeque<Question>,
-    /// The calls that the prompt waits for.
-    foreground: Vec<u64>,
-    /// How far they are, once they have taken long enough to say so.
+    /// How far the calls that the prompt waits for are, once they take long enough to say so.
     waits: Option<String>,
     tick: Interval,
     typed_ahead: VecDeque<KeyEvent>,
@@ -98,7 +97,6 @@ impl Interactive {
             collected: Lines::default(),
             asking: None,
             questions: VecDeque::new(),
-            foreground: Vec::new(),
             waits: None,
             tick: interval(TICK),
             typed_ahead: VecDeque::new(),
@@ -113,7 +111,7 @@ impl Interactive {
         let mut stopped = std::pin::pin!(interrupted());
         self.open(&mut inputs).await;
         while self.next != Turn::Quit {
-            let is_waiting = !self.foreground.is_empty() && self.asking.is_none();
+            let is_waiting = self.asking.is_none() && !self.talk.foreground().is_empty();
             tokio::select! {
                 Some(event) = self.events.recv() => self.handle_event(event),
                 input = inputs.recv() => match input {
@@ -140,7 +138,6 @@ impl Interactive {
     /// Connects, or reconnects. Ctrl-C gives up; other keys are kept for later.
     async fn open(&mut self, inputs: &mut mpsc::Receiver<Input>) {
         self.drop_questions();
-        self.foreground.clear();
         self.hide();
         let (talk, ahead) = (&mut self.talk, &mut self.typed_ahead);
         let opened = tokio::select! {
@@ -187,7 +184,7 @@ impl Interactive {
             Event::State(opened, state) => self.entered(opened, &state),
             Event::Asked(question) => self.asked(question),
             Event::Progress(job, text) => {
-                if self.foreground.contains(&job) && self.waits.is_some() {
+                if self.talk.foreground().contains(&job) && self.waits.is_some() {
                     self.waits = Some(text);
                     self.redraw();
                 }
@@ -224,13 +221,11 @@ impl Interactive {
 
     fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>, took: Duration) {
         let Some(job) = self.talk.jobs.remove(&number) else { return };
-        if self.foreground.contains(&number) {
-            self.foreground.retain(|it| *it != number);
-        } else {
+        if !job.waits {
             let title = line(&job.title);
-            self.say(&format!("[{number}] {title} ended after {}", seconds(took)));
+            self.say(&format!("[{number}] {title} ended after {}", time(took.as_secs_f64())));
         }
-        if self.foreground.is_empty() {
+        if self.talk.foreground().is_empty() {
             self.waits = None;
         }
         match (outcome, &job.show) {
@@ -256,15 +251,14 @@ impl Interactive {
         self.history.add(text);
         match statement::parse(text) {
             Ok(statement) => {
-                let in_background = statement.in_background;
                 let done = self.talk.run(statement);
-                self.done(done, in_background);
+                self.done(done);
             }
             Err(problem) => self.complain(&problem),
         }
     }
 
-    fn done(&mut self, done: Result<Done, String>, in_background: bool) {
+    fn done(&mut self, done: Result<Done, String>) {
         let done = match done {
             Ok(done) => done,
             Err(problem) => return self.complain(&problem),
@@ -272,16 +266,16 @@ impl Interactive {
         match done {
             Done::Nothing => {}
             Done::Said(text) => self.say(&text),
-            Done::Started(jobs) if in_background => {
-                for job in jobs {
+            Done::Started(jobs) => {
+                let foreground = self.talk.foreground();
+                for job in jobs.iter().filter(|job| !foreground.contains(job)) {
                     self.say(&format!("[{job}] runs in the background"));
                 }
-            }
-            Done::Started(jobs) => {
-                self.foreground = jobs;
-                self.waits = None;
-                self.tick.reset();
-                self.hide();
+                if !foreground.is_empty() {
+                    self.waits = None;
+                    self.tick.reset();
+                    self.hide();
+                }
             }
             Done::Ask(dialog) => self.ask(*dialog),
             Done::Respond { id, answer } => self.respond(&id, answer),

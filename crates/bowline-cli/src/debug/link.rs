@@ -126,7 +126,7 @@ impl Link {
             if self.asks { dialog::listen(builder, &self.events) } else { builder }
         };
         let session = Session::open(&self.resolved, &self.settings, &more).await?;
-        tokio::spawn(watch(session.client().watch(), self.opened, self.events.clone()));
+        tokio::spawn(watch(session.client.watch(), self.opened, self.events.clone()));
         self.session = Some(session);
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Link {
     }
 
     pub(crate) fn client(&self) -> Option<&Client> {
-        self.session.as_ref().map(Session::client)
+        self.session.as_ref().map(|session| &session.client)
     }
 
     /// How many events there was no room for, in words.
@@ -159,7 +159,7 @@ impl Link {
     pub(crate) fn set_verbose(&mut self, is_verbose: bool) {
         self.settings.is_verbose = is_verbose;
         if let Some(session) = &self.session {
-            session.journal().set_verbose(is_verbose);
+            session.journal.set_verbose(is_verbose);
         }
     }
 }

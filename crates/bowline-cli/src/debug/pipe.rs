@@ -34,8 +34,8 @@ pub(crate) struct Pipe {
     screen: Arc<Screen>,
     /// How many requests may run at a time.
     jobs: usize,
-    /// The ids for the responses of running calls, and whether lines wait for them.
-    running: HashMap<u64, (Json, bool)>,
+    /// The ids for the responses of running calls.
+    running: HashMap<u64, Json>,
     failed: Option<Code>,
 }
 
@@ -107,11 +107,7 @@ impl Pipe {
     /// Runs a line; false if it is the last.
     async fn take(&mut self, number: u64, text: &str) -> bool {
         let id = Json::from(&Value::from(format!("line {number}")));
-        self.wait(|pipe| {
-            let holding = pipe.running.values().filter(|(_, waits)| *waits).count();
-            holding < pipe.jobs
-        })
-        .await;
+        self.wait(|pipe| pipe.talk.foreground().len() < pipe.jobs).await;
         let statement = match statement::parse(text) {
             Ok(statement) => statement,
             Err(problem) => {
@@ -127,11 +123,10 @@ impl Pipe {
         while let Ok(event) = self.events.try_recv() {
             self.handle_event(event);
         }
-        let waits = !statement.in_background;
         match self.talk.run(statement) {
             Ok(Done::Nothing | Done::Clear) => {}
             Ok(Done::Said(said)) => self.screen.say(&format!("{}\n", said.trim_end())),
-            Ok(Done::Started(jobs)) => self.started(&jobs, &id, waits),
+            Ok(Done::Started(jobs)) => self.started(&jobs, &id),
             Ok(Done::Ask(_) | Done::Respond { .. }) => {
                 let problem = "use --answer, --accept or --decline to answer the server";
                 self.refuse(&id, ErrorCode::INVALID_REQUEST, problem);
@@ -149,18 +144,18 @@ impl Pipe {
         let is_gone = |job: &u64| !self.talk.jobs.contains_key(job);
         let gone: Vec<u64> = self.running.keys().copied().filter(is_gone).collect();
         for job in gone {
-            let Some((id, _)) = self.running.remove(&job) else { continue };
+            let Some(id) = self.running.remove(&job) else { continue };
             self.refuse_with(&id, show::own_code(Code::TimedOut), "cancelled");
         }
     }
 
-    fn started(&mut self, jobs: &[u64], id: &Json, waits: bool) {
+    fn started(&mut self, jobs: &[u64], id: &Json) {
         for job in jobs {
             let own = match self.talk.jobs.get(job).map(|job| &job.show) {
                 Some(Show::Message(own)) => own.clone(),
                 _ => id.clone(),
             };
-            self.running.insert(*job, (own, waits));
+            self.running.insert(*job, own);
         }
     }
 
@@ -194,7 +189,7 @@ impl Pipe {
 
     fn ended(&mut self, number: u64, outcome: &Result<Json, CallError>) {
         let Some(job) = self.talk.jobs.remove(&number) else { return };
-        let Some((id, _)) = self.running.remove(&number) else { return };
+        let Some(id) = self.running.remove(&number) else { return };
         if let Some(code) = show::code(outcome) {
             self.fail(code);
         }

@@ -14,6 +14,7 @@ use crate::commands::{call, tools};
 use crate::failure::{Code, Failure};
 use crate::render::content::ContentRenderer;
 use crate::render::json::pretty;
+use crate::render::wire::time;
 use crate::screen::Screen;
 use crate::text::line;
 
@@ -28,7 +29,7 @@ pub(crate) fn render(show: &Show, result: &Json, took: Duration, screen: &Screen
         }
         Show::Prompt => renderer.prompt_result(result).ok(),
         Show::Contents => renderer.resource_result(result).ok(),
-        Show::Pong => Some(format!("answered in {:.1} ms\n", took.as_secs_f64() * 1000.0)),
+        Show::Pong => Some(format!("answered in {}\n", time(took.as_secs_f64()))),
         Show::Text(text) => Some(format!("{text}\n")),
         Show::Message(id) => Some(pretty(&response(id, Ok(result)), screen.out)),
         Show::Json => None,

@@ -8,21 +8,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bowline::client::{CallError, JsonCall, Notification, Wanted};
-use bowline::model::{CompleteResult, ProgressParams};
+use bowline::model::CompleteResult;
 use bowline::{Client, Json};
 use serde_json::Value;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 pub(crate) use self::run::Done;
-pub(crate) use self::status::seconds;
 use super::complete::{Catalog, Offer, Source};
 use super::dialog::Question;
 use super::link::{Event, Link};
 use super::log::Log;
 use crate::commands::list::List;
 use crate::failure::Failure;
-use crate::screen::Style;
+use crate::screen::{Style, progress_words};
 use crate::session::Channel;
 use crate::text::{cut, line};
 
@@ -40,6 +39,8 @@ pub(crate) struct Talk {
     pub(crate) jobs: BTreeMap<u64, Job>,
     log: Log,
     last_job: u64,
+    /// Whether the line that runs now did not end in `&`.
+    waits: bool,
     began: Instant,
     /// Requests of the server, method and id, until their questions come up.
     unmatched: VecDeque<(String, Value)>,
@@ -52,6 +53,8 @@ pub(crate) struct Talk {
 pub(crate) struct Job {
     pub(crate) title: String,
     pub(crate) show: Show,
+    /// Whether the prompt, or the next line of a script, waits for it.
+    pub(crate) waits: bool,
     since: Instant,
     task: AbortHandle,
 }
@@ -92,6 +95,7 @@ impl Talk {
             jobs: BTreeMap::new(),
             log: Log::default(),
             last_job: 0,
+            waits: true,
             began: Instant::now(),
             unmatched: VecDeque::new(),
             subscriptions: BTreeMap::new(),
@@ -237,8 +241,8 @@ impl Talk {
             let outcome = running.await;
             let _ = events.send(Event::Ended { job, outcome, took: since.elapsed() }).await;
         });
-        let (title, task) = (title.into(), task.abort_handle());
-        self.jobs.insert(job, Job { title, show, since, task });
+        let (title, waits, task) = (title.into(), self.waits, task.abort_handle());
+        self.jobs.insert(job, Job { title, show, waits, since, task });
         Done::Started(vec![job])
     }
 
@@ -263,7 +267,9 @@ impl Talk {
     ) -> Result<Done, String> {
         let (events, job) = (self.link.events.clone(), self.last_job + 1);
         let call = self.prepare(method, params)?.on_progress(move |progress| {
-            let _ = events.try_send(Event::Progress(job, described(&progress)));
+            let message = line(progress.message.as_deref().unwrap_or_default());
+            let text = progress_words(progress.progress, progress.total, &message);
+            let _ = events.try_send(Event::Progress(job, text));
         });
         Ok(self.start(title, show, async move { call.await }))
     }
@@ -276,6 +282,11 @@ impl Talk {
     fn client(&self) -> Result<Client, String> {
         let client = self.link.client().cloned();
         client.ok_or_else(|| "there is no connection; `restart` makes one".to_owned())
+    }
+
+    /// The jobs that the prompt waits for.
+    pub(crate) fn foreground(&self) -> Vec<u64> {
+        self.jobs.iter().filter(|(_, job)| job.waits).map(|(number, _)| *number).collect()
     }
 
     /// Cancels a job; the server is told.
@@ -309,11 +320,4 @@ impl Talk {
         });
         None
     }
-}
-
-fn described(progress: &ProgressParams) -> String {
-    let done = progress.progress;
-    let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
-    let message = progress.message.as_deref().unwrap_or_default();
-    line(&format!("{done}{total} {message}"))
 }

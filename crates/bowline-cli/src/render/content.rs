@@ -113,7 +113,7 @@ impl<'a> ContentRenderer<'a> {
         let file = dir.join(format!("{:02}.{}", self.saved, extension(kind)));
         std::fs::create_dir_all(dir)
             .and_then(|()| std::fs::write(&file, bytes))
-            .map_err(|error| Failure::usage(format!("--save {}: {error}", dir.display())))?;
+            .map_err(|error| Failure::file("--save", dir, error))?;
         Ok(self.note(&format!("[{what}, {kind}, {size}: saved to {}]", file.display())))
     }
 

@@ -42,7 +42,8 @@ impl Bar {
     }
 }
 
-fn words(done: f64, total: Option<f64>, message: &str) -> String {
+/// Progress in words.
+pub(crate) fn words(done: f64, total: Option<f64>, message: &str) -> String {
     let total = total.map(|total| format!("/{total}")).unwrap_or_default();
     let gap = if message.is_empty() { "" } else { " " };
     format!("{done}{total}{gap}{message}")

@@ -111,11 +111,13 @@ struct ErrorHead {
 
 impl Journal {
     pub(super) fn new(resolved: &Resolved, settings: &Settings) -> Result<Self, Failure> {
+        let record = settings.record.as_deref();
+        let recorder = record.map(|file| Recorder::create(file, settings.is_again)).transpose()?;
         let journal = Self {
             screen: Arc::clone(&settings.screen),
             is_verbose: AtomicBool::new(settings.is_verbose),
             tap: settings.tap.clone(),
-            recorder: settings.recorder()?,
+            recorder,
             redactor: Redactor::new(resolved.secrets()),
             begun: Instant::now(),
             requests: Mutex::default(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bowline_web::Url;
+use http::{HeaderName, HeaderValue};
 
 use crate::failure::Failure;
 
@@ -11,16 +12,10 @@ pub(super) fn parse(text: &str, what: &str) -> Result<(String, String), Failure>
     let wrong = || Failure::usage(format!("{what}: expected NAME: VALUE"));
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());
-    let is_token =
-        |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
-    if name.is_empty() || !name.chars().all(is_token) {
-        return Err(wrong());
-    }
-    if value.contains(|letter: char| letter.is_control() && letter != '\t') {
-        return Err(Failure::usage(format!(
-            "{what} {name}: the value contains control characters"
-        )));
-    }
+    HeaderName::try_from(name).map_err(|_| wrong())?;
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+        Failure::usage(format!("{what} {name}: the value contains control characters"))
+    })?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -14,8 +14,7 @@ impl Resolved {
     /// The certificates to trust in addition to the system's.
     pub(crate) fn ca_pem(&self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(file) = &self.ca else { return Ok(None) };
-        let read = std::fs::read(file);
-        read.map(Some).map_err(|error| Failure::usage(format!("--ca {}: {error}", file.display())))
+        std::fs::read(file).map(Some).map_err(|error| Failure::file("--ca", file, error))
     }
 
     /// The login stored for a URL, unless a header authorizes requests.

@@ -55,7 +55,7 @@ impl Interactive {
     /// Handles waiting keys, as long as there is a prompt for them.
     pub(super) fn replay_keys(&mut self) {
         while self.next == Turn::Wait {
-            if self.foreground.is_empty() || self.asking.is_some() {
+            if self.talk.foreground().is_empty() || self.asking.is_some() {
                 let Some(key) = self.typed_ahead.pop_front() else { return };
                 self.handle_key(key);
                 continue;
@@ -70,15 +70,14 @@ impl Interactive {
     /// Ctrl-C and Ctrl-Z while the prompt waits for a call.
     fn handle_held(&mut self, key: KeyEvent) {
         self.waits = None;
-        for number in std::mem::take(&mut self.foreground) {
-            let text = if is_control(&key, &['z']) {
-                format!("[{number}] goes on in the background")
-            } else if let Some(job) = self.talk.cancel(number) {
-                format!("cancelled {}", line(&job.title))
-            } else {
-                continue;
-            };
-            self.say(&text);
+        for number in self.talk.foreground() {
+            if !is_control(&key, &['z']) {
+                let title = self.talk.cancel(number).map(|job| line(&job.title));
+                self.say(&format!("cancelled {}", title.unwrap_or_default()));
+            } else if let Some(job) = self.talk.jobs.get_mut(&number) {
+                job.waits = false;
+                self.say(&format!("[{number}] goes on in the background"));
+            }
         }
     }
 

@@ -80,10 +80,10 @@ impl Interactive {
         let Some(answer) = answer else { return self.ask(dialog) };
         match dialog.about {
             About::Question(question) => self.say(question.answer(answer)),
-            About::Call { tool, in_background } => {
+            About::Call(tool) => {
                 let arguments = Json::from(&answer.unwrap_or_default());
                 let done = self.talk.call_tool(&tool, &arguments);
-                self.done(done, in_background);
+                self.done(done);
             }
         }
         self.next_question();
@@ -121,7 +121,7 @@ impl Interactive {
         if self.asking.as_ref().and_then(|it| it.dialog.question()).is_some_and(is_wanted) {
             return match self.end_asking()?.about {
                 About::Question(question) => Some(*question),
-                About::Call { .. } => None,
+                About::Call(_) => None,
             };
         }
         let place = self.questions.iter().position(is_wanted)?;

@@ -19,9 +19,8 @@ impl Interactive {
         if let Some(asking) = &self.asking {
             return Some(Bottom { prompt: asking.ask.prompt.clone(), text, at });
         }
-        if let Some(number) = self.foreground.first() {
+        if let Some(job) = self.talk.jobs.values().find(|job| job.waits) {
             let how = self.waits.as_ref()?;
-            let job = self.talk.jobs.get(number)?;
             let prompt = format!("{} {} s {how}", line(&job.title), job.age().as_secs());
             let room = self.size.columns.saturating_sub(2);
             let prompt = format!("{} ", cut(prompt.trim_end(), room));

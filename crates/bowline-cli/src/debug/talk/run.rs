@@ -41,7 +41,7 @@ impl Talk {
     /// # Errors
     /// Why it cannot be done.
     pub(crate) fn run(&mut self, statement: Statement) -> Result<Done, String> {
-        let in_background = statement.in_background;
+        self.waits = !statement.in_background;
         match statement.action {
             Action::Nothing => Ok(Done::Nothing),
             Action::Messages(messages) => self.send(messages),
@@ -49,8 +49,8 @@ impl Talk {
                 let arguments = from_members(&self.schema(&tool), members);
                 self.call_tool(&tool, &Json::from(&arguments))
             }
-            Action::Command { name, rest } => self.command(&name, &rest, in_background),
-            Action::Word { name, rest } => self.word(&name, &rest, in_background),
+            Action::Command { name, rest } => self.command(&name, &rest),
+            Action::Word { name, rest } => self.word(&name, &rest),
         }
     }
 
@@ -69,14 +69,14 @@ impl Talk {
         tool.map_or_else(|| json!({ "type": "object" }), |tool| tool.input_schema.to_value())
     }
 
-    fn tool(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
+    fn tool(&mut self, name: &str, rest: &str) -> Result<Done, String> {
         let wrong = |problem| format!("{name}: {problem}");
         let schema = self.schema(name);
         let given = statement::given(rest).map_err(wrong)?;
         // Without a person to ask, the server says what is missing.
         if given.is_empty()
             && self.link.asks
-            && let Some(dialog) = Dialog::call(name, &schema, in_background)
+            && let Some(dialog) = Dialog::call(name, &schema)
         {
             return Ok(Done::Ask(Box::new(dialog)));
         }
@@ -85,9 +85,9 @@ impl Talk {
     }
 
     /// A word that is not a command: a tool, or a mistake.
-    fn word(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
+    fn word(&mut self, name: &str, rest: &str) -> Result<Done, String> {
         if self.catalog.tool(name).is_some() {
-            return self.tool(name, rest, in_background);
+            return self.tool(name, rest);
         }
         let tools = self.catalog.tools.iter().map(|tool| tool.name.as_str());
         let near = did_you_mean(name, WORDS.iter().map(|word| word.0).chain(tools));
@@ -95,7 +95,7 @@ impl Talk {
         Err(format!("{name:?} is neither a command nor a tool; {near}"))
     }
 
-    fn command(&mut self, name: &str, rest: &str, in_background: bool) -> Result<Done, String> {
+    fn command(&mut self, name: &str, rest: &str) -> Result<Done, String> {
         // Most commands are followed by a word, and that by something else.
         let (first, more) = first_word(rest);
         Ok(match name {
@@ -128,7 +128,7 @@ impl Talk {
                 let client = self.client()?;
                 self.start(name, Show::Described(rest.to_owned()), fetched(client, &list::TOOLS))
             }
-            "call" => self.tool(first, more, in_background)?,
+            "call" => self.tool(first, more)?,
             "raw" => self.call(first, Show::Json, first, statement::params(first, more)?)?,
             "notify" => self.notify(first, Some(statement::params(first, more)?))?,
             "prompt" => self.prompt(first, more)?,

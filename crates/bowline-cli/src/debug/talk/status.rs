@@ -1,11 +1,10 @@
 //! The state of a session, for people.
 
-use std::time::Duration;
-
 use bowline::client::{CloseReason, Peer, Phase, State};
 
 use super::Talk;
 use crate::commands::info::era;
+use crate::render::wire::time;
 use crate::text::line;
 
 impl Talk {
@@ -26,11 +25,14 @@ impl Talk {
         }
         for (number, job) in &self.jobs {
             let title = line(&job.title);
-            rows.push(("running", format!("[{number}] {title}, {}", seconds(job.age()))));
+            rows.push((
+                "running",
+                format!("[{number}] {title}, {}", time(job.age().as_secs_f64())),
+            ));
         }
         for call in client.map(bowline::Client::pending).unwrap_or_default() {
             let (id, method) = (line(&call.id.to_string()), line(&call.method));
-            rows.push(("awaited", format!("{method} (id {id}), {}", seconds(call.age))));
+            rows.push(("awaited", format!("{method} (id {id}), {}", time(call.age.as_secs_f64()))));
         }
         for uri in self.subscriptions.keys() {
             rows.push(("subscribed", line(uri)));
@@ -76,8 +78,4 @@ fn end(reason: &CloseReason) -> Vec<(&'static str, String)> {
         }
         other => vec![("ended", line(&other.to_string()))],
     }
-}
-
-pub(crate) fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
 }
