@@ -8,7 +8,6 @@ mod debug;
 mod doctor;
 mod failure;
 mod loose;
-mod question;
 mod record;
 mod redact;
 mod render;

@@ -1,18 +1,18 @@
 //! `bowline serve`: the ready-made servers, one at a time or all at one address.
 
-mod welcome;
-
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use bowline::Server;
-use bowline_serve::{LogLevel, ServeArgs, complain, serve_on, start_log, tell};
+use bowline_serve::{
+    LogLevel, ServeArgs, complain, serve_on, snippets, start_log, tell, tool_names,
+};
 use clap::{Args, Subcommand};
 use mcp_logger::Callers;
+use serde_json::json;
 use tokio::net::TcpListener;
 
-use self::welcome::{Guest, Welcome};
 use crate::failure::{Code, Failure};
 
 /// The default address of all servers together.
@@ -130,7 +130,7 @@ impl Serve {
         let program =
             program.map_or_else(|_| "bowline".to_owned(), |path| path.display().to_string());
         let welcome = |url: &str| {
-            tell(&Welcome { url: url.to_owned(), guests, program }.text());
+            tell(&welcome(url, &guests, &program));
         };
         serve_on(listener, server, &self.allow_host, welcome).await.map_err(Failure::usage)
     }
@@ -146,6 +146,29 @@ async fn bind(address: SocketAddr, or_any: bool) -> Result<TcpListener, Failure>
         bound => bound,
     };
     bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
+}
+
+/// One of several servers at one address.
+struct Guest {
+    name: &'static str,
+    about: String,
+    /// Its tools, as clients see them.
+    tools: Vec<String>,
+}
+
+/// What a newcomer sees first: where the servers are, what they have, and what to do next.
+/// `program` is the program's own absolute path.
+fn welcome(url: &str, guests: &[Guest], program: &str) -> String {
+    let mut text = format!("Bowline serves MCP at\n\n  {url}\n\n");
+    for Guest { name, about, tools } in guests {
+        text += &format!("{name}: {about}\n{}\n", tool_names("  ", tools));
+    }
+    text += "Next, let a client connect.\n\n";
+    let local = json!({ "command": program, "args": ["serve", "--stdio"] });
+    text += &snippets("bowline", &local, &json!({ "url": url }));
+    text += &format!("Claude Code:\n\n  claude mcp add --transport http bowline {url}\n\n");
+    text += "One server alone: bowline serve NAME. Help: bowline serve --help. Ctrl-C ends this.\n";
+    text
 }
 
 /// All servers as one, and what to say about each.
@@ -173,6 +196,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_newcomer_is_told_what_to_do() {
+        let guest = |name, tools: &[&str]| Guest {
+            name,
+            about: format!("A {name}"),
+            tools: tools.iter().map(|tool| format!("{name}_{tool}")).collect(),
+        };
+        let guests = [guest("counter", &["increment", "decrement"]), guest("clock", &["now"])];
+        let text = welcome("http://127.0.0.1:8765/mcp", &guests, "/usr/bin/bowline");
+        assert_eq!(text, include_str!("../testdata/welcome.txt"));
+    }
 
     #[tokio::test]
     async fn all_servers_get_along_under_one_roof() {

@@ -74,11 +74,15 @@ fn read(words: &[String]) -> Result<Value, Failure> {
     } else {
         json!({ "type": "ref/prompt", "name": of })
     };
-    Ok(params(&reference, (&first, &unquoted(&value)), arguments))
+    Ok(params(&reference, (&first, &unquoted(&value)), &arguments))
 }
 
 /// The parameters of `completion/complete`; `others` are filled in already.
-pub(crate) fn params(of: &Value, (name, value): (&str, &str), others: Map<String, Value>) -> Value {
+pub(crate) fn params(
+    of: &Value,
+    (name, value): (&str, &str),
+    others: &Map<String, Value>,
+) -> Value {
     let mut params = json!({ "ref": of, "argument": { "name": name, "value": value } });
     if !others.is_empty() {
         params["context"] = json!({ "arguments": others });

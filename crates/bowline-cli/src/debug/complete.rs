@@ -185,7 +185,7 @@ impl Catalog {
             return known(start, part, free.map(|name| format!("{name}=")).collect());
         };
         let of = json!({ "type": "ref/prompt", "name": prompt });
-        let params = complete::params(&of, (argument, value), others);
+        let params = complete::params(&of, (argument, value), &others);
         let source = Source::Server { params, prefix: String::new() };
         Some(Offer { start: start + argument.len() + 1, source })
     }
@@ -198,7 +198,7 @@ impl Catalog {
             let Some((argument, _)) = rest.split_once('}') else { continue };
             let argument = argument.trim_start_matches(['+', '#', '/', '?', '&']);
             let of = json!({ "type": "ref/resource", "uri": template });
-            let params = complete::params(&of, (argument, value), Map::new());
+            let params = complete::params(&of, (argument, value), &Map::new());
             let source = Source::Server { params, prefix: prefix.to_owned() };
             return Some(Offer { start, source });
         }

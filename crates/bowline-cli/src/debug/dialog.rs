@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::form::{Ask, Form, Step};
 use super::link::Event;
+use crate::answers::{self, Answer, Answering, Asked, Offered, refusal, said};
 use crate::loose;
-use crate::question::{self, Answer, Answering, Asked, Offered, refusal, said};
 use crate::schema::unquoted;
 use crate::text::{line, plain};
 
@@ -35,7 +35,7 @@ pub(crate) fn listen(builder: ClientBuilder, events: &mpsc::Sender<Event>) -> Cl
         })
     });
     let everything = Offered { forms: true, urls: true, sampling: true };
-    question::listen(builder, everything, &ask).samples_with_tools()
+    answers::listen(builder, everything, &ask).samples_with_tools()
 }
 
 impl Question {

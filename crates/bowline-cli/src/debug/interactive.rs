@@ -183,22 +183,22 @@ impl Interactive {
             Event::Say(text) => self.say(&text),
             Event::State(opened, state) => self.entered(opened, &state),
             Event::Asked(question) => self.asked(question),
-            Event::Progress(job, text) => {
-                if self.talk.foreground().contains(&job) && self.waits.is_some() {
-                    self.waits = Some(text);
-                    self.redraw();
-                }
+            Event::Progress(job, text)
+                if self.waits.is_some() && self.talk.foreground().contains(&job) =>
+            {
+                self.waits = Some(text);
+                self.redraw();
             }
             Event::Ended { job, outcome, took } => self.ended(job, &outcome, took),
-            Event::Completed { line, start, candidates } => {
-                if self.asking.is_none() && self.editor.typed() == line {
-                    match candidates {
-                        Ok(candidates) => self.offer(start, &candidates),
-                        Err(problem) => self.complain(&problem),
-                    }
+            Event::Completed { line, start, candidates }
+                if self.asking.is_none() && self.editor.typed() == line =>
+            {
+                match candidates {
+                    Ok(candidates) => self.offer(start, &candidates),
+                    Err(problem) => self.complain(&problem),
                 }
             }
-            // The session has taken in everything else.
+            // What comes too late, and what the session has taken in.
             _ => {}
         }
     }

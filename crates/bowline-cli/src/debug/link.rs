@@ -11,6 +11,7 @@ use bowline::client::{
 use bowline::{Client, Json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::complete::Catalog;
 use super::dialog::{self, Question};
@@ -26,8 +27,8 @@ pub(crate) const MOST_WAITING: usize = 16_384;
 pub(crate) enum Event {
     /// Text for people, safe already.
     Say(String),
-    /// A message, or a line on standard error.
-    Said(Channel, String),
+    /// A message, or a line on standard error; and when.
+    Said(Instant, Channel, String),
     /// A notification of the server.
     Notified(Notification),
     /// A new state of the connection with this number.
@@ -96,7 +97,9 @@ impl Link {
         let tap = teller.clone();
         settings.tap = Some(Tap(Arc::new(move |tapped: Tapped<'_>| {
             tap.tell(match tapped {
-                Tapped::Said(channel, text) => Event::Said(channel, text.to_owned()),
+                Tapped::Said(channel, text) => {
+                    Event::Said(Instant::now(), channel, text.to_owned())
+                }
                 Tapped::Notification(notification) => Event::Notified(notification.clone()),
             });
         })));
@@ -145,7 +148,7 @@ impl Link {
     pub(crate) fn missed(&self) -> Option<String> {
         match self.teller.missed() {
             0 => None,
-            count => Some(format!("{count} lines came too fast to be shown")),
+            count => Some(format!("{count} events came too fast to be logged")),
         }
     }
 

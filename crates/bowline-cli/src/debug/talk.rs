@@ -167,7 +167,7 @@ impl Talk {
             self.link.settings.screen.warn(&text);
         }
         match event {
-            Event::Said(channel, text) => self.note(channel, &text),
+            Event::Said(when, channel, text) => self.note(when, channel, &text),
             Event::Catalog(catalog) => self.catalog = *catalog,
             Event::Subscribed(uri, task) => {
                 if let Some(before) = self.subscriptions.insert(uri, task) {
@@ -181,8 +181,9 @@ impl Talk {
     }
 
     /// Logs what was said.
-    fn note(&mut self, channel: Channel, text: &str) {
-        let entry = self.log.add(self.began.elapsed(), channel, text);
+    fn note(&mut self, when: Instant, channel: Channel, text: &str) {
+        let at = when.saturating_duration_since(self.began);
+        let entry = self.log.add(at, channel, text);
         if channel == Channel::Received && entry.is_request() {
             self.unmatched.push_back((entry.method.clone(), entry.id.clone()));
             if self.unmatched.len() > MOST_UNMATCHED {

@@ -154,6 +154,15 @@ fn a_tool_that_came_later_is_known_by_its_name() {
 }
 
 #[test]
+fn the_log_says_when_each_message_came() {
+    let (_, said) = play(&[&example("everything")], &[], &["log all"]);
+    let entries = said.err.lines().filter(|line| line.starts_with('#'));
+    let times: Vec<&str> = entries.filter_map(|line| line.split_whitespace().nth(1)).collect();
+    // Between the first request and its answer, the server starts.
+    assert!(times.len() > 1 && times[0] != times[1], "{}", said.err);
+}
+
+#[test]
 fn questions_are_answered_by_the_options() {
     let server = example("everything");
     for era in ["legacy", "modern"] {
