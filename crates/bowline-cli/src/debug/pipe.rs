@@ -24,7 +24,7 @@ use crate::text::line;
 /// Lines that wait to be handled: 64.
 const MOST_LINES: usize = 64;
 
-/// How long the first call of a tool waits for the list of tools.
+/// How long the call of a tool that is not known yet waits for the list of tools.
 const LISTS: Duration = Duration::from_secs(10);
 
 /// A session through a pipe.
@@ -115,13 +115,13 @@ impl Pipe {
                 return true;
             }
         };
-        // The tool may have come since the tools were listed.
-        if needed_tool(&statement).is_some_and(|name| self.talk.catalog.tool(name).is_none()) {
-            self.talk.learn(LISTS).await;
-        }
         // What was said so far must be in the log before a line looks there.
         while let Ok(event) = self.events.try_recv() {
             self.handle_event(event);
+        }
+        // The tool may have come since the tools were listed.
+        if needed_tool(&statement).is_some_and(|name| self.talk.catalog.tool(name).is_none()) {
+            self.talk.learn(LISTS).await;
         }
         match self.talk.run(statement) {
             Ok(Done::Nothing | Done::Clear) => {}
