@@ -423,11 +423,11 @@ mod tests {
         for (words, parts) in [
             (
                 &["nmae=x"][..],
-                &["there is no \"nmae\"", "takes name, count", "did you mean name?"][..],
+                &["there is no argument \"nmae\"", "takes name, count", "did you mean name?"][..],
             ),
             (&["count=abc"], &["count: expected integer, got \"abc\""]),
             (&["count=-1"], &["arguments.count", "0"]),
-            (&["at.z=1"], &["there is no \"z\" in at.z", "takes x, y"]),
+            (&["at.z=1"], &["there is no argument \"z\" in at.z", "takes x, y"]),
             (&["at.y=1"], &["x"]),
             (&["dry=maybe"], &["expected boolean"]),
             (&["mode=slow"], &["expected \"fast\" | 2"]),
