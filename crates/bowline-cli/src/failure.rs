@@ -80,12 +80,6 @@ impl Failure {
         Self::new(code, "")
     }
 
-    /// Fails if a tool's result reports that the tool failed; silently if `is_shown` as JSON.
-    pub(crate) fn check_result(result: &Json, is_shown: bool) -> Result<(), Self> {
-        let what = if is_shown { "" } else { "the tool reported an error" };
-        Code::of_result(result).map_or(Ok(()), |code| Err(Self::new(code, what)))
-    }
-
     /// Adds a remedy, unless it is empty or there is one already.
     pub(crate) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         let remedy = Some(remedy.into()).filter(|remedy: &String| !remedy.is_empty());

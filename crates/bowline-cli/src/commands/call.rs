@@ -104,7 +104,8 @@ fn show(
             Err(Failure::new(Code::Refused, what))
         }
     })?;
-    Failure::check_result(result, screen.is_json())
+    let what = if screen.is_json() { "" } else { "the tool reported an error" };
+    Code::of_result(result).map_or(Ok(()), |code| Err(Failure::new(code, what)))
 }
 
 /// How a result differs from the tool's output schema.

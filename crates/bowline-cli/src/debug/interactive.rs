@@ -259,14 +259,10 @@ impl Interactive {
     }
 
     fn done(&mut self, done: Result<Done, String>) {
-        let done = match done {
-            Ok(done) => done,
-            Err(problem) => return self.complain(&problem),
-        };
         match done {
-            Done::Nothing => {}
-            Done::Said(text) => self.say(&text),
-            Done::Started(jobs) => {
+            Ok(Done::Nothing) => {}
+            Ok(Done::Said(text)) => self.say(&text),
+            Ok(Done::Started(jobs)) => {
                 let foreground = self.talk.foreground();
                 for job in jobs.iter().filter(|job| !foreground.contains(job)) {
                     self.say(&format!("[{job}] runs in the background"));
@@ -277,11 +273,12 @@ impl Interactive {
                     self.hide();
                 }
             }
-            Done::Ask(dialog) => self.ask(*dialog),
-            Done::Respond { id, answer } => self.respond(&id, answer),
-            Done::Restart => self.next = Turn::Restart,
-            Done::Clear => self.clear(),
-            Done::Quit => self.next = Turn::Quit,
+            Ok(Done::Ask(dialog)) => self.ask(*dialog),
+            Ok(Done::Respond { id, answer }) => self.respond(&id, answer),
+            Ok(Done::Restart) => self.next = Turn::Restart,
+            Ok(Done::Clear) => self.clear(),
+            Ok(Done::Quit) => self.next = Turn::Quit,
+            Err(problem) => self.complain(&problem),
         }
     }
 }

@@ -47,31 +47,6 @@ pub(crate) enum Event {
     Completed { line: String, start: usize, candidates: Result<Vec<String>, String> },
 }
 
-/// Sends events without ever waiting, for callbacks that must not block.
-#[derive(Debug, Clone)]
-pub(crate) struct Teller {
-    events: mpsc::Sender<Event>,
-    missed: Arc<AtomicU64>,
-}
-
-impl Teller {
-    pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
-        Self { events, missed: Arc::default() }
-    }
-
-    /// Sends an event, or counts it if there is no room.
-    pub(crate) fn tell(&self, event: Event) {
-        if self.events.try_send(event).is_err() {
-            self.missed.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// How many events there was no room for since the last call.
-    pub(crate) fn missed(&self) -> u64 {
-        self.missed.swap(0, Ordering::Relaxed)
-    }
-}
-
 /// The connection of a session.
 pub(crate) struct Link {
     pub(crate) resolved: Resolved,
@@ -82,7 +57,8 @@ pub(crate) struct Link {
     /// How often it was opened.
     pub(crate) opened: u64,
     pub(crate) events: mpsc::Sender<Event>,
-    teller: Teller,
+    /// Events that there was no room for.
+    missed: Arc<AtomicU64>,
 }
 
 impl Link {
@@ -93,23 +69,23 @@ impl Link {
         asks: bool,
         events: mpsc::Sender<Event>,
     ) -> Self {
-        let teller = Teller::new(events.clone());
-        let tap = teller.clone();
+        let missed = Arc::default();
+        let tell = teller(&events, &missed);
         settings.tap = Some(Tap(Arc::new(move |tapped: Tapped<'_>| {
-            tap.tell(match tapped {
+            tell(match tapped {
                 Tapped::Said(channel, text) => {
                     Event::Said(Instant::now(), channel, text.to_owned())
                 }
                 Tapped::Notification(notification) => Event::Notified(notification.clone()),
             });
         })));
-        Self { resolved, settings, asks, session: None, opened: 0, events, teller }
+        Self { resolved, settings, asks, session: None, opened: 0, events, missed }
     }
 
     /// Sends what would go to standard error as events instead.
     pub(crate) fn divert(&self) {
-        let teller = self.teller.clone();
-        self.settings.screen.divert(move |text| teller.tell(Event::Say(text.to_owned())));
+        let tell = teller(&self.events, &self.missed);
+        self.settings.screen.divert(move |text| tell(Event::Say(text.to_owned())));
     }
 
     /// Opens it, and closes what was open.
@@ -146,7 +122,7 @@ impl Link {
 
     /// How many events there was no room for, in words.
     pub(crate) fn missed(&self) -> Option<String> {
-        match self.teller.missed() {
+        match self.missed.swap(0, Ordering::Relaxed) {
             0 => None,
             count => Some(format!("{count} events came too fast to be logged")),
         }
@@ -163,6 +139,17 @@ impl Link {
         self.settings.is_verbose = is_verbose;
         if let Some(session) = &self.session {
             session.journal.set_verbose(is_verbose);
+        }
+    }
+}
+
+/// Sends events without ever waiting, for callbacks that must not block. Those that there is no
+/// room for are counted.
+fn teller(events: &mpsc::Sender<Event>, missed: &Arc<AtomicU64>) -> impl Fn(Event) + Send + use<> {
+    let (events, missed) = (events.clone(), Arc::clone(missed));
+    move |event| {
+        if events.try_send(event).is_err() {
+            missed.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -23,14 +23,14 @@ pub(crate) struct Entry {
     channel: Channel,
     /// To the letter.
     pub(crate) text: String,
-    kind: Kind,
+    pub(crate) kind: Kind,
     /// Its method; of a response, that of the request.
     pub(crate) method: String,
     pub(crate) id: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Request,
     Notification,
     Result,
@@ -86,7 +86,9 @@ impl Log {
     /// The method of the request that a response belongs to.
     fn request_of(&self, response: &Entry) -> Option<String> {
         let is_request = |entry: &&Entry| {
-            entry.is_request() && entry.channel != response.channel && entry.id == response.id
+            entry.kind == Kind::Request
+                && entry.channel != response.channel
+                && entry.id == response.id
         };
         self.entries.iter().rev().find(is_request).map(|entry| entry.method.clone())
     }
@@ -127,14 +129,6 @@ impl Entry {
             "errors" => self.kind == Kind::Error,
             text => self.text.contains(text) || self.method.contains(text),
         }
-    }
-
-    pub(crate) fn is_notification(&self) -> bool {
-        self.kind == Kind::Notification
-    }
-
-    pub(crate) fn is_request(&self) -> bool {
-        self.kind == Kind::Request
     }
 
     /// One line for people.

@@ -18,7 +18,7 @@ pub(crate) use self::run::Done;
 use super::complete::{Catalog, Offer, Source};
 use super::dialog::Question;
 use super::link::{Event, Link};
-use super::log::Log;
+use super::log::{Kind, Log};
 use crate::commands::list::List;
 use crate::failure::Failure;
 use crate::screen::{Style, progress_words};
@@ -184,7 +184,7 @@ impl Talk {
     fn note(&mut self, when: Instant, channel: Channel, text: &str) {
         let at = when.saturating_duration_since(self.began);
         let entry = self.log.add(at, channel, text);
-        if channel == Channel::Received && entry.is_request() {
+        if channel == Channel::Received && entry.kind == Kind::Request {
             self.unmatched.push_back((entry.method.clone(), entry.id.clone()));
             if self.unmatched.len() > MOST_UNMATCHED {
                 self.unmatched.pop_front();

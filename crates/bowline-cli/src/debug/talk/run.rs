@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::super::dialog::Dialog;
 use super::super::link::Event;
-use super::super::log::Entry;
+use super::super::log::{Entry, Kind};
 use super::super::statement::{self, Action, Message, Statement, first_word, split_words};
 use super::super::words::{self, WORDS};
 use super::{Show, Talk};
@@ -225,10 +225,10 @@ impl Talk {
             }
             Json::from(&params)
         });
-        if entry.is_notification() {
+        if entry.kind == Kind::Notification {
             return self.notify(&method, params);
         }
-        if !entry.is_request() {
+        if entry.kind != Kind::Request {
             return Err(format!("#{} is neither a request nor a notification", entry.number));
         }
         let show = match method.as_str() {

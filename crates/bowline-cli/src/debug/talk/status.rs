@@ -1,6 +1,6 @@
 //! The state of a session, for people.
 
-use bowline::client::{CloseReason, Peer, Phase, State};
+use bowline::client::{CloseReason, Peer, State};
 
 use super::Talk;
 use crate::commands::info::era;
@@ -44,16 +44,10 @@ impl Talk {
 }
 
 fn phase(state: Option<&State>, opened: u64) -> String {
-    let word = match state.map(|state| state.phase) {
-        None => "none",
-        Some(Phase::Starting) => "starting",
-        Some(Phase::Initializing) => "initializing",
-        Some(Phase::Ready) => "ready",
-        Some(Phase::Closing) => "closing",
-        Some(Phase::Closed) => "closed",
-    };
+    let word = state.map(|state| format!("{:?}", state.phase).to_lowercase());
+    let word = word.unwrap_or_else(|| "none".to_owned());
     match opened {
-        0 | 1 => word.to_owned(),
+        0 | 1 => word,
         2 => format!("{word}, restarted once"),
         times => format!("{word}, restarted {} times", times - 1),
     }
