@@ -106,6 +106,8 @@ impl Interactive {
     }
 
     fn submit(&mut self, text: &str) {
+        // A change of the size that comes together with keys is not always reported.
+        self.fit();
         self.leave(text);
         if self.asking.is_some() {
             return self.answer(text);
