@@ -11,7 +11,7 @@ use super::list::TOOLS;
 use crate::arguments::ArgumentArgs;
 use crate::failure::{Code, Failure};
 use crate::render::content::ContentRenderer;
-use crate::render::json::pretty;
+use crate::render::json::{object, pretty};
 use crate::screen::{OutputArgs, Screen};
 use crate::session::Invocation;
 use crate::target::TargetOptions;
@@ -73,13 +73,17 @@ impl Call {
                 let arguments = given
                     .build(schema.as_ref(), !self.unchecked)
                     .map_err(|failure| failure.with_remedy(TAKES))?;
-                let params = json!({ "name": name, "arguments": arguments });
-                let result = session.call("tools/call", params).await?;
+                let result = session.call("tools/call", params(name, &arguments)).await?;
                 let output = tool.and_then(|tool| tool.output_schema.as_ref());
                 show(screen, &result, output, self.save)
             })
             .await
     }
+}
+
+/// The parameters of `tools/call`.
+pub(crate) fn params(name: &str, arguments: &Json) -> Json {
+    object([("name", &*json!(name).to_string()), ("arguments", arguments.as_str())])
 }
 
 const TAKES: &str = "`bowline tools` shows what it takes; --unchecked sends it anyway";
@@ -118,4 +122,16 @@ pub(crate) fn mismatch(result: &CallToolResult, schema: &Value) -> Option<String
     };
     let schema = bowline_schema::Schema::compile(schema).ok()?;
     schema.validate("structuredContent", &content.to_value()).err().map(|it| it.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_sent_to_the_letter() {
+        let arguments = Json::from_text(r#"{"n": 1.50}"#.to_owned()).unwrap();
+        let expected = r#"{"name":"a\"b","arguments":{"n": 1.50}}"#;
+        assert_eq!(params("a\"b", &arguments).as_str(), expected);
+    }
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use bowline::ErrorCode;
 use bowline::client::{CallError, Missed, Notification, Wanted};
-use bowline::{ErrorCode, Json};
 use clap::Args;
+use serde_json::json;
 
 use crate::failure::Failure;
+use crate::render::json::object;
 use crate::screen::{OutputArgs, Screen, Style};
 use crate::session::{Invocation, Session};
 use crate::target::{TargetArgs, duration};
@@ -134,10 +136,8 @@ fn is_lacking(error: &CallError) -> bool {
 
 fn show(notification: &Notification, screen: &Screen) -> Result<(), Failure> {
     let Notification { method, params } = notification;
-    let name = serde_json::to_string(&**method).unwrap_or_default();
-    let text = format!("{{\"method\":{name},\"params\":{params}}}", params = params.as_str());
-    // Both parts are JSON already.
-    let json = Json::from_text(text).unwrap_or_else(|_| Json::null());
+    let name = json!(**method).to_string();
+    let json = object([("method", name.as_str()), ("params", params.as_str())]);
     screen.show(&json, || {
         let method = screen.out.paint(Style::Cyan, &line(method));
         Ok(format!("{method} {}\n", json_line(params.as_str(), true)))

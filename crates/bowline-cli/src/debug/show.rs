@@ -13,7 +13,7 @@ use crate::commands::list::{List, TOOLS};
 use crate::commands::{call, tools};
 use crate::failure::{Code, Failure};
 use crate::render::content::ContentRenderer;
-use crate::render::json::pretty;
+use crate::render::json::{object, pretty};
 use crate::render::wire::time;
 use crate::screen::Screen;
 use crate::text::line;
@@ -43,9 +43,7 @@ pub(crate) fn response(id: &Json, answer: Result<&Json, &ErrorObject>) -> Json {
         Ok(result) => ("result", result.as_str().to_owned()),
         Err(error) => ("error", json!(error).to_string()),
     };
-    let text = format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":{body}}}"#, id.as_str());
-    // Both parts are JSON already.
-    Json::from_text(text).unwrap_or_else(|_| Json::null())
+    object([("jsonrpc", "\"2.0\""), ("id", id.as_str()), (member, &body)])
 }
 
 /// The server's error to the letter; or, in its place, why there is none.

@@ -1,9 +1,17 @@
 //! JSON for people: indented and coloured, with every number and string unchanged.
 
 use bowline::Json;
+use serde_json::Value;
 
 use crate::screen::{Paint, Style};
 use crate::text::{end_of_string, json_line};
+
+/// An object whose members are JSON already, and stay to the letter.
+pub(crate) fn object<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> Json {
+    let members = members.into_iter().map(|(name, value)| format!("{}:{value}", Value::from(name)));
+    let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+    Json::from_text(text).unwrap_or_else(|_| Json::null())
+}
 
 /// JSON over several lines, with a line break at the end.
 pub(crate) fn pretty(json: &Json, paint: Paint) -> String {

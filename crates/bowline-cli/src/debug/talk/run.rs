@@ -12,6 +12,7 @@ use super::super::statement::{self, Action, Message, Statement, first_word, spli
 use super::super::words::{self, WORDS};
 use super::{Show, Talk};
 use crate::arguments::{from_members, text_arguments};
+use crate::commands::call;
 use crate::commands::list::{self, List};
 use crate::render::json::indented;
 use crate::text::{did_you_mean, line};
@@ -56,10 +57,7 @@ impl Talk {
 
     /// Calls a tool whose arguments are complete.
     pub(crate) fn call_tool(&mut self, name: &str, arguments: &Json) -> Result<Done, String> {
-        // To the letter.
-        let params =
-            format!(r#"{{"name":{},"arguments":{}}}"#, Value::from(name), arguments.as_str());
-        let params = Json::from_text(params).map_err(|error| error.to_string())?;
+        let params = call::params(name, arguments);
         self.call(name, Show::Tool(name.to_owned()), "tools/call", params)
     }
 
