@@ -1,6 +1,7 @@
 """The notes server with FastMCP, in both eras: `python notes.py [DATABASE] [--http ADDRESS]`.
 
-`docs/compare.md` says what it does, and compares it with the same server written with other SDKs."""
+`docs/compare.md` says what it does, and compares it with the same server written with other SDKs.
+"""
 
 import argparse
 import asyncio
@@ -9,7 +10,7 @@ import sqlite3
 from typing import Annotated
 
 from fastmcp import Context, FastMCP
-from fastmcp.exceptions import NotFoundError, ToolError
+from fastmcp.exceptions import PromptError, ResourceError, ToolError
 from mcp.types import (
     CreateMessageRequest,
     CreateMessageRequestParams,
@@ -91,7 +92,7 @@ def add(
 @mcp.tool(annotations=ToolAnnotations(read_only_hint=True))
 def search(
     query: Annotated[str, Field(description="What the title or the text must contain")],
-    limit: Annotated[int, Field(description="The most notes to return")] = 10,
+    limit: Annotated[int, Field(description="The most notes to return", ge=0)] = 10,
 ) -> list[Note]:
     """Search the notes."""
     condition = "WHERE instr(title, ?1) OR instr(body, ?1) ORDER BY id LIMIT ?2"
@@ -132,9 +133,7 @@ async def summarize(id: NoteId, ctx: Context) -> str | InputRequiredResult:
         )
     elif ctx.input_responses is None:
         params = CreateMessageRequestParams(messages=messages, max_tokens=200)
-        return InputRequiredResult(
-            input_requests={"summary": CreateMessageRequest(params=params)}
-        )
+        return InputRequiredResult(input_requests={"summary": CreateMessageRequest(params=params)})
     else:
         answer = ctx.input_responses["summary"]
     if isinstance(answer, CreateMessageResult) and isinstance(answer.content, TextContent):
@@ -165,7 +164,7 @@ def one_note(id: int) -> str:
     """A note."""
     if note := find(id):
         return note.body
-    raise NotFoundError(f"there is no note {id}")
+    raise ResourceError(f"there is no note {id}")
 
 
 @mcp.completion
@@ -181,7 +180,7 @@ def review(id: NoteId) -> str:
     """Review a note."""
     if note := find(id):
         return f"Review this note.\n\n{note.title}\n\n{note.body}"
-    raise NotFoundError(f"there is no note {id}")
+    raise PromptError(f"there is no note {id}")
 
 
 if __name__ == "__main__":
