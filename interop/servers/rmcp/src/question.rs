@@ -44,11 +44,7 @@ impl Question {
     async fn request(&self, context: &RequestContext<RoleServer>) -> Result<Value, ServiceError> {
         let peer = &context.peer;
         let answer = match self {
-            // The typed method would pull in a URL crate, and with it two dozen others.
-            Self::Form => {
-                let question = ServerRequest::ElicitRequest(ElicitRequest::new(form()));
-                serde_json::to_value(peer.send_request(question).await?)
-            }
+            Self::Form => serde_json::to_value(peer.create_elicitation(form()).await?),
             Self::Message(text) => serde_json::to_value(peer.create_message(message(text)).await?),
             Self::Roots => serde_json::to_value(peer.list_roots().await?),
         };
