@@ -70,7 +70,7 @@ impl Marked {
             Callee::Method(this) => Some(this),
         };
         let calls = self.options.calls(&self.signature, &Callback { krate, this })?;
-        let description = self.description.iter();
+        let (description, states) = (self.description.iter(), self.signature.states());
         let own_name = self.name.unraw().to_string();
         let name = self.options.name().unwrap_or_else(|| quote!(#own_name));
         let shape = self.shape(krate);
@@ -82,7 +82,7 @@ impl Marked {
         Ok(quote! {{
             #checks
             #arguments
-            #new #(.description(#description))* #calls
+            #new #(.description(#description))* #(.needs_state::<#states>())* #calls
         }})
     }
 
@@ -133,7 +133,7 @@ impl Marked {
 
     /// The parameters of the closure, as a tuple of types.
     fn shape(&self, krate: &Path) -> TokenStream {
-        let context = self.signature.has_context().then(|| quote!(#krate::Context,));
+        let context = self.signature.needs_context().then(|| quote!(#krate::Context,));
         let arguments = self.signature.takes_arguments().then(|| {
             let arguments = self.arguments_type();
             quote!(#arguments,)
@@ -154,7 +154,7 @@ impl Marked {
     /// The closure that the builder takes.
     fn handler(&self, krate: &Path, callee: Callee<'_>) -> TokenStream {
         let mut inputs = TokenStream::new();
-        if self.signature.has_context() {
+        if self.signature.needs_context() {
             let context = own("context");
             inputs.extend(quote!(#context: #krate::Context,));
         }
@@ -175,7 +175,7 @@ impl Marked {
 
     /// Calls the function, and converts its result into what the builder accepts.
     fn value(&self, krate: &Path, callee: Callee<'_>) -> TokenStream {
-        let call = self.call(callee);
+        let call = self.call(krate, callee);
         let result = match self.signature.is_async {
             true => quote!(#call.await),
             false => quote!(#krate::blocking(move || #call).await),
@@ -194,12 +194,15 @@ impl Marked {
         }
     }
 
-    fn call(&self, callee: Callee<'_>) -> TokenStream {
+    fn call(&self, krate: &Path, callee: Callee<'_>) -> TokenStream {
         let name = &self.name;
         let (context, arguments) = (own("context"), own("arguments"));
+        // State is found through the context, which the function may consume before.
+        let copy = self.signature.states().next().map(|_| quote!(.clone()));
         let values = self.signature.parameters.iter().map(|parameter| match parameter {
             Parameter::Context { is_borrowed: true, .. } => quote!(&#context),
-            Parameter::Context { is_borrowed: false, .. } => quote!(#context),
+            Parameter::Context { is_borrowed: false, .. } => quote!(#context #copy),
+            Parameter::State(_) => quote!(#krate::private::state(&#context)),
             Parameter::Whole(_) => quote!(#arguments),
             Parameter::Argument(argument) => {
                 let name = &argument.name;

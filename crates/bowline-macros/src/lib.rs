@@ -87,6 +87,7 @@ use self::options::Kind;
 /// | `#[serde(…)]`, `#[schemars(…)]` | as on the field of a struct |
 /// | `#[args] all: T` | all arguments in one struct |
 /// | `context: Context`, `context: &Context` | the request: reports progress, logs, asks the client |
+/// | `database: State<T>` | a value that `Server::state` added; a server that lacks it is not built |
 ///
 /// # Result
 ///

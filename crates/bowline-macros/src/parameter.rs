@@ -1,12 +1,12 @@
-//! One parameter of a function: an argument, all arguments, or the context.
+//! One parameter of a function: an argument, all arguments, the context, or state of the server.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, ExprLit, Ident, Lit, LitStr, Meta, Pat, PatType, PathArguments, Token, Type,
-    parse_quote,
+    Attribute, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, Meta, Pat, PatType,
+    PathArguments, Token, Type, parse_quote,
 };
 
 use crate::doc;
@@ -16,6 +16,8 @@ use crate::options::Kind;
 pub(crate) enum Parameter {
     /// The request.
     Context { is_borrowed: bool, name: TokenStream },
+    /// `State<T>`: a value that the server was given, of this type.
+    State(Box<Type>),
     /// `#[args]`: all arguments at once.
     Whole(Box<Type>),
     /// One argument.
@@ -54,7 +56,15 @@ impl Parameter {
         if let (Some(is_borrowed), false) = (context(&parameter.ty), has("arg")) {
             return Ok(Self::Context { is_borrowed, name: parameter.pat.to_token_stream() });
         }
+        if let (Some(ty), false) = (state(&parameter.ty), has("arg")) {
+            return Ok(Self::State(Box::new(ty.clone())));
+        }
         Argument::read(kind, parameter, ours).map(|argument| Self::Argument(Box::new(argument)))
+    }
+
+    /// Whether clients send it.
+    pub(crate) fn is_sent(&self) -> bool {
+        matches!(self, Self::Whole(_) | Self::Argument(_))
     }
 
     pub(crate) fn is_context(&self) -> bool {
@@ -82,6 +92,17 @@ fn context(ty: &Type) -> Option<bool> {
         Type::Reference(reference) if reference.mutability.is_none() => {
             context(&reference.elem).map(|_| true)
         }
+        _ => None,
+    }
+}
+
+/// The `T` of `State<T>`.
+fn state(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "State")?;
+    let PathArguments::AngleBracketed(list) = &last.arguments else { return None };
+    match list.args.first() {
+        Some(GenericArgument::Type(ty)) if list.args.len() == 1 => Some(ty),
         _ => None,
     }
 }
@@ -212,7 +233,7 @@ fn owned_generic(path: &syn::TypePath) -> String {
     match last.map(|segment| (segment, &segment.arguments)) {
         Some((segment, PathArguments::AngleBracketed(list))) if list.args.len() == 1 => {
             match &list.args[0] {
-                syn::GenericArgument::Type(inner) => format!("{}<{}>", segment.ident, owned(inner)),
+                GenericArgument::Type(inner) => format!("{}<{}>", segment.ident, owned(inner)),
                 _ => doc::shown(path),
             }
         }

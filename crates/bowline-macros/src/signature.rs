@@ -75,11 +75,20 @@ impl Signature {
 
     /// Whether clients send anything.
     pub(crate) fn takes_arguments(&self) -> bool {
-        self.parameters.iter().any(|parameter| !parameter.is_context())
+        self.parameters.iter().any(Parameter::is_sent)
     }
 
-    pub(crate) fn has_context(&self) -> bool {
-        self.parameters.iter().any(Parameter::is_context)
+    /// Whether the handler needs the context: for the function, or to find its state.
+    pub(crate) fn needs_context(&self) -> bool {
+        self.parameters.iter().any(|parameter| !parameter.is_sent())
+    }
+
+    /// The types of state that the function takes.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &Type> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::State(ty) => Some(&**ty),
+            _ => None,
+        })
     }
 }
 
@@ -153,7 +162,7 @@ fn check_together(before: &[Parameter], new: Parameter) -> syn::Result<Parameter
             let message = "a call has one context: take it only once";
             Err(syn::Error::new_spanned(name, message))
         }
-        Parameter::Whole(ty) if has(|it| !it.is_context()) => {
+        Parameter::Whole(ty) if has(Parameter::is_sent) => {
             let message = "`#[args]` takes all arguments: move the others into this struct";
             Err(syn::Error::new_spanned(ty, message))
         }

@@ -8,6 +8,7 @@ mod options;
 mod prompts;
 mod resources;
 mod signatures;
+mod state;
 mod tools;
 
 use bowline::{Client, Part, Server, testing};
