@@ -66,7 +66,7 @@ async fn until(log: &Log, wanted: &str) {
 }
 
 fn server() -> Server {
-    let limits = Limits { grace: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { grace: Duration::from_secs(1), ..Limits::default() };
     Server::new("ends", "1.0.0")
         .limits(limits)
         .with(Tool::new("quick", || async { "quick" }))

@@ -225,3 +225,19 @@ async fn settings_that_would_be_lost_are_an_error() {
         assert!(error.contains(&expected), "{error}");
     }
 }
+
+/// Clients of the outer server hear of what the nested server changes.
+#[tokio::test]
+async fn changes_of_a_nested_server_are_reported() {
+    let inner = Server::new("inner", "1.0.0").with(Resource::text("in://x", "x", "x"));
+    let registry = inner.registry();
+    let outer = Server::new("outer", "1.0.0").nest("in", inner);
+    let mut raw = Raw::session(outer, Revision::V2025_11_25).await;
+    raw.ask(&request(1, "resources/subscribe", json!({ "uri": "in://x" }))).await;
+    registry.resource_updated("in://x");
+    let updated = raw.next().await;
+    assert_eq!(updated["params"]["uri"], "in://x", "{updated}");
+    assert!(registry.remove_resource("in://x"));
+    let changed = raw.next().await;
+    assert_eq!(changed["method"], "notifications/resources/list_changed", "{changed}");
+}
