@@ -98,6 +98,9 @@ fn describe(root: &str, text: &str, error: &serde_json::Error) -> String {
     if let Some((length, expected)) =
         message.strip_prefix("invalid length ").and_then(|wrong| wrong.split_once(", expected "))
     {
+        // It stops behind the last item.
+        let list = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
+        let path = list.map_or(path.as_str(), |(list, _)| list);
         return format!("{path} has the length {length}; expected {}", in_words(expected));
     }
     let wrong = ["invalid type: ", "invalid value: "]

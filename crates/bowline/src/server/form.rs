@@ -149,9 +149,14 @@ fn items_of(items: &Value) -> Value {
     {
         return serde_json::json!({ "anyOf": titled });
     }
+    let words = schema::words(items);
+    if words.is_empty() {
+        // Forms only have lists of choices; what this is, the error says.
+        return items.clone();
+    }
     let mut plain = Map::new();
     plain.insert("type".to_owned(), "string".into());
-    plain.insert("enum".to_owned(), schema::words(items).into());
+    plain.insert("enum".to_owned(), words.into());
     Value::Object(plain)
 }
 

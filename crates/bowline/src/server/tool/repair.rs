@@ -137,8 +137,11 @@ impl<'a> Repair<'a> {
     }
 
     fn allows_in_any(&self, schema: &Map<String, Value>, kind: &str) -> bool {
+        let referred = |schema: &Map<String, Value>| says(self.target(schema)?.as_object()?, kind);
         let allows = |schema: &Value| match schema {
-            Value::Object(schema) => says(schema, kind).unwrap_or(true),
+            Value::Object(schema) => {
+                says(schema, kind).or_else(|| referred(schema)).unwrap_or(true)
+            }
             other => *other != Value::Bool(false),
         };
         if let Some(is_allowed) = says(schema, kind) {
