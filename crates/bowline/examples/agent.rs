@@ -66,7 +66,7 @@ async fn answer(
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::connect(Server::new("calculator", "1.0.0").with(add)).await?;
     let messages = answer(&client, &mut Script::new(), "What is 3 + 4?").await?;
-    println!("{messages:#?}");
+    serde_json::to_writer_pretty(std::io::stdout(), &messages)?;
     Ok(())
 }
 
