@@ -147,8 +147,8 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// The variables in braces (RFC 6570) are the parameters, by name. The result is a
 /// `ResourceOutput`: text, bytes or contents; any other `Serialize` type, which is sent as JSON; an
-/// `Option` of either, whose `None` is answered with "not found"; or a `Result`. `user().resource()`
-/// is the `Resource`.
+/// `Option` of either, whose `None` is answered with "not found"; or a `Result`.
+/// `user().resource()` is the `Resource`.
 ///
 /// # Options
 ///

@@ -18,8 +18,8 @@ pub fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Implements `Debug` for errors as the sentence of [`with_causes`]: a `main` that returns one prints
-/// it in this form.
+/// Implements `Debug` for errors as the sentence of [`with_causes`]: a `main` that returns one
+/// prints it in this form.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_as_sentence {

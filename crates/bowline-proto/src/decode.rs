@@ -77,8 +77,8 @@ pub fn decode<'a, T: Deserialize<'a>>(
         .map_err(|error| DecodeError::new(what, describe(root, text, &error)))
 }
 
-/// Decodes an object that has only members of `T`, if its text is plain. `None` says that it needs a
-/// closer look: it may have further members, be of another type, or merely be spelled unusually.
+/// Decodes an object that has only members of `T`, if its text is plain. `None` says that it needs
+/// a closer look: it may have further members, be of another type, or merely be spelled unusually.
 pub fn decode_closed<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
     raw::from_closed_str(text).ok()
 }

@@ -4,8 +4,8 @@
 //! upstream server, whatever era and transport either side has: tools, prompts, resources and
 //! templates with their definitions as they are; completion, progress, log messages and
 //! cancellation; changes of lists and resources; and the questions that the upstream server asks.
-//! Errors, structured content, `_meta` and unknown members of results pass unchanged. Where both sides
-//! speak the same revision, results pass to the letter; otherwise they are adapted.
+//! Errors, structured content, `_meta` and unknown members of results pass unchanged. Where both
+//! sides speak the same revision, results pass to the letter; otherwise they are adapted.
 //!
 //! # Questions
 //!
@@ -15,9 +15,9 @@
 //! A legacy server asks on its connection. Over HTTP the question arrives in the stream of the call
 //! that it belongs to. On a pipe nothing says to which call it belongs: it goes to the only call in
 //! flight, or to the session from which all calls in flight come. With calls of several callers in
-//! flight the question is refused, because it could reach the wrong user. Give each user a proxy with a
-//! pipe of its own where that matters. Log messages find their call in the same way; those that belong
-//! to no single caller are dropped.
+//! flight the question is refused, because it could reach the wrong user. Give each user a proxy
+//! with a pipe of its own where that matters. Log messages find their call in the same way; those
+//! that belong to no single caller are dropped.
 //!
 //! A modern caller is asked by the answer to its request. While it thinks, the call to a legacy
 //! server goes on in this process, at most for
@@ -26,8 +26,8 @@
 //!
 //! # What is not forwarded
 //!
-//! Tasks, instructions, changes of the caller's roots, `notifications/elicitation/complete`, and URIs
-//! that the upstream server neither lists nor has a template for.
+//! Tasks, instructions, changes of the caller's roots, `notifications/elicitation/complete`, and
+//! URIs that the upstream server neither lists nor has a template for.
 
 mod entries;
 mod forward;

@@ -92,8 +92,8 @@ impl Changes {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// What the server agreed to report. A modern server says so; of a legacy server it follows from
-    /// the capabilities.
+    /// What the server agreed to report. A modern server says so; of a legacy server it follows
+    /// from the capabilities.
     pub fn granted(&self) -> SubscriptionFilter {
         self.feed.granted()
     }

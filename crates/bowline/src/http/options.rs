@@ -220,8 +220,8 @@ impl Http {
     /// get one. Requests to the host of the guard's resource are admitted, as with
     /// [`Http::allow_host`].
     ///
-    /// Handlers see the sender as [`principal`](crate::Profile::principal) of the caller; sessions and
-    /// request states are bound to it. [`Http::identify`] is then ignored.
+    /// Handlers see the sender as [`principal`](crate::Profile::principal) of the caller; sessions
+    /// and request states are bound to it. [`Http::identify`] is then ignored.
     ///
     /// ```no_run
     /// use bowline::http::auth::{Guard, JwtVerifier};

@@ -1,6 +1,7 @@
 //! Resources and resource templates: the builder, and what reads one.
 
 mod output;
+mod read;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -19,11 +20,13 @@ use super::nest::Nest;
 use super::prompt::word_completers;
 use super::scopes::Scopes;
 use super::state::Need;
+use super::strings;
 use super::tool::Visible;
-use super::{step, strings};
+
 use crate::uri_template::UriTemplate;
 
 pub use self::output::ResourceOutput;
+use self::read::{Read, asking};
 
 /// Data that clients can read by its URI. A URI with `{variables}` makes it a template.
 ///
@@ -334,15 +337,6 @@ pub(crate) struct Entry {
     pub(crate) needs: Vec<Need>,
 }
 
-/// A handler that can return questions.
-fn asking(begin: impl Read + 'static) -> impl Read {
-    let begin = Arc::new(begin);
-    move |context: &Context, parts: Vec<(String, String)>, uri: String| {
-        let begin = Arc::clone(&begin);
-        step::start(context, move |context| begin.start(context, parts.clone(), uri.clone()))
-    }
-}
-
 impl Entry {
     /// Whether both have the same handler, whatever happened to their definitions.
     #[cfg(feature = "client")]
@@ -374,29 +368,3 @@ impl Entry {
 
 /// The result of a resource, or its error.
 pub type ResourceOutcome = Result<ReadResourceResult, HandlerError>;
-
-/// A type-erased handler that is started with the variables of a URI.
-pub(crate) trait Read: Send + Sync {
-    fn start(
-        &self,
-        context: &Context,
-        parts: Vec<(String, String)>,
-        uri: String,
-    ) -> Result<BoxFuture<ResourceOutcome>, String>;
-}
-
-impl<F> Read for F
-where
-    F: Fn(&Context, Vec<(String, String)>, String) -> Result<BoxFuture<ResourceOutcome>, String>
-        + Send
-        + Sync,
-{
-    fn start(
-        &self,
-        context: &Context,
-        parts: Vec<(String, String)>,
-        uri: String,
-    ) -> Result<BoxFuture<ResourceOutcome>, String> {
-        self(context, parts, uri)
-    }
-}

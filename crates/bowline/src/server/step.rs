@@ -43,7 +43,8 @@ use super::resource::{ResourceOutcome, ResourceOutput};
 ///                 ..ElicitUrlParams::default()
 ///             };
 ///             let question = InputRequest::Elicit(ElicitParams::Url(page));
-///             Step::Ask(InputRequired::new().ask("consent", question).state(json!({ "order": 1 })))
+///             let asked = InputRequired::new().ask("consent", question);
+///             Step::Ask(asked.state(json!({ "order": 1 })))
 ///         }
 ///     }
 /// });

@@ -56,8 +56,8 @@ use super::state::Need;
 ///
 /// The same rules hold for closures, for `#[tool]` and for tools without arguments:
 ///
-/// - Arguments that the schema does not name are rejected, with a message that lists the known ones;
-///   the schema says `"additionalProperties": false`. A type takes more with a map that is
+/// - Arguments that the schema does not name are rejected, with a message that lists the known
+///   ones; the schema says `"additionalProperties": false`. A type takes more with a map that is
 ///   `#[serde(flatten)]`. Objects inside the arguments follow their own type.
 /// - `null` for an optional argument counts as absent. A whole number may be spelled `5.0`.
 /// - What the type does not check but the schema demands (lengths, ranges, patterns) is validated.
@@ -252,8 +252,8 @@ impl Tool {
     }
 
     /// Accepts arguments that models often get wrong: JSON inside a string where the schema has a
-    /// number, a boolean, an array or an object (`"5"`, `"[1, 2]"`, `"true"`). Unknown arguments are
-    /// ignored. The schema stays strict, so that models know what is right.
+    /// number, a boolean, an array or an object (`"5"`, `"[1, 2]"`, `"true"`). Unknown arguments
+    /// are ignored. The schema stays strict, so that models know what is right.
     pub fn lenient(mut self) -> Self {
         self.is_lenient = true;
         self

@@ -82,6 +82,10 @@ impl Interop {
 
     pub fn want(&self, uri: String, is_wanted: bool) {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_wanted { wanted.insert(uri) } else { wanted.remove(&uri) };
+        if is_wanted {
+            wanted.insert(uri)
+        } else {
+            wanted.remove(&uri)
+        };
     }
 }

@@ -102,9 +102,9 @@ impl Adapt for ToolResultContent {
     }
 }
 
-/// Structured content in the form of the revision. Before 2025-06-18 there is none: it becomes text,
-/// unless the result already has some. Up to 2025-11-25 it is an object, so any other value is
-/// wrapped in one, and with `wraps` an object, too, as its schema is.
+/// Structured content in the form of the revision. Before 2025-06-18 there is none: it becomes
+/// text, unless the result already has some. Up to 2025-11-25 it is an object, so any other value
+/// is wrapped in one, and with `wraps` an object, too, as its schema is.
 pub(super) fn structured(
     structured: &mut Option<Json>,
     wraps: bool,

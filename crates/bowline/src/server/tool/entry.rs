@@ -25,7 +25,8 @@ use crate::server::state::Need;
 /// A registered tool.
 #[derive(Clone)]
 pub(crate) struct Entry {
-    /// Without the schemas, which are added when the tool is listed, unless it was given as a whole.
+    /// Without the schemas, which are added when the tool is listed, unless it was given as a
+    /// whole.
     pub(crate) definition: model::Tool,
     /// The arguments that calls repeat as headers.
     #[cfg(feature = "http")]
