@@ -30,6 +30,8 @@
 //! `Client` (feature `client`) is the other side: it connects to any server, in any revision.
 //! `Proxy` makes another server a part of this one, and [`agent`] hands tools to models.
 //!
+//! The `guide` module has a tutorial and a page for each larger subject.
+//!
 //! | feature | brings |
 //! |---|---|
 //! | `macros`, on by default | `#[tool]`, `#[prompt]`, `#[resource]`, `#[server]` |
@@ -44,6 +46,8 @@ pub mod agent;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "log-layer")]

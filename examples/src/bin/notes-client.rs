@@ -1,6 +1,9 @@
-//! A client of the notes server: `notes-client COMMAND…` or `notes-client URL`.
+//! A client of the notes server: `notes-client URL` or `notes-client COMMAND…`.
 //!
-//! Adds notes with progress, searches into a type, answers what the server asks, follows changes.
+//! Imports notes with progress, follows changes, searches into a type, and answers the server's
+//! questions.
+
+#![expect(clippy::print_stdout, reason = "it is what the program is for")]
 
 use bowline::Client;
 use bowline::client::{Command, FormAnswer, Target, Wanted};
@@ -8,7 +11,7 @@ use bowline::model::CreateMessageResult;
 use serde::Deserialize;
 use serde_json::json;
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 struct Note {
     id: i64,
     title: String,
@@ -20,38 +23,38 @@ async fn main() -> anyhow::Result<()> {
     let target: Target = match words.next() {
         Some(url) if url.starts_with("http") => url.into(),
         Some(program) => Command::new(program).args(words).into(),
-        None => anyhow::bail!("usage: notes-client COMMAND… | URL"),
+        None => anyhow::bail!("usage: notes-client URL | COMMAND…"),
     };
     let client = Client::builder("notes-client", "1.0.0")
-        .on_form(|form| async move {
-            println!("asked: {}", form.message);
-            Ok(FormAnswer::accept(&json!({ "confirm": true })))
+        .on_form(async |form| {
+            println!("{} yes", form.message);
+            Ok(FormAnswer::defaults())
         })
-        .on_sampling(|_| async { Ok(CreateMessageResult::text("fake", "A note about knots.")) })
+        .on_sampling(async |_| Ok(CreateMessageResult::text("fake", "It is about knots.")))
         .connect(target)
         .await?;
 
     let mut changes = client.changes(Wanted::new().resource("notes://all")).await?;
-    let drafts = json!([{ "title": "Bowline", "body": "A knot." }, { "title": "Cleat", "body": "Holds it." }]);
+    let notes = json!([
+        { "title": "Bowline", "body": "A knot." },
+        { "title": "Cleat", "body": "Holds it." },
+    ]);
     let imported = client
-        .call_tool("import", json!({ "notes": drafts }))
-        .on_progress(|report| println!("imported {} of {:?}", report.progress, report.total))
-        .text()
-        .await?;
-    println!("{imported}");
+        .call_tool("import", json!({ "notes": notes }))
+        .on_progress(|report| println!("{} of 2", report.progress));
+    println!("{}", imported.text().await?);
     if let Some(change) = changes.next().await {
-        println!("changed: {:?}", change?);
+        println!("{:?}", change?);
     }
 
-    let found: Vec<Note> = client.call_tool("search", json!({ "query": "knot" })).structured().await?;
-    for Note { id, title } in &found {
+    let found = client.call_tool("search", json!({ "query": "knot" }));
+    for Note { id, title } in found.structured::<Vec<Note>>().await? {
         println!("{id}: {title}");
         println!("{}", client.call_tool("summarize", json!({ "id": id })).text().await?);
         println!("{}", client.call_tool("delete", json!({ "id": id })).text().await?);
-    }
-    match client.call_tool("delete", json!({ "id": 99 })).text().await {
-        Ok(text) => println!("{text}"),
-        Err(error) => println!("error: {error}"),
+        if let Err(error) = client.call_tool("delete", json!({ "id": id })).text().await {
+            println!("{error}");
+        }
     }
     client.close().await;
     Ok(())

@@ -145,8 +145,8 @@ impl Context {
     /// `context.session_state(Cart::default)`.
     ///
     /// It belongs to the legacy session, and is dropped with it. Where there is no session, as in
-    /// the modern era, it belongs to the [principal](Caller::principal), whatever connection its
-    /// requests come on, and is kept in this process while
+    /// the modern era, it belongs to the [principal](crate::Profile::principal), whatever
+    /// connection its requests come on, and is kept in this process while
     /// [`Limits::principals`](crate::Limits::principals) allows it. A client that has neither has
     /// none: `None`.
     pub fn session_state<T>(&self, make: impl FnOnce() -> T) -> Option<State<T>>

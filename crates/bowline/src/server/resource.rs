@@ -22,7 +22,6 @@ use super::scopes::Scopes;
 use super::state::Need;
 use super::strings;
 use super::tool::Visible;
-
 use crate::uri_template::UriTemplate;
 
 pub use self::output::ResourceOutput;

@@ -1,0 +1,205 @@
+//! Each example as a process of its own, in both eras where it serves.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use bowline::client::http::Endpoint;
+use bowline::client::{Command, FormAnswer, Target};
+use bowline::model::CreateMessageResult;
+use bowline::proto::session::Preference;
+use bowline::{Client, Revision};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command as Process};
+
+const NOTES: &str = env!("CARGO_BIN_EXE_notes");
+const ERAS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
+
+/// A client that agrees to everything.
+async fn client(revision: Revision, target: impl Into<Target>) -> Client {
+    Client::builder("test", "1.0.0")
+        .preference(Preference::Pin(revision))
+        .on_form(async |_| Ok(FormAnswer::defaults()))
+        .on_sampling(async |_| Ok(CreateMessageResult::text("fake", "Short.")))
+        .connect(target)
+        .await
+        .unwrap()
+}
+
+/// Uses everything that a notes server has. `prefix` is before the names of its tools.
+async fn walk(client: &Client, prefix: &str) {
+    let tool = |name: &str| format!("{prefix}{name}");
+    let draft = json!({ "title": "Bowline", "body": "A knot." });
+    let added: Value = client.call_tool(tool("add"), &draft).structured().await.unwrap();
+    let id = added["id"].as_i64().unwrap();
+    let found = client.call_tool(tool("search"), json!({ "query": "knot" }));
+    let found: Vec<Value> = found.structured().await.unwrap();
+    assert_eq!(found.last(), Some(&added));
+
+    let (progress, told) = std::sync::mpsc::channel();
+    let call = client.call_tool(tool("import"), json!({ "notes": [draft.clone(), draft] }));
+    let call = call.on_progress(move |report| progress.send(report.progress).unwrap());
+    assert_eq!(call.text().await.unwrap(), "2 notes were added");
+    assert_eq!(told.iter().last(), Some(2.0));
+
+    let wanted = json!({ "id": id });
+    assert_eq!(client.call_tool(tool("summarize"), &wanted).text().await.unwrap(), "Short.");
+    let read = client.read_resource(format!("notes://{id}")).await.unwrap();
+    assert_eq!(read.contents[0].as_text(), Some("A knot."));
+    let prompt = client.get_prompt(tool("review"), &[("id", &id.to_string())]).await.unwrap();
+    assert!(format!("{prompt:?}").contains("A knot."), "{prompt:?}");
+    let completed = client.complete_template("notes://{id}", ("id", ""), &[]).await.unwrap();
+    assert!(completed.completion.values.contains(&id.to_string()), "{completed:?}");
+
+    let deleted = client.call_tool(tool("delete"), &wanted).text().await.unwrap();
+    assert_eq!(deleted, format!("note {id} was deleted"));
+    let error = client.call_tool(tool("delete"), &wanted).text().await.unwrap_err();
+    assert!(error.to_string().contains(&format!("there is no note {id}")), "{error}");
+    let unread = client.read_resource(format!("notes://{id}")).await;
+    assert!(unread.unwrap_err().to_string().contains("there is no note"));
+}
+
+#[tokio::test]
+async fn the_notes_server_serves_both_eras_on_stdio() {
+    for revision in ERAS {
+        let client = client(revision, Command::new(NOTES)).await;
+        walk(&client, "").await;
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_notes_server_serves_both_eras_over_http() {
+    let server = Served::start(|address| {
+        let mut notes = Process::new(NOTES);
+        notes.args([":memory:", "--http", address]);
+        notes
+    })
+    .await;
+    for revision in ERAS {
+        let client = client(revision, server.url("/mcp")).await;
+        walk(&client, "").await;
+        client.close().await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_notes_server_is_at_home_inside_axum() {
+    let server = Served::start(|address| {
+        let mut notes = Process::new(env!("CARGO_BIN_EXE_notes-axum"));
+        notes.args([":memory:", address]);
+        notes
+    })
+    .await;
+    let url = server.url("/mcp");
+    assert!(Client::connect(url.as_str()).await.is_err(), "it needs a key");
+    for revision in ERAS {
+        let client = client(revision, Endpoint::new(&url).header("x-api-key", "secret")).await;
+        walk(&client, "").await;
+        client.close().await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_proxy_forwards_everything_in_both_eras() {
+    for revision in ERAS {
+        let proxy = Command::new(env!("CARGO_BIN_EXE_notes-proxy")).arg(format!("my={NOTES}"));
+        let client = client(revision, proxy).await;
+        walk(&client, "my_").await;
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_client_prints_what_it_did() {
+    let output = Process::new(env!("CARGO_BIN_EXE_notes-client")).arg(NOTES).output().await;
+    let output = output.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in [
+        "2 of 2",
+        "2 notes were added",
+        "1: Bowline",
+        "It is about knots.",
+        "Delete \"Bowline\"? yes",
+        "note 1 was deleted",
+        "there is no note 1",
+    ] {
+        assert!(text.contains(line), "{line} is not in:\n{text}\n{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_model_of_the_agent_gets_its_results_and_its_mistakes() {
+    let output = Process::new(env!("CARGO_BIN_EXE_notes-agent")).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(messages[2]["content"].as_str().unwrap().starts_with("Error: "), "{}", messages[2]);
+    let found = messages[6]["content"].as_str().unwrap();
+    assert!(found.contains("A knot."), "{found}");
+    assert_eq!(messages[7]["content"], "There is one note about knots.");
+}
+
+/// A server in a process of its own, at an address of its own.
+struct Served {
+    process: Child,
+    address: String,
+}
+
+impl Served {
+    /// Starts it on a free port; on another one, if somebody took that meanwhile.
+    async fn start(command: impl Fn(&str) -> Process) -> Self {
+        for _ in 0..20 {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = free.local_addr().unwrap().to_string();
+            drop(free);
+            let mut command = command(&address);
+            command.stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+            let mut served = Self { process: command.spawn().unwrap(), address };
+            if served.answers().await {
+                return served;
+            }
+        }
+        panic!("no port is free");
+    }
+
+    /// Waits until it answers HTTP, or ends.
+    async fn answers(&mut self) -> bool {
+        loop {
+            if self.process.try_wait().unwrap().is_some() {
+                return false;
+            }
+            if self.health().await.is_some() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The first line of its answer to some path.
+    async fn health(&self) -> Option<String> {
+        use tokio::io::AsyncWriteExt;
+        let mut stream = tokio::net::TcpStream::connect(&self.address).await.ok()?;
+        let head = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        stream.write_all(head.as_bytes()).await.ok()?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).await.ok()?;
+        line.starts_with("HTTP/1.1").then_some(line)
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Asks it to stop, and expects a clean end.
+    async fn stop(mut self) {
+        let pid = self.process.id().unwrap().to_string();
+        assert!(Process::new("kill").arg(&pid).status().await.unwrap().success());
+        let ended = tokio::time::timeout(Duration::from_secs(30), self.process.wait()).await;
+        assert!(ended.unwrap().unwrap().success(), "{ended:?}");
+    }
+}
