@@ -200,6 +200,6 @@ impl Served {
         let pid = self.process.id().unwrap().to_string();
         assert!(Process::new("kill").arg(&pid).status().await.unwrap().success());
         let ended = tokio::time::timeout(Duration::from_secs(30), self.process.wait()).await;
-        assert!(ended.unwrap().unwrap().success(), "{ended:?}");
+        assert!(ended.unwrap().unwrap().success());
     }
 }

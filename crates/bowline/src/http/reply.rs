@@ -112,6 +112,17 @@ pub(super) fn refusal(refusal: &Refusal) -> Reply {
     reply
 }
 
+/// The same, where a client may be finding out which transport there is: an MCP message would look
+/// like the answer of a server that takes messages here.
+pub(super) fn refusal_in_words(refusal: &Refusal) -> Reply {
+    let body = serde_json::json!({ "error": refusal.to_string() });
+    let mut reply = json(refusal.status(), body.to_string().into_bytes());
+    if let Refusal::Method { allow } = refusal {
+        reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    reply
+}
+
 /// 503 with `Retry-After`.
 pub(super) fn busy(message: &str) -> Reply {
     let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, None, &ErrorObject::internal(message));

@@ -213,7 +213,7 @@ impl HttpService {
         let only = |allow| reply::refusal(&Refusal::Method { allow });
         match (&parts.method, place) {
             (&Method::GET, Place::Sse) => self.open_sse(head),
-            (_, Place::Sse) => only("GET"),
+            (_, Place::Sse) => reply::refusal_in_words(&Refusal::Method { allow: "GET" }),
             (&Method::POST, Place::Messages) => Box::pin(self.post_sse(head, body)).await,
             (_, Place::Messages) => only("POST"),
             (&Method::POST, _) => self.post(head, body).await,
