@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use bowline::model::{CreateMessageParams, SamplingMessage};
 use bowline::{Completing, Context, Server, server};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -22,7 +22,9 @@ pub struct Note {
 /// A note to add.
 #[derive(Deserialize, JsonSchema)]
 pub struct Draft {
+    /// A few words.
     title: String,
+    /// The text.
     body: String,
 }
 
@@ -38,7 +40,14 @@ pub fn notes(path: &str) -> anyhow::Result<Server> {
 impl Notes {
     /// Add a note.
     #[tool(destructive = false)]
-    async fn add(&self, context: &Context, title: String, body: String) -> anyhow::Result<Note> {
+    async fn add(
+        &self,
+        context: &Context,
+        /// A few words.
+        title: String,
+        /// The text.
+        body: String,
+    ) -> anyhow::Result<Note> {
         self.insert(context, Draft { title, body })
     }
 
@@ -46,6 +55,7 @@ impl Notes {
     #[tool(read_only)]
     async fn search(
         &self,
+        /// The word.
         query: String,
         /// How many notes, at most.
         #[arg(default = 10)]
@@ -56,7 +66,12 @@ impl Notes {
 
     /// Delete a note, if the user agrees.
     #[tool(destructive = true)]
-    async fn delete(&self, context: &Context, id: i64) -> anyhow::Result<String> {
+    async fn delete(
+        &self,
+        context: &Context,
+        /// Which note.
+        id: i64,
+    ) -> anyhow::Result<String> {
         let title = self.find(id)?.title;
         if !context.confirm(format!("Delete {title:?}?")).await? {
             return Ok(format!("note {id} was kept"));
@@ -68,7 +83,12 @@ impl Notes {
 
     /// Summarize a note in one sentence.
     #[tool(read_only)]
-    async fn summarize(&self, context: &Context, id: i64) -> anyhow::Result<String> {
+    async fn summarize(
+        &self,
+        context: &Context,
+        /// Which note.
+        id: i64,
+    ) -> anyhow::Result<String> {
         let Note { title, body, .. } = self.find(id)?;
         let request = format!("Summarize in one sentence:\n\n# {title}\n\n{body}");
         let request = CreateMessageParams::new(vec![SamplingMessage::user(request)], 200);
@@ -77,7 +97,12 @@ impl Notes {
 
     /// Add many notes.
     #[tool(destructive = false)]
-    async fn import(&self, context: &Context, notes: Vec<Draft>) -> anyhow::Result<String> {
+    async fn import(
+        &self,
+        context: &Context,
+        /// The notes, in order.
+        notes: Vec<Draft>,
+    ) -> anyhow::Result<String> {
         let total = u32::try_from(notes.len())?;
         for (done, draft) in (1..).zip(notes) {
             let note = self.insert(context, draft)?;
@@ -96,8 +121,8 @@ impl Notes {
 
     /// The text of a note.
     #[resource("notes://{id}", mime_type = "text/plain", complete(id = self.ids))]
-    async fn note(&self, id: i64) -> anyhow::Result<String> {
-        Ok(self.find(id)?.body)
+    async fn note(&self, id: i64) -> anyhow::Result<Option<String>> {
+        Ok(self.get(id)?.map(|note| note.body))
     }
 
     /// Review a note.
@@ -135,12 +160,13 @@ impl Notes {
         Ok(Note { id: database.last_insert_rowid(), title, body })
     }
 
-    fn find(&self, id: i64) -> anyhow::Result<Note> {
+    fn get(&self, id: i64) -> rusqlite::Result<Option<Note>> {
         let select = "SELECT id, title, body FROM notes WHERE id = ?1";
-        match self.lock().query_row(select, [id], read).optional()? {
-            Some(note) => Ok(note),
-            None => bail!("there is no note {id}"),
-        }
+        self.lock().query_row(select, [id], read).optional()
+    }
+
+    fn find(&self, id: i64) -> anyhow::Result<Note> {
+        self.get(id)?.with_context(|| format!("there is no note {id}"))
     }
 
     /// Notes that contain some text.

@@ -58,7 +58,7 @@ async fn walk(client: &Client, prefix: &str) {
     let error = client.call_tool(tool("delete"), &wanted).text().await.unwrap_err();
     assert!(error.to_string().contains(&format!("there is no note {id}")), "{error}");
     let unread = client.read_resource(format!("notes://{id}")).await;
-    assert!(unread.unwrap_err().to_string().contains("there is no note"));
+    assert!(unread.unwrap_err().to_string().contains("unknown resource"));
 }
 
 #[tokio::test]
