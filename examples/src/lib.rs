@@ -1,4 +1,4 @@
-//! A notes server: SQLite, five tools, resources, a prompt, questions, sampling and progress.
+//! A notes server: `SQLite`, five tools, resources, a prompt, questions, sampling and progress.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
