@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// How many crates a server on stdio may be made of. The official SDK needs 85.
-const LIMIT: usize = 60;
+/// How many crates a server on stdio may be made of, besides itself. The official SDK needs 85.
+const LIMIT: usize = 47;
 
 #[test]
 fn a_server_on_stdio_is_made_of_few_crates() {
