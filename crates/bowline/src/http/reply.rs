@@ -105,18 +105,17 @@ pub(super) fn error(status: StatusCode, id: Option<&Id>, error: &ErrorObject) ->
 
 /// The answer to a request that is rejected because of its head.
 pub(super) fn refusal(refusal: &Refusal) -> Reply {
-    let mut reply = error(refusal.status(), None, &refusal.to_error_object());
-    if let Refusal::Method { allow } = refusal {
-        reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    }
-    reply
+    with_allow(error(refusal.status(), None, &refusal.to_error_object()), refusal)
 }
 
 /// The same, where a client may be finding out which transport there is: an MCP message would look
 /// like the answer of a server that takes messages here.
 pub(super) fn refusal_in_words(refusal: &Refusal) -> Reply {
     let body = serde_json::json!({ "error": refusal.to_string() });
-    let mut reply = json(refusal.status(), body.to_string().into_bytes());
+    with_allow(json(refusal.status(), body.to_string().into_bytes()), refusal)
+}
+
+fn with_allow(mut reply: Reply, refusal: &Refusal) -> Reply {
     if let Refusal::Method { allow } = refusal {
         reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     }
