@@ -10,8 +10,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, header};
 use tokio::time::{Instant, timeout};
 
-use crate::evidence::shorten;
 use crate::rule;
+use crate::text::shorten;
 
 /// What was found on the way from a rejection to a login.
 #[derive(Debug)]

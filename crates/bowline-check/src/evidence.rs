@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::frames::{HeaderChanges, HttpRequest, Lost};
 use crate::reply::Received;
+use crate::text::shorten;
 
 /// How many characters of a message are kept.
 const MOST: usize = 600;
@@ -61,28 +62,5 @@ impl Evidence {
 
     pub(crate) fn to_json(&self) -> Value {
         json!({"sent": self.sent, "received": self.received})
-    }
-}
-
-/// At most this many characters, on one line, without control characters.
-pub fn shorten(text: &str, most: usize) -> String {
-    let clean = |character: char| if character.is_control() { ' ' } else { character };
-    let mut short: String = text.chars().take(most).map(clean).collect();
-    let left = text.chars().count().saturating_sub(most);
-    if left > 0 {
-        short.push_str(&format!("… ({left} more)"));
-    }
-    short
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_and_odd_texts_become_short_lines() {
-        assert_eq!(shorten("plain", 10), "plain");
-        assert_eq!(shorten("a\nb\x1b[2J", 10), "a b [2J");
-        assert_eq!(shorten("äöüß", 2), "äö… (2 more)");
     }
 }

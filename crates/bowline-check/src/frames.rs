@@ -35,7 +35,7 @@ pub use self::http::{HeaderChanges, Http, HttpReply, HttpRequest};
 pub use self::process::{Process, Reader, Recipe, Writer};
 pub use self::sse::HttpSse;
 pub(crate) use self::sse::{endpoint, resolve};
-use crate::evidence::shorten;
+use crate::text::shorten;
 
 /// Largest body, event or line that is read: 16 MiB.
 pub const LIMIT: usize = 16 << 20;

@@ -48,10 +48,11 @@ mod run;
 mod survey;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 pub use self::check::{Check, CheckError, Open, Target, is_known};
 pub use self::connection::{Connection, Ending};
-pub use self::evidence::{Evidence, shorten};
+pub use self::evidence::Evidence;
 pub use self::observed::Strays;
 pub use self::reply::{Received, Reply};
 pub use self::report::{Conclusion, Finding, Report, Verdict};

@@ -8,10 +8,10 @@ use bowline::proto::wire::Message;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use crate::evidence::shorten;
 use crate::frames::{Event, HttpReply};
 use crate::reply::Received;
 use crate::rules::scopes::problems_of_rejection;
+use crate::text::shorten;
 
 /// How many examples of one kind are kept.
 const EXAMPLES: usize = 5;

@@ -6,9 +6,9 @@ use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-use crate::evidence::shorten;
 use crate::observed::envelope_problem;
 use crate::probe::{NotPassed, Outcome, broken, ensure};
+use crate::text::shorten;
 
 /// Everything that came back.
 #[derive(Debug, Clone, Default)]

@@ -14,11 +14,11 @@ use tokio::time::{Instant, sleep};
 use crate::check::{CheckError, Target};
 use crate::connection::Connection;
 use crate::discovery::{Discovery, leads_to_login};
-use crate::evidence::shorten;
 use crate::frames::{Http, HttpSse, Lost};
 use crate::opening::Opening;
 use crate::plan::at_once;
 use crate::probe::{Received, Reply, Settings};
+use crate::text::shorten;
 
 /// The revisions that a server speaks, oldest first, and its name.
 pub(crate) type Spoken = (Vec<Revision>, Option<String>);

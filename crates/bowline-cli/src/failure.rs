@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::render::wire::time;
-use crate::text::plain;
+use crate::text::{json_line, plain};
 
 /// Exit codes, and the kinds of failures in JSON. 0 means success; 2 is left to the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -108,7 +108,8 @@ impl Failure {
         if let Some(object) = &self.error {
             error["error"] = json!(object);
         }
-        format!("{}\n", json!({ "error": error }))
+        let text = json!({ "error": error }).to_string();
+        format!("{}\n", json_line(&text, true))
     }
 }
 

@@ -166,7 +166,12 @@ impl Screen {
 
     /// Prints a result unchanged, on one line.
     pub(crate) fn print_json(&self, json: &Json) {
-        self.print(&format!("{}\n", json_line(json.as_str(), self.is_out_terminal)));
+        self.print_line(json.as_str());
+    }
+
+    /// Prints JSON text unchanged, on one line.
+    pub(crate) fn print_line(&self, json: &str) {
+        self.print(&format!("{}\n", json_line(json, self.is_out_terminal)));
     }
 
     /// Prints text that is safe for a terminal.

@@ -72,7 +72,11 @@ impl Show {
             if screen.is_lost() || !self.is_wanted(&line) || !is_method {
                 continue;
             }
-            screen.print(&if screen.is_json() { text + "\n" } else { shown(&line, &screen) });
+            if screen.is_json() {
+                screen.print_line(&text);
+            } else {
+                screen.print(&shown(&line, &screen));
+            }
         }
         if !screen.is_json() {
             screen.print(&tally.summary(&screen));

@@ -11,6 +11,8 @@ mod browser;
 mod check;
 #[path = "cli/fixture.rs"]
 mod fixture;
+#[path = "cli/hostile.rs"]
+mod hostile;
 #[path = "cli/login.rs"]
 mod login;
 #[path = "cli/manners.rs"]

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use bowline::Revision;
 
 use super::{Finding, Report, Verdict};
+use crate::text::plain;
 
 impl Report {
     /// As JUnit XML.
@@ -99,18 +100,16 @@ fn body(finding: &Finding) -> String {
     body
 }
 
-/// Text for XML 1.0, which allows few control characters.
+/// Text for XML 1.0, which allows few control characters, and for people who read it.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in plain(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(character),
             '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
-            _ if character.is_control() => escaped.push('\u{FFFD}'),
             _ => escaped.push(character),
         }
     }
@@ -125,7 +124,7 @@ mod tests {
     fn nothing_that_a_server_says_breaks_the_file() {
         assert_eq!(
             escape("<a b=\"c\">&\u{1b}[2J\u{0}"),
-            "&lt;a b=&quot;c&quot;&gt;&amp;\u{FFFD}[2J\u{FFFD}"
+            "&lt;a b=&quot;c&quot;&gt;&amp;\\u{1b}[2J\\u{0}"
         );
     }
 }

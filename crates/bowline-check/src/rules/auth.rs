@@ -13,12 +13,13 @@ use serde_json::json;
 use super::http::session;
 use crate::check::Target;
 use crate::discovery::{CHALLENGE, Discovery, Problem, RESOURCE, SERVER};
-use crate::evidence::{Evidence, shorten};
+use crate::evidence::Evidence;
 use crate::frames::message::{self, plain_method};
 use crate::frames::{HeaderChanges, HttpRequest};
 use crate::observed::Observed;
 use crate::probe::{NotPassed, Outcome, PASS, Probe, Received, all_good, broken, ensure, skip};
 use crate::rule::{Rule, Transport, table};
+use crate::text::shorten;
 
 /// Since 2025-06-18, MCP servers are protected resources.
 const AUTH: Rule =

@@ -8,10 +8,10 @@ use http::{HeaderMap, StatusCode};
 use super::auth::{Gate, knock, shut};
 use super::watch::none;
 use crate::discovery::wants_token;
-use crate::evidence::shorten;
 use crate::observed::Sight;
 use crate::probe::{NotPassed, Outcome, Probe, Received, all_good, ensure, skip};
 use crate::rule::{Rule, Transport, table};
+use crate::text::shorten;
 
 /// Since 2025-11-25, challenges name scopes.
 const SCOPES: Rule =

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use bowline::Revision;
-use bowline_check::{Finding, Report, Severity, Verdict, shorten};
+use bowline_check::text::shorten;
+use bowline_check::{Finding, Report, Severity, Verdict};
 use unicode_width::UnicodeWidthChar;
 
-use crate::text::wrap;
+use crate::text::{plain, wrap};
 
 /// How much of a message is shown, and in how many lines at most.
 const MOST: usize = 240;
@@ -35,8 +36,9 @@ impl Look<'_> {
 
     /// Prose after a head that is written already; further lines stand under the first.
     fn prose(&self, text: &str, indent: usize) -> String {
-        let Some(room) = self.room(indent) else { return text.to_owned() };
-        let lines: Vec<_> = wrap(text, room).iter().flat_map(|line| fold(line, room)).collect();
+        let text = plain(text);
+        let Some(room) = self.room(indent) else { return text.into_owned() };
+        let lines: Vec<_> = wrap(&text, room).iter().flat_map(|line| fold(line, room)).collect();
         hang(&lines, indent)
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bowline_check::text::marked;
+
 use crate::text::{cut, line};
 
 /// Longest excerpt, in characters.
@@ -10,7 +12,8 @@ const LONGEST: usize = 160;
 /// The beginning of some bytes, in quotes; control characters and invalid UTF-8 are escaped.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let pieces = bytes.utf8_chunks().flat_map(|chunk| {
-        let valid = chunk.valid().chars().map(|letter| (letter.len_utf8(), escape(letter)));
+        let valid = marked(chunk.valid());
+        let valid = valid.map(|(letter, is_hidden)| (letter.len_utf8(), escape(letter, is_hidden)));
         valid.chain(chunk.invalid().iter().map(|byte| (1, format!("\\x{byte:02x}"))))
     });
     let mut taken = 0;
@@ -36,13 +39,11 @@ pub(crate) fn seconds(time: Duration) -> String {
     }
 }
 
-fn escape(letter: char) -> String {
+fn escape(letter: char, is_hidden: bool) -> String {
     match letter {
         '\n' | '\r' | '\t' => letter.escape_default().to_string(),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-            letter.escape_unicode().to_string()
-        }
         letter if letter.is_control() => format!("\\x{:02x}", u32::from(letter)),
+        letter if is_hidden => letter.escape_unicode().to_string(),
         letter => letter.to_string(),
     }
 }
