@@ -1,5 +1,6 @@
 //! Servers: the builder that authors use, and the parts that run it.
 
+pub(crate) mod account;
 mod answer;
 mod ask;
 mod bus;
@@ -314,6 +315,7 @@ impl Server {
             instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
             registry: self.registry,
             keys: keys(self.keys, self.limits.request_state),
+            accounts: account::Accounts::new(&self.limits),
             limits: self.limits,
             offer: self.offer,
             states,

@@ -1,5 +1,6 @@
 //! Admission: which requests may reach the server, who sends them, and which scopes they lack.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bowline_proto::error::ErrorObject;
@@ -14,6 +15,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
 use super::service::HttpService;
+use crate::server::account::{Account, Accounts, Party};
 use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Scopes, Sender, Via, dispatch};
 use crate::{Failure, Principal, Profile};
 
@@ -37,6 +39,8 @@ pub(super) struct Remembered {
     host: OnceLock<Box<[u8]>>,
     /// The sender of the last modern request.
     sender: Mutex<LastPeer>,
+    /// What the last request counted against.
+    account: Mutex<Option<Arc<Account>>>,
     /// The memory that held the head of an earlier request.
     spare: Mutex<Option<Arc<HttpHead>>>,
 }
@@ -59,6 +63,24 @@ impl Remembered {
         let peer = sender.decode(core, Via::HTTP)?;
         last().keep(sender, &peer);
         Ok(peer)
+    }
+
+    /// The account of a sender.
+    fn account(
+        &self,
+        accounts: &Accounts,
+        principal: Option<&Principal>,
+        address: Option<IpAddr>,
+    ) -> Arc<Account> {
+        let mut last = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(account) if account.is_of(principal, address) => Arc::clone(account),
+            _ => {
+                let account = accounts.find(Party::of(principal, address));
+                *last = Some(Arc::clone(&account));
+                account
+            }
+        }
     }
 
     /// Makes the head of a request one that handlers can share.
@@ -134,6 +156,12 @@ impl HttpService {
             let _ = remembered.host.set(host.into());
         }
         Ok(())
+    }
+
+    /// What a request counts against, once its sender is known.
+    pub(super) fn account(&self, head: &Head<'_>) -> Arc<Account> {
+        let address = head.shared.peer_addr.map(|address| address.ip());
+        head.remembered.account(&self.inner.core.accounts, head.principal.as_ref(), address)
     }
 
     /// Authenticates the sender of a request.

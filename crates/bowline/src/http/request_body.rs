@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,8 +11,11 @@ use http::StatusCode;
 use http_body::{Body as HttpBody, Frame};
 use tokio::time::Instant;
 
+use super::options::HttpLimits;
 use super::reply::{self, Reply};
 use crate::clock;
+use crate::server::account::{Account, Reservation, Spent};
+use bowline_proto::error::ErrorObject;
 use bowline_proto::http::Refusal;
 
 /// The least capacity of the buffer, if that much was announced.
@@ -20,14 +24,18 @@ const AT_FIRST: usize = 16 << 10;
 /// Growth factor for the buffer, relative to what has arrived so far.
 const TRUST: usize = 8;
 
-/// Reads a whole body.
+/// Reads a whole body, which is held on an account.
 ///
 /// # Errors
-/// When it is too long, pauses too long or breaks off; this is the answer.
-pub(super) async fn read_body<B>(body: B, limit: usize, idle: Duration) -> Result<Bytes, Reply>
-where
-    B: HttpBody,
-{
+/// When it is too long, pauses too long or breaks off, or when there is no memory left for it; this
+/// is the answer.
+pub(super) async fn read_body<B: HttpBody>(
+    body: B,
+    limits: &HttpLimits,
+    account: Arc<Account>,
+) -> Result<(Bytes, Reservation), Reply> {
+    let HttpLimits { body: limit, body_idle: idle, .. } = *limits;
+    let mut reserved = Reservation::new(account);
     let mut body = std::pin::pin!(body);
     let announced = body.size_hint().lower();
     if announced > limit as u64 {
@@ -41,22 +49,25 @@ where
         let frame = match next_frame(body.as_mut(), idle, &mut end).await {
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(Broken))) => return Err(reply::status(StatusCode::BAD_REQUEST)),
-            Ok(None) => return Ok(all.into()),
+            Ok(None) => return Ok((all.into(), reserved)),
             Err(Late) => return Err(reply::status(StatusCode::REQUEST_TIMEOUT)),
         };
         let Ok(mut data) = frame.into_data() else { continue };
-        if all.len() + data.remaining() > limit {
+        let length = all.len() + data.remaining();
+        if length > limit {
             return Err(reply::refusal(&Refusal::TooLarge(limit)));
         }
         if all.is_empty() && body.is_end_stream() {
             // The whole body in one piece is not copied.
-            return Ok(data.copy_to_bytes(data.remaining()));
+            reserved.resize(length).map_err(refused)?;
+            return Ok((data.copy_to_bytes(length), reserved));
         }
-        let length = all.len() + data.remaining();
         if length > all.capacity() {
             // An announced length costs the client nothing, so only what was sent is trusted.
-            let room = announced.min((length * TRUST).max(AT_FIRST)).max(length);
-            all.reserve(room - all.len());
+            let trusted = (length * TRUST).max(AT_FIRST);
+            let room = announced.max(2 * all.len()).min(trusted).clamp(length, limit);
+            reserved.resize(room).map_err(refused)?;
+            all.reserve_exact(room - all.len());
         }
         while data.has_remaining() {
             let chunk = data.chunk();
@@ -65,6 +76,16 @@ where
             data.advance(read);
         }
     }
+}
+
+/// The answer to a body that there is no memory for.
+fn refused(spent: Spent) -> Reply {
+    let message = format!("the body of the request: {spent}");
+    if spent.is_too_long {
+        let error = ErrorObject::invalid_request(message);
+        return reply::error(StatusCode::PAYLOAD_TOO_LARGE, None, &error);
+    }
+    reply::busy(&message)
 }
 
 /// The body timed out.

@@ -230,8 +230,8 @@ impl HttpService {
         if let Err(refusal) = checked {
             return reply::refusal(&refusal);
         }
-        match read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await {
-            Ok(frame) => self.post_frame(head, &frame).await,
+        match read_body(body, &self.inner.limits, self.account(head)).await {
+            Ok((frame, _reserved)) => self.post_frame(head, &frame).await,
             Err(reply) => reply,
         }
     }

@@ -75,8 +75,9 @@ impl HttpService {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         // Scopes are those of the token of each POST; `Permitted` proves that they were checked.
         let via = Via { rights: Rights::Unlimited, ..Via::HTTP };
-        let connection = Connection::new(Arc::clone(&self.inner.core), principal.clone(), via)
-            .opened_by(head.shared);
+        let (core, account) = (Arc::clone(&self.inner.core), self.account(head));
+        let connection =
+            Connection::new(core, account, principal.clone(), via).opened_by(head.shared);
         self.spawn(async move {
             let (read, write) = tokio::io::split(theirs);
             if let Err(error) = connection.run(read, write, stopped).await {
@@ -118,9 +119,9 @@ impl HttpService {
         let Some(Endpoint { upward, .. }) = endpoint else {
             return reply::refusal(&Refusal::SessionUnknown);
         };
-        let frame = match read_body(body, self.inner.limits.body, self.inner.limits.body_idle).await
+        let (frame, _reserved) = match read_body(body, &self.inner.limits, self.account(head)).await
         {
-            Ok(frame) => frame,
+            Ok(read) => read,
             Err(reply) => return reply,
         };
         let frame = match Box::pin(self.permit_frame(head, frame)).await {

@@ -30,6 +30,7 @@ use tokio::task::{AbortHandle, JoinSet, coop};
 
 use self::batch::Batches;
 use self::parked::Parked;
+use super::account::Account;
 use super::answer::Outcome;
 use super::bus::Sink;
 use super::call::Call;
@@ -114,7 +115,18 @@ struct Reply {
 }
 
 impl Connection {
-    pub(crate) fn new(core: Arc<Core>, principal: Option<Principal>, via: Via) -> Self {
+    /// A client that is a party by itself.
+    pub(crate) fn alone(core: Arc<Core>, via: Via) -> Self {
+        let account = core.accounts.alone();
+        Self::new(core, account, None, via)
+    }
+
+    pub(crate) fn new(
+        core: Arc<Core>,
+        account: Arc<Account>,
+        principal: Option<Principal>,
+        via: Via,
+    ) -> Self {
         let outbox = Arc::new(Outbox::new(core.limits.outbox));
         let limits = &core.limits;
         // Listen requests do not count against the limit on running requests.
@@ -129,7 +141,7 @@ impl Connection {
             tasks: JoinSet::new(),
             working: HashMap::new(),
             batches: Batches::default(),
-            parked: Parked::new(limits.requests_waiting),
+            parked: Parked::new(limits.requests_waiting, account),
             intake: Intake::Open,
             legacy: None,
             modern: LastPeer::default(),

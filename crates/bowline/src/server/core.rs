@@ -13,6 +13,7 @@ use serde_json::Map;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use super::account::Accounts;
 use super::answer::Signature;
 use super::limits::Limits;
 use super::middleware::Middleware;
@@ -40,6 +41,7 @@ pub(crate) struct Core {
     pub(crate) experimental: Option<Settings>,
     pub(crate) leftovers: Leftovers,
     pub(crate) principals: Principals,
+    pub(crate) accounts: Accounts,
 }
 
 impl Core {

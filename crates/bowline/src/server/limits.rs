@@ -52,6 +52,13 @@ pub struct Limits {
     /// Principals whose [session state](crate::Context::session_state) is kept where there are no
     /// sessions: 1,024. Beyond it, that of the principal that was idle longest is dropped.
     pub principals: usize,
+    /// Bytes that all clients together may make the server hold, such as bodies and queued
+    /// requests: 64 MiB. A quarter is kept for what is not longer than 64 KiB. What does not fit
+    /// is rejected: over HTTP with 503 and `Retry-After`, elsewhere with an error.
+    pub memory: usize,
+    /// The share of it that one party may take: 16 MiB. A party is a principal, or else an address
+    /// (of IPv6 a /64 network), or else a connection.
+    pub memory_per_party: usize,
 }
 
 impl Default for Limits {
@@ -73,6 +80,8 @@ impl Default for Limits {
             subscriptions: 1_024,
             listens: 64,
             principals: 1_024,
+            memory: 64 << 20,
+            memory_per_party: 16 << 20,
         }
     }
 }

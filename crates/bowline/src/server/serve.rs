@@ -59,7 +59,7 @@ impl Server {
         Box::pin(async {
             let core = self.build()?;
             let (input, output) = crate::stdio::stdio()?;
-            let connection = Connection::new(core, None, Via::stream(Transport::Stdio));
+            let connection = Connection::alone(core, Via::stream(Transport::Stdio));
             Ok(connection.run(input, output, stop_signal()).await?)
         })
     }
@@ -118,7 +118,7 @@ where
     S: AsyncRead + AsyncWrite,
 {
     let (reader, writer) = tokio::io::split(stream);
-    Connection::new(core, None, Via::stream(transport)).run(reader, writer, stop).await
+    Connection::alone(core, Via::stream(transport)).run(reader, writer, stop).await
 }
 
 /// The maximum number of clients of a listening socket. Further ones wait to be accepted.

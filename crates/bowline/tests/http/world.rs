@@ -116,7 +116,8 @@ pub(crate) fn identified(http: Http) -> Http {
 }
 
 pub(crate) fn server(seen: &Arc<Seen>) -> Server {
-    let limits = Limits { grace: Duration::from_secs(3), ..Limits::default() };
+    let grace = Duration::from_secs(3);
+    let limits = Limits { grace, memory_per_party: 64 << 20, ..Limits::default() };
     Server::new("world", "1.0.0")
         .limits(limits)
         .with(Tool::new("say", say).title("Say"))

@@ -94,7 +94,10 @@ impl Connection {
         } else if self.intake == Intake::Closed {
             ErrorObject::internal(format!("{method}: the server is shutting down"))
         } else if self.is_full() && method != Ping::NAME {
-            return self.parked.push(request, batch);
+            match self.parked.push(request, batch) {
+                Ok(()) => return,
+                Err(spent) => ErrorObject::internal(format!("{method}: {spent}")),
+            }
         } else {
             return self.handle_request(cx, request, batch);
         };
