@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::expression::{Angles, Expression};
-use self::formula::{Define, Forget};
+use self::formula::{Define, Forget, Formulas};
 
 /// The calculator's tools and resources.
 pub(crate) fn tools() -> Parts {
@@ -23,20 +23,24 @@ pub(crate) fn tools() -> Parts {
         .read_only()
         .idempotent()
         .open_world(false);
-    let define = Tool::new("calculator_define", |context: Context, define: Define| async move {
-        formula::define(&context, define)
+    let formulas = Formulas::default();
+    let kept = formulas.clone();
+    let define = Tool::new("calculator_define", move |context: Context, define: Define| {
+        let defined = kept.define(&context, define);
+        async move { defined }
     })
     .title("Define a formula")
     .description(
         "Turn a formula that is needed often into a tool: it appears in the list of tools as \
-         calculator_ followed by its name, and takes the formula's variables as arguments. A \
-         formula with the same name is replaced",
+         calculator_ followed by its name, and takes the formula's variables as arguments. Only \
+         you can see and use it. Your formula with the same name is replaced",
     )
     .destructive(false)
     .idempotent()
     .open_world(false);
-    let forget = Tool::new("calculator_forget", |context: Context, forget: Forget| async move {
-        formula::forget(&context, &forget)
+    let forget = Tool::new("calculator_forget", move |context: Context, forget: Forget| {
+        let forgotten = formulas.forget(&context, &forget);
+        async move { forgotten }
     })
     .title("Forget a formula")
     .description("Remove a tool that was made with calculator_define")

@@ -7,7 +7,6 @@ mod sample;
 
 use std::sync::Arc;
 
-use bowline::model::ContentBlock;
 use bowline::{Completing, Context, Described, HandlerError, Parts, Resource, Structured, Tool};
 use bowline_serve::fetch::FetchError;
 use schemars::JsonSchema;
@@ -126,9 +125,8 @@ impl Weather {
         wanted: Wanted,
     ) -> Result<Described<Report>, HandlerError> {
         let report = self.report(Some(context), &wanted.location, wanted.units).await?;
-        let texts = [report.sentence()].into_iter().chain(report.remarks());
-        let content = texts.map(ContentBlock::text).collect();
-        Ok(Structured(report).with_content(content))
+        let text = report.text();
+        Ok(Structured(report).with_text(text))
     }
 
     /// The weather at a place. Without a context, the user is not asked which place is meant.

@@ -1,12 +1,15 @@
 //! The example server, as a client sees it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bowline::client::FormAnswer;
-use bowline::{Client, Revision, Server, testing};
+use bowline::client::http::Endpoint;
+use bowline::{Client, Principal, Revision, Server, testing};
 use bowline_serve::testing::{HttpReply, Note, Service, check_manners};
 use example::{Settings, Source};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_example-server");
 
@@ -116,20 +119,116 @@ async fn bad_formulas_are_rejected() {
     }
 }
 
+async fn define(client: &Client, name: &str, expression: &str) -> (bool, Vec<String>) {
+    let formula = json!({ "name": name, "expression": expression, "variables": [] });
+    let (failed, texts, _) = call(client, "calculator_define", formula).await;
+    (failed, texts)
+}
+
 #[tokio::test]
 async fn the_number_of_formulas_is_bounded() {
     let client = testing::connect(samples()).await.unwrap();
-    let define = async |name: String| {
-        let formula = json!({ "name": name, "expression": "1", "variables": [] });
-        call(&client, "calculator_define", formula).await
-    };
-    for number in 0..32 {
-        assert!(!define(format!("f{number}")).await.0);
+    // All at once: no two of them may pass the same limit.
+    let all: Vec<_> = (0..64)
+        .map(|number| {
+            let client = client.clone();
+            tokio::spawn(async move { define(&client, &format!("f{number}"), "1").await })
+        })
+        .collect();
+    let mut defined = 0;
+    for one in all {
+        let (failed, texts) = one.await.unwrap();
+        defined += usize::from(!failed);
+        if failed {
+            assert_eq!(texts, ["there are already 32 formulas: forget one first"]);
+        }
     }
-    assert!(!define("f0".to_owned()).await.0, "an existing formula may be replaced");
-    let (failed, texts, _) = define("f32".to_owned()).await;
-    assert!(failed);
-    assert_eq!(texts, ["there are already 32 formulas: forget one first"]);
+    assert_eq!(defined, 32);
+    let tools = client.list_tools().await.unwrap();
+    let formulas = tools.iter().filter(|tool| tool.name.starts_with("calculator_f")).count();
+    assert_eq!(formulas - 1, 32, "calculator_forget is not a formula");
+    let own = tools.iter().find(|tool| tool.name.starts_with("calculator_f")).unwrap();
+    let own = own.name.trim_start_matches("calculator_").to_owned();
+    if own != "forget" {
+        assert!(!define(&client, &own, "2").await.0, "an existing formula may be replaced");
+    }
+}
+
+/// Serves on loopback until the test ends. Whoever sends `x-user` is known by that name.
+#[expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+async fn served() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let http = samples()
+        .http()
+        .identify(|parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?)));
+    tokio::spawn(http.serve_until(listener, std::future::pending()));
+    url
+}
+
+/// The formulas that a client sees.
+#[expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+async fn formulas(client: &Client) -> Vec<String> {
+    let own = ["calculator_arithmetic", "calculator_define", "calculator_forget"];
+    let tools = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name);
+    tools.filter(|name| name.starts_with("calculator_") && !own.contains(&name.as_str())).collect()
+}
+
+#[tokio::test]
+async fn formulas_belong_to_the_session_that_defined_them() {
+    let url = served().await;
+    let connect =
+        async || testing::builder(Revision::V2025_11_25).connect(url.as_str()).await.unwrap();
+    let (ada, bob) = (connect().await, connect().await);
+    assert!(!define(&ada, "secret", "6 * 7").await.0);
+    assert_eq!(formulas(&ada).await, ["calculator_secret"]);
+    assert_eq!(formulas(&bob).await, [""; 0]);
+    let error = bob.call_tool("calculator_secret", json!({})).text().await.unwrap_err();
+    assert!(error.to_string().contains("no tool is called \"calculator_secret\""), "{error}");
+    let (failed, _, _) = call(&bob, "calculator_forget", json!({ "name": "secret" })).await;
+    assert!(failed, "others cannot remove it");
+    let (failed, texts) = define(&bob, "secret", "1").await;
+    assert!(failed && texts[0].contains("another client has a formula called secret"), "{texts:?}");
+    assert_eq!(ada.call_tool("calculator_secret", json!({})).text().await.unwrap(), "42");
+    // Every owner has room for 32.
+    for number in 0..32 {
+        assert!(!define(&bob, &format!("b{number}"), "1").await.0);
+    }
+    assert!(define(&bob, "b32", "1").await.0);
+    assert!(!define(&ada, "more", "1").await.0);
+    // The formulas go with their owner, and the name is free again.
+    ada.close().await;
+    call(&bob, "calculator_forget", json!({ "name": "b0" })).await;
+    let freed = async {
+        while define(&bob, "secret", "1").await.0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), freed).await.unwrap();
+    assert!(formulas(&bob).await.contains(&"calculator_secret".to_owned()));
+}
+
+#[tokio::test]
+async fn formulas_of_modern_clients_belong_to_their_principal() {
+    let url = served().await;
+    let connect = async |user: Option<&str>| {
+        let mut endpoint = Endpoint::new(url.as_str());
+        if let Some(user) = user {
+            endpoint = endpoint.header("x-user", user);
+        }
+        testing::builder(Revision::V2026_07_28).connect(endpoint).await.unwrap()
+    };
+    let (ada, again) = (connect(Some("ada")).await, connect(Some("ada")).await);
+    let (bob, nobody, somebody) =
+        (connect(Some("bob")).await, connect(None).await, connect(None).await);
+    assert!(!define(&ada, "a", "1").await.0);
+    assert!(!define(&nobody, "n", "1").await.0);
+    assert_eq!(formulas(&ada).await, ["calculator_a"]);
+    assert_eq!(formulas(&again).await, ["calculator_a"]);
+    assert_eq!(formulas(&bob).await, [""; 0]);
+    // Nothing tells them apart, and docs/servers.md says so.
+    assert_eq!(formulas(&nobody).await, ["calculator_n"]);
+    assert_eq!(formulas(&somebody).await, ["calculator_n"]);
 }
 
 #[tokio::test]
@@ -137,8 +236,9 @@ async fn sample_data_is_labelled_as_such() {
     let client = testing::connect(samples()).await.unwrap();
     let (_, texts, data) = call(&client, "weather_current", json!({ "location": "Tokyo" })).await;
     let sentence = "Current weather in Tokyo: 18°C, partly cloudy with light winds from the north at 11 km/h. Humidity: 62%";
-    assert_eq!(texts[0], sentence);
-    assert!(texts[1].starts_with("This is sample data, made up and not measured"), "{texts:?}");
+    let label = "This is sample data for Tokyo, Japan, made up and not measured (";
+    assert_eq!(texts.len(), 1, "some clients show only the first block: {texts:?}");
+    assert!(texts[0].starts_with(&format!("{sentence}\n{label}")), "{texts:?}");
     assert_eq!((&data["is_sample"], &data["source"]), (&json!(true), &json!("sample")));
     let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Ys" })).await;
     assert!(failed);
@@ -157,8 +257,8 @@ async fn the_service_is_asked_and_named() {
     assert_eq!(
         texts,
         [
-            "Current weather in Portland: 280 K, rain with moderate winds from the south at 7 m/s. Humidity: 91%",
-            "Portland, Maine, United States, measured at 2026-11-15T12:00 UTC. Source: Open-Meteo.com",
+            "Current weather in Portland: 280 K, rain with moderate winds from the south at 7 m/s. Humidity: 91%\n\
+             Portland, Maine, United States, measured at 2026-11-15T12:00 UTC. Source: Open-Meteo.com",
         ]
     );
     assert_eq!((&data["is_sample"], &data["temperature"]), (&json!(false), &json!(280.2)));
@@ -213,7 +313,8 @@ async fn without_elicitation_the_other_places_are_listed() {
         let (_, texts, _) =
             call(&client, "weather_current", json!({ "location": "Portland" })).await;
         let expected = "Assuming Portland, Oregon, United States. Other places with that name: Portland, Maine, United States";
-        assert_eq!(texts[2], expected, "{revision}");
+        assert_eq!(texts.len(), 1);
+        assert_eq!(texts[0].lines().last(), Some(expected), "{revision}");
     }
 }
 
@@ -224,8 +325,8 @@ async fn a_service_that_fails_is_replaced_by_samples_only_where_that_is_wanted()
     let (failed, texts, data) =
         call(&client, "weather_current", json!({ "location": "Paris" })).await;
     assert!(!failed && data["is_sample"] == true, "{texts:?}");
-    assert!(texts[1].contains("the weather service failed: http://127.0.0.1:"), "{texts:?}");
-    assert!(texts[1].contains("returned status 503: later"), "{texts:?}");
+    assert!(texts[0].contains("the weather service failed: http://127.0.0.1:"), "{texts:?}");
+    assert!(texts[0].contains("returned status 503: later"), "{texts:?}");
     let (failed, texts, _) = call(&client, "weather_current", json!({ "location": "Ys" })).await;
     assert!(failed && texts[0].contains("there is no sample for"), "{texts:?}");
     let client = testing::connect(asking(&broken, Source::OpenMeteo)).await.unwrap();
@@ -246,9 +347,17 @@ const NOTE: Note = Note {
 
 #[test]
 fn the_seed_note_gets_its_answers() {
-    let why = "ours has versions of its own";
-    let ours =
-        NOTE.check(PROGRAM, &["--weather", "sample"], &[(1, "/result/serverInfo/version", why)]);
+    let sentence = "/result/content/0/text";
+    let differences = [
+        (1, "/result/serverInfo/version", "ours has versions of its own"),
+        (3, sentence, "sample data is labelled in the same text"),
+    ];
+    let ours = NOTE.check(PROGRAM, &["--weather", "sample"], &differences);
+    let note: Value = serde_json::from_str(NOTE.answers.lines().last().unwrap()).unwrap();
+    let begins = |text: &Value, with: &Value| {
+        text.as_str().unwrap().starts_with(&format!("{}\n", with.as_str().unwrap()))
+    };
+    assert!(begins(ours[2].pointer(sentence).unwrap(), note.pointer(sentence).unwrap()));
     // The note's last request has no answer there.
     assert_eq!(ours[3]["result"], ours[1]["result"]);
 }

@@ -1,5 +1,6 @@
 //! What a handler knows about the client.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use {
 
 use super::peer::Peer;
 use super::principal::Principal;
+use super::state::State;
 
 /// The client of a request: its [`Profile`], and the HTTP request that it sent. Cheap to clone.
 #[derive(Clone)]
@@ -61,6 +63,23 @@ impl Profile {
     /// A client of which only the revision is known.
     pub(crate) fn unknown(revision: Revision) -> Self {
         Self { revision, capabilities: ClientCapabilities::default(), info: None, principal: None }
+    }
+}
+
+impl Caller {
+    /// A value of the client's own; see [`Context::session_state`](crate::Context::session_state).
+    /// Here it serves rules of visibility.
+    pub fn session_state<T>(&self, make: impl FnOnce() -> T) -> Option<State<T>>
+    where
+        T: Any + Send + Sync,
+    {
+        let peer = &self.peer;
+        if let Some(session) = &peer.member_of {
+            return Some(session.states.get_or_make(make));
+        }
+        let principal = peer.profile.principal.as_ref()?;
+        let states = peer.core.principals.states(principal, peer.core.limits.principals);
+        Some(states.get_or_make(make))
     }
 }
 

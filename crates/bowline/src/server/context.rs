@@ -153,13 +153,7 @@ impl Context {
     where
         T: Any + Send + Sync,
     {
-        let peer = self.call.peer();
-        if let Some(session) = &peer.member_of {
-            return Some(session.states.get_or_make(make));
-        }
-        let principal = peer.profile.principal.as_ref()?;
-        let states = peer.core.principals.states(principal, peer.core.limits.principals);
-        Some(states.get_or_make(make))
+        self.caller().session_state(make)
     }
 
     /// How the request reached the server.

@@ -125,7 +125,13 @@ impl Report {
         self
     }
 
-    pub(super) fn sentence(&self) -> String {
+    /// Everything in one text: some clients show only the first block of a result.
+    pub(super) fn text(&self) -> String {
+        let lines: Vec<String> = [self.sentence()].into_iter().chain(self.remarks()).collect();
+        lines.join("\n")
+    }
+
+    fn sentence(&self) -> String {
         let Self { name, condition, strength, wind_direction, wind_unit, humidity, .. } = self;
         let unit = if self.temperature_unit == "K" { " K" } else { &self.temperature_unit };
         let (temperature, wind) = (whole(self.temperature), whole(self.wind_speed));
@@ -136,12 +142,13 @@ impl Report {
     }
 
     /// What the reader must know as well: the source, and what was assumed.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let source = match &self.sample_reason {
             Some(reason) => format!(
-                "This is sample data, made up and not measured ({reason}). Do not present it as \
-                 the actual weather."
+                "This is sample data for {}, made up and not measured ({reason}). Do not present \
+                 it as the actual weather.",
+                self.location
             ),
             None => {
                 format!("{}, measured at {} UTC. Source: {}", self.location, self.at(), self.source)
