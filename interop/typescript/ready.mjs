@@ -141,8 +141,10 @@ const EXAMPLE = {
             const { content, structuredContent } = await peer.call('weather_current', wanted);
             const sentence =
                 'Current weather in San Francisco: 68°F, partly cloudy with light winds from the west at 8 mph. Humidity: 65%';
-            assert.equal(content[0].text, sentence);
-            assert.match(content[1].text, /^This is sample data/);
+            assert.equal(content.length, 1);
+            const [first, second] = content[0].text.split('\n');
+            assert.equal(first, sentence);
+            assert.match(second, /^This is sample data for San Francisco/);
             if (peer.revision >= '2025-06-18') {
                 assert.equal(structuredContent.is_sample, true);
             }
@@ -167,7 +169,7 @@ const EXAMPLE = {
         before: '2025-06-18',
         async work(peer) {
             const { content } = await peer.call('weather_current', { location: 'Springfield' });
-            assert.match(content[2].text, /^Assuming Springfield, Missouri, United States\. Other places/);
+            assert.match(content[0].text, /^Assuming Springfield, Missouri, United States\. Other places/m);
         }
     },
     resources: {
@@ -217,8 +219,7 @@ const OPERATOR = {
     say: {
         async work(peer) {
             const [said, reports] = await reported(peer, 'say', { text: 'One. Two.' });
-            const { operator, sentences } = JSON.parse(said);
-            assert.deepEqual([operator, sentences], ['Silent Sam', 2]);
+            assert.equal(said, 'Silent Sam has spoken 2 sentences');
             assert.deepEqual(steps(reports), [0, 1, 2]);
         }
     },

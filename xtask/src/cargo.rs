@@ -45,8 +45,11 @@ pub(crate) struct Tested {
 /// Compiles every test of the workspace and runs the programs side by side, `workers` at a time:
 /// many tests wait, for a deadline or a process, and leave the cores idle.
 ///
-/// Each sees the environment variable.
-pub(crate) fn test(workers: usize, variable: &(&str, OsString)) -> Result<Vec<Tested>, String> {
+/// Each sees the environment variables.
+pub(crate) fn test(
+    workers: usize,
+    variables: &[(String, OsString)],
+) -> Result<Vec<Tested>, String> {
     let programs = Mutex::new(test_programs()?.into_iter());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -54,7 +57,7 @@ pub(crate) fn test(workers: usize, variable: &(&str, OsString)) -> Result<Vec<Te
             scope.spawn(|| {
                 let next = || programs.lock().expect("no worker panics").next();
                 while let Some(program) = next() {
-                    let tested = program.run(variable);
+                    let tested = program.run(variables);
                     done.lock().expect("no worker panics").push(tested);
                 }
             });
@@ -100,12 +103,13 @@ impl TestProgram {
     }
 
     #[expect(clippy::disallowed_methods, reason = "reports where the time of a test run went")]
-    fn run(self, (name, value): &(&str, OsString)) -> Tested {
+    fn run(self, variables: &[(String, OsString)]) -> Tested {
         let start = Instant::now();
         let mut command = program(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         // The tests of procedural macros load the compiler's libraries.
-        command.env("LD_LIBRARY_PATH", compiler_libraries()).env(name, value);
+        command.env("LD_LIBRARY_PATH", compiler_libraries());
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         let ran = run(command);
         Tested { name: self.name, ran, took: start.elapsed() }
     }

@@ -11,6 +11,7 @@
 mod auth;
 mod cargo;
 mod conformance;
+mod debian;
 mod fuzz;
 mod inspector;
 mod install;
@@ -19,7 +20,6 @@ mod need;
 mod options;
 mod process;
 mod room;
-mod rsyslog;
 mod server;
 mod step;
 mod steps;

@@ -5,7 +5,7 @@ use crate::need::{How, need};
 use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
-use crate::{auth, conformance, fuzz, inspector, interop, rsyslog, tidy};
+use crate::{auth, conformance, debian, fuzz, inspector, interop, tidy};
 
 /// What a change must pass. The first lane runs programs that mostly wait, the second mostly
 /// compiles; Cargo's own lock keeps their builds apart.
@@ -123,7 +123,7 @@ fn unit(_: &Options) -> Outcome {
     if let Err(why) = cargo::build("--bins --examples") {
         return Outcome::one(false, why);
     }
-    match cargo::test(WORKERS, &rsyslog::variable()) {
+    match cargo::test(WORKERS, &debian::variables()) {
         Ok(tested) => all_tests(&tested),
         Err(why) => Outcome::one(false, why),
     }

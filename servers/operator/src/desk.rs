@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::STATUS_URI;
+use crate::outcome::{Outcome, Said};
 use crate::queue::{MAX_WAITING, NoTurn, Queue, Queued};
 use crate::sentences::sentences;
 use crate::voice::{Engine, Operator, Settings, Speech, Style, Voices};
@@ -26,6 +27,8 @@ const MAX_NAMES: usize = 20;
 /// The assigned operator, and the queue of what to say.
 pub(crate) struct Desk {
     voices: Voices,
+    /// How many bytes of sound a result may have.
+    attach: usize,
     assigned: Mutex<Option<Assigned>>,
     queue: Queue,
 }
@@ -64,23 +67,11 @@ struct Styles {
     styles: Vec<Style>,
 }
 
-/// The result of `say`.
-#[derive(Serialize, JsonSchema)]
-struct Spoken {
-    operator: String,
-    style: String,
-    engine: Engine,
-    /// The number of sentences
-    #[schemars(with = "i64")]
-    sentences: usize,
-    #[schemars(with = "i64")]
-    characters: usize,
-}
-
 impl Desk {
     pub(crate) fn new(settings: Settings) -> Self {
+        let attach = settings.attach;
         let voices = Voices::new(settings);
-        Self { voices, assigned: Mutex::default(), queue: Queue::default() }
+        Self { voices, attach, assigned: Mutex::default(), queue: Queue::default() }
     }
 
     fn assigned(&self) -> MutexGuard<'_, Option<Assigned>> {
@@ -146,31 +137,56 @@ impl Desk {
         registry.resource_updated(STATUS_URI);
     }
 
-    /// Waits for its turn, then speaks one sentence after another.
+    /// Waits for its turn, then speaks one sentence after another. When a sentence cannot be
+    /// played, the sound of it and of all that follow is kept for the result.
     async fn speak(
         &self,
         context: &Context,
         assigned: &Assigned,
         speed: f64,
         parts: &[String],
-    ) -> Result<(), HandlerError> {
+    ) -> Result<Outcome, HandlerError> {
         let mut ticket = self.queue.join(&parts.join(" ")).map_err(no_turn)?;
         let total = count(parts.len());
         context.registry().resource_updated(STATUS_URI);
         let _announced = AnnounceOnDrop(context);
         context.progress(0.0, total, &format!("{} ahead in the queue", ticket.before()));
         ticket.turn().await.map_err(no_turn)?;
+        let mut outcome = Outcome::default();
         for (index, text) in parts.iter().enumerate() {
             let Assigned { operator, style } = assigned;
             let speech = Speech { operator, style, speed, text };
-            self.voices.speak(speech).await.map_err(|reason| {
-                HandlerError::failed(format!(
-                    "{index} of {} sentences spoken: {reason}",
-                    parts.len()
-                ))
+            let uttered = self.utter(speech, &mut outcome).await;
+            uttered.map_err(|reason| {
+                let (spoken, of) = (outcome.spoken, parts.len());
+                HandlerError::failed(format!("{spoken} of {of} sentences spoken: {reason}"))
             })?;
-            context.progress(count(index + 1), total, &format!("spoken: {text}"));
+            let how = if outcome.reason.is_none() { "spoken" } else { "attached" };
+            context.progress(count(index + 1), total, &format!("{how}: {text}"));
         }
+        Ok(outcome)
+    }
+
+    async fn utter(&self, speech: Speech<'_>, outcome: &mut Outcome) -> Result<(), String> {
+        let sound = self.voices.synthesise(speech).await?;
+        let reason = match outcome.reason.take() {
+            Some(reason) => reason,
+            None => match self.voices.play(&sound).await {
+                Ok(()) => {
+                    outcome.spoken += 1;
+                    return Ok(());
+                }
+                Err(reason) => reason,
+            },
+        };
+        if outcome.size() + sound.len() > self.attach {
+            return Err(match self.attach {
+                0 => reason,
+                most => format!("{reason}; the sound is larger than the {most} bytes of --attach"),
+            });
+        }
+        outcome.sounds.push(sound);
+        outcome.reason = Some(reason);
         Ok(())
     }
 }
@@ -234,7 +250,8 @@ impl Desk {
     }
 
     /// 割り当てたオペレータの声で話す (Speak aloud with the assigned operator's voice. Returns when
-    /// everything has been spoken; concurrent calls are spoken one after another.)
+    /// everything has been spoken; concurrent calls are spoken one after another. Where nothing can
+    /// play sound, the result says so and has the sound attached.)
     #[tool(title = "Say", disabled, destructive = false, timeout = "30m", open_world = false)]
     async fn say(
         &self,
@@ -248,7 +265,7 @@ impl Desk {
         #[schemars(range(min = 0.5, max = 2.0))]
         speed: f64,
         context: Context,
-    ) -> Result<Structured<Spoken>, HandlerError> {
+    ) -> Result<Described<Said>, HandlerError> {
         let mut assigned = self.on_duty()?;
         let wanted = find_style(&assigned.operator, style.as_deref(), &assigned.style)?;
         assigned.style = wanted.clone();
@@ -256,14 +273,17 @@ impl Desk {
         if parts.is_empty() {
             return Err(HandlerError::failed("text is blank; there is nothing to say"));
         }
-        self.speak(&context, &assigned, speed, &parts).await?;
-        Ok(Structured(Spoken {
+        let outcome = self.speak(&context, &assigned, speed, &parts).await?;
+        let said = Said {
             operator: assigned.operator.name,
             style: assigned.style.name,
             engine: assigned.operator.engine,
             sentences: parts.len(),
             characters: text.chars().count(),
-        }))
+            spoken: outcome.spoken,
+            not_played: outcome.reason,
+        };
+        Ok(said.with_sounds(&outcome.sounds))
     }
 
     /// 音声キューの状態を取得 (Show what is being spoken, and what is waiting.)

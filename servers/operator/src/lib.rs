@@ -5,6 +5,7 @@
 //! sentence by sentence, by COEIROINK or a compatible service, or by `espeak-ng`.
 
 mod desk;
+mod outcome;
 mod queue;
 mod sentences;
 mod voice;

@@ -12,7 +12,10 @@ use self::coeiroink::Coeiroink;
 use self::espeak::Espeak;
 use self::player::Player;
 
-/// Where voices come from.
+/// The default of [`Settings::attach`]: 4 MiB, about a minute and a half.
+const ATTACH: usize = 4 << 20;
+
+/// Where voices come from, and where sound goes.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Settings {
     /// Where voices come from
@@ -23,10 +26,15 @@ pub struct Settings {
     #[arg(long, value_name = "URL", default_value = coeiroink::URL)]
     pub coeiroink_url: String,
 
-    /// Command that plays a WAV file, for the sound from COEIROINK [default: the first of pw-play,
-    /// paplay, aplay, afplay, ffplay, play that is installed]
+    /// Command that plays a WAV file [default: the first of pw-play, paplay, aplay, afplay, ffplay,
+    /// play that is installed and works]
     #[arg(long, value_name = "COMMAND")]
     pub player: Option<String>,
+
+    /// Where nothing can play sound, attach it to the result of `say`, up to this many bytes; 0
+    /// makes `say` fail instead
+    #[arg(long, value_name = "BYTES", default_value_t = ATTACH)]
+    pub attach: usize,
 
     /// The espeak-ng program
     #[arg(long, value_name = "PROGRAM", default_value = espeak::PROGRAM)]
@@ -39,6 +47,7 @@ impl Default for Settings {
             engine: Engine::default(),
             coeiroink_url: coeiroink::URL.to_owned(),
             player: None,
+            attach: ATTACH,
             espeak: espeak::PROGRAM.to_owned(),
         }
     }
@@ -92,14 +101,16 @@ pub(crate) struct Voices {
     wanted: Engine,
     coeiroink: Coeiroink,
     espeak: Espeak,
+    player: Player,
 }
 
 impl Voices {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             wanted: settings.engine,
-            coeiroink: Coeiroink::new(&settings.coeiroink_url, Player::new(settings.player)),
+            coeiroink: Coeiroink::new(&settings.coeiroink_url),
             espeak: Espeak::new(settings.espeak),
+            player: Player::new(settings.player),
         }
     }
 
@@ -122,14 +133,22 @@ impl Voices {
         })
     }
 
-    /// Speaks, and returns when done. Dropping it stops the sound.
+    /// Synthesises speech, as WAV.
     ///
     /// # Errors
-    /// If it cannot be spoken; the message says why.
-    pub(crate) async fn speak(&self, speech: Speech<'_>) -> Result<(), String> {
+    /// If the engine fails; the message says why.
+    pub(crate) async fn synthesise(&self, speech: Speech<'_>) -> Result<Vec<u8>, String> {
         match speech.operator.engine {
-            Engine::Espeak => self.espeak.speak(speech).await,
-            Engine::Auto | Engine::Coeiroink => self.coeiroink.speak(speech).await,
+            Engine::Espeak => self.espeak.synthesise(speech).await,
+            Engine::Auto | Engine::Coeiroink => self.coeiroink.synthesise(speech).await,
         }
+    }
+
+    /// Plays a sound to its end. Dropping it stops the sound.
+    ///
+    /// # Errors
+    /// If nothing here can play it; the message says why.
+    pub(crate) async fn play(&self, wav: &[u8]) -> Result<(), String> {
+        self.player.play(wav).await
     }
 }

@@ -1,7 +1,10 @@
-//! The operator, used as a client uses it, with fake voices.
+//! The operator, used as a client uses it: with fake voices, and with Debian's real one.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "operator/espeak.rs"]
+mod espeak;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -82,12 +85,17 @@ fn coeiroink() -> Service {
 }
 
 fn speaking(service: &Service, player: &str) -> Server {
-    operator::server(Settings {
+    operator::server(settings(service, player))
+}
+
+fn settings(service: &Service, player: &str) -> Settings {
+    Settings {
         engine: Engine::Coeiroink,
         coeiroink_url: format!("{}/", service.url()),
         player: Some(format!("sh {player}")),
         espeak: NOTHING.to_owned(),
-    })
+        attach: 100,
+    }
 }
 
 async fn failure(client: &Client, name: &str, arguments: Value) -> String {
@@ -152,7 +160,7 @@ async fn it_speaks_sentence_by_sentence_and_reports_progress() {
     let spoken = call.await.unwrap();
     let spoken = spoken.structured_content.unwrap().to_value();
     let expected = json!({ "operator": "つくよみちゃん", "style": "おしとやか",
-        "engine": "coeiroink", "sentences": 2, "characters": 12 });
+        "engine": "coeiroink", "sentences": 2, "characters": 12, "spoken": 2 });
     assert_eq!(spoken, expected);
     assert_eq!(folder.read("heard"), "こんにちは。\n元気ですか？\n");
     assert!(folder.read("files").lines().all(|file| !Path::new(file).exists()));
@@ -170,7 +178,8 @@ async fn failures_say_why() {
     let folder = Folder::new("why");
     let service = coeiroink();
     let player = folder.script("player", "echo 'no sound card' >&2; exit 3");
-    let client = testing::connect(speaking(&service, &player)).await.unwrap();
+    let server = operator::server(Settings { attach: 0, ..settings(&service, &player) });
+    let client = testing::connect(server).await.unwrap();
     let error = failure(&client, "operator_assign", json!({ "operator": "Bob" })).await;
     assert!(
         error.ends_with(r#"no operator is named "Bob"; expected one of: つくよみちゃん, MANA"#),
@@ -196,6 +205,36 @@ async fn failures_say_why() {
         let error = failure(&client, "say", arguments).await;
         assert!(error.contains(reason), "{error}");
     }
+}
+
+#[tokio::test]
+async fn what_cannot_be_played_is_attached() {
+    let folder = Folder::new("attached");
+    let service = coeiroink();
+    // The first sentence is heard; then the loudspeaker is unplugged.
+    let player = folder.script(
+        "player",
+        "echo >>runs; [ $(wc -l <runs) = 1 ] || { echo 'no sound card' >&2; exit 3; }",
+    );
+    let client = testing::connect(speaking(&service, &player)).await.unwrap();
+    client.call_tool("operator_assign", json!({})).text().await.unwrap();
+    let said = client.call_tool("say", json!({ "text": "One. Two. Three." })).await.unwrap();
+    assert_eq!(said.is_error, Some(false));
+    let data = said.structured_content.unwrap().to_value();
+    assert_eq!((&data["sentences"], &data["spoken"]), (&json!(3), &json!(1)));
+    assert_eq!(data["not_played"], "sh failed (exit status: 3): no sound card");
+    let text = said.content[0].as_text().unwrap();
+    assert!(text.contains("no sound card): 1 of 3 sentences were heard. The sound"), "{text}");
+    let blocks = serde_json::to_value(&said.content[1..]).unwrap();
+    let audio = |data: &str| json!({ "type": "audio", "data": data, "mimeType": "audio/wav" });
+    // The fake sound of a sentence is the sentence.
+    assert_eq!(blocks, json!([audio("VHdvLg=="), audio("VGhyZWUu")]));
+    assert_eq!(folder.read("runs").len(), 2, "the player is not tried again");
+
+    let long = "word ".repeat(30);
+    let error = failure(&client, "say", json!({ "text": long })).await;
+    assert!(error.contains("0 of 1 sentences spoken: sh failed"), "{error}");
+    assert!(error.ends_with("the sound is larger than the 100 bytes of --attach"), "{error}");
 }
 
 #[tokio::test]
@@ -233,10 +272,13 @@ async fn espeak_steps_in() {
     echo ' 5  ja             --/M      Japanese           jpx/ja'
 else
     echo "$@: $(cat)" >>heard
+    printf 'RIFF----WAVEfmt --------------------data----samples'
 fi"#,
     );
+    let player = folder.script("player", r#"head -c 4 "$1" >>played"#);
     let server = operator::server(Settings {
         coeiroink_url: NOWHERE.to_owned(),
+        player: Some(format!("sh {player}")),
         espeak,
         ..Settings::default()
     });
@@ -253,10 +295,11 @@ fi"#,
         .text()
         .await
         .unwrap();
-    let expected = "-v en-gb+whisper -s 150 --stdin: -v is not an option.\n\
-                    -v en-gb+whisper -s 150 --stdin: Really!\n\
-                    -v en-gb -s 130 --stdin: Go!\n";
+    let expected = "-v en-gb+whisper -s 150 --stdin --stdout: -v is not an option.\n\
+                    -v en-gb+whisper -s 150 --stdin --stdout: Really!\n\
+                    -v en-gb -s 130 --stdin --stdout: Go!\n";
     assert_eq!(folder.read("heard"), expected);
+    assert_eq!(folder.read("played"), "RIFFRIFFRIFF");
 }
 
 /// Plays until the file `go` exists.

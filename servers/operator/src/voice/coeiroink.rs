@@ -6,7 +6,6 @@ use bowline_serve::fetch::Fetch;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::player::Player;
 use super::{Engine, Operator, Speech, Style};
 
 /// Its default address.
@@ -17,7 +16,6 @@ const SAMPLES: u32 = 24_000;
 
 pub(super) struct Coeiroink {
     url: String,
-    player: Player,
     /// For the list of speakers, which is quick.
     list: Fetch,
     /// For speech, which takes a while and returns megabytes.
@@ -40,10 +38,9 @@ struct SpeakerStyle {
 }
 
 impl Coeiroink {
-    pub(super) fn new(url: &str, player: Player) -> Self {
+    pub(super) fn new(url: &str) -> Self {
         Self {
             url: url.trim_end_matches('/').to_owned(),
-            player,
             list: Fetch::new(Duration::from_secs(3), 16 << 20),
             speech: Fetch::new(Duration::from_secs(60), 32 << 20),
         }
@@ -63,7 +60,7 @@ impl Coeiroink {
         Ok(with_voice.map(Speaker::into_operator).collect())
     }
 
-    pub(super) async fn speak(&self, speech: Speech<'_>) -> Result<(), String> {
+    pub(super) async fn synthesise(&self, speech: Speech<'_>) -> Result<Vec<u8>, String> {
         let wanted = json!({
             "speakerUuid": speech.operator.id,
             "styleId": speech.style.id,
@@ -78,7 +75,7 @@ impl Coeiroink {
         });
         let url = format!("{}/v1/synthesis", self.url);
         let sound = self.speech.post(&url, &wanted).await;
-        self.player.play(&sound.map_err(|error| format!("COEIROINK: {error}"))?).await
+        sound.map(Into::into).map_err(|error| format!("COEIROINK: {error}"))
     }
 }
 

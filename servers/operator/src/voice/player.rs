@@ -1,4 +1,4 @@
-//! Plays sound with whatever program is installed.
+//! Plays sound with whatever program is installed, and tells when none of them can.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,30 +29,46 @@ impl Player {
     }
 
     /// Plays a sound to its end. Dropping it stops the sound.
+    ///
+    /// # Errors
+    /// If no player is installed, or none can play; the message says why.
     pub(super) async fn play(&self, wav: &[u8]) -> Result<(), String> {
-        let command = match &self.command {
-            Some(command) => command,
-            None => find().ok_or_else(|| {
-                let known: Vec<_> = PLAYERS.iter().map(|it| program(it)).collect();
-                format!(
-                    "no audio player found; install one of {}, or set one with --player",
-                    known.join(", ")
-                )
-            })?,
+        let commands = match &self.command {
+            Some(command) => vec![command.as_str()],
+            None => PLAYERS.into_iter().filter(|it| is_installed(program(it))).collect(),
         };
+        if commands.is_empty() {
+            let known = PLAYERS.map(program).join(", ");
+            return Err(format!(
+                "no audio player found; install one of {known}, or set one with --player"
+            ));
+        }
         let file = SoundFile::create(wav).await.map_err(|error| {
             format!("cannot write the sound to {}: {error}", std::env::temp_dir().display())
         })?;
-        let mut player = Program::new(program(command));
-        for argument in command.split_whitespace().skip(1) {
-            player = player.argument(argument);
+        let mut reasons = Vec::new();
+        for command in commands {
+            match play_with(command, &file).await {
+                Ok(()) => return Ok(()),
+                Err(reason) => reasons.push(reason),
+            }
         }
-        player.argument(&file.path.to_string_lossy()).run(b"").await.map(drop)
+        Err(reasons.join("; "))
     }
 }
 
-fn find() -> Option<&'static str> {
-    PLAYERS.into_iter().find(|player| is_installed(program(player)))
+async fn play_with(command: &str, file: &SoundFile) -> Result<(), String> {
+    let name = program(command);
+    let mut player = Program::new(name);
+    for argument in command.split_whitespace().skip(1) {
+        player = player.argument(argument);
+    }
+    let said = player.argument(&file.path.to_string_lossy()).run(b"").await?;
+    // It exits with 0 even if it cannot open the device, and reports only errors.
+    if name == "ffplay" && !said.errors.is_empty() {
+        return Err(format!("{name} failed: {}", said.errors));
+    }
+    Ok(())
 }
 
 fn program(command: &str) -> &str {
@@ -72,6 +88,8 @@ impl SoundFile {
         let path = std::env::temp_dir().join(name);
         // Only a new file: an existing one may be an attacker's symbolic link.
         let mut options = OpenOptions::new();
+        #[cfg(unix)]
+        options.mode(0o600);
         let mut file = options.write(true).create_new(true).open(&path).await?;
         let sound = Self { path };
         file.write_all(wav).await?;

@@ -9,6 +9,14 @@ use tokio::process::Command;
 /// How much of an error message is passed on, in characters.
 const MAX_ERROR: usize = 300;
 
+/// What a program wrote before it succeeded.
+pub(super) struct Said {
+    /// Its standard output.
+    pub(super) output: Vec<u8>,
+    /// The beginning of its standard error.
+    pub(super) errors: String,
+}
+
 /// A program and its arguments.
 pub(super) struct Program {
     name: String,
@@ -25,11 +33,11 @@ impl Program {
         self
     }
 
-    /// Runs it to completion with this input, and returns its standard output.
+    /// Runs it to completion with this input, and returns what it wrote.
     ///
     /// # Errors
     /// If it is not installed or fails; the message names it and includes its error output.
-    pub(super) async fn run(self, input: &[u8]) -> Result<String, String> {
+    pub(super) async fn run(self, input: &[u8]) -> Result<Said, String> {
         let name = &self.name;
         // Our own standard streams are used for the protocol.
         let child = Command::new(name)
@@ -52,12 +60,12 @@ impl Program {
         };
         let ((), ended) = tokio::join!(write, child.wait_with_output());
         let ended = ended.map_err(|error| format!("{name}: {error}"))?;
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        let errors: String = errors.trim().chars().take(MAX_ERROR).collect();
         if ended.status.success() {
-            return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
+            return Ok(Said { output: ended.stdout, errors });
         }
-        let message = String::from_utf8_lossy(&ended.stderr);
-        let message: String = message.trim().chars().take(MAX_ERROR).collect();
-        Err(format!("{name} failed ({}): {message}", ended.status))
+        Err(format!("{name} failed ({}): {errors}", ended.status))
     }
 }
 
