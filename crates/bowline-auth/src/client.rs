@@ -19,6 +19,7 @@ mod challenge;
 mod discover;
 mod dpop;
 mod error;
+mod exchange;
 mod fetch;
 mod fixed;
 mod flow;
@@ -39,6 +40,7 @@ pub use bowline_proto::scope::is_scope;
 pub use challenge::Challenge;
 pub use dpop::Dpop;
 pub use error::{AuthError, Reason, Step};
+pub use exchange::{Exchange, ExchangeAnswer};
 pub use fixed::StaticToken;
 pub use grant::{AssertionSource, Enterprise};
 pub use login::{

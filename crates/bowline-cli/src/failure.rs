@@ -207,7 +207,10 @@ impl From<CallError> for Failure {
                 (Code::Refused, "--output json prints the answer unchanged")
             }
             CallError::CannotAnswer { .. } => (Code::Refused, ANSWERS),
-            CallError::LimitExceeded { .. } => (Code::Refused, ""),
+            CallError::LimitExceeded { method, limit, most } => {
+                what = format!("{method}: {}", limit.explain(most));
+                (Code::Refused, "")
+            }
             CallError::Unsupported(_) | CallError::Unsendable { .. } => (Code::Usage, ""),
             CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),
             CallError::Unauthorized { .. } => (Code::Unauthorized, ""),

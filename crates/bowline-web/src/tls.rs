@@ -1,11 +1,17 @@
 //! TLS: which certificates to trust.
 
+mod verifier;
+
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::ServerCertVerifier;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use self::verifier::{AnyCertificate, GivenOrVerified};
 
 use crate::WebError;
 use crate::error::Cause;
@@ -18,9 +24,20 @@ pub(crate) struct Tls(Arc<Trust>);
 
 /// The trusted certificates, and the connectors built from them at first use.
 struct Trust {
-    given: RootCertStore,
-    with_system_roots: bool,
+    given: Vec<CertificateDer<'static>>,
+    basis: Basis,
     connectors: OnceLock<Connectors>,
+}
+
+/// What is trusted besides the certificates that were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// The system's certificates.
+    System,
+    /// Nothing.
+    Nothing,
+    /// Everything: certificates are not checked at all.
+    Anything,
 }
 
 struct Connectors {
@@ -37,12 +54,17 @@ pub(crate) struct Encrypted {
 }
 
 impl Tls {
-    pub(crate) fn new(pems: &[Vec<u8>], with_system_roots: bool) -> Result<Self, WebError> {
-        let mut given = RootCertStore::empty();
+    pub(crate) fn new(pems: &[Vec<u8>], basis: Basis) -> Result<Self, WebError> {
+        let mut given = Vec::new();
         for pem in pems {
             add_pem(&mut given, pem)?;
         }
-        Ok(Self(Arc::new(Trust { given, with_system_roots, connectors: OnceLock::new() })))
+        Ok(Self(Arc::new(Trust { given, basis, connectors: OnceLock::new() })))
+    }
+
+    /// What checks the certificates of hosts.
+    pub(crate) fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Cause> {
+        self.0.verifier()
     }
 
     /// The handshake with the request's host.
@@ -61,15 +83,11 @@ impl Trust {
         if let Some(made) = self.connectors.get() {
             return Ok(made);
         }
-        let mut roots =
-            if self.with_system_roots { system_roots() } else { Arc::new(RootCertStore::empty()) };
-        if !self.given.is_empty() {
-            Arc::make_mut(&mut roots).extend(self.given.roots.iter().cloned());
-        }
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| Arc::new(error) as Cause)?
-            .with_root_certificates(roots)
+            .dangerous()
+            .with_custom_certificate_verifier(self.verifier()?)
             .with_no_client_auth();
         let with = |protocols: &[&[u8]]| {
             let mut config = config.clone();
@@ -78,6 +96,29 @@ impl Trust {
         };
         let made = Connectors { any: with(&[b"h2", b"http/1.1"]), plain: with(&[b"http/1.1"]) };
         Ok(self.connectors.get_or_init(|| made))
+    }
+
+    fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Cause> {
+        let mut roots = match self.basis {
+            Basis::Anything => {
+                tracing::warn!("certificates are not checked: anyone on the way can read along");
+                return Ok(Arc::new(AnyCertificate::new()));
+            }
+            Basis::System => system_roots(),
+            Basis::Nothing => Arc::new(RootCertStore::empty()),
+        };
+        if !self.given.is_empty() {
+            Arc::make_mut(&mut roots).add_parsable_certificates(self.given.iter().cloned());
+        }
+        if roots.is_empty() {
+            let problem = "this system has no trusted certificates, and none were given";
+            return Err(Arc::new(std::io::Error::other(problem)));
+        }
+        let provider = Arc::new(ring::default_provider());
+        let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
+            .build()
+            .map_err(|error| Arc::new(error) as Cause)?;
+        Ok(Arc::new(GivenOrVerified::new(self.given.clone(), usual)))
     }
 }
 
@@ -103,14 +144,15 @@ async fn handshake(tls: &TlsConnector, host: &str, io: Box<dyn Io>) -> Result<En
     Ok(Encrypted { io: Box::new(stream), is_http2 })
 }
 
-fn add_pem(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), WebError> {
+fn add_pem(given: &mut Vec<CertificateDer<'static>>, pem: &[u8]) -> Result<(), WebError> {
     let mut count = 0;
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let certificate = certificate
             .map_err(|error| bad("the given CA certificates are not PEM", Some(Arc::new(error))))?;
-        roots.add(certificate).map_err(|error| {
+        RootCertStore::empty().add(certificate.clone()).map_err(|error| {
             bad("one of the given CA certificates cannot be used", Some(Arc::new(error)))
         })?;
+        given.push(certificate);
         count += 1;
     }
     match count {

@@ -11,11 +11,12 @@ use http::{Request, Response, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::io::DuplexStream;
+use tokio_rustls::rustls::client::danger::ServerCertVerifier;
 
 use crate::body::Whole;
 use crate::connect::{Connector, InMemory};
 use crate::proxy::Route;
-use crate::tls::Tls;
+use crate::tls::{Basis, Tls};
 use crate::{Body, Origin, Proxy, Reach, WebError};
 
 /// An HTTP client. Cheap to clone; clones share their connections.
@@ -32,7 +33,7 @@ pub struct Web {
 #[must_use]
 pub struct WebBuilder {
     ca_pems: Vec<Vec<u8>>,
-    with_system_roots: bool,
+    basis: Basis,
     proxy: Proxy,
     connect_timeout: Duration,
     header_timeout: Option<Duration>,
@@ -61,7 +62,7 @@ impl Web {
     pub fn builder() -> WebBuilder {
         WebBuilder {
             ca_pems: Vec::new(),
-            with_system_roots: true,
+            basis: Basis::System,
             proxy: Proxy::default(),
             connect_timeout: Duration::from_secs(10),
             header_timeout: Some(Duration::from_secs(60)),
@@ -141,6 +142,17 @@ impl Web {
         Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
     }
 
+    /// What checks the certificates of hosts, for programs that look closer at a handshake.
+    ///
+    /// # Errors
+    /// [`WebError::Settings`] when there is no certificate to trust.
+    pub fn certificate_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, WebError> {
+        self.connector.tls.verifier().map_err(|source| WebError::Settings {
+            what: "certificates cannot be checked",
+            source: Some(source),
+        })
+    }
+
     /// A client with the same TLS, proxy and limits, another reach, and its own connections.
     #[must_use]
     pub fn with_reach(&self, reach: Reach) -> Self {
@@ -150,7 +162,10 @@ impl Web {
 }
 
 impl WebBuilder {
-    /// Also trusts these certificates, as PEM.
+    /// Also trusts these certificates, as PEM: authorities, and certificates of hosts. A host that
+    /// presents one of them is trusted even if the certificate is self-signed or says that it
+    /// belongs to an authority, as those of `openssl req -x509` do. Names and dates are checked as
+    /// usual; the common name counts where a certificate has no other names.
     pub fn ca_pem(mut self, pem: &[u8]) -> Self {
         self.ca_pems.push(pem.to_vec());
         self
@@ -158,7 +173,16 @@ impl WebBuilder {
 
     /// Does not trust the system's certificates.
     pub fn only_given_roots(mut self) -> Self {
-        self.with_system_roots = false;
+        self.basis = Basis::Nothing;
+        self
+    }
+
+    /// **Insecure:** accepts every certificate, whoever it belongs to. Anyone between this client
+    /// and the host can read and change everything, tokens included. For tests and for first looks
+    /// at servers on a trusted network; [`ca_pem`](Self::ca_pem) is the safe way to trust a
+    /// self-signed certificate.
+    pub fn danger_accept_any_certificate(mut self) -> Self {
+        self.basis = Basis::Anything;
         self
     }
 
@@ -209,7 +233,7 @@ impl WebBuilder {
         let connector = Connector {
             reach: Arc::new(self.reach),
             route: Arc::new(Route::new(&self.proxy)?),
-            tls: Tls::new(&self.ca_pems, self.with_system_roots)?,
+            tls: Tls::new(&self.ca_pems, self.basis)?,
             timeout: self.connect_timeout,
             in_memory: self.in_memory,
         };

@@ -87,7 +87,7 @@ pub use self::child::{Command, ProcessGroup};
 pub use self::error::{CallError, CloseReason, Exit, OpenError};
 pub use self::handlers::{FormAnswer, UrlAnswer};
 pub use self::json::{JsonCall, JsonRequest};
-pub use self::limits::{ClientLimits, Timeouts};
+pub use self::limits::{ClientLimit, ClientLimits, Timeouts};
 pub use self::list::{Items, List, Listing, Pages};
 pub use self::notification::{Fault, Missed, Notification, Notifications};
 pub use self::restart::Restart;

@@ -13,6 +13,7 @@ use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode};
 
 use super::error::{AuthError, Reason, Step, quote};
+use super::exchange::{Exchange, OnExchange};
 
 /// `MCP-Protocol-Version`, which 2025-03-26 requires for discovery.
 const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -24,6 +25,7 @@ pub(super) struct Fetcher {
     home: Url,
     trusted: Vec<Authority>,
     redirects: u32,
+    hook: Option<OnExchange>,
 }
 
 /// A response to a request for a document.
@@ -36,7 +38,13 @@ pub(super) struct Page {
 impl Fetcher {
     pub(super) fn new(web: Web, home: Url, trusted: Vec<Authority>, redirects: u32) -> Self {
         let guarded = web.with_reach(Reach::Public { also: Vec::new() });
-        Self { web, guarded, home, trusted, redirects }
+        Self { web, guarded, home, trusted, redirects, hook: None }
+    }
+
+    /// Reports every exchange.
+    pub(super) fn with_hook(mut self, hook: Option<OnExchange>) -> Self {
+        self.hook = hook;
+        self
     }
 
     /// Parses a URL, and checks that it may be requested.
@@ -126,7 +134,11 @@ impl Fetcher {
         tracing::debug!(%url, method = %request.method(), "{step}");
         *request.uri_mut() = url.uri().clone();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let told = self.hook.as_ref().map(|hook| (hook, Exchange::asked(step, url, &request)));
         let response = self.web_for(url).fetch(request).await;
+        if let Some((hook, exchange)) = told {
+            hook.tell(&exchange.answered(&response));
+        }
         response.map_err(|error| unreachable(step, url, error))
     }
 }

@@ -45,18 +45,26 @@ impl Form {
 
     /// Redacts secrets of this form from a peer's text.
     pub(super) fn redact(&self, text: &str) -> String {
-        let is_confidential = |name: &str| {
-            let public = ["grant_type", "client_id", "resource", "scope", "redirect_uri"];
-            !public.contains(&name) && !name.ends_with("_type")
-        };
-        let mut text = text.to_owned();
-        for (name, value) in &self.0 {
-            if is_confidential(name) && value.len() > 3 {
-                text = text.replace(value.as_str(), "…");
-            }
-        }
-        text
+        let pairs = self.0.iter().map(|(name, value)| (*name, value.as_str()));
+        redact(pairs, text)
     }
+}
+
+/// Whether a parameter of a token request must not be shown.
+pub(super) fn is_confidential(name: &str) -> bool {
+    let public = ["grant_type", "client_id", "resource", "scope", "redirect_uri"];
+    !public.contains(&name) && !name.ends_with("_type")
+}
+
+/// Redacts the confidential values of a form from a text.
+pub(super) fn redact<'a>(form: impl IntoIterator<Item = (&'a str, &'a str)>, text: &str) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in form {
+        if is_confidential(name) && value.len() > 3 {
+            text = text.replace(value, "…");
+        }
+    }
+    text
 }
 
 impl fmt::Debug for Form {

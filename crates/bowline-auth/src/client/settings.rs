@@ -9,6 +9,7 @@ use http::uri::Authority;
 
 use super::dpop::Dpop;
 use super::error::{AuthError, Reason, Step, quote};
+use super::exchange::{Exchange, OnExchange};
 use super::fetch::Fetcher;
 use super::flow::Engine;
 use super::grant::{AssertionSource, Enterprise, Way};
@@ -69,6 +70,7 @@ pub struct OAuthBuilder {
     trusted: Vec<String>,
     store: Arc<dyn Store>,
     web: Option<Web>,
+    on_exchange: Option<OnExchange>,
 }
 
 impl OAuth {
@@ -121,6 +123,7 @@ impl OAuthBuilder {
             trusted: Vec::new(),
             store: Arc::new(MemoryStore::new()),
             web: None,
+            on_exchange: None,
         }
     }
 
@@ -206,6 +209,27 @@ impl OAuthBuilder {
         self
     }
 
+    /// Calls a function with every HTTP exchange of the login: metadata, registration, tokens and
+    /// their renewal, in order, each after its answer arrived or failed to. Secrets are masked, so
+    /// that it can be shown to people and written to logs.
+    ///
+    /// Requests to the MCP server itself are not among them: `ClientBuilder::on_wire` reports
+    /// those.
+    ///
+    /// ```
+    /// use bowline_auth::client::{Browser, OAuth};
+    ///
+    /// let auth = OAuth::login("https://mcp.example.com/mcp", Browser::new())
+    ///     .on_exchange(|exchange| eprintln!("{exchange}"))
+    ///     .build()?;
+    /// # Ok::<(), bowline_auth::client::AuthError>(())
+    /// ```
+    #[must_use]
+    pub fn on_exchange(mut self, hook: impl Fn(&Exchange) + Send + Sync + 'static) -> Self {
+        self.on_exchange = Some(OnExchange::new(hook));
+        self
+    }
+
     /// When to give up.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -250,7 +274,8 @@ impl OAuthBuilder {
                     .with_source(error)
             })?,
         };
-        let fetcher = Fetcher::new(web, home.clone(), trusted, self.limits.redirects);
+        let fetcher = Fetcher::new(web, home.clone(), trusted, self.limits.redirects)
+            .with_hook(self.on_exchange);
         let settings = Settings {
             home,
             way: self.way,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use bowline_auth::client::{Client, FileStore, MemoryStore, OAuth, Secret};
+use bowline_auth::client::{Client, FileStore, MemoryStore, OAuth, Secret, Step};
 use http::StatusCode;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -67,7 +67,12 @@ async fn logs_and_debug() {
             Rules { methods: &["client_secret_basic"], expires_in: 0, dpop, ..Rules::default() };
         let world = World::new(rules).await;
         let store = MemoryStore::new();
-        let builder = world.login_with(person()).store(store.clone());
+        let exchanges = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&exchanges);
+        let builder =
+            world.login_with(person()).store(store.clone()).on_exchange(move |exchange| {
+                seen.lock().unwrap().push((exchange.step, format!("{exchange} {exchange:?}")));
+            });
         shown += &format!("{builder:?} {store:?}");
         let auth = builder.build().unwrap();
         for _ in 0..2 {
@@ -77,6 +82,17 @@ async fn logs_and_debug() {
         world.revoke();
         world.revoke_refresh();
         assert_eq!(world.call(&auth, "list").await.unwrap(), StatusCode::OK);
+        let exchanges = std::mem::take(&mut *exchanges.lock().unwrap());
+        let steps: Vec<_> = exchanges.iter().take(4).map(|(step, _)| *step).collect();
+        let expected =
+            [Step::ResourceMetadata, Step::ServerMetadata, Step::Registration, Step::Token];
+        assert_eq!(steps, expected);
+        assert!(exchanges.iter().any(|(step, _)| *step == Step::Refresh));
+        let told: String = exchanges.into_iter().map(|(_, text)| text).collect();
+        for part in ["code=…", "\"access_token\":\"…\"", "authorization: …", "status 200"] {
+            assert!(told.contains(part), "no {part} in {told}");
+        }
+        shown += &told;
         let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         assert!(said.contains("token request"), "nothing was logged: {said}");
         let secrets = secrets(&world);

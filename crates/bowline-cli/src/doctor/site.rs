@@ -49,7 +49,7 @@ async fn try_walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) -> O
         Ok(web) => web,
         Err(step) => return report.require(Err(step)),
     };
-    let at = reach(report, &web, &url, ca_pem.as_deref(), plan.timeout).await?;
+    let at = reach(report, &web, &url, plan.timeout).await?;
     let http = Http::new(web, url.uri().clone(), headers).with_login(login);
     let mut talk = Conversation::open(http).await.ok()?;
     speak(report, &mut talk, (&url, at), plan).await?;
@@ -83,7 +83,6 @@ async fn reach(
     report: &mut Report,
     web: &Web,
     url: &Url,
-    ca_pem: Option<&[u8]>,
     patience: Duration,
 ) -> Option<Option<SocketAddr>> {
     let began = Instant::now();
@@ -97,7 +96,7 @@ async fn reach(
     }
     let found = report.require(network::resolve(url, patience).await)?;
     let at = report.require(network::connect(url, &found, patience).await)?;
-    report.require(tls::walk(url, at, ca_pem, patience).await)?;
+    report.require(tls::walk(url, at, web, patience).await)?;
     Some(Some(at))
 }
 

@@ -5,18 +5,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_web::{Host, Url};
+use bowline::with_causes;
+use bowline_web::{Host, Url, Web};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
-use tokio_rustls::rustls::client::{
-    WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor,
-};
+use tokio_rustls::rustls::client::verify_server_cert_signed_by_trust_anchor;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
@@ -35,14 +33,14 @@ const LOOK: Duration = Duration::from_secs(3);
 pub(crate) async fn walk(
     url: &Url,
     at: SocketAddr,
-    ca_pem: Option<&[u8]>,
+    web: &Web,
     patience: Duration,
 ) -> Result<(Step, ()), Step> {
     let began = Instant::now();
     if !url.is_https() {
         return Ok((Step::skipped("tls", "the URL is plain http"), ()));
     }
-    let (outcome, presented) = handshake(url, at, ca_pem, patience).await;
+    let (outcome, presented) = handshake(url, at, web, patience).await;
     let error = match outcome {
         Ok(seen) => return Ok((Step::ok("tls", seen, began), ())),
         Err(error) => error,
@@ -65,7 +63,8 @@ pub(crate) async fn is_spoken(url: &Url, at: SocketAddr) -> bool {
     if let [0x15, 0x03, ..] = said.as_slice() {
         return true;
     }
-    said.is_empty() && !handshake(url, at, None, LOOK).await.1.is_empty()
+    let Ok(web) = Web::builder().build() else { return false };
+    said.is_empty() && !handshake(url, at, &web, LOOK).await.1.is_empty()
 }
 
 /// The port speaks TLS and the URL says http, or the reverse.
@@ -88,13 +87,13 @@ type Certificates = Vec<CertificateDer<'static>>;
 async fn handshake(
     url: &Url,
     at: SocketAddr,
-    ca_pem: Option<&[u8]>,
+    web: &Web,
     patience: Duration,
 ) -> (io::Result<String>, Certificates) {
     let presented = Arc::default();
     let exchange = async {
         let name = ServerName::try_from(url.host().bare()).map_err(io::Error::other)?;
-        let connector = TlsConnector::from(Arc::new(config(ca_pem, &presented)?));
+        let connector = TlsConnector::from(Arc::new(config(web, &presented)?));
         let stream = connector.connect(name, TcpStream::connect(at).await?).await?;
         let session = stream.get_ref().1;
         let version = session.protocol_version().and_then(|it| it.as_str()).unwrap_or("TLS");
@@ -110,18 +109,10 @@ async fn handshake(
     (outcome, presented)
 }
 
-fn config(ca_pem: Option<&[u8]>, presented: &Arc<Mutex<Certificates>>) -> io::Result<ClientConfig> {
+fn config(web: &Web, presented: &Arc<Mutex<Certificates>>) -> io::Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    // The HTTP client has read these already, and would have rejected a bad file.
-    let given = CertificateDer::pem_slice_iter(ca_pem.unwrap_or_default()).flatten();
-    roots.add_parsable_certificates(given);
-    let inner =
-        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
-    let inner = inner.map_err(|error| {
-        io::Error::other(format!("this system has no trusted certificates: {error}"))
-    })?;
+    let inner = web.certificate_verifier();
+    let inner = inner.map_err(|error| io::Error::other(with_causes(&error)))?;
     let verifier = Arc::new(Recorder { inner, presented: Arc::clone(presented) });
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -136,7 +127,7 @@ fn config(ca_pem: Option<&[u8]>, presented: &Arc<Mutex<Certificates>>) -> io::Re
 /// Verifies as usual, and records the certificates that were presented.
 #[derive(Debug)]
 struct Recorder {
-    inner: Arc<WebPkiServerVerifier>,
+    inner: Arc<dyn ServerCertVerifier>,
     presented: Arc<Mutex<Certificates>>,
 }
 

@@ -165,6 +165,12 @@ impl<W> Calls<W> {
         self.waiting.get(&id.as_i64()?).map(|waiting| &*waiting.method)
     }
 
+    /// The id of the pending call, if there is exactly one.
+    pub fn only_pending(&self) -> Option<Id> {
+        let mut numbers = self.waiting.keys();
+        numbers.next().filter(|_| self.waiting.len() == 1).map(|number| Id::from(*number))
+    }
+
     /// Abandons a call. If this returns a waiter, send a cancellation.
     pub fn abandon(&mut self, id: &Id) -> Option<W> {
         let waiting = self.waiting.remove(&id.as_i64()?)?;

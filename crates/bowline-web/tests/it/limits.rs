@@ -27,7 +27,7 @@ async fn a_head_that_does_not_come() {
 async fn a_handshake_that_does_not_come() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
-    let web = direct().connect_timeout(SOON).build().unwrap();
+    let web = direct().danger_accept_any_certificate().connect_timeout(SOON).build().unwrap();
     let error = web.send(get(&url)).await.unwrap_err();
     assert!(matches!(&error, WebError::TimedOut { what: "connecting", .. }), "{error:?}");
     assert!(error.is_before_sending());

@@ -11,7 +11,10 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+    date_time_ymd,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -37,12 +40,22 @@ impl Secure {
             .unwrap()
             .signed_by(&key, &ca)
             .unwrap();
+        Self::presenting(certificate.der().to_vec(), &key, protocols, ca.pem()).await
+    }
+
+    /// Presents this certificate.
+    async fn presenting(
+        certificate: Vec<u8>,
+        key: &KeyPair,
+        protocols: &[&str],
+        ca_pem: String,
+    ) -> Self {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![CertificateDer::from(certificate.der().to_vec())], key)
+            .with_single_cert(vec![CertificateDer::from(certificate)], key)
             .unwrap();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -56,7 +69,21 @@ impl Secure {
                 connections.spawn(serve(acceptor.clone(), stream));
             }
         });
-        Self { address, ca_pem: ca.pem(), _tasks: tasks }
+        Self { address, ca_pem, _tasks: tasks }
+    }
+
+    /// Presents a certificate that is signed with its own key and says that it may sign others, as
+    /// those of `openssl req -x509` do. It is valid until `year`.
+    async fn self_signed(names: &[&str], common_name: &str, year: i32) -> Self {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut made = CertificateParams::new(names).unwrap();
+        made.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        made.distinguished_name = DistinguishedName::new();
+        made.distinguished_name.push(DnType::CommonName, common_name);
+        made.not_after = date_time_ymd(year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let made = made.self_signed(&key).unwrap();
+        Self::presenting(made.der().to_vec(), &key, &["h2"], made.pem()).await
     }
 
     pub(crate) fn url(&self) -> String {
@@ -115,6 +142,54 @@ async fn strangers_are_not_believed() {
     let by_address = format!("https://{}/", server.address);
     let error = server.web().fetch(get(&by_address)).await.unwrap_err();
     assert!(all_texts(&error).contains("NotValidForName"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_given_certificate_is_trusted_itself() {
+    async fn check(names: &[&str], common_name: &str, year: i32, problem: Option<&str>) {
+        let server = Secure::self_signed(names, common_name, year).await;
+        let outcome = server.web().fetch(get(&server.url())).await;
+        match (outcome, problem) {
+            (Ok(answer), None) => assert_eq!(answer.body(), &Bytes::from_static(b"/path")),
+            (Err(error), Some(problem)) => {
+                assert!(all_texts(&error).contains(problem), "{problem}: {error:?}");
+            }
+            (outcome, _) => panic!("{names:?} {common_name:?} {year}: {outcome:?}"),
+        }
+    }
+    check(&["localhost"], "x", 4000, None).await;
+    check(&[], "localhost", 4000, None).await;
+    check(&[], "LocalHost", 4000, None).await;
+    check(&["localhost"], "x", 2001, Some("Expired")).await;
+    check(&[], "localhost", 2001, Some("Expired")).await;
+    check(&["a.example"], "localhost", 4000, Some("NotValidForName")).await;
+    check(&[], "a.example", 4000, Some("NotValidForName")).await;
+    // Another one for the same name does not count.
+    let server = Secure::self_signed(&["localhost"], "localhost", 4000).await;
+    let other = Secure::self_signed(&["localhost"], "localhost", 4000).await;
+    let error = other.web().fetch(get(&server.url())).await.unwrap_err();
+    assert!(matches!(error, WebError::Tls { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn any_certificate_is_accepted_only_where_that_was_asked_for() {
+    for server in [
+        Secure::self_signed(&["a.example"], "x", 2001).await,
+        Secure::speaking(&["http/1.1"]).await,
+    ] {
+        let careless = direct().danger_accept_any_certificate().build().unwrap();
+        assert!(careless.fetch(get(&server.url())).await.is_ok());
+        let careful = Web::builder().proxy(bowline_web::Proxy::None).build().unwrap();
+        let error = careful.fetch(get(&server.url())).await.unwrap_err();
+        assert!(matches!(error, WebError::Tls { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_any_trust_there_is_a_reason() {
+    let server = Secure::speaking(&["h2"]).await;
+    let error = direct().build().unwrap().fetch(get(&server.url())).await.unwrap_err();
+    assert!(all_texts(&error).contains("no trusted certificates"), "{error:?}");
 }
 
 #[tokio::test]

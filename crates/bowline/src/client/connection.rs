@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 
 use super::error::CloseReason;
-use super::notification::{Fault, start_of};
+use super::notification::start_of;
 use super::shared::{Link, Shared, lock};
 use super::wire::tell_lines;
 use crate::clock;
@@ -101,10 +101,8 @@ fn take_in(shared: &Arc<Shared>, input: &mut Input<Reader>, link: &Link) {
         match frame {
             Ok(frame) => drop(shared.handle_frame(frame, link, None)),
             Err(error) => {
-                let broken = bowline_proto::wire::ParseError::too_long(error.limit, &error.prefix);
                 tracing::warn!(start = start_of(&error.prefix), "a message was too long");
-                shared.handle_broken(&error.prefix, &broken);
-                shared.fault(&Fault::TooLong { limit: error.limit });
+                shared.handle_too_long(&error);
             }
         }
     }

@@ -10,6 +10,8 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::revision::{Revision, Unsupported};
 use bowline_proto::session::ConnectError;
 
+use super::limits::ClientLimit;
+
 /// Why a call failed.
 ///
 /// A tool that fails is not an error of the call: it returns a result with `is_error`.
@@ -75,15 +77,17 @@ pub enum CallError {
         /// Why there is no answer.
         problem: String,
     },
-    /// The server exceeded a limit.
-    #[error("{method}: {what} exceeds the limit of {limit}")]
+    /// The server exceeded a limit of this client. The limit is ours: raise it by its setting in
+    /// [`ClientLimits`](super::ClientLimits). [`ClientLimit::explain`] words it for users of a
+    /// program that has settings of its own.
+    #[error("{method}: {} (ClientLimits::{})", limit.explain(*most), limit.setting())]
     LimitExceeded {
         /// Which call.
         method: String,
-        /// What exceeded the limit, and which setting bounds it.
-        what: &'static str,
-        /// The limit.
-        limit: u64,
+        /// Which limit.
+        limit: ClientLimit,
+        /// Its value.
+        most: u64,
     },
     /// The structured content of a tool does not match its output schema, or the type that the
     /// caller wants.

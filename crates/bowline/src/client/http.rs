@@ -87,9 +87,18 @@ impl Endpoint {
         self
     }
 
-    /// Trusts a certificate authority, in PEM, in addition to the system's.
+    /// Trusts a certificate, in PEM, in addition to the system's: an authority's, or the server's
+    /// own, even if it is self-signed.
     pub fn ca_pem(mut self, pem: &[u8]) -> Self {
         self.web = self.web.ca_pem(pem);
+        self
+    }
+
+    /// **Insecure:** accepts every certificate, whoever it belongs to. Anyone between this client
+    /// and the server can read and change everything, tokens included. Prefer
+    /// [`ca_pem`](Self::ca_pem).
+    pub fn danger_accept_any_certificate(mut self) -> Self {
+        self.web = self.web.danger_accept_any_certificate();
         self
     }
 

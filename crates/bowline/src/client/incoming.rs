@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
+use bowline_proto::line::LineTooLong;
 use bowline_proto::method::{
     Cancelled, Notice, Progress, PromptListChanged, ResourceListChanged, ResourceUpdated,
     SubscriptionsAcknowledged, ToolListChanged,
@@ -23,6 +24,7 @@ use tokio::sync::oneshot;
 
 use super::changes::Change;
 use super::exchange::ExchangeError;
+use super::limits::ClientLimit;
 use super::notification::{Fault, Notification, start_of};
 use super::outgoing::answered;
 use super::shared::{Hears, Link, Shared, guarded, lock, malformed, refused};
@@ -87,6 +89,22 @@ impl Shared {
             self.fail_call(id, &format!("the answer cannot be read: {problem}"));
         }
         self.fault(&Fault::NotAMessage { problem, start: start_of(frame) });
+    }
+
+    /// Takes in the start of a frame that is longer than allowed. If it was meant to answer a call,
+    /// the call fails now, not at its deadline.
+    pub(super) fn handle_too_long(&self, error: &LineTooLong) {
+        let ParseError { id, has_method, .. } = ParseError::too_long(error.limit, &error.prefix);
+        let mut calls = lock(&self.calls);
+        // Some servers write the result first and the id last.
+        let is_answer = || error.prefix.windows(8).any(|bytes| bytes == br#""result""#);
+        let id = id.or_else(|| calls.only_pending().filter(|_| is_answer()));
+        if let Some(waiter) = id.filter(|_| !has_method).and_then(|id| calls.abandon(&id)) {
+            let exceeded = ExchangeError::TooMuch(ClientLimit::MessageLength, error.limit);
+            let _ = waiter.answer.send(Err(exceeded));
+        }
+        drop(calls);
+        self.fault(&Fault::TooLong { limit: error.limit });
     }
 
     fn fail_call(&self, id: &Id, problem: &str) {

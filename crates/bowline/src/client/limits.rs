@@ -12,8 +12,9 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ClientLimits {
-    /// The longest message, in bytes: 16 MiB. On a stream a longer one is skipped; over HTTP it
-    /// fails the call.
+    /// The longest message, in bytes: 16 MiB. A longer answer fails its call with
+    /// [`CallError::LimitExceeded`](super::CallError::LimitExceeded); any other longer message is
+    /// skipped. Raise it for servers with large results.
     pub message_length: usize,
     /// Bytes that wait to be written to a stream: 4 MiB. Beyond it, calls wait.
     pub outbox: usize,
@@ -72,6 +73,51 @@ impl Default for ClientLimits {
             exit_grace: Duration::from_secs(2),
             term_grace: Duration::from_secs(2),
         }
+    }
+}
+
+/// A limit of this client that a server exceeded. It is not the server's: the client can raise it,
+/// by the setting of the same name in [`ClientLimits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ClientLimit {
+    /// [`ClientLimits::message_length`].
+    MessageLength,
+    /// [`ClientLimits::list_pages`].
+    ListPages,
+    /// [`ClientLimits::list_items`].
+    ListItems,
+    /// [`ClientLimits::rounds`].
+    Rounds,
+    /// [`ClientLimits::waits`].
+    Waits,
+}
+
+impl ClientLimit {
+    /// The name of the setting in [`ClientLimits`], such as `message_length`.
+    #[must_use]
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::MessageLength => "message_length",
+            Self::ListPages => "list_pages",
+            Self::ListItems => "list_items",
+            Self::Rounds => "rounds",
+            Self::Waits => "waits",
+        }
+    }
+
+    /// What the server did, for people who know nothing of Rust: `the answer is longer than
+    /// 16777216 bytes, a limit of this client`.
+    #[must_use]
+    pub fn explain(self, most: u64) -> String {
+        let (what, unit) = match self {
+            Self::MessageLength => ("the answer is longer than", "bytes"),
+            Self::ListPages => ("the list has more than", "pages"),
+            Self::ListItems => ("the list has more than", "items"),
+            Self::Rounds => ("the server asks back more than", "times"),
+            Self::Waits => ("the server asks for time more than", "times"),
+        };
+        format!("{what} {most} {unit}, a limit of this client")
     }
 }
 

@@ -19,7 +19,7 @@ use futures_core::Stream;
 use super::Client;
 use super::call::{Call, CallOptions, building};
 use super::error::CallError;
-use super::limits::ClientLimits;
+use super::limits::{ClientLimit, ClientLimits};
 use super::notification::Boxed;
 use super::shared::Shared;
 
@@ -209,13 +209,13 @@ impl<M: Listing> Walk<M> {
         self.pages += 1;
         self.items = self.items.saturating_add(items as u64);
         let exceeded =
-            |what, limit| Err(CallError::LimitExceeded { method: M::NAME.to_owned(), what, limit });
+            |limit, most| Err(CallError::LimitExceeded { method: M::NAME.to_owned(), limit, most });
         if self.items > limits.list_items {
-            return exceeded("the number of items (ClientLimits::list_items)", limits.list_items);
+            return exceeded(ClientLimit::ListItems, limits.list_items);
         }
         let Some(next) = next else { return Ok(()) };
         if self.pages >= limits.list_pages {
-            return exceeded("the number of pages (ClientLimits::list_pages)", limits.list_pages);
+            return exceeded(ClientLimit::ListPages, limits.list_pages);
         }
         if !self.cursors.insert(next.to_owned()) {
             let problem = format!("result.nextCursor {next:?} repeats an earlier one");

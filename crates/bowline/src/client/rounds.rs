@@ -3,6 +3,7 @@
 use bowline_proto::model::InputRequiredResult;
 
 use super::error::CallError;
+use super::limits::ClientLimit;
 use super::outgoing::Round;
 use super::restart::Backoff;
 use super::shared::{Live, Shared};
@@ -36,22 +37,15 @@ impl Rounds {
 
     fn check(&self, shared: &Shared, method: &str) -> Result<(), CallError> {
         let limits = &shared.profile.limits;
-        let exceeded = |what, limit: u32| {
-            let method = method.to_owned();
-            Err(CallError::LimitExceeded { method, what, limit: limit.into() })
+        let exceeded = |limit, most: u32| {
+            Err(CallError::LimitExceeded { method: method.to_owned(), limit, most: most.into() })
         };
         let (rounds, waits) = (self.rounds, self.waits.failures());
         if rounds - waits > limits.rounds {
-            return exceeded(
-                "how often the server asks back (ClientLimits::rounds)",
-                limits.rounds,
-            );
+            return exceeded(ClientLimit::Rounds, limits.rounds);
         }
         if waits >= limits.waits && rounds > limits.waits {
-            return exceeded(
-                "how often the server asks for time (ClientLimits::waits)",
-                limits.waits,
-            );
+            return exceeded(ClientLimit::Waits, limits.waits);
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[cfg(target_os = "linux")]
+mod bounds;
 mod canary;
 mod common;
 #[cfg(target_os = "linux")]

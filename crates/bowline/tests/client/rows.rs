@@ -75,7 +75,8 @@ fn endless_answers_end_at_the_limit_and_take_no_memory() {
         let probe = web.asked("server/discover").await;
         endless(probe.begin(200, "application/json", "").await, giant.as_bytes()).await;
         let error = soon("an error", client).await.unwrap().unwrap_err();
-        assert!(matches!(error, OpenError::Connect { error: ConnectError::Malformed, .. }));
+        assert!(matches!(error, OpenError::Connect { error: ConnectError::Unreachable(_), .. }));
+        assert!(error.to_string().contains("a limit of this client"), "{error}");
         let growth = memory("VmHWM").saturating_sub(before);
         assert!(growth <= 48 << 10, "{growth} KiB more than before");
     });
@@ -95,7 +96,7 @@ fn an_endless_line_takes_no_memory() {
         let count = scaled(128_u64 << 20, 1 << 30);
         let call = client.call_tool("long", json!({ "count": count }));
         let error = soon("an error", call).await.unwrap_err();
-        assert!(matches!(error, CallError::Malformed(_)), "{error}");
+        assert!(matches!(error, CallError::LimitExceeded { .. }), "{error}");
         let growth = memory("VmHWM").saturating_sub(before);
         assert!(growth <= 48 << 10, "{growth} KiB more than before");
         client.close().await;
@@ -140,7 +141,8 @@ async fn endless_lists_end_at_the_limit() {
     let empty = |number: u64| json!({ "tools": [], "nextCursor": number.to_string() });
     let error = lists(ClientLimits { list_pages: most, ..limits() }, empty).await;
     let expected = format!(
-        "tools/list: the number of pages (ClientLimits::list_pages) exceeds the limit of {most}"
+        "tools/list: the list has more than {most} pages, a limit of this client \
+         (ClientLimits::list_pages)"
     );
     assert_eq!(error.to_string(), expected);
     // Ten million tools.
@@ -156,7 +158,8 @@ async fn endless_lists_end_at_the_limit() {
     };
     let error = lists(ClientLimits { list_items: most, ..limits() }, full).await;
     let expected = format!(
-        "tools/list: the number of items (ClientLimits::list_items) exceeds the limit of {most}"
+        "tools/list: the list has more than {most} items, a limit of this client \
+         (ClientLimits::list_items)"
     );
     assert_eq!(error.to_string(), expected);
 }

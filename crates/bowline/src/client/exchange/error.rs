@@ -8,6 +8,7 @@ use bowline_proto::revision::neutral_error;
 use bowline_proto::session::{Event, Question, Rejection};
 
 use crate::client::error::{CallError, CloseReason};
+use crate::client::limits::ClientLimit;
 
 /// Why an exchange failed.
 #[derive(Debug)]
@@ -29,9 +30,8 @@ pub(in crate::client) enum ExchangeError {
     /// The server requires authorization, and the login did not help.
     #[cfg(feature = "client-http")]
     Unauthorized { status: u16, problem: String },
-    /// The answer exceeds a limit.
-    #[cfg(feature = "client-http")]
-    TooMuch { what: &'static str, limit: u64 },
+    /// The answer exceeds a limit of ours.
+    TooMuch(ClientLimit, usize),
 }
 
 impl ExchangeError {
@@ -58,8 +58,9 @@ impl ExchangeError {
             Self::Unauthorized { status, problem } => {
                 CallError::Unauthorized { method, status, problem }
             }
-            #[cfg(feature = "client-http")]
-            Self::TooMuch { what, limit } => CallError::LimitExceeded { method, what, limit },
+            Self::TooMuch(limit, most) => {
+                CallError::LimitExceeded { method, limit, most: most as u64 }
+            }
         }
     }
 
@@ -78,7 +79,8 @@ impl ExchangeError {
                 Event::Refused(question, rejection)
             }
             #[cfg(feature = "client-http")]
-            Self::Unsendable(_) | Self::TooMuch { .. } => Event::Malformed(question),
+            Self::Unsendable(_) => Event::Malformed(question),
+            Self::TooMuch(limit, most) => Event::Unreachable(limit.explain(most as u64)),
         }
     }
 }

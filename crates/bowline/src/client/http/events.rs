@@ -10,6 +10,7 @@ use bowline_web::Body;
 
 use super::HttpLink;
 use crate::client::exchange::ExchangeError;
+use crate::client::limits::ClientLimit;
 use crate::client::notification::Fault;
 use crate::client::shared::{Link, Shared};
 use crate::with_causes;
@@ -85,7 +86,7 @@ impl Events {
                 Err(error) => {
                     self.shared.fault(&Fault::TooLong { limit: error.limit });
                     if call.is_some() {
-                        return Err(too_long(self.limit));
+                        return Err(ExchangeError::TooMuch(ClientLimit::MessageLength, self.limit));
                     }
                     continue;
                 }
@@ -120,12 +121,5 @@ impl Events {
             leftover.clear();
         }
         None
-    }
-}
-
-pub(super) fn too_long(limit: usize) -> ExchangeError {
-    ExchangeError::TooMuch {
-        what: "the length of the answer in bytes (ClientLimits::message_length)",
-        limit: limit as u64,
     }
 }

@@ -19,11 +19,12 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::HttpLink;
-use super::events::{Events, too_long};
+use super::events::Events;
 use super::request::{refusal, unreachable};
 use super::session::Carrier;
 use crate::client::exchange::ExchangeError;
 use crate::client::exchange::Sending;
+use crate::client::limits::ClientLimit;
 use crate::client::list::relist;
 use crate::client::notification::start_of;
 use crate::client::outgoing::{answered, cancelled};
@@ -295,7 +296,9 @@ impl Exchange {
     async fn read_json(&self, response: Response<Body>) -> Result<Posted, ExchangeError> {
         let limit = self.shared.profile.limits.message_length;
         let all = response.into_body().collect(limit).await.map_err(|error| match error {
-            WebError::TooLarge { limit, .. } => too_long(limit),
+            WebError::TooLarge { limit, .. } => {
+                ExchangeError::TooMuch(ClientLimit::MessageLength, limit)
+            }
             error => unreachable(&error),
         })?;
         let link = Link::Http(Arc::clone(&self.link));
