@@ -1,4 +1,5 @@
-//! The HTTP exchanges of a login, for people to read. **Invariant:** nothing confidential is in them.
+//! The HTTP exchanges of a login, for people to read. **Invariant:** nothing confidential is in
+//! them.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -210,7 +211,7 @@ mod tests {
             let sent = [("code".to_owned(), "c0de".to_owned())];
             assert_eq!(masked(step, body, &sent), expected);
         }
-        let token = r#"{"access_token":"t","extra":"t","expires_in":9,"token_type":"Bearer"}"#;
+        let token = r#"{"access_token":"t","expires_in":9,"extra":"t","token_type":"Bearer"}"#;
         let shown = r#"{"access_token":"…","expires_in":9,"extra":"…","token_type":"Bearer"}"#;
         check(Step::Token, token, shown);
         let refusal = r#"{"error":"invalid_grant","error_description":"c0de is used up"}"#;
