@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::frames::{Http, Reader, Recipe, Tap, Writer};
 use crate::probe::Settings;
 use crate::report::{Finding, Report};
-use crate::rule::{self, Transport};
+use crate::rule::{self, Profile, Transport};
 use crate::run::{Choice, run};
 use crate::survey::survey;
 
@@ -70,7 +70,6 @@ pub struct Check {
     choice: Choice,
     preference: Preference,
     name: String,
-    is_strict: bool,
 }
 
 impl Check {
@@ -86,7 +85,6 @@ impl Check {
             choice: Choice::default(),
             preference: Preference::Auto,
             name: String::new(),
-            is_strict: false,
         }
     }
 
@@ -146,10 +144,10 @@ impl Check {
         self
     }
 
-    /// Whether recommendations and portability count: not unless set.
+    /// What counts against the server: what every client needs, unless set.
     #[must_use]
-    pub fn strict(mut self, is_strict: bool) -> Self {
-        self.is_strict = is_strict;
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.settings.profile = profile;
         self
     }
 
@@ -173,7 +171,7 @@ impl Check {
     /// # Errors
     /// When the server cannot be checked at all.
     pub async fn run_with(self, on_finding: impl FnMut(&Finding)) -> Result<Report, CheckError> {
-        let Self { mut settings, choice, preference, name, is_strict } = self;
+        let Self { mut settings, choice, preference, name } = self;
         settings.has_credentials = match settings.target.http() {
             Some(http) => http.has_credentials().await,
             None => false,
@@ -200,7 +198,7 @@ impl Check {
                 transport: settings.transport(),
                 revisions,
                 findings,
-                is_strict,
+                profile: settings.profile,
                 barred,
             }),
         }

@@ -56,5 +56,5 @@ pub use self::evidence::Evidence;
 pub use self::observed::Strays;
 pub use self::reply::{Received, Reply};
 pub use self::report::{Conclusion, Finding, Report, Verdict};
-pub use self::rule::{Rule, Severity, Transport, all as rules};
+pub use self::rule::{Profile, Rule, Severity, Transport, all as rules};
 pub use self::rules::problem_of_entry;

@@ -28,25 +28,45 @@ pub(crate) const PROMPTS: &List = &List::new("prompts/list", "prompts", "prompts
 pub(crate) const TASKS: &List = &List::new("tasks/list", "tasks", "tasks");
 
 impl Probe {
-    /// Those of the lists that the server declares.
+    /// Those of the lists that the server declares, but for those that failed already.
     pub(crate) async fn declared(
         &mut self,
         lists: &[&'static List],
     ) -> Result<Vec<&'static List>, NotPassed> {
         let capabilities = self.capabilities().await?;
-        let is_declared = |list: &&List| capabilities.get(list.capability).is_some();
+        let is_declared = |list: &&List| {
+            let has_failed = matches!(self.lists.get(list.method), Some(Err(_)));
+            capabilities.get(list.capability).is_some() && !has_failed
+        };
         Ok(lists.iter().copied().filter(is_declared).collect())
     }
 
     /// All entries of a list, over all its pages; requested once.
     pub(crate) async fn list(&mut self, list: &'static List) -> Result<Vec<Value>, NotPassed> {
         if let Some(known) = self.lists.get(list.method) {
-            return Ok(known.clone());
+            return known.clone();
         }
         self.needs(list.capability).await?;
-        let (entries, _) = self.pages(list).await?;
-        self.lists.insert(list.method, entries.clone());
-        Ok(entries)
+        let found = self.pages(list).await.map(|(entries, _)| entries);
+        if let Ok(entries) = &found {
+            self.lists.insert(list.method, Ok(entries.clone()));
+        }
+        self.note_failure(list, &found);
+        found
+    }
+
+    /// Remembers a list that cannot be had: this check reports it, and those that need it are
+    /// skipped.
+    pub(crate) fn note_failure<T>(&mut self, list: &List, found: &Result<T, NotPassed>) {
+        let is_failure = match found {
+            Ok(_) | Err(NotPassed::Skipped(_)) => false,
+            Err(NotPassed::Broken(_)) => true,
+            Err(NotPassed::Lost(lost)) => !lost.is_unconnected(),
+        };
+        if is_failure {
+            let why = format!("{} failed: see {}", list.method, self.rule);
+            self.lists.insert(list.method, Err(NotPassed::Skipped(why)));
+        }
     }
 
     /// All pages of a list, and how many there are.

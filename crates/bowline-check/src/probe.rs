@@ -18,7 +18,7 @@ pub(crate) use crate::lists::{List, PROMPTS, RESOURCES, TASKS, TEMPLATES, TOOLS}
 use crate::observed::Observed;
 use crate::opening::Opening;
 pub(crate) use crate::reply::{Received, Reply};
-use crate::rule::Transport;
+use crate::rule::{Profile, Transport};
 use crate::rules::auth::Gate;
 
 /// How a check ends: passed, perhaps with a note, or not.
@@ -89,6 +89,7 @@ pub(crate) fn problems_of(outcome: Outcome) -> Result<Vec<String>, NotPassed> {
 pub(crate) struct Settings {
     pub(crate) target: Target,
     pub(crate) tap: Tap,
+    pub(crate) profile: Profile,
     /// For each exchange.
     pub(crate) timeout: Duration,
     /// Tools that may be called, with their arguments.
@@ -114,6 +115,7 @@ impl Settings {
         Self {
             target,
             tap: Tap::default(),
+            profile: Profile::Default,
             timeout: Duration::from_secs(10),
             calls: Vec::new(),
             samples: 20,
@@ -151,7 +153,10 @@ pub(crate) struct Probe {
     pub(crate) observed: Observed,
     pub(crate) evidence: Vec<Evidence>,
     connection: Option<Connection>,
-    pub(crate) lists: HashMap<&'static str, Vec<Value>>,
+    /// The check that runs.
+    pub(crate) rule: &'static str,
+    /// Lists that were requested, by method; or why what needs one is skipped.
+    pub(crate) lists: HashMap<&'static str, Result<Vec<Value>, NotPassed>>,
     /// The calls of tools, once they have been made.
     pub(crate) called: Option<Vec<ToolCall>>,
     /// A connection that was opened and closed, once that has been tried.
@@ -168,6 +173,7 @@ impl Probe {
             observed: Observed::new(revision),
             evidence: Vec::new(),
             connection: None,
+            rule: "",
             lists: HashMap::new(),
             called: None,
             opening: None,
@@ -352,11 +358,14 @@ impl Probe {
         Ok(self.greeting.get("capabilities").cloned().unwrap_or_else(|| json!({})))
     }
 
-    /// Skips the check unless the server declares a capability.
+    /// Skips the check unless the server declares a capability whose list can be had.
     pub(crate) async fn needs(&mut self, capability: &str) -> Result<(), NotPassed> {
-        match self.capabilities().await?.get(capability) {
-            Some(_) => Ok(()),
-            None => skip(format!("the server does not declare {capability}")),
+        if self.capabilities().await?.get(capability).is_none() {
+            return skip(format!("the server does not declare {capability}"));
+        }
+        match self.lists.get(format!("{capability}/list").as_str()) {
+            Some(Err(why)) => Err(why.clone()),
+            _ => Ok(()),
         }
     }
 }

@@ -6,19 +6,19 @@ mod junit;
 use bowline::Revision;
 
 use crate::evidence::Evidence;
-use crate::rule::{Rule, Severity, Transport};
+use crate::rule::{Profile, Rule, Severity, Transport};
 
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a check ended, the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// The server keeps the rule.
-    Passed,
-    /// The server breaks a rule that the specification demands.
-    Failed,
-    /// The server breaks another rule.
-    Warned,
     /// The rule does not apply to the server, or could not be checked.
     Skipped,
+    /// The server keeps the rule.
+    Passed,
+    /// The server breaks a rule that does not count in the profile.
+    Warned,
+    /// The server breaks a rule that counts.
+    Failed,
 }
 
 impl Verdict {
@@ -66,8 +66,8 @@ pub struct Report {
     pub revisions: Vec<Revision>,
     /// In the order of revisions, then of [`rules`](crate::rules).
     pub findings: Vec<Finding>,
-    /// Whether recommendations and portability count.
-    pub is_strict: bool,
+    /// What counts.
+    pub profile: Profile,
     /// Why the server rejects our requests, if it does: nothing else could be checked then.
     pub barred: Option<String>,
 }
@@ -98,9 +98,16 @@ impl Conclusion {
 }
 
 impl Report {
-    /// How many findings have a verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
-        self.findings.iter().filter(|finding| finding.verdict == verdict).count()
+    /// Each check with the worst of its outcomes over the revisions, in the order of the report.
+    pub fn checks(&self) -> Vec<(&'static Rule, Verdict)> {
+        let mut checks: Vec<(&'static Rule, Verdict)> = Vec::new();
+        for Finding { rule, verdict, .. } in &self.findings {
+            match checks.iter_mut().find(|(known, _)| known.id == rule.id) {
+                Some((_, worst)) => *worst = (*worst).max(*verdict),
+                None => checks.push((rule, *verdict)),
+            }
+        }
+        checks
     }
 
     /// All problems, counting or not.
@@ -108,24 +115,9 @@ impl Report {
         self.findings.iter().filter(|finding| finding.verdict.is_problem())
     }
 
-    /// How many problems have a severity.
-    pub fn count_problems(&self, severity: Severity) -> usize {
-        self.problems().filter(|finding| finding.rule.severity == severity).count()
-    }
-
-    /// Whether a finding counts against the server.
-    pub fn counts(&self, finding: &Finding) -> bool {
-        finding.verdict.is_problem()
-            && match finding.rule.severity {
-                Severity::Must => true,
-                Severity::Should | Severity::Portability => self.is_strict,
-                Severity::Info => false,
-            }
-    }
-
     /// What the findings amount to.
     pub fn conclusion(&self) -> Conclusion {
-        let counting = self.findings.iter().filter(|finding| self.counts(finding));
+        let counting = self.findings.iter().filter(|finding| finding.verdict == Verdict::Failed);
         match counting.map(|finding| finding.rule.severity).min() {
             Some(Severity::Must | Severity::Should) => Conclusion::Broken,
             _ if self.barred.is_some() => Conclusion::Barred,

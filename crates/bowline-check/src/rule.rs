@@ -43,6 +43,25 @@ impl fmt::Display for Severity {
     }
 }
 
+/// What counts against a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Profile {
+    /// What every client needs: musts about messages that clients send, and about who is let in.
+    Default,
+    /// All other musts, recommendations and portability as well.
+    Strict,
+}
+
+impl Profile {
+    /// The word for it in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Strict => "strict",
+        }
+    }
+}
+
 /// How messages travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -98,6 +117,8 @@ pub struct Rule {
     pub(crate) last: Revision,
     pub(crate) transports: &'static [Transport],
     pub(crate) isolation: Isolation,
+    /// Whether it is a must that no client depends on.
+    pub(crate) is_extra: bool,
     pub(crate) run: Run,
 }
 
@@ -119,6 +140,7 @@ impl Rule {
             last: Revision::LATEST,
             transports: Transport::ALL,
             isolation: Isolation::Shared,
+            is_extra: false,
             run: |_| Box::pin(std::future::ready(Ok(None))),
         }
     }
@@ -161,19 +183,39 @@ impl Rule {
         Self { isolation: Isolation::Once, ..self }
     }
 
+    /// Not in the default profile: no client depends on it.
+    pub(crate) const fn extra(self) -> Self {
+        Self { is_extra: true, ..self }
+    }
+
+    /// The first profile in which it counts, if it counts at all.
+    pub fn profile(&self) -> Option<Profile> {
+        match self.severity {
+            Severity::Must if !self.is_extra => Some(Profile::Default),
+            Severity::Info => None,
+            _ => Some(Profile::Strict),
+        }
+    }
+
+    /// Whether breaking it counts against a server.
+    pub fn counts_in(&self, profile: Profile) -> bool {
+        self.profile().is_some_and(|own| own <= profile)
+    }
+
     /// Whether it applies to this revision on this transport.
     pub(crate) fn applies(&self, revision: Revision, transport: Transport) -> bool {
         (self.first..=self.last).contains(&revision) && self.transports.contains(&transport)
     }
 
-    /// The page of the specification that it follows from.
-    pub fn page_of(&self, revision: Revision) -> &'static str {
-        self.pages[usize::from(revision.is_modern())]
+    /// The page of the specification that it follows from, as a URL.
+    pub fn link(&self, revision: Revision) -> String {
+        let page = self.pages[usize::from(revision.is_modern())];
+        format!("https://modelcontextprotocol.io/specification/{revision}/{page}")
     }
 
-    /// The page in the newest revision that it applies to.
-    pub fn main_page(&self) -> &'static str {
-        self.page_of(self.last)
+    /// The same in the newest revision that it applies to.
+    pub fn main_link(&self) -> String {
+        self.link(self.last)
     }
 
     /// The part of the id before the dot.
@@ -270,8 +312,8 @@ mod tests {
             assert!(!rule.remedy.is_empty(), "{} has no remedy", rule.id);
             let pages = Revision::ALL.iter().filter(|it| (rule.first..=rule.last).contains(it));
             for revision in pages {
-                let page = rule.page_of(*revision);
-                assert!(!page.is_empty(), "{} has no page for {revision}", rule.id);
+                let link = rule.link(*revision);
+                assert!(!link.ends_with('/'), "{} has no page for {revision}", rule.id);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::frames::Lost;
 use crate::plan::{Lane, Unit, at_once, lanes};
 use crate::probe::{NotPassed, Probe, Settings};
 use crate::report::{Finding, Verdict};
-use crate::rule::{self, Rule, Severity, Transport};
+use crate::rule::{self, Rule, Transport};
 
 /// A check may take as long as this many exchanges.
 const EXCHANGES: u32 = 8;
@@ -123,6 +123,7 @@ impl Failures {
 
 async fn run_one(rule: &'static Rule, probe: &mut Probe, failures: &mut Failures) -> Finding {
     probe.evidence.clear();
+    probe.rule = rule.id;
     let revision = probe.revision;
     let finding = |verdict, said| Finding { rule, revision, verdict, said, evidence: Vec::new() };
     if failures.count >= FAILURES {
@@ -132,7 +133,8 @@ async fn run_one(rule: &'static Rule, probe: &mut Probe, failures: &mut Failures
     let most = probe.settings.timeout.saturating_mul(EXCHANGES);
     let silent = || Err(NotPassed::Lost(Lost::Silent(most)));
     let outcome = timeout(most, (rule.run)(probe)).await.unwrap_or_else(|_| silent());
-    let bad = if rule.severity == Severity::Must { Verdict::Failed } else { Verdict::Warned };
+    let is_counted = rule.counts_in(probe.settings.profile);
+    let bad = if is_counted { Verdict::Failed } else { Verdict::Warned };
     let mut finding = match outcome {
         Ok(note) => finding(Verdict::Passed, note.into_iter().collect()),
         Err(NotPassed::Skipped(why)) => finding(Verdict::Skipped, vec![why]),

@@ -7,7 +7,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use bowline_check::frames::Http;
-use bowline_check::{Check as Run, CheckError, Conclusion, Finding, Report, Target, Verdict};
+use bowline_check::{
+    Check as Run, CheckError, Conclusion, Finding, Profile, Report, Target, Verdict,
+};
 use bowline_web::Web;
 use clap::{Args, ValueEnum};
 use http::Uri;
@@ -38,7 +40,8 @@ pub(crate) struct Check {
     #[arg(long, conflicts_with = "revision")]
     all_revisions: bool,
 
-    /// Let recommendations and portability affect the exit status, too
+    /// Let everything count that the specification demands or recommends, and what some client
+    /// fails on. Without it, only what every client needs affects the exit status
     #[arg(long)]
     strict: bool,
 
@@ -157,7 +160,7 @@ impl Check {
             .revisions(options.revision.unwrap_or_default())
             .samples(self.samples)
             .jobs(self.jobs.map_or_else(processors, usize::from))
-            .strict(self.strict)
+            .profile(if self.strict { Profile::Strict } else { Profile::Default })
             .tap(tap());
         if let Some(timeout) = options.timeout {
             run = run.timeout(timeout);

@@ -13,7 +13,7 @@ impl Report {
     /// As JUnit XML.
     pub fn to_junit(&self) -> String {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        let failures = self.findings.iter().filter(|finding| self.counts(finding)).count();
+        let failures = self.findings.iter().filter(|it| it.verdict == Verdict::Failed).count();
         let errors = usize::from(self.barred.is_some());
         let _ = writeln!(
             text,
@@ -45,8 +45,8 @@ impl Report {
 
     fn suite(&self, text: &mut String, revision: Revision) {
         let of_it = || self.findings.iter().filter(move |finding| finding.revision == revision);
-        let failures = of_it().filter(|finding| self.counts(finding)).count();
-        let skipped = of_it().filter(|finding| finding.verdict == Verdict::Skipped).count();
+        let count = |verdict| of_it().filter(|finding| finding.verdict == verdict).count();
+        let (failures, skipped) = (count(Verdict::Failed), count(Verdict::Skipped));
         let name = escape(&format!("{} {} {revision}", self.target, self.transport.as_str()));
         let _ = writeln!(
             text,
@@ -54,34 +54,34 @@ impl Report {
             of_it().count()
         );
         for finding in of_it() {
-            self.case(text, finding);
+            case(text, finding);
         }
         text.push_str("  </testsuite>\n");
     }
+}
 
-    fn case(&self, text: &mut String, finding: &Finding) {
-        let Finding { rule, revision, verdict, said, .. } = finding;
-        let name = escape(&format!("{}: {}", rule.id, rule.says));
-        let _ = write!(
+fn case(text: &mut String, finding: &Finding) {
+    let Finding { rule, revision, verdict, said, .. } = finding;
+    let name = escape(&format!("{}: {}", rule.id, rule.says));
+    let _ = write!(
+        text,
+        "    <testcase classname=\"{revision}.{}\" name=\"{name}\"",
+        rule.group_name()
+    );
+    let told = escape(&said.join("; "));
+    let _ = match verdict {
+        Verdict::Passed => writeln!(text, "/>"),
+        Verdict::Skipped => writeln!(text, "><skipped message=\"{told}\"/></testcase>"),
+        Verdict::Failed => writeln!(
             text,
-            "    <testcase classname=\"{revision}.{}\" name=\"{name}\"",
-            rule.group_name()
-        );
-        let told = escape(&said.join("; "));
-        let _ = match verdict {
-            Verdict::Passed => writeln!(text, "/>"),
-            Verdict::Skipped => writeln!(text, "><skipped message=\"{told}\"/></testcase>"),
-            Verdict::Failed | Verdict::Warned if self.counts(finding) => writeln!(
-                text,
-                "><failure type=\"{}\" message=\"{told}\">{}</failure></testcase>",
-                rule.severity,
-                escape(&body(finding))
-            ),
-            Verdict::Failed | Verdict::Warned => {
-                writeln!(text, "><system-out>{}</system-out></testcase>", escape(&body(finding)))
-            }
-        };
-    }
+            "><failure type=\"{}\" message=\"{told}\">{}</failure></testcase>",
+            rule.severity,
+            escape(&body(finding))
+        ),
+        Verdict::Warned => {
+            writeln!(text, "><system-out>{}</system-out></testcase>", escape(&body(finding)))
+        }
+    };
 }
 
 fn body(finding: &Finding) -> String {
@@ -96,7 +96,7 @@ fn body(finding: &Finding) -> String {
             let _ = writeln!(body, "got: {received}");
         }
     }
-    let _ = write!(body, "fix: {}\nsee: {revision}/{}", rule.remedy, rule.page_of(*revision));
+    let _ = write!(body, "fix: {}\nsee: {}", rule.remedy, rule.link(*revision));
     body
 }
 

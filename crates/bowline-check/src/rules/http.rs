@@ -38,7 +38,7 @@ table! { |probe| HTTP;
     Should "http.stream-ends" => stream_ends(probe),
         "the event stream of a response ends after it",
         "Close the event stream of a POST once its response is sent.";
-    Must "http.bad-version" [.since(V2025_06_18).legacy()] => gets(probe, BAD_VERSION, "MCP-Protocol-Version: 1999-12-31", &[400]),
+    Must "http.bad-version" [.since(V2025_06_18).legacy().extra()] => gets(probe, BAD_VERSION, "MCP-Protocol-Version: 1999-12-31", &[400]),
         "an unknown version header is rejected with 400",
         "Answer with 400 when MCP-Protocol-Version is invalid or unsupported.";
     Must "http.session-id" [.legacy()] => session_id(probe),
@@ -50,7 +50,7 @@ table! { |probe| HTTP;
     Should "http.session-unknown" [.legacy()] => session_unknown(probe),
         "an unknown session is rejected with 404",
         "Answer with 404: it tells clients to start over, which 400 does not.";
-    Must "http.session-ended" [.legacy()] => session_ended(probe),
+    Must "http.session-ended" [.legacy().extra()] => session_ended(probe),
         "a session that was ended is rejected with 404",
         "Answer requests of a session after its DELETE with 404.";
     Should "http.delete" [.legacy()] => delete(probe),

@@ -12,31 +12,31 @@ use crate::probe::{NotPassed, Outcome, PASS, Probe, Reply, ensure, skip};
 use crate::rule::{Rule, Transport, table};
 
 table! { |probe| Rule::group("basic/transports/streamable-http").modern().on(&[Transport::Http]);
-    Must "http.method-mismatch" => mismatch(probe, &[("mcp-method", Some("tools/list"))]),
+    Must "http.method-mismatch" [.extra()] => mismatch(probe, &[("mcp-method", Some("tools/list"))]),
         "an Mcp-Method that differs from the body is rejected with 400, -32020",
         "Compare Mcp-Method with the method of the body; answer with 400 and error -32020.";
-    Must "http.method-missing" => mismatch(probe, &[("mcp-method", None)]),
+    Must "http.method-missing" [.extra()] => mismatch(probe, &[("mcp-method", None)]),
         "a missing Mcp-Method is rejected with 400, -32020",
         "Require Mcp-Method on each request; answer with 400 and error -32020.";
-    Must "http.version-mismatch" => mismatch(probe, &[("mcp-protocol-version", Some("2999-12-31"))]),
+    Must "http.version-mismatch" [.extra()] => mismatch(probe, &[("mcp-protocol-version", Some("2999-12-31"))]),
         "a version header that differs from _meta is rejected with 400, -32020",
         "Compare MCP-Protocol-Version with _meta; answer with 400 and error -32020.";
-    Must "http.version-missing" => version_missing(probe),
+    Must "http.version-missing" [.extra()] => version_missing(probe),
         "a missing MCP-Protocol-Version is rejected with 400, -32020",
         "Require MCP-Protocol-Version; answer with 400 and error -32020.";
-    Must "http.name-mismatch" => name(probe, Some("another-tool")),
+    Must "http.name-mismatch" [.extra()] => name(probe, Some("another-tool")),
         "an Mcp-Name that differs from the body is rejected with 400, -32020",
         "Compare Mcp-Name with params.name or params.uri; answer with 400 and error -32020.";
-    Must "http.name-missing" => name(probe, None),
+    Must "http.name-missing" [.extra()] => name(probe, None),
         "a missing Mcp-Name is rejected with 400, -32020",
         "Require Mcp-Name on tools/call, prompts/get and resources/read; answer with 400 and error -32020.";
     Must "http.name-encoded" => name_encoded(probe),
         "an encoded Mcp-Name is decoded",
         "Decode =?base64?…?= in Mcp-Name before comparing it.";
-    Must "http.status-404" => status_404(probe),
+    Must "http.status-404" [.extra()] => status_404(probe),
         "an unknown method gets status 404",
         "Send error -32601 with status 404.";
-    Must "http.status-400" => status_400(probe),
+    Must "http.status-400" [.extra()] => status_400(probe),
         "an unsupported version, or a missing _meta, gets status 400",
         "Send error -32022, and -32602 for missing keys of _meta, with status 400.";
     Should "http.get-405" => get_405(probe),

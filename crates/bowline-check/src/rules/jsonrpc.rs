@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::frames::message::{self, plain_method};
 use crate::probe::{
-    NotPassed, Outcome, PASS, Probe, Received, all_good, broken, ensure, problems_of, skip,
+    NotPassed, Outcome, PASS, PROMPTS, Probe, RESOURCES, Received, TOOLS, all_good, broken, ensure,
+    problems_of, skip,
 };
 use crate::rule::{Rule, table};
 
@@ -37,7 +38,7 @@ table! { |probe| Rule::group("basic");
     Must "jsonrpc.notifications" => notifications(probe),
         "notifications are not answered",
         "Send nothing for a message without an id, whatever its method.";
-    Must "jsonrpc.batch" [.only(Revision::BATCHING)] => batch(probe),
+    Must "jsonrpc.batch" [.only(Revision::BATCHING).extra()] => batch(probe),
         "each request of a batch is answered",
         "2025-03-26 requires servers to accept batches; answer each request in them.";
     Info "jsonrpc.batch-refused" [.since(V2025_06_18)] => batch_refused(probe),
@@ -58,16 +59,18 @@ table! { |probe| Rule::group("basic");
 }
 
 async fn invalid_params(probe: &mut Probe) -> Outcome {
-    let capabilities = probe.capabilities().await?;
-    let methods =
-        [("tools", "tools/call"), ("resources", "resources/read"), ("prompts", "prompts/get")];
     let mut problems = None;
-    for (_, method) in methods.iter().filter(|(name, _)| capabilities.get(name).is_some()) {
+    for list in probe.declared(&[TOOLS, RESOURCES, PROMPTS]).await? {
+        let method = match list.capability {
+            "tools" => "tools/call",
+            "resources" => "resources/read",
+            _ => "prompts/get",
+        };
         let reply = probe.ask(method, json!({})).await?;
         let outcome = reply.expect_code(&format!("{method} with empty params"), &[-32602]);
         problems.get_or_insert_with(Vec::new).extend(problems_of(outcome)?);
     }
-    problems.map_or_else(|| skip("the server declares no tools, resources or prompts"), all_good)
+    problems.map_or_else(|| skip("the server has no tools, resources or prompts"), all_good)
 }
 
 async fn params_array(probe: &mut Probe) -> Outcome {

@@ -165,11 +165,20 @@ async fn ping(probe: &mut Probe) -> Outcome {
 async fn declared(probe: &mut Probe) -> Outcome {
     let mut problems = Vec::new();
     for list in probe.declared(&[TOOLS, RESOURCES, PROMPTS]).await? {
-        let reply = probe.ask(list.method, json!({})).await?;
-        if reply.result().is_none() {
-            let (capability, method, got) = (list.capability, list.method, reply.describe());
-            problems.push(format!("{capability} is declared, but {method} got {got}"));
-        }
+        let asked = probe.result(list.method, json!({})).await;
+        probe.note_failure(list, &asked);
+        let got = match asked {
+            Err(NotPassed::Broken(got)) => got.join("; "),
+            Err(NotPassed::Lost(lost)) if !lost.is_unconnected() => {
+                probe.drop_connection();
+                format!("{}: {lost}", list.method)
+            }
+            other => {
+                other?;
+                continue;
+            }
+        };
+        problems.push(format!("{} is declared, but {got}", list.capability));
     }
     all_good(problems)
 }

@@ -1,5 +1,5 @@
 //! Habits that are valid JSON Schema, but that clients or model providers do not accept: one
-//! function per habit, over every subschema of every tool's input.
+//! function per habit, over every subschema of every tool.
 
 use serde_json::{Map, Value};
 
@@ -18,14 +18,19 @@ pub(super) struct Subschema<'a> {
 /// What is wrong with a subschema.
 type Lint = fn(&Subschema<'_>) -> Option<String>;
 
+/// The schema that models fill in, and where problems in it are said to be.
+pub(super) const INPUT: &[(&str, &str)] = &[("inputSchema", "")];
+/// Also the one that clients validate results with.
+pub(super) const BOTH: &[(&str, &str)] = &[("inputSchema", ""), ("outputSchema", "outputSchema")];
+
 /// Looks at all tools. A problem that several tools share is reported once.
-pub(super) async fn run(probe: &mut Probe, lint: Lint) -> Outcome {
+pub(super) async fn run(probe: &mut Probe, schemas: &[(&str, &str)], lint: Lint) -> Outcome {
     let tools = probe.list(TOOLS).await?;
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for tool in &tools {
-        let Some(Value::Object(schema)) = tool.get("inputSchema") else { continue };
+    for (tool, (member, at)) in tools.iter().flat_map(|it| schemas.iter().map(move |at| (it, at))) {
+        let Some(Value::Object(schema)) = tool.get(member) else { continue };
         let mut problems = Vec::new();
-        walk(&Subschema { schema, at: "", depth: 0 }, lint, &mut problems);
+        walk(&Subschema { schema, at, depth: 0 }, lint, &mut problems);
         for problem in problems {
             match found.iter_mut().find(|(known, _)| *known == problem) {
                 Some((_, names)) => names.push(name(tool)),
@@ -147,12 +152,33 @@ pub(super) fn enums(sub: &Subschema<'_>) -> Option<String> {
     Some(format!("{}/enum has {odd}", sub.at))
 }
 
-pub(super) fn formats(sub: &Subschema<'_>) -> Option<String> {
-    const KNOWN: [&str; 9] =
-        ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-    let format = sub.schema.get("format")?.as_str()?;
-    let is_known = KNOWN.contains(&format) || format == "uri";
-    (!is_known).then(|| format!("{}/format is {format:?}", sub.at))
+pub(super) fn const_union(sub: &Subschema<'_>) -> Option<String> {
+    let is_const = |it: &Value| it.get("const").is_some();
+    let is_choice = |values: &&Vec<Value>| !values.is_empty() && values.iter().all(is_const);
+    let mut unions = ["oneOf", "anyOf"].into_iter();
+    let found = unions
+        .find(|key| sub.schema.get(*key).and_then(Value::as_array).filter(is_choice).is_some())?;
+    Some(format!("{}/{found} lists values as const", sub.at))
+}
+
+/// Formats that model providers know.
+const COMMON: &str = "date-time date time duration email hostname ipv4 ipv6 uuid uri";
+/// The others that JSON Schema defines.
+const DEFINED: &str = "idn-email idn-hostname uri-reference iri iri-reference uri-template \
+     json-pointer relative-json-pointer regex";
+
+fn format<'a>(sub: &Subschema<'a>) -> Option<&'a str> {
+    sub.schema.get("format")?.as_str()
+}
+
+pub(super) fn undefined_format(sub: &Subschema<'_>) -> Option<String> {
+    let format = format(sub).filter(|it| !has(COMMON, it) && !has(DEFINED, it))?;
+    Some(format!("{}/format is {format:?}", sub.at))
+}
+
+pub(super) fn rare_format(sub: &Subschema<'_>) -> Option<String> {
+    let format = format(sub).filter(|it| has(DEFINED, it))?;
+    Some(format!("{}/format is {format:?}", sub.at))
 }
 
 pub(super) fn depth(sub: &Subschema<'_>) -> Option<String> {

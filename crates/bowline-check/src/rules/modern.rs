@@ -6,7 +6,7 @@ use bowline::model::meta_key::{
 use bowline::{Era, Revision};
 use serde_json::{Value, json};
 
-use crate::connection::Until;
+use crate::connection::{Connection, Until};
 use crate::frames::message;
 use crate::probe::{
     NotPassed, Outcome, PASS, PROMPTS, Probe, RESOURCES, Reply, TEMPLATES, TOOLS, all_good, broken,
@@ -21,10 +21,10 @@ table! { |probe| Rule::group("basic").modern();
     Must "modern.no-discover-needed" [.apart("first")] => no_discover_needed(probe),
         "the first request of a connection need not be server/discover",
         "Serve each request on its own: nothing may depend on an earlier one.";
-    Must "modern.missing-meta" => missing_meta(probe),
+    Must "modern.missing-meta" [.extra()] => missing_meta(probe),
         "a request without _meta is rejected",
         "Reject requests without the required keys of _meta with error -32602.";
-    Must "modern.missing-capabilities" => missing_capabilities(probe),
+    Must "modern.missing-capabilities" [.extra()] => missing_capabilities(probe),
         "a request without clientCapabilities is rejected with -32602",
         "Reject requests without the required keys of _meta with error -32602.";
     Must "modern.no-client-info" => no_client_info(probe),
@@ -62,11 +62,37 @@ async fn no_discover_needed(probe: &mut Probe) -> Outcome {
     let Some(list) = probe.declared(&[TOOLS, RESOURCES, PROMPTS]).await?.first().copied() else {
         return skip("the server declares no tools, resources or prompts");
     };
+    let first = listed(probe, list.method, false).await?;
+    if first.is_ok() {
+        return PASS;
+    }
+    // What fails after it, too, fails for another reason.
+    if listed(probe, list.method, true).await?.is_err() {
+        return skip(format!("{} fails after server/discover, too", list.method));
+    }
+    first.map_or_else(broken, |()| PASS)
+}
+
+/// Whether a fresh connection returns a list, with or without `server/discover` before it.
+async fn listed(
+    probe: &mut Probe,
+    method: &str,
+    is_discovered: bool,
+) -> Result<Result<(), String>, NotPassed> {
     let revision = probe.revision;
-    let asked = probe.apart(async |it| it.ask(revision, list.method, json!({})).await).await?;
-    ensure(asked.result().is_some(), || {
-        format!("{} as the first request got no result", list.method)
-    })
+    let ask = async |it: &mut Connection| {
+        if is_discovered {
+            it.ask(revision, "server/discover", json!({})).await?;
+        }
+        it.ask(revision, method, json!({})).await
+    };
+    let got = match probe.apart(ask).await {
+        Ok(reply) if reply.result().is_some() => return Ok(Ok(())),
+        Ok(reply) => reply.describe(),
+        Err(NotPassed::Lost(lost)) if !lost.is_unconnected() => lost.to_string(),
+        Err(other) => return Err(other),
+    };
+    Ok(Err(format!("{method} as the first request: {got}")))
 }
 
 /// A request with `_meta` of the check's own. It lists something, if there is anything to list:

@@ -4,7 +4,8 @@ use bowline::Revision::V2025_06_18;
 use bowline_schema::{Schema, SchemaError};
 use serde_json::Value;
 
-use super::{each, lint, name};
+use super::lint::{self, BOTH, INPUT};
+use super::{each, name};
 use crate::probe::{Outcome, Probe, TOOLS, skip};
 use crate::rule::{Rule, table};
 
@@ -24,40 +25,46 @@ table! { |probe| Rule::group("server/tools");
     Portability "schema.patterns" => each(probe, TOOLS, |tool| uncompiled(tool, |error| matches!(error, SchemaError::Pattern { .. }))),
         "patterns are plain regular expressions",
         "Avoid look-around and back-references: linear-time validators reject them.";
-    Portability "schema.remote-ref" => lint::run(probe, lint::remote_ref),
+    Portability "schema.remote-ref" => lint::run(probe, INPUT, lint::remote_ref),
         "no $ref points outside the schema",
         "Put what is referenced into $defs; clients must not fetch it.";
-    Portability "schema.ref" => lint::run(probe, lint::local_ref),
+    Portability "schema.ref" => lint::run(probe, INPUT, lint::local_ref),
         "schemas do not use $ref",
         "Inline the referenced parts: some clients and providers do not follow $ref and show no fields.";
-    Portability "schema.root-union" => lint::run(probe, lint::root_union),
+    Portability "schema.root-union" => lint::run(probe, INPUT, lint::root_union),
         "the root has no anyOf, oneOf, allOf, not, enum or if",
         "Move choices into a property: providers reject them at the root, and forms show no fields.";
-    Portability "schema.properties" => lint::run(probe, lint::no_properties),
+    Portability "schema.properties" => lint::run(probe, INPUT, lint::no_properties),
         "objects at the root have properties",
         "Add \"properties\": {} even if there are no arguments: some clients reject a schema without it.";
-    Portability "schema.property-names" => lint::run(probe, lint::property_names),
+    Portability "schema.property-names" => lint::run(probe, INPUT, lint::property_names),
         "property names have up to 64 letters, digits, _, -, .",
         "Rename the properties: providers reject requests with other characters in them.";
-    Portability "schema.array-items" => lint::run(probe, lint::array_items),
+    Portability "schema.array-items" => lint::run(probe, INPUT, lint::array_items),
         "arrays have items",
         "Add items to each array: some clients and providers reject an array without it.";
-    Portability "schema.keywords" => lint::run(probe, lint::keywords),
+    Portability "schema.keywords" => lint::run(probe, INPUT, lint::keywords),
         "schemas use keywords that providers know",
         "Say it in the description as well, or avoid these keywords: providers ignore or reject them.";
-    Portability "schema.type-list" => lint::run(probe, lint::type_list),
+    Portability "schema.type-list" => lint::run(probe, INPUT, lint::type_list),
         "type is one word, not a list",
         "Leave optional properties out of required instead of adding null to their type.";
-    Portability "schema.enums" => lint::run(probe, lint::enums),
+    Portability "schema.enums" => lint::run(probe, INPUT, lint::enums),
         "enums contain strings, without null",
         "List strings only, with \"type\": \"string\"; leave optional properties out of required.";
-    Info "schema.formats" => lint::run(probe, lint::formats),
-        "formats are well known",
-        "Explain the format in the description: providers ignore or reject unknown ones.";
-    Portability "schema.depth" => lint::run(probe, lint::depth),
+    Portability "schema.const-union" => lint::run(probe, INPUT, lint::const_union),
+        "a choice of values is an enum, not a union of constants",
+        "Write \"enum\": […] with \"type\": \"string\", and explain the values in the description: many clients lose the values of oneOf and const.";
+    Portability "schema.formats" => lint::run(probe, BOTH, lint::undefined_format),
+        "formats are those that JSON Schema defines",
+        "Remove the format and say it with minimum, maximum or the description: some clients reject the whole list of tools, others warn for each field.";
+    Info "schema.rare-formats" => lint::run(probe, INPUT, lint::rare_format),
+        "formats are those that model providers know",
+        "Explain the format in the description: providers ignore or reject rare ones.";
+    Portability "schema.depth" => lint::run(probe, INPUT, lint::depth),
         "schemas are at most 5 levels deep, with at most 100 properties",
         "Flatten the arguments: strict modes of providers reject more.";
-    Portability "schema.undescribed" => lint::run(probe, lint::undescribed),
+    Portability "schema.undescribed" => lint::run(probe, INPUT, lint::undescribed),
         "arguments have descriptions",
         "Describe each argument: the description is all that a model knows about it.";
 }

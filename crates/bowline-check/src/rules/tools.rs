@@ -34,6 +34,9 @@ table! { |probe| Rule::group("server/tools");
     Portability "tools.descriptions" => each(probe, TOOLS, bad_description),
         "each tool has a description of at most 1024 characters",
         "Describe each tool in a few sentences: models choose by the description, and providers cut long ones.";
+    Info "tools.annotation-title" [.since(V2025_06_18)] => each(probe, TOOLS, untitled),
+        "a tool with a title has it in annotations.title, too",
+        "Repeat title in annotations.title: some clients (LangChain) read only that.";
     Must "tools.header-annotations" [.modern()] => each(probe, TOOLS, bad_annotations),
         "x-mcp-header is only where it is allowed, with names that can be headers",
         "Put x-mcp-header only on properties of type string, integer or boolean, each with a name of its own: otherwise clients drop the tool.";
@@ -93,6 +96,12 @@ fn bad_description(tool: &Value) -> Option<String> {
         count @ 1025.. => Some(format!("{}: {count} characters", name(tool))),
         _ => None,
     }
+}
+
+fn untitled(tool: &Value) -> Option<String> {
+    let has_title = !text(tool, "title").is_empty();
+    let lacks = has_title && tool.pointer("/annotations/title").is_none();
+    lacks.then(|| format!("{} has a title, but no annotations.title", name(tool)))
 }
 
 fn bad_annotations(tool: &Value) -> Option<String> {

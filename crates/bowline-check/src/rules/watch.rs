@@ -54,7 +54,7 @@ table! { |probe| Rule::group("basic");
     Should "modern.server-info" [.modern()] => none(probe, Sight::Anonymous, "results have no serverInfo in _meta"),
         "each result names the server",
         "Add io.modelcontextprotocol/serverInfo to _meta of each result.";
-    Must "modern.error-codes" [.modern()] => none(probe, Sight::ErrorCode, "errors have such codes"),
+    Must "modern.error-codes" [.modern().extra()] => none(probe, Sight::ErrorCode, "errors have such codes"),
         "no error has a code that the revision forbids",
         "Use -32602 instead of -32002, no -32042, and nothing from -32099 to -32023.";
     Must "modern.unasked" [.modern().page("basic/patterns/subscriptions")] => none(probe, Sight::Unsubscribed, "notifications came without one"),

@@ -9,6 +9,7 @@ use super::rewrite::{Rewrite, Way};
 use super::{check, good, not_found, settings, slow};
 use crate::check::{CheckError, Target};
 use crate::frames::Recipe;
+use crate::report::Finding;
 use crate::survey::survey;
 
 /// A fault, and the check that must find it in this revision.
@@ -440,7 +441,28 @@ pub(super) const ROWS: &[Row] = &[
         schema(q, a, json!({"type": "object", "properties": {"a": {"enum": ["a", null]}}}));
     }),
     says("schema.formats", R11, |q, a, _| {
-        schema(q, a, json!({"type": "object", "properties": {"a": {"format": "phone"}}}));
+        schema(q, a, json!({"type": "object", "properties": {"a": {"format": "uint8"}}}));
+    }),
+    says("schema.formats", R11, |q, a, _| {
+        if let Some(tool) = first(q, a, "tools/list", "tools") {
+            tool["outputSchema"] =
+                json!({"type": "object", "properties": {"a": {"format": "int64"}}});
+        }
+    }),
+    says("schema.rare-formats", R11, |q, a, _| {
+        schema(q, a, json!({"type": "object", "properties": {"a": {"format": "uri-template"}}}));
+    }),
+    says("schema.const-union", R11, |q, a, _| {
+        schema(
+            q,
+            a,
+            json!({"type": "object", "properties": {"a": {"oneOf": [{"const": "b"}, {"const": "c"}]}}}),
+        );
+    }),
+    says("tools.annotation-title", R11, |q, a, _| {
+        if let Some(tool) = first(q, a, "tools/list", "tools") {
+            tool["title"] = json!("A title");
+        }
     }),
     says("schema.depth", R11, |q, a, _| {
         let deep = (0..6)
@@ -736,12 +758,48 @@ async fn a_server_that_dies_is_started_again() {
     let rewrite = Rewrite { frame: |f| die_if(f.contains("resources/list")), ..PLAIN };
     let findings = check(&settings(rewrite.target()), "", &[R11]).await;
     let of = |id: &str| findings.iter().find(|finding| finding.rule.id == id).unwrap();
-    assert!(
-        of("resources.list").said[0].contains("the server is gone"),
-        "{:?}",
-        of("resources.list").said
-    );
+    let said = &of("capabilities.declared").said;
+    assert!(said[0].contains("the server is gone"), "{said:?}");
     for id in ["prompts.list", "completion.values", "stdio.end"] {
         assert!(!of(id).verdict.is_problem(), "{id}: {:?}", of(id).said);
     }
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_had_is_one_finding() {
+    const OFFLINE: &str =
+        r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"getaddrinfo ENOTFOUND"}}"#;
+    /// What a server that is offline answers to everything about tools.
+    fn offline(frame: &str) -> Way {
+        let request: Value = serde_json::from_str(frame).unwrap_or_default();
+        let is_about = request["method"].as_str().is_some_and(|it| it.starts_with("tools/"));
+        answer_if(is_about, &OFFLINE.replace("ID", &request["id"].to_string()))
+    }
+    let silent: fn(&str) -> Way = |f| silence_if(f.contains("\"tools/"));
+    let dead: fn(&str) -> Way = |f| die_if(f.contains("\"tools/"));
+    for (revision, frame, what) in [
+        (R11, offline as fn(&str) -> Way, "tools/list got error -32603"),
+        (R26, offline, "tools/list got error -32603"),
+        (R11, silent, "tools/list: "),
+        (R26, dead, "tools/list: "),
+    ] {
+        let mut settings = settings(Rewrite { frame, ..PLAIN }.target());
+        settings.timeout = std::time::Duration::from_secs(3);
+        // How early requests are answered is another question, which a silent server fails.
+        let only = "capabilities,jsonrpc.invalid-params,modern,tools,schema,resources,prompts,\
+                    completion,utilities,cancel,progress";
+        let findings = check(&settings, only, &[revision]).await;
+        let accused: Vec<_> = findings.iter().filter(|it| it.verdict.is_problem()).collect();
+        let [one] = accused[..] else { panic!("{revision}: {accused:?}") };
+        assert_eq!(one.rule.id, "capabilities.declared");
+        assert!(one.said[0].contains(what), "{:?}", one.said);
+        let because = |it: &&Finding| it.said == ["tools/list failed: see capabilities.declared"];
+        assert!(findings.iter().filter(because).count() > 25, "{revision}");
+    }
+    // Without that check, the first that needs the list reports it.
+    let mut settings = settings(Rewrite { frame: offline, ..PLAIN }.target());
+    settings.timeout = std::time::Duration::from_secs(3);
+    let findings = check(&settings, "tools,schema", &[R11]).await;
+    let accused: Vec<_> = findings.iter().filter(|it| it.verdict.is_problem()).collect();
+    assert_eq!(accused.iter().map(|it| it.rule.id).collect::<Vec<_>>(), ["tools.list"]);
 }

@@ -7,11 +7,12 @@ use bowline_serve::testing::golden;
 
 use super::rewrite::{Rewrite, Way};
 use super::{check, good, settings};
+use crate::probe::Settings;
 use crate::report::{Conclusion, Report, Verdict};
-use crate::rule::{Transport, all};
+use crate::rule::{Profile, Rule, Transport, all};
 
 /// A server with a fault of each severity, and a check of each outcome.
-async fn report(is_strict: bool) -> Report {
+async fn report(profile: Profile) -> Report {
     let rewrite = Rewrite {
         make: good,
         frame: |_| Way::Pass,
@@ -38,7 +39,8 @@ async fn report(is_strict: bool) -> Report {
         "stdio.exit-status",
     ];
     for id in wanted {
-        findings.extend(check(&settings(rewrite.target()), id, &revisions).await);
+        let settings = Settings { profile, ..settings(rewrite.target()) };
+        findings.extend(check(&settings, id, &revisions).await);
     }
     let skipped = findings.iter().position(|it| it.rule.id == "stdio.exit-status").unwrap();
     findings[skipped].verdict = Verdict::Skipped;
@@ -49,7 +51,7 @@ async fn report(is_strict: bool) -> Report {
         transport: Transport::Stdio,
         revisions,
         findings,
-        is_strict,
+        profile,
         barred: None,
     }
 }
@@ -60,14 +62,14 @@ fn file(name: &str) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn reports_are_as_they_were() {
-    let report = report(false).await;
+    let report = report(Profile::Default).await;
     golden(&file("report.json"), &serde_json::to_string_pretty(&report.to_json(false)).unwrap());
     golden(&file("report.xml"), &report.to_junit());
 }
 
 #[tokio::test]
 async fn a_missing_token_is_reported() {
-    let mut report = report(false).await;
+    let mut report = report(Profile::Default).await;
     report.findings.retain(|it| it.rule.id == "tools.pages");
     report.barred = Some("401 <Unauthorized>".to_owned());
     assert_eq!(report.conclusion(), Conclusion::Barred);
@@ -81,18 +83,41 @@ async fn a_missing_token_is_reported() {
 
 #[tokio::test]
 async fn the_worst_finding_decides() {
-    let mut report = report(true).await;
-    assert_eq!(report.conclusion(), Conclusion::Broken);
     let without = |report: &mut Report, id: &str| report.findings.retain(|it| it.rule.id != id);
+    let mut lenient = report(Profile::Default).await;
+    assert_eq!(lenient.conclusion(), Conclusion::Broken);
+    without(&mut lenient, "jsonrpc.unknown-method");
+    assert_eq!(lenient.conclusion(), Conclusion::Good);
+    let mut report = report(Profile::Strict).await;
     without(&mut report, "jsonrpc.unknown-method");
     assert_eq!(report.conclusion(), Conclusion::Broken);
-    report.is_strict = false;
-    assert_eq!(report.conclusion(), Conclusion::Good);
-    report.is_strict = true;
     without(&mut report, "tools.names-valid");
     assert_eq!(report.conclusion(), Conclusion::NotPortable);
     without(&mut report, "tools.names-portable");
     assert_eq!(report.conclusion(), Conclusion::Good);
+}
+
+#[tokio::test]
+async fn a_check_counts_once_whatever_the_revisions() {
+    let report = report(Profile::Default).await;
+    assert_eq!(report.findings.len(), 11);
+    let summary = &report.to_json(false)["summary"];
+    let counts = ["checks", "passed", "skipped", "failed", "warned"].map(|it| &summary[it]);
+    // One passed in one revision and was skipped in the other.
+    assert_eq!(counts, [6, 3, 0, 1, 2], "{summary}");
+    assert_eq!(summary["problems"]["must"], 1);
+}
+
+#[test]
+fn what_no_client_depends_on_does_not_count_by_default() {
+    let profile_of = |id: &str| all().find(|it| it.id == id).and_then(Rule::profile);
+    for id in ["jsonrpc.batch", "http.method-mismatch", "tools.bad-cursor", "schema.formats"] {
+        assert_eq!(profile_of(id), Some(Profile::Strict), "{id}");
+    }
+    for id in ["tools.list", "http.origin", "auth.status", "jsonrpc.envelope"] {
+        assert_eq!(profile_of(id), Some(Profile::Default), "{id}");
+    }
+    assert_eq!(profile_of("tools.context-cost"), None);
 }
 
 #[test]
@@ -110,13 +135,14 @@ fn the_documentation_lists_all_checks() {
 /// The rules as rows of a table.
 fn markdown() -> String {
     let mut text = String::from(
-        "| id | severity | revisions | transport | a server passes when | page |\n|---|---|---|---|---|---|\n",
+        "| id | severity | profile | revisions | transport | a server passes when |\n|---|---|---|---|---|---|\n",
     );
     for rule in all() {
-        let (id, severity, says, page) = (rule.id, rule.severity, rule.says, rule.main_page());
+        let (id, severity, says, link) = (rule.id, rule.severity, rule.says, rule.main_link());
         let (revisions, transports) = (rule.revisions(), rule.transports());
+        let profile = rule.profile().map_or("", Profile::as_str);
         text.push_str(&format!(
-            "| `{id}` | {severity} | {revisions} | {transports} | {says} | {page} |\n"
+            "| [`{id}`]({link}) | {severity} | {profile} | {revisions} | {transports} | {says} |\n"
         ));
     }
     text

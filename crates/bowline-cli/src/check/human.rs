@@ -1,10 +1,11 @@
 //! The report for people: problems first, each once, with the revisions that have it.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
 use bowline::Revision;
 use bowline_check::text::shorten;
-use bowline_check::{Finding, Report, Severity, Verdict};
+use bowline_check::{Finding, Profile, Report, Rule, Severity, Verdict};
 use unicode_width::UnicodeWidthChar;
 
 use crate::text::{plain, wrap};
@@ -126,7 +127,7 @@ fn groups(report: &Report, pick: impl Fn(&Finding) -> bool) -> Vec<Group<'_>> {
             None => groups.push(Group { first: finding, revisions: vec![finding.revision] }),
         }
     }
-    groups.sort_by_key(|group| group.first.rule.severity);
+    groups.sort_by_key(|it| (Reverse(it.first.verdict), it.first.rule.severity));
     groups
 }
 
@@ -150,7 +151,8 @@ fn problem(text: &mut String, report: &Report, group: &Group<'_>, look: &Look<'_
         lines.extend(received.map(|received| ("got:", look.message(received, LABEL))));
     }
     lines.push(("fix:", look.prose(rule.remedy, LABEL)));
-    lines.push(("see:", format!("{revision}/{}", rule.page_of(*revision))));
+    // Whole on one line, so that it can be opened.
+    lines.push(("see:", rule.link(*revision)));
     for (label, words) in lines {
         let _ = writeln!(text, "     {label:7} {words}");
     }
@@ -166,12 +168,16 @@ fn span(report: &Report, revisions: &[Revision]) -> String {
     format!("in {}", names.join(", "))
 }
 
+/// How many checks ended how, and which of them decide the exit status.
 fn sum(report: &Report) -> String {
-    let passed = report.count(Verdict::Passed);
-    let skipped = report.count(Verdict::Skipped);
-    let mut text = format!("{} checks: {passed} passed, {skipped} skipped", report.findings.len());
+    let checks = report.checks();
+    let count = |verdict| checks.iter().filter(|(_, it)| *it == verdict).count();
+    let (passed, skipped) = (count(Verdict::Passed), count(Verdict::Skipped));
+    let mut text = format!("{} checks: {passed} passed, {skipped} skipped", checks.len());
     for severity in Severity::ALL {
-        let count = report.count_problems(severity);
+        let is_it =
+            |(rule, verdict): &&(&Rule, Verdict)| verdict.is_problem() && rule.severity == severity;
+        let count = checks.iter().filter(is_it).count();
         let _ = match severity {
             Severity::Must => write!(text, ", {count} broken (must)"),
             _ if count == 0 => Ok(()),
@@ -180,7 +186,23 @@ fn sum(report: &Report) -> String {
             Severity::Info => write!(text, ", {count} to know"),
         };
     }
-    text
+    text + "\n" + &verdict(report, &checks)
+}
+
+fn verdict(report: &Report, checks: &[(&Rule, Verdict)]) -> String {
+    let profile = report.profile.as_str();
+    let failed: Vec<&str> =
+        checks.iter().filter(|it| it.1 == Verdict::Failed).map(|it| it.0.id).collect();
+    if !failed.is_empty() {
+        return format!("Failed in the {profile} profile: {}", failed.join(", "));
+    }
+    let is_more = |(rule, verdict): &&(&Rule, Verdict)| {
+        *verdict == Verdict::Warned && rule.counts_in(Profile::Strict)
+    };
+    match checks.iter().filter(is_more).count() {
+        0 => format!("Nothing fails in the {profile} profile"),
+        more => format!("Nothing fails in the {profile} profile; --strict would count {more} more"),
+    }
 }
 
 #[cfg(test)]
