@@ -22,6 +22,8 @@ pub(crate) struct Outbox {
     /// Whether the reader waits to be woken. It is set with the lock held, and may be cleared
     /// without.
     is_asleep: AtomicBool,
+    /// Whether only answers are still welcome.
+    is_quiet: AtomicBool,
     /// Wakes producers that wait for room.
     drained: Notify,
 }
@@ -49,6 +51,7 @@ impl Outbox {
             waiting: Mutex::default(),
             length: AtomicUsize::new(0),
             is_asleep: AtomicBool::new(false),
+            is_quiet: AtomicBool::new(false),
             drained: Notify::new(),
         }
     }
@@ -68,6 +71,17 @@ impl Outbox {
         self.length.store(waiting.bytes.len(), Ordering::Release);
         self.wake_reader(waiting);
         Ok(())
+    }
+
+    /// Asks producers for answers only: the client has closed its side, and some fail on anything
+    /// that they do not wait for.
+    pub(crate) fn quieten(&self) {
+        self.is_quiet.store(true, Ordering::Release);
+    }
+
+    /// Whether only answers are still welcome.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_quiet.load(Ordering::Acquire)
     }
 
     /// Takes everything that is queued into `taken`, or waits for something. `false` means that the

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 mod answer;
 mod ask;
+pub(crate) mod audit;
 mod bus;
 mod call;
 mod caller;
@@ -319,6 +320,7 @@ impl Server {
             limits: self.limits,
             offer: self.offer,
             states,
+            audited: audit::around(&self.middleware),
             middleware: self.middleware.into(),
             extensions: declared(self.extensions),
             experimental: declared(self.experimental),

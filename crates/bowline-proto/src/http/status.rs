@@ -13,6 +13,7 @@ use super::access::Denied;
 use super::media::Media;
 use super::quote;
 use crate::error::{ErrorCode, ErrorObject};
+use crate::json::Json;
 use crate::revision::{Era, Revision};
 
 /// What raised the error.
@@ -93,7 +94,14 @@ impl Refusal {
     /// The body to answer with, as a fault: no id has been read yet.
     pub fn to_error_object(&self) -> ErrorObject {
         // Other SDKs use -32000 and -32001 here, which the specification does not define.
-        ErrorObject::invalid_request(self.to_string())
+        match (self, Json::new(&self.to_string())) {
+            // In the words of the official SDKs: clients such as Google's ADK open a new session
+            // only if the message is exactly this.
+            (Self::SessionUnknown, Ok(words)) => {
+                ErrorObject::invalid_request("Session terminated").with_data(words)
+            }
+            _ => ErrorObject::invalid_request(self.to_string()),
+        }
     }
 }
 
@@ -187,7 +195,7 @@ mod tests {
             ),
             (Refusal::SessionMissing, 400, "Mcp-Session-Id is missing"),
             (Refusal::SessionMalformed, 400, "visible ASCII"),
-            (Refusal::SessionUnknown, 404, "unknown session"),
+            (Refusal::SessionUnknown, 404, "Session terminated"),
         ] {
             assert_eq!(refusal.status().as_u16(), status);
             let error = refusal.to_error_object();

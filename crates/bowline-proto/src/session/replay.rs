@@ -88,6 +88,8 @@ pub enum ResumeError {
     Unknown,
     /// Some of the later events are no longer available.
     Evicted,
+    /// The stream has ended, and nothing of it is kept any more.
+    Ended,
 }
 
 impl<F: AsRef<[u8]> + Clone> Replay<F> {
@@ -143,7 +145,8 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
     /// Returns the events after the one in `Last-Event-ID`.
     ///
     /// # Errors
-    /// When there was no such event, or a later one is no longer available.
+    /// When there was no such event, a later one is no longer available, or the stream has ended
+    /// and is forgotten.
     pub fn resume(&self, last_event_id: &str) -> Result<Missed<F>, ResumeError> {
         let after: EventId = last_event_id.parse()?;
         let StreamId(number) = after.stream;
@@ -151,7 +154,7 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
             return Err(ResumeError::Unknown);
         }
         let Some(stream) = self.streams.get(&after.stream) else {
-            return Err(ResumeError::Evicted);
+            return Err(ResumeError::Ended);
         };
         if after.number > stream.last {
             return Err(ResumeError::Unknown);
@@ -233,6 +236,7 @@ impl fmt::Display for ResumeError {
         f.write_str(match self {
             Self::Unknown => "Last-Event-ID: unknown event in this session",
             Self::Evicted => "Last-Event-ID: the later events are no longer available",
+            Self::Ended => "Last-Event-ID: the stream has ended",
         })
     }
 }

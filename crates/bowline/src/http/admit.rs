@@ -16,8 +16,9 @@ use http::{HeaderMap, StatusCode};
 use super::reply::{self, Reply};
 use super::service::HttpService;
 use crate::server::account::{Account, Accounts, Party};
+use crate::server::audit::{self, Origin, Why};
 use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Scopes, Sender, Via, dispatch};
-use crate::{Failure, Principal, Profile};
+use crate::{Failure, Principal, Profile, Transport};
 
 /// The head of a request that was admitted.
 pub(super) struct Head<'a> {
@@ -128,6 +129,24 @@ impl<'a> Head<'a> {
         Profile { principal: self.principal.clone(), ..Profile::unknown(revision) }
     }
 
+    /// Where it comes from, for the audit.
+    pub(super) fn origin(&self) -> Origin<'_> {
+        let address = self.shared.peer_addr;
+        Origin { principal: self.principal.as_ref(), address, transport: Transport::Http }
+    }
+
+    /// Reports a request that was refused to the audit.
+    pub(super) fn audited(&self, reply: Reply) -> Reply {
+        if let Some(why) = reply.why()
+            && audit::is_on()
+        {
+            let reason = reply.message();
+            let parts = self.parts;
+            audit::refused_http(self.origin(), parts, reply.status(), why, reason.as_deref());
+        }
+        reply
+    }
+
     /// The sender of a request with this head.
     pub(super) fn asker<'b>(&'b self, peer: &'b Arc<Peer>) -> Asker<'b>
     where
@@ -175,7 +194,11 @@ impl HttpService {
             // Boxed so that services without a guard do not pay for it.
             Some(guard) => match Box::pin(guard.check(parts)).await {
                 Ok(identity) => Ok(Some(identity.into())),
-                Err(denial) => Err(denied(None, denial)),
+                Err(denial) => {
+                    let is_known = denial.status == StatusCode::FORBIDDEN;
+                    let why = if is_known { Why::Scopes } else { Why::Token };
+                    Err(denied(None, denial).because(why))
+                }
             },
         }
     }

@@ -13,6 +13,7 @@ use super::admit::Head;
 use super::reply::{self, Reply};
 use super::service::{HttpService, facts};
 use super::sessions::HttpSession;
+use crate::server::audit::Why;
 use crate::server::{Asker, Outbox, Started, dispatch, until_deadline};
 use crate::{Failure, Outcome};
 
@@ -20,7 +21,9 @@ impl HttpService {
     /// Handles a batch of messages. The answers are sent as an array; handlers cannot ask the
     /// client anything in the meantime.
     pub(super) async fn post_batch(&self, head: &Head<'_>, frame: &[u8]) -> Reply {
-        let bad = |error: &ErrorObject| reply::error(StatusCode::BAD_REQUEST, None, error);
+        let bad = |error: &ErrorObject| {
+            reply::error(StatusCode::BAD_REQUEST, None, error).because(Why::Message)
+        };
         let session = match head.fields.session_id() {
             Err(refusal) => return reply::refusal(&refusal),
             Ok(None) => None,

@@ -13,7 +13,7 @@ use bowline_proto::http::{
 };
 use bowline_proto::model::ResourcesCapability;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{BeginError, Lifecycle, Reaction, Sessions, StreamId};
+use bowline_proto::session::{BeginError, Lifecycle, Reaction, ResumeError, Sessions, StreamId};
 use bowline_proto::wire::{Id, Message, Notification, Request};
 use http::StatusCode;
 
@@ -25,6 +25,7 @@ use super::service::HttpService;
 use super::sessions::{HttpSession, InFlight};
 use super::stop::Stopped;
 use super::stream::{Execution, Ticker, encode_event, poll_once};
+use crate::server::audit::Why;
 use crate::server::legacy::{self, SessionParts};
 use crate::server::{Call, Outbox, Started, dispatch, listen, until_deadline};
 use crate::{Answer, Failure, FailureKind, Outcome};
@@ -61,10 +62,13 @@ impl HttpService {
             outcome => self.reply(&request.id, profile.revision, outcome),
         };
         if has_session {
+            let revision = profile.revision;
             let session = HttpSession::new(&self.inner.core, profile, lifecycle, sink);
+            let opened = Arc::clone(&session.session);
             let Some(id) = self.inner.sessions.open(session) else {
                 return reply::busy("initialize: too many sessions at a time");
             };
+            opened.begin(head.origin(), revision);
             reply.headers_mut().insert(MCP_SESSION_ID, id.as_value().clone());
         }
         reply
@@ -77,7 +81,7 @@ impl HttpService {
         asked: &dispatch::Request<'_>,
         outcome: Outcome,
     ) -> Outcome {
-        if self.inner.core.middleware.is_empty() {
+        if self.inner.core.middleware().is_empty() {
             return outcome;
         }
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
@@ -257,11 +261,19 @@ impl HttpService {
         let mut state = session.lock();
         let missed = match state.replay.resume(last) {
             Ok(missed) => missed,
+            Err(ResumeError::Ended) => return reply::status(StatusCode::NO_CONTENT),
             Err(error) => {
                 let error = ErrorObject::invalid_request(error.to_string());
-                return reply::error(StatusCode::BAD_REQUEST, None, &error);
+                return reply::error(StatusCode::BAD_REQUEST, None, &error).because(Why::Session);
             }
         };
+        // A call that was cancelled, or whose answer the client has. To an `EventSource`, 204 means
+        // not to come back (HTML, server-sent events); the TypeScript SDK sees a response without a
+        // body and is content. An empty 200 makes both official SDKs ask again and again, because
+        // the stream ended without an answer; any error reaches the application.
+        if missed.is_closed && missed.events.is_empty() {
+            return reply::status(StatusCode::NO_CONTENT);
+        }
         let mut opening = Vec::new();
         for (id, frame) in &missed.events {
             encode_event(&mut opening, Some(&id.to_string()), frame);

@@ -20,6 +20,8 @@ use super::service::HttpService;
 use super::tls::Tls;
 use crate::ServeError;
 use crate::rarely::Rarely;
+#[cfg(feature = "tls")]
+use crate::server::audit;
 use crate::server::{BoxFuture, stop_signal};
 
 /// The most bytes that are read at a time. A longer head is rejected.
@@ -210,8 +212,14 @@ fn set_unread(_: &TcpStream, _: &HttpLimits) -> io::Result<()> {
 async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, origin: Origin) {
     match tokio::time::timeout(service.inner.limits.head, tls.accept(stream)).await {
         Ok(Ok(stream)) => connection(service, stream, origin).await,
-        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-        Err(_) => tracing::debug!("a TLS handshake timed out"),
+        Ok(Err(error)) => {
+            audit::refused_connection(origin.address, "tls");
+            tracing::debug!(%error, "a TLS handshake failed");
+        }
+        Err(_) => {
+            audit::refused_connection(origin.address, "tls");
+            tracing::debug!("a TLS handshake timed out");
+        }
     }
 }
 
@@ -248,16 +256,17 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Origin { address, is_late } = origin;
-    let limits = &service.inner.limits;
-    let builder = builder(limits, is_late);
+    let builder = builder(&service.inner.limits, is_late);
+    let head = service.inner.limits.head;
     let mut stopped = Rarely::new(service.stopped());
     let visitor = Arc::new(Visitor::new(service, address));
-    let mut lost = Rarely::new(Arc::clone(&visitor).lost());
+    let mut lost = Rarely::new(Arc::clone(&visitor).lost(head));
+    let waiting = Arc::clone(&visitor);
     let line = TokioIo::new(Line { stream, visitor: Arc::clone(&visitor) });
     let answer = service_fn(move |request| Arc::clone(&visitor).serve(request));
     let connection = builder.serve_connection(line, answer);
     let mut connection = std::pin::pin!(connection);
-    let mut is_told = is_late;
+    let (mut is_told, mut is_closing) = (is_late, false);
     let ended = loop {
         tokio::select! {
             biased;
@@ -266,7 +275,16 @@ where
                 is_told = true;
                 connection.as_mut().graceful_shutdown();
             }
-            () = &mut lost => return tracing::debug!("a connection timed out waiting for a request"),
+            // An idle HTTP/2 connection is told that it ends. A request that is on its way is
+            // still served; a client that does not answer is not waited for.
+            () = &mut lost => {
+                if is_closing || !waiting.is_shared() {
+                    return tracing::debug!("a connection timed out waiting for a request");
+                }
+                is_closing = true;
+                connection.as_mut().graceful_shutdown();
+                lost = Rarely::new(Arc::clone(&waiting).lost(head));
+            }
         }
     };
     if let Err(error) = ended {

@@ -56,6 +56,9 @@ pub struct HttpLimits {
     /// How long a connection may wait for the head of a request, and how long a TLS handshake may
     /// take: 10 seconds. With HTTP/2 this applies to the first request only.
     pub head: Duration,
+    /// How long an HTTP/2 connection may stay without a request after the first one: 2 minutes.
+    /// Then it is closed; a request that is on its way at that moment is still served.
+    pub idle: Duration,
     /// The longest head of a request, in bytes: 64 KiB.
     pub head_length: usize,
     /// Connections at a time: 10,000. Further ones wait to be accepted.
@@ -79,6 +82,7 @@ impl Default for HttpLimits {
             body: 4 << 20,
             body_idle: Duration::from_secs(30),
             head: Duration::from_secs(10),
+            idle: Duration::from_secs(120),
             head_length: 64 << 10,
             connections: 10_000,
             sessions: 20_000,

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -25,18 +25,18 @@ use super::body::Body;
 use super::service::HttpService;
 use crate::clock;
 
-/// Stands for a time while a request is being served.
-const SERVING: u64 = u64::MAX;
-
 /// A connection, and since when it has been waiting for a request.
 pub(super) struct Visitor {
     service: HttpService,
     remembered: Remembered,
     address: SocketAddr,
     opened: Instant,
-    /// When it began to wait for the head of a request, in milliseconds after `opened`, or
-    /// [`SERVING`].
+    /// The number of requests that are being served.
+    serving: AtomicUsize,
+    /// When it last began to wait for the head of a request, in milliseconds after `opened`.
     waiting: AtomicU64,
+    /// Whether it is one of HTTP/2, which serves many requests at a time.
+    is_shared: AtomicBool,
     /// Whether writing is blocked until the client reads.
     is_full: AtomicBool,
 }
@@ -48,7 +48,9 @@ impl Visitor {
             remembered: Remembered::default(),
             address,
             opened: clock::now(),
+            serving: AtomicUsize::new(0),
             waiting: AtomicU64::new(0),
+            is_shared: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
         }
     }
@@ -67,29 +69,35 @@ impl Visitor {
         Ok(reply.into_response(used, |body| Sent { body, _serving: serving }))
     }
 
-    /// Ready when the connection has waited too long.
-    pub(super) async fn lost(self: Arc<Self>) {
-        let limit = self.service.inner.limits.head;
-        let mut end = self.opened + limit;
+    /// Ready when the connection has waited too long, but not before `first` has passed.
+    pub(super) async fn lost(self: Arc<Self>, first: Duration) {
+        let mut end = clock::now() + first;
         loop {
             tokio::time::sleep_until(end).await;
             let now = clock::now();
-            let since = match self.waiting.load(Ordering::Acquire) {
-                SERVING => now,
-                // A client that reads nothing at all is left to the socket's timeout.
-                _ if self.is_full.load(Ordering::Acquire) => now,
-                since => self.opened + Duration::from_millis(since),
+            let is_busy = self.serving.load(Ordering::Acquire) > 0;
+            // A client that reads nothing at all is left to the socket's timeout.
+            let since = if is_busy || self.is_full.load(Ordering::Acquire) {
+                now
+            } else {
+                self.opened + Duration::from_millis(self.waiting.load(Ordering::Acquire))
             };
-            end = since + limit;
+            let limits = &self.service.inner.limits;
+            end = since + if self.is_shared() { limits.idle } else { limits.head };
             if end <= now {
                 return;
             }
         }
     }
 
+    /// Whether it is a connection of HTTP/2, as its first request has shown.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
+    }
+
     /// Starts to wait for a request.
     fn wait(&self) {
-        let since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(SERVING);
+        let since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.waiting.store(since, Ordering::Release);
     }
 
@@ -98,7 +106,7 @@ impl Visitor {
         let is_full = written.is_pending();
         if is_full != self.is_full.load(Ordering::Relaxed) {
             self.is_full.store(is_full, Ordering::Release);
-            if self.waiting.load(Ordering::Acquire) != SERVING {
+            if self.serving.load(Ordering::Acquire) == 0 {
                 self.wait();
             }
         }
@@ -109,23 +117,23 @@ impl Visitor {
 /// A request that is being served: its connection does not wait until the whole answer is taken.
 struct Serving {
     visitor: Arc<Visitor>,
-    is_alone: bool,
 }
 
 impl Serving {
     fn new(visitor: Arc<Visitor>, version: Version) -> Self {
-        visitor.waiting.store(SERVING, Ordering::Release);
-        Self { visitor, is_alone: version < Version::HTTP_2 }
+        visitor.serving.fetch_add(1, Ordering::AcqRel);
+        if version >= Version::HTTP_2 {
+            visitor.is_shared.store(true, Ordering::Relaxed);
+        }
+        Self { visitor }
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // HTTP/2 serves many requests at a time and pings idle clients, so after the first request
-        // such a connection never waits.
-        if self.is_alone {
-            self.visitor.wait();
-        }
+        // Before it counts as waiting, so that it never seems to have waited since long ago.
+        self.visitor.wait();
+        self.visitor.serving.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Replies: JSON, errors, streams.
 
 use bowline_proto::error::{ErrorCode, ErrorObject};
-use bowline_proto::http::{EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status};
+use bowline_proto::http::{
+    Denied, EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status,
+};
 use bowline_proto::revision::{Revision, adapt_error};
 use bowline_proto::wire::{Id, encode_error, encode_fault};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -9,6 +11,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::body::{Body, Source};
 use crate::server::Core;
+use crate::server::audit::Why;
 use crate::{Failure, FailureKind, Outcome};
 
 /// A response before its headers are put together. It is moved often, and is a quarter of the size
@@ -18,6 +21,8 @@ pub(super) struct Reply {
     content: Content,
     /// Besides those of the content.
     headers: Option<Box<HeaderMap>>,
+    /// Why the request was refused, if it never reached the middleware.
+    why: Option<Why>,
 }
 
 enum Content {
@@ -28,7 +33,31 @@ enum Content {
 
 impl Reply {
     fn new(status: StatusCode, content: Content) -> Self {
-        Self { status, content, headers: None }
+        Self { status, content, headers: None, why: None }
+    }
+
+    /// The same as the refusal of something that never becomes a request.
+    pub(super) fn because(mut self, why: Why) -> Self {
+        self.why = Some(why);
+        self
+    }
+
+    /// Why the request was refused, if it never reached the middleware.
+    pub(super) fn why(&self) -> Option<Why> {
+        self.why
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What an error says, except about messages: those may quote what only the sender may see.
+    pub(super) fn message(&self) -> Option<String> {
+        let Content::Json(bytes) = &self.content else { return None };
+        let mut body: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+        let error = body["error"].take();
+        let text = if self.why == Some(Why::Message) { None } else { error["message"].as_str() };
+        text.map(str::to_owned)
     }
 
     /// The headers besides those of the content.
@@ -105,14 +134,30 @@ pub(super) fn error(status: StatusCode, id: Option<&Id>, error: &ErrorObject) ->
 
 /// The answer to a request that is rejected because of its head.
 pub(super) fn refusal(refusal: &Refusal) -> Reply {
-    with_allow(error(refusal.status(), None, &refusal.to_error_object()), refusal)
+    let reply = error(refusal.status(), None, &refusal.to_error_object());
+    with_allow(reply, refusal).because(why(refusal))
+}
+
+fn why(refusal: &Refusal) -> Why {
+    match refusal {
+        Refusal::Access(
+            Denied::Origin(_) | Denied::CrossSite(_) | Denied::Malformed { header: "Origin", .. },
+        ) => Why::Origin,
+        Refusal::Access(_) => Why::Host,
+        Refusal::TooLarge(_) => Why::Body,
+        Refusal::SessionMissing | Refusal::SessionMalformed | Refusal::SessionUnknown => {
+            Why::Session
+        }
+        _ => Why::Head,
+    }
 }
 
 /// The same, where a client may be finding out which transport there is: an MCP message would look
 /// like the answer of a server that takes messages here.
 pub(super) fn refusal_in_words(refusal: &Refusal) -> Reply {
     let body = serde_json::json!({ "error": refusal.to_string() });
-    with_allow(json(refusal.status(), body.to_string().into_bytes()), refusal)
+    let reply = json(refusal.status(), body.to_string().into_bytes());
+    with_allow(reply, refusal).because(why(refusal))
 }
 
 fn with_allow(mut reply: Reply, refusal: &Refusal) -> Reply {
@@ -126,7 +171,7 @@ fn with_allow(mut reply: Reply, refusal: &Refusal) -> Reply {
 pub(super) fn busy(message: &str) -> Reply {
     let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, None, &ErrorObject::internal(message));
     reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
-    reply
+    reply.because(Why::Limit)
 }
 
 /// The outcome of a request as one JSON body.

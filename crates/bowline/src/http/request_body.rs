@@ -15,6 +15,7 @@ use super::options::HttpLimits;
 use super::reply::{self, Reply};
 use crate::clock;
 use crate::server::account::{Account, Reservation, Spent};
+use crate::server::audit::Why;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::Refusal;
 
@@ -48,9 +49,13 @@ pub(super) async fn read_body<B: HttpBody>(
     loop {
         let frame = match next_frame(body.as_mut(), idle, &mut end).await {
             Ok(Some(Ok(frame))) => frame,
-            Ok(Some(Err(Broken))) => return Err(reply::status(StatusCode::BAD_REQUEST)),
+            Ok(Some(Err(Broken))) => {
+                return Err(reply::status(StatusCode::BAD_REQUEST).because(Why::Body));
+            }
             Ok(None) => return Ok((all.into(), reserved)),
-            Err(Late) => return Err(reply::status(StatusCode::REQUEST_TIMEOUT)),
+            Err(Late) => {
+                return Err(reply::status(StatusCode::REQUEST_TIMEOUT).because(Why::Body));
+            }
         };
         let Ok(mut data) = frame.into_data() else { continue };
         let length = all.len() + data.remaining();

@@ -29,6 +29,7 @@ use super::sessions::SessionTable;
 use super::sse::SseTable;
 use super::stop::Stop;
 use crate::BuildError;
+use crate::server::audit::Why;
 use crate::server::{Core, Credentials, HttpHead};
 #[cfg(feature = "auth")]
 use std::sync::OnceLock;
@@ -174,13 +175,14 @@ impl HttpService {
             return reply;
         }
         let fields = Fields::read(&parts.headers);
+        let head = Head { parts, shared, fields: &fields, remembered, principal: None };
         if fields.length() > self.inner.limits.head_length {
-            return reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+            let reply = reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+            return head.audited(reply.because(Why::Head));
         }
         if let Err(denied) = self.let_in(parts, &fields, remembered) {
-            return reply::refusal(&Refusal::Access(denied));
+            return head.audited(reply::refusal(&Refusal::Access(denied)));
         }
-        let head = Head { parts, shared, fields: &fields, remembered, principal: None };
         if !self.inner.has_cors {
             return self.route(head, body).await;
         }
@@ -198,20 +200,24 @@ impl HttpService {
         let parts = head.parts;
         let place = self.place(parts.uri.path());
         if self.is_stopping() {
-            return reply::busy("the server is shutting down");
+            let reply = reply::busy("the server is shutting down").because(Why::Stopping);
+            return head.audited(reply);
         }
         match place {
             Place::Health => return reply::status(StatusCode::OK),
-            Place::Nowhere => return self.nowhere(parts.uri.path()),
+            Place::Nowhere => {
+                let reply = self.nowhere(parts.uri.path()).because(Why::Head);
+                return head.audited(reply);
+            }
             Place::Endpoint | Place::Sse | Place::Messages => {}
         }
         head.principal = match self.authenticate(parts).await {
             Ok(principal) => principal,
-            Err(reply) => return reply,
+            Err(reply) => return head.audited(reply),
         };
         let head = &head;
         let only = |allow| reply::refusal(&Refusal::Method { allow });
-        match (&parts.method, place) {
+        let reply = match (&parts.method, place) {
             (&Method::GET, Place::Sse) => self.open_sse(head),
             (_, Place::Sse) => reply::refusal_in_words(&Refusal::Method { allow: "GET" }),
             (&Method::POST, Place::Messages) => Box::pin(self.post_sse(head, body)).await,
@@ -221,7 +227,8 @@ impl HttpService {
             (&Method::DELETE, _) if self.inner.has_sessions => self.delete_legacy(head),
             _ if self.inner.has_sessions => only("GET, POST, DELETE"),
             _ => only("POST"),
-        }
+        };
+        head.audited(reply)
     }
 
     async fn post<B: HttpBody>(&self, head: &Head<'_>, body: B) -> Reply {
@@ -246,7 +253,8 @@ impl HttpService {
             Ok(message) => message,
             Err(error) => {
                 let answer = error.to_error_object();
-                return reply::error(StatusCode::BAD_REQUEST, error.id.as_ref(), &answer);
+                let reply = reply::error(StatusCode::BAD_REQUEST, error.id.as_ref(), &answer);
+                return reply.because(Why::Message);
             }
         };
         let (class, id) = match self.classify(head.fields, message) {
@@ -260,7 +268,8 @@ impl HttpService {
                     Message::Request(request) => Some(&request.id),
                     _ => None,
                 };
-                reply::error(status.unwrap_or(StatusCode::BAD_REQUEST), id, &refusal.error)
+                let status = status.unwrap_or(StatusCode::BAD_REQUEST);
+                reply::error(status, id, &refusal.error).because(Why::Message)
             }
             (Class::Modern(revision), Message::Request(request)) => {
                 self.serve_modern(head, request, revision).await

@@ -106,6 +106,7 @@ impl SessionTable {
         let session = Arc::clone(session);
         if !session.lock().touch(self.idle) {
             sessions.by_id.remove(id);
+            session.close("idle");
             return None;
         }
         Some(session)
@@ -115,7 +116,7 @@ impl SessionTable {
     pub(super) fn close(&self, id: &SessionId, principal: Option<&Principal>) -> bool {
         let Some(session) = self.find(id, principal) else { return false };
         self.lock().by_id.remove(id);
-        session.close();
+        session.close("deleted");
         true
     }
 
@@ -138,7 +139,7 @@ impl Sessions {
             let is_idle = state.is_idle_for(idle, now);
             if is_idle {
                 drop(state);
-                session.close();
+                session.close("idle");
             } else {
                 state.replay.expire(now.into_std());
             }
@@ -234,9 +235,9 @@ impl HttpSession {
         state.detach(stream);
     }
 
-    /// Stops all requests and ends all streams.
-    fn close(&self) {
-        self.session.close();
+    /// Stops all requests and ends all streams; `why` is for the audit.
+    fn close(&self, why: &'static str) {
+        self.session.close(why);
         let mut state = self.lock();
         state.lifecycle.close();
         for request in state.inbound.drain() {

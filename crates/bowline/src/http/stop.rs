@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::reply::{self, Reply};
 use super::service::HttpService;
+use crate::server::audit::Why;
 use crate::{Principal, clock};
 
 /// Ready when a stream must end.
@@ -88,7 +89,8 @@ impl HttpService {
         if self.inner.is_embedded {
             let signalled = &self.inner.stop.signalled;
             if lock(signalled).is_some_and(|at| at.elapsed() < LULL) {
-                return Err(reply::busy("the server is shutting down"));
+                let reply = reply::busy("the server is shutting down");
+                return Err(reply.because(Why::Stopping));
             }
             stopped = or_signalled(stopped, Arc::clone(signalled));
         }

@@ -167,7 +167,7 @@ impl Call {
         let mut reported = self.lock_progress();
         // All revisions: progress must increase with each report.
         let is_news = reported.last.is_none_or(|last| progress > last);
-        if reported.is_over || self.is_cancelled() || !is_news {
+        if reported.is_over || self.is_cancelled() || !is_news || self.outbox.is_quiet() {
             return;
         }
         reported.last = Some(progress);
@@ -195,7 +195,7 @@ impl Call {
         }
         let mut reported = self.lock_progress();
         reported.is_over = true;
-        if let Some(params) = reported.left_out.take() {
+        if let Some(params) = reported.left_out.take().filter(|_| !self.outbox.is_quiet()) {
             // At most one for each answer, so the number is bounded.
             let _ = self.outbox.push(self.encoding_progress(&params));
         }
@@ -244,7 +244,7 @@ impl Call {
 
     /// Sends a log message if it is wanted, waiting for room.
     pub(crate) async fn log(&self, params: LoggingMessageParams) {
-        if self.wants_log(params.level) && !self.is_cancelled() {
+        if self.wants_log(params.level) && !self.is_cancelled() && !self.outbox.is_quiet() {
             // It fails only if the client has disconnected.
             let _ = self.outbox.send(|out| self.encode_log(out, &params)).await;
         }
@@ -254,6 +254,7 @@ impl Call {
     pub(crate) fn try_log(&self, params: &LoggingMessageParams) -> bool {
         self.wants_log(params.level)
             && !self.is_cancelled()
+            && !self.outbox.is_quiet()
             && self.outbox.try_push(|out| self.encode_log(out, params))
     }
 

@@ -5,7 +5,8 @@
 //! Reading pauses while too many requests are queued or too much output is pending, so a slow
 //! client slows only itself down.
 //!
-//! When the stream ends, everything that was read is answered. The same holds when the server is
+//! When the stream ends, everything that was read is answered. For a client that has talked with us
+//! the time for that is short, and nothing but answers is sent. The same holds when the server is
 //! told to stop; requests read after that are rejected, so their senders know nothing was done.
 
 mod batch;
@@ -61,6 +62,7 @@ pub(crate) struct Connection {
     batches: Batches,
     parked: Parked,
     intake: Intake,
+    talk: Talk,
     /// The sender of legacy requests, once there is one.
     legacy: Option<Arc<Peer>>,
     /// The sender of modern requests.
@@ -92,6 +94,31 @@ enum End {
 enum Intake {
     Open,
     Closed,
+}
+
+/// What kind of client there is, as far as that has shown. One that sends a message after it got an
+/// answer is a program that talks with us: when it closes its side, it has gone, or soon kills us.
+/// In a pipe from a file everything comes at once, and the reader of the other end wants all
+/// answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    /// Nothing has been written.
+    Silent,
+    /// Something has been written.
+    Answered,
+    /// Everything that was read has been dealt with.
+    Paused,
+    /// It went on after that.
+    Going,
+}
+
+impl Talk {
+    /// Goes one step further, if this is the next one.
+    fn note(&mut self, next: Self) {
+        if *self as u8 + 1 == next as u8 {
+            *self = next;
+        }
+    }
 }
 
 /// What it takes to stop a request in flight.
@@ -143,6 +170,7 @@ impl Connection {
             batches: Batches::default(),
             parked: Parked::new(limits.requests_waiting, account),
             intake: Intake::Open,
+            talk: Talk::Silent,
             legacy: None,
             modern: LastPeer::default(),
             principal,
@@ -220,6 +248,7 @@ impl Connection {
                 if read.is_err() || !input.is_open() {
                     return Poll::Ready(End::Read(read));
                 }
+                self.talk.note(Talk::Going);
                 is_moving = true;
             }
             self.take_in(cx, input);
@@ -230,13 +259,17 @@ impl Connection {
             is_moving |= self.poll_changes(cx);
             while output.refill(&self.outbox) {
                 match output.poll_write(cx) {
-                    Poll::Ready(Ok(())) => is_moving = true,
+                    Poll::Ready(Ok(())) => {
+                        is_moving = true;
+                        self.talk.note(Talk::Answered);
+                    }
                     Poll::Ready(Err(_)) => return Poll::Ready(End::Unread),
                     Poll::Pending => break,
                 }
             }
             // While writing is pending, more input is read.
             if !is_moving && (output.has_work() || self.outbox.poll_filled(cx).is_pending()) {
+                self.talk.note(Talk::Paused);
                 return Poll::Pending;
             }
         }
@@ -280,12 +313,18 @@ impl Connection {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let deadline = clock::now() + self.core.limits.grace;
+        let limits = &self.core.limits;
+        let has_gone = !input.is_open() && self.talk == Talk::Going;
+        let time = if has_gone { limits.farewell.min(limits.grace) } else { limits.grace };
+        let deadline = clock::now() + time;
+        if has_gone {
+            self.outbox.quieten();
+        }
         if !input.is_open() {
             self.take_in_last(input).await;
         }
         // The client will not answer questions any more.
-        self.session.close();
+        self.session.close("closed");
         self.end_listens();
         let mut hurry = std::pin::pin!(hurry);
         loop {
@@ -298,11 +337,14 @@ impl Connection {
             let is_idle = self.tasks.is_empty() && self.parked.is_empty() && input.is_empty();
             tokio::select! {
                 biased;
-                () = tokio::time::sleep_until(deadline) => break,
+                () = tokio::time::sleep_until(deadline) => {
+                    if has_gone {
+                        self.forget_requests();
+                    }
+                    break;
+                }
                 () = &mut hurry => {
-                    // Nobody is waiting for these answers, and some clients fail on them.
-                    self.working.clear();
-                    self.parked.clear();
+                    self.forget_requests();
                     break;
                 }
                 written = output.write(), if output.has_work() => {
@@ -327,6 +369,12 @@ impl Connection {
         let _ = tokio::time::timeout_at(late, output.close(&self.outbox)).await;
         let _ = tokio::time::timeout_at(late, self.tasks.shutdown()).await;
         let _ = tokio::time::timeout_at(late, self.core.leftovers.finish()).await;
+    }
+
+    /// Leaves requests without an answer: nobody waits for it, and some clients fail on it.
+    fn forget_requests(&mut self) {
+        self.working.clear();
+        self.parked.clear();
     }
 
     /// Handles the last line of a stream, which may lack its line break.

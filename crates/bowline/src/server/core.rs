@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::account::Accounts;
 use super::answer::Signature;
+use super::audit;
 use super::limits::Limits;
 use super::middleware::Middleware;
 use super::registry::Registry;
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) offer: Offer,
     pub(crate) states: Arc<States>,
     pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
+    /// The same within the audit.
+    pub(crate) audited: Arc<[Arc<dyn Middleware>]>,
     pub(crate) signature: Signature,
     pub(crate) extensions: Option<Settings>,
     pub(crate) experimental: Option<Settings>,
@@ -45,6 +48,11 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// The middleware of every request, with the audit if somebody listens to it.
+    pub(crate) fn middleware(&self) -> &Arc<[Arc<dyn Middleware>]> {
+        if audit::is_on() { &self.audited } else { &self.middleware }
+    }
+
     /// The current capabilities of the server.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let tables = self.registry.tables();

@@ -312,7 +312,7 @@ fn start_change(
     nest: &Nest,
 ) -> Started {
     let core = starting.request.core();
-    if nest.middleware(&core.middleware).is_none() {
+    if nest.middleware(core.middleware()).is_none() {
         return Started::done(apply(core, parts, change));
     }
     let (session, sink) = (Arc::clone(parts.session), Arc::clone(parts.sink));

@@ -32,6 +32,11 @@ pub struct Limits {
     /// After that, they fail with an error. Requests that arrive after the server was told to stop
     /// are rejected.
     pub grace: Duration,
+    /// How long running requests get to finish after a client on a byte stream has closed its
+    /// side: 1 second, after which they are dropped without an answer; official clients kill a
+    /// server that takes 2. Nothing but answers is sent meanwhile. A client that only ever wrote,
+    /// such as a file in a pipe, gets the [grace](Self::grace) period and everything else.
+    pub farewell: Duration,
     /// Items on one page of a list: 1,000.
     pub page: usize,
     /// Tools, prompts, resources and templates that can be registered, each: 100,000.
@@ -71,6 +76,7 @@ impl Default for Limits {
             deadline: Duration::from_secs(300),
             ask_timeout: Duration::from_secs(600),
             grace: Duration::from_secs(5),
+            farewell: Duration::from_secs(1),
             page: 1_000,
             registry: 100_000,
             request_state: 64 << 10,

@@ -7,12 +7,14 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::method::{Cancelled, Method, Notice};
 use bowline_proto::model::{CancelledParams, LoggingLevel};
+use bowline_proto::revision::Revision;
 use bowline_proto::session::{Calls, Recipient, Timeout};
 use bowline_proto::wire::{Id, Response, encode_notification, encode_request};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::ask::AskError;
+use super::audit::{self, Opened, Origin};
 use super::session_state::SessionStates;
 use crate::clock;
 use crate::outbox::Outbox;
@@ -27,6 +29,8 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     /// Its id, if it has one.
     id: OnceLock<String>,
+    /// What the audit knows of it, once it has begun.
+    opened: OnceLock<Opened>,
     /// The values that handlers keep in it.
     pub(crate) states: SessionStates,
 }
@@ -36,7 +40,13 @@ impl Session {
         // All legacy revisions: without `logging/setLevel` the server chooses the level.
         let log_level = AtomicU8::new(index(LoggingLevel::Info));
         let calls = Mutex::new(Some(Calls::new()));
-        Self { calls, log_level, id: OnceLock::new(), states: SessionStates::default() }
+        Self {
+            calls,
+            log_level,
+            id: OnceLock::new(),
+            opened: OnceLock::new(),
+            states: SessionStates::default(),
+        }
     }
 
     #[cfg(feature = "http")]
@@ -47,6 +57,18 @@ impl Session {
 
     pub(crate) fn id(&self) -> Option<&str> {
         self.id.get().map(String::as_str)
+    }
+
+    /// Reports to the audit that it has begun.
+    pub(crate) fn begin(&self, origin: Origin<'_>, revision: Revision) {
+        if audit::is_on() {
+            self.opened.get_or_init(|| Opened::new(origin, revision.as_str()));
+        }
+    }
+
+    /// Its number in the audit.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.opened.get().map(|opened| opened.number)
     }
 
     pub(crate) fn set_log_level(&self, level: LoggingLevel) {
@@ -105,9 +127,12 @@ impl Session {
         }
     }
 
-    /// Closes the session: pending and later questions fail.
-    pub(crate) fn close(&self) {
+    /// Closes the session: pending and later questions fail. `why` is for the audit.
+    pub(crate) fn close(&self, why: &'static str) {
         *self.lock() = None;
+        if let Some(opened) = self.opened.get() {
+            opened.end(why);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Calls<Waiter>>> {
@@ -133,7 +158,7 @@ impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         let waiter = self.session.lock().as_mut().and_then(|calls| calls.abandon(&id));
-        if waiter.is_none() || !self.is_sent {
+        if waiter.is_none() || !self.is_sent || self.outbox.is_quiet() {
             return;
         }
         let params = CancelledParams {

@@ -195,6 +195,46 @@ async fn an_answer_waits_for_a_client_that_lost_its_connection() {
 }
 
 #[tokio::test]
+async fn resuming_a_call_that_is_over_ends_quietly() {
+    let world = World::new();
+    let session = Session::open(&world.service, LATEST).await;
+    let resume = async |last: &str| {
+        let answer = send(&world.service, session.get().with("last-event-id", last)).await;
+        (answer.status, answer.body)
+    };
+    // Cancelled, after it was primed and said nothing.
+    let mut stream = open(&world.service, session.call(3, "name", json!({}))).await;
+    let primed = stream.next().await.unwrap().id.unwrap();
+    let asked = stream.next().await.unwrap().id.unwrap();
+    let cancelled = json!({ "requestId": 3 });
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled });
+    assert_eq!(send(&world.service, session.post(cancelled)).await.status, 202);
+    assert_eq!(resume(&asked).await, (204, String::new()));
+    // What it missed of it still comes.
+    let (status, missed) = resume(&primed).await;
+    assert!(status == 200 && missed.contains("elicitation/create"), "{status} {missed}");
+    // Finished, and the client has the answer.
+    let chat = send(&world.service, session.call(4, "chat", json!({}))).await;
+    let last = super::client::events(&chat.body).pop().unwrap().id.unwrap();
+    assert_eq!(resume(&last).await, (204, String::new()));
+    // Never there.
+    for never in ["99-1", "x"] {
+        assert_eq!(resume(never).await.0, 400, "{never}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_session_is_reported_in_the_words_that_clients_know() {
+    let world = World::new();
+    let ask = Ask::post(request(1, "ping", json!({}))).with("mcp-session-id", "abc");
+    let answer = send(&world.service, ask).await;
+    let error = &answer.json()["error"];
+    assert_eq!((answer.status, &error["message"]), (404, &json!("Session terminated")));
+    assert_eq!(error["data"], "unknown session; help: initialize a new one");
+}
+
+#[tokio::test]
 async fn a_handler_that_speaks_and_is_done_at_once_is_answered() {
     let world = World::new();
     for revision in [Revision::V2025_03_26, Revision::V2025_06_18, LATEST] {

@@ -7,6 +7,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values, not references")]
 
 mod abuse;
+mod audit;
 #[cfg(feature = "auth")]
 mod auth;
 mod classification;
@@ -26,6 +27,7 @@ mod sse;
 mod stop;
 #[cfg(feature = "tls")]
 mod tls;
+mod trail;
 #[cfg(target_os = "linux")]
 mod vanish;
 mod world;

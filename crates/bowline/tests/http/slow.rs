@@ -145,6 +145,32 @@ async fn a_connection_that_is_served_does_not_time_out() {
     server.end().await;
 }
 
+#[tokio::test]
+async fn an_idle_http2_connection_ends_and_a_busy_one_does_not() {
+    let idle = Duration::from_millis(100);
+    let server = Running::with_limits(HttpLimits { idle, ..HttpLimits::default() }).await;
+    let connect = async || {
+        let stream = TokioIo::new(server.connect().await);
+        let (client, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+        (client, tokio::spawn(connection))
+    };
+    let (mut listener, open) = connect().await;
+    let ask = listen(serde_json::json!({ "resourceSubscriptions": ["world://a"] }));
+    let ask = ask.without("host").path("http://localhost/mcp").into_request();
+    let response = soon("a response", listener.send_request(ask)).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let (mut client, connection) = connect().await;
+    let ask = call(1, "who").without("host").path("http://localhost/mcp").into_request();
+    assert_eq!(soon("a response", client.send_request(ask)).await.unwrap().status(), 200);
+    // The client keeps its end, and the connection ends without an error.
+    soon("the end", connection).await.unwrap().unwrap();
+    assert!(client.is_closed() && !open.is_finished());
+    drop((response, listener));
+    soon("the end", open).await.unwrap().unwrap();
+    server.end().await;
+}
+
 /// Writes until the server stops reading; returns its response and how much it took.
 async fn flood(mut stream: TcpStream, head: &str, piece: &[u8], most: usize) -> (String, usize) {
     stream.write_all(head.as_bytes()).await.unwrap();

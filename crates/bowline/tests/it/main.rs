@@ -5,12 +5,14 @@
 
 mod arguments;
 mod ask;
+mod audit;
 mod build;
 mod calls;
 mod cancel;
 mod drops;
 mod ends;
 mod errors;
+mod farewell;
 mod handshake;
 mod held;
 mod limits;
@@ -30,3 +32,5 @@ mod rounds;
 mod steps;
 mod subscriptions;
 mod testing;
+#[path = "../http/trail.rs"]
+mod trail;

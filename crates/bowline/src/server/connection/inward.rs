@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::parked::ParkedRequest;
 use super::{Connection, InFlight, Intake, Reply, Working};
 use crate::server::answer::Outcome;
+use crate::server::audit::Why;
 use crate::server::caller::{Asker, Opening, Profile};
 use crate::server::dispatch::{self, Listening, Started};
 use crate::server::failure::Failure;
@@ -64,6 +65,7 @@ impl Connection {
 
     fn handle_batch(&mut self, cx: &mut TaskContext<'_>, frame: &[u8]) {
         if let Err(error) = self.lifecycle.handle_batch() {
+            self.report_refused(Why::Message, None, None);
             return self.fault(&error);
         }
         match parse_batch(frame) {
@@ -87,20 +89,24 @@ impl Connection {
         batch: Option<u64>,
     ) {
         let method: &str = &request.method;
-        let refusal = if self.inbound.contains(&request.id) || self.parked.contains(&request.id) {
+        let (why, refusal) = if self.inbound.contains(&request.id)
+            || self.parked.contains(&request.id)
+        {
             let id = &request.id;
             let message = format!("{method}: id {id} is already in use by a request in progress");
-            ErrorObject::invalid_request(message)
+            (Why::Message, ErrorObject::invalid_request(message))
         } else if self.intake == Intake::Closed {
-            ErrorObject::internal(format!("{method}: the server is shutting down"))
+            let message = format!("{method}: the server is shutting down");
+            (Why::Stopping, ErrorObject::internal(message))
         } else if self.is_full() && method != Ping::NAME {
             match self.parked.push(request, batch) {
                 Ok(()) => return,
-                Err(spent) => ErrorObject::internal(format!("{method}: {spent}")),
+                Err(spent) => (Why::Limit, ErrorObject::internal(format!("{method}: {spent}"))),
             }
         } else {
             return self.handle_request(cx, request, batch);
         };
+        self.report_refused(why, Some(method), Some(&refusal.message));
         let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
         self.answer(&request.id, Reply { revision, batch }, &mut Err(Failure::rejected(refusal)));
     }
@@ -225,7 +231,10 @@ impl Connection {
             return;
         }
         self.handshake = None;
-        if outcome.is_err() {
+        if outcome.is_ok() {
+            let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
+            self.session.begin(self.origin(), revision);
+        } else {
             self.lifecycle = Lifecycle::new(self.core.offer);
             self.legacy = None;
             self.sink.forget_session();
@@ -280,7 +289,9 @@ impl Connection {
                 self.sink.remove(id);
             }
             None => {
-                if let Some(batch) = self.parked.remove(id).and_then(|parked| parked.batch) {
+                let Some(parked) = self.parked.remove(id) else { return };
+                self.report_refused(Why::Cancelled, None, None);
+                if let Some(batch) = parked.batch {
                     self.batches.add(batch, &self.outbox, |_| {});
                 }
             }

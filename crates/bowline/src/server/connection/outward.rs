@@ -9,6 +9,7 @@ use tokio::task::{self, JoinError};
 
 use super::{Connection, InFlight, Reply, Working};
 use crate::server::answer::Outcome;
+use crate::server::audit::{self, Origin, Why};
 use crate::server::listen::{self, Told};
 use crate::server::running::panicked;
 
@@ -28,6 +29,7 @@ impl Connection {
     /// Answers a frame that is not a message, under its id if that is readable.
     pub(super) fn refuse_frame(&self, error: &ParseError) {
         let answer = error.to_error_object();
+        self.report_refused(Why::Message, None, None);
         match &error.id {
             Some(id) if error.has_method => {
                 let _ = self.outbox.push(|out| encode_error(out, id, &answer));
@@ -41,6 +43,7 @@ impl Connection {
     /// Rejects a batch as a whole, with one answer for each message.
     pub(super) fn refuse_parts(&mut self, errors: &[ParseError]) {
         let batch = self.batches.open(errors.len());
+        self.report_refused(Why::Message, None, None);
         for error in errors {
             let answer = error.to_error_object();
             self.batches.add(batch, &self.outbox, |out| match &error.id {
@@ -55,6 +58,22 @@ impl Connection {
     /// endless garbage must not cause endless errors.
     pub(super) fn fault(&self, error: &ErrorObject) {
         self.outbox.try_push(|out| encode_fault(out, error));
+    }
+
+    /// Reports to the audit what never becomes a request.
+    pub(super) fn report_refused(&self, why: Why, method: Option<&str>, reason: Option<&str>) {
+        if audit::is_on() {
+            audit::refused(self.origin(), why, method, reason);
+        }
+    }
+
+    /// Where its messages come from, for the audit.
+    pub(super) fn origin(&self) -> Origin<'_> {
+        #[cfg(feature = "http")]
+        let address = self.opening.as_ref().and_then(|head| head.peer_addr);
+        #[cfg(not(feature = "http"))]
+        let address = None;
+        Origin { principal: self.principal.as_ref(), address, transport: self.via.transport }
     }
 
     /// Handles the end of a handler's task.
@@ -93,6 +112,7 @@ impl Connection {
             self.answer(ticket.id(), reply, &mut error());
         }
         while let Some(parked) = self.parked.pop() {
+            self.report_refused(Why::Stopping, None, None);
             let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
             self.answer(&parked.id, Reply { revision, batch: parked.batch }, &mut error());
         }

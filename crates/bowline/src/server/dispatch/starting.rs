@@ -35,7 +35,7 @@ pub(super) struct Starting<'a> {
 impl Starting<'_> {
     /// The middleware around an outcome that is already known, if there is any.
     pub(super) fn surround(&self, outcome: Box<Outcome>, nest: &Nest) -> Started {
-        if nest.middleware(&self.request.core().middleware).is_none() {
+        if nest.middleware(self.request.core().middleware()).is_none() {
             return Started::Done(outcome);
         }
         let meta = RequestMeta::of(self.request.params());
@@ -45,7 +45,7 @@ impl Starting<'_> {
 
     /// The stream of a listen request is opened by the transport, within the middleware.
     pub(super) fn listen(&self, subscription: Subscription, nest: &Nest) -> Started {
-        let has_middleware = nest.middleware(&self.request.core().middleware).is_some();
+        let has_middleware = nest.middleware(self.request.core().middleware()).is_some();
         let around = has_middleware.then(|| {
             let meta = RequestMeta::of(self.request.params());
             let setting = Setting { timeout: FOR_EVER, ..self.setting(None, nest) };
@@ -69,7 +69,7 @@ impl Starting<'_> {
 
     /// The middleware of a request, if it has any.
     pub(super) fn around(&self, context: &Context) -> Option<Around> {
-        let middleware = context.call.nest.middleware(&self.request.core().middleware)?;
+        let middleware = context.call.nest.middleware(self.request.core().middleware())?;
         let asked = self.request.asked;
         let method = match self.known_method() {
             Some(method) => Cow::Borrowed(method),

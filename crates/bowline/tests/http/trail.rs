@@ -1,0 +1,89 @@
+//! Collects the events of the audit on this thread.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tracing::field::{Field, Visit};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The events so far, in order.
+pub(crate) struct Trail {
+    entries: Arc<Mutex<Vec<Entry>>>,
+    _guard: DefaultGuard,
+}
+
+/// The fields of one event. Those that have no value are missing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entry(BTreeMap<String, String>);
+
+impl Entry {
+    pub(crate) fn get(&self, field: &str) -> &str {
+        self.0.get(field).map_or("", String::as_str)
+    }
+
+    /// The end of a request in one line, or what else it is about.
+    pub(crate) fn line(&self) -> String {
+        let name = ["gen_ai.tool.name", "gen_ai.prompt.name", "mcp.resource.uri"]
+            .into_iter()
+            .map(|field| self.get(field))
+            .find(|name| !name.is_empty());
+        match self.get("message") {
+            "a request ended" => {
+                let what = format!("{} {}", self.get("mcp.method.name"), name.unwrap_or_default());
+                format!("{}: {}", what.trim(), self.get("outcome"))
+            }
+            message => format!("{message}: {}", self.get("why")),
+        }
+    }
+}
+
+struct Collector(Arc<Mutex<Vec<Entry>>>);
+
+impl<S: Subscriber> Layer<S> for Collector {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut entry = Entry::default();
+        event.record(&mut entry);
+        self.0.lock().unwrap().push(entry);
+    }
+}
+
+impl Visit for Entry {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.to_owned());
+    }
+}
+
+impl Trail {
+    pub(crate) fn new() -> Self {
+        let entries = Arc::new(Mutex::new(Vec::new()));
+        let only = Targets::new().with_target("bowline::audit", tracing::Level::DEBUG);
+        let collector = Collector(Arc::clone(&entries)).with_filter(only);
+        let guard = tracing_subscriber::registry().with(collector).set_default();
+        Self { entries, _guard: guard }
+    }
+
+    /// Waits until there are as many events as lines, which must be the same. Returns and forgets
+    /// them.
+    pub(crate) async fn until(&self, wanted: &[&str]) -> Vec<Entry> {
+        for _ in 0..2_000 {
+            if self.entries.lock().unwrap().len() >= wanted.len() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let entries = std::mem::take(&mut *self.entries.lock().unwrap());
+        assert_eq!(entries.iter().map(Entry::line).collect::<Vec<_>>(), wanted);
+        entries
+    }
+}
