@@ -166,6 +166,11 @@ macro_rules! methods {
 
 methods! {
     requests {
+        // The table is searched from its start: the most frequent method is the first.
+        /// Calls a tool.
+        CallTool = "tools/call": CallToolParams<'a> => CallToolResult {
+            ToServer, V2024_11_05 ..= V2026_07_28, Need::Tools;
+        }
         /// Opens a legacy session.
         Initialize = "initialize": InitializeParams<'a> => InitializeResult {
             ToServer, V2024_11_05 ..= V2025_11_25, Need::Nothing;
@@ -180,10 +185,6 @@ methods! {
         }
         /// Lists the tools.
         ListTools = "tools/list": PaginatedParams<'a> => ListToolsResult {
-            ToServer, V2024_11_05 ..= V2026_07_28, Need::Tools;
-        }
-        /// Calls a tool.
-        CallTool = "tools/call": CallToolParams<'a> => CallToolResult {
             ToServer, V2024_11_05 ..= V2026_07_28, Need::Tools;
         }
         /// Lists the prompts.

@@ -120,7 +120,7 @@ pub struct PlainCall<'p, 'a> {
 
 impl Default for Params<'_> {
     fn default() -> Self {
-        Self::of(None)
+        Self { raw: None, found: Some(Found::default()) }
     }
 }
 

@@ -39,6 +39,7 @@ pub use self::encode::{
     encode_request_with, encode_response, encode_response_with,
 };
 pub use self::id::Id;
+use self::plain::Plain;
 use crate::decode::without_position;
 use crate::error::{ErrorCode, ErrorObject};
 use crate::params::Params;
@@ -113,8 +114,22 @@ impl<'a> Message<'a> {
     /// # Errors
     /// If the frame is not one message; the table in [this module](self) lists the cases.
     pub fn parse(frame: &'a [u8]) -> Result<Self, ParseError> {
-        if let Ok(message) = plain::parse(frame) {
-            return Ok(message);
+        let mut plain = Plain::default();
+        if plain.walk(frame).is_ok() {
+            let Plain { id, method, params, result, .. } = plain;
+            match (method.map(Cow::Borrowed), result, id) {
+                (Some(method), None, Some(id)) => {
+                    return Ok(Self::Request(Request { id, method, params }));
+                }
+                (Some(method), None, None) => {
+                    let params = params.raw();
+                    return Ok(Self::Notification(Notification { method, params }));
+                }
+                (None, Some(result), Some(id)) if result.is_object() => {
+                    return Ok(Self::Response(Response { id, outcome: Ok(result) }));
+                }
+                _ => {}
+            }
         }
         let text = read_text(frame)?;
         if text.trim_ascii_start().starts_with('[') {

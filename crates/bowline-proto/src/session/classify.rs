@@ -157,7 +157,7 @@ pub fn classify(rules: &Rules, facts: &Facts<'_>) -> Class {
 
 /// Whether the modern era removed the method.
 fn is_removed(method: &str) -> bool {
-    crate::method::is_known(method) && crate::method::find(method, Revision::LATEST).is_none()
+    crate::method::find(method, Revision::LATEST).is_none() && crate::method::is_known(method)
 }
 
 fn claims_modern(facts: &Facts<'_>) -> bool {

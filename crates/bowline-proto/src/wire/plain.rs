@@ -1,48 +1,45 @@
 //! The fast path for messages as most peers write them: one walk over the envelope.
 
-use std::borrow::Cow;
-
-use super::{Id, Message, Notification, Request, Response};
+use super::Id;
 use crate::params::Params;
-use crate::raw::{Cursor, Odd, Walk, fill};
+use crate::raw::{Cursor, Odd, Raw, Walk, fill};
 
-/// Parses a frame as one message, if it is plain.
+/// The members of an envelope that is plain.
 ///
-/// It accepts only what [`parse_one`](super::parse_one) accepts, with the same result.
-#[inline]
-pub(super) fn parse(frame: &[u8]) -> Result<Message<'_>, Odd> {
-    let mut cursor = Cursor::new(std::str::from_utf8(frame).map_err(|_| Odd)?);
-    let mut members = Walk::new(&mut cursor)?;
-    let (mut version, mut id, mut method, mut result) = (None, None, None, None);
-    let mut params = Params::default();
-    while members.has_next()? {
-        if members.is("jsonrpc")? {
-            fill(&mut version, members.expect("2.0")?)?;
-        } else if members.is("id")? {
-            fill(&mut id, Id::walk(&mut members)?)?;
-        } else if members.is("method")? {
-            fill(&mut method, members.string()?)?;
-        } else if members.is("params")? {
-            params.walk(&mut members)?;
-        } else if members.is("result")? {
-            fill(&mut result, members.value()?)?;
-        } else if members.is("error")? {
-            return Err(Odd);
-        } else {
-            members.skip()?;
+/// It is filled in place, because parameters that were scanned are large.
+#[derive(Default)]
+pub(super) struct Plain<'a> {
+    version: Option<()>,
+    pub(super) id: Option<Id>,
+    pub(super) method: Option<&'a str>,
+    pub(super) params: Params<'a>,
+    pub(super) result: Option<Raw<'a>>,
+}
+
+impl<'a> Plain<'a> {
+    /// Reads a frame, if it is plain. It accepts only what [`parse_one`](super::parse_one) accepts.
+    #[inline]
+    pub(super) fn walk(&mut self, frame: &'a [u8]) -> Result<(), Odd> {
+        let mut cursor = Cursor::new(std::str::from_utf8(frame).map_err(|_| Odd)?);
+        let mut members = Walk::new(&mut cursor)?;
+        while members.has_next()? {
+            if members.is("jsonrpc")? {
+                fill(&mut self.version, members.expect("2.0")?)?;
+            } else if members.is("id")? {
+                fill(&mut self.id, Id::walk(&mut members)?)?;
+            } else if members.is("method")? {
+                fill(&mut self.method, members.string()?)?;
+            } else if members.is("params")? {
+                self.params.walk(&mut members)?;
+            } else if members.is("result")? {
+                fill(&mut self.result, members.value()?)?;
+            } else if members.is("error")? {
+                return Err(Odd);
+            } else {
+                members.skip()?;
+            }
         }
-    }
-    if !cursor.is_at_end() || version.is_none() {
-        return Err(Odd);
-    }
-    match (method.map(Cow::Borrowed), result, id) {
-        (Some(method), None, Some(id)) => Ok(Message::Request(Request { id, method, params })),
-        (Some(method), None, None) => {
-            Ok(Message::Notification(Notification { method, params: params.raw() }))
-        }
-        (None, Some(result), Some(id)) if result.is_object() => {
-            Ok(Message::Response(Response { id, outcome: Ok(result) }))
-        }
-        _ => Err(Odd),
+        let is_whole = cursor.is_at_end() && self.version.is_some();
+        if is_whole { Ok(()) } else { Err(Odd) }
     }
 }

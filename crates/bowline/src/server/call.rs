@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::method::{LoggingMessage, Notice, Progress};
+use bowline_proto::method::{self, LoggingMessage, Notice};
 use bowline_proto::model::{LoggingLevel, LoggingMessageParams, ProgressParams, ProgressToken};
 use bowline_proto::revision::Adapt;
 use bowline_proto::wire::{Id, encode_notification};
@@ -39,9 +39,8 @@ pub(crate) struct Call {
     timeout: Duration,
     /// The `traceparent` of the request (W3C Trace Context).
     pub(crate) traceparent: Option<String>,
-    /// The client wants progress reported under this token.
-    progress_token: Option<ProgressToken>,
-    progress: Mutex<Reported>,
+    /// The client wants progress reported. Most do not, so it is elsewhere.
+    progress: Option<Box<Progress>>,
     /// Why nobody waits for it any more: 0, or an [`Abandoned`].
     abandoned: AtomicU8,
     /// Whether the answer is about to be sent.
@@ -72,6 +71,13 @@ enum Abandoned {
     Disconnected = 2,
 }
 
+/// What is reported of a request's progress.
+struct Progress {
+    /// The client wants it under this token.
+    token: ProgressToken,
+    reported: Mutex<Reported>,
+}
+
 /// Progress so far.
 #[derive(Default)]
 struct Reported {
@@ -97,8 +103,7 @@ impl Call {
             started: OnceLock::new(),
             timeout: parts.timeout,
             traceparent: parts.traceparent,
-            progress_token: parts.progress_token,
-            progress: Mutex::default(),
+            progress: parts.progress_token.map(Progress::under),
             abandoned: AtomicU8::new(0),
             is_finished: AtomicBool::new(false),
             cancelled: Notify::new(),
@@ -157,21 +162,21 @@ impl Call {
     /// Reports progress if the client asked for it. Never waits: if a report exceeds the rate limit
     /// or finds the outbox full, the newest one is sent before the answer.
     pub(crate) fn report(&self, progress: f64, total: Option<f64>, message: Option<String>) {
-        let Some(token) = &self.progress_token else { return };
+        let Some(wanted) = &self.progress else { return };
         // JSON cannot represent other numbers.
         if !progress.is_finite() {
             return;
         }
         let total = total.filter(|total| total.is_finite());
         let rate = f64::from(self.peer().core.limits.progress_per_second);
-        let mut reported = self.lock_progress();
+        let mut reported = wanted.lock();
         // All revisions: progress must increase with each report.
         let is_news = reported.last.is_none_or(|last| progress > last);
         if reported.is_over || self.is_cancelled() || !is_news || self.outbox.is_quiet() {
             return;
         }
         reported.last = Some(progress);
-        let progress_token = token.clone();
+        let progress_token = wanted.token.clone();
         let params = ProgressParams { progress_token, progress, total, message, meta: None };
         let now = clock::now();
         if let Some(refilled) = reported.refilled.replace(now) {
@@ -190,10 +195,8 @@ impl Call {
     /// since a handler can have started tasks that outlive it.
     pub(crate) fn finish(&self) {
         self.is_finished.store(true, Ordering::Release);
-        if self.progress_token.is_none() {
-            return;
-        }
-        let mut reported = self.lock_progress();
+        let Some(wanted) = &self.progress else { return };
+        let mut reported = wanted.lock();
         reported.is_over = true;
         if let Some(params) = reported.left_out.take().filter(|_| !self.outbox.is_quiet()) {
             // At most one for each answer, so the number is bounded.
@@ -210,18 +213,14 @@ impl Call {
         // Every revision supports it.
         let _ = params.adapt(self.caller.revision);
         move |out| {
-            let _ = encode_notification(out, Progress::NAME, Some(&params));
+            let _ = encode_notification(out, method::Progress::NAME, Some(&params));
         }
-    }
-
-    fn lock_progress(&self) -> MutexGuard<'_, Reported> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the client wants progress reported.
     #[cfg(feature = "client")]
     pub(crate) fn wants_progress(&self) -> bool {
-        self.progress_token.is_some()
+        self.progress.is_some()
     }
 
     /// The lowest level of log messages that the client wants.
@@ -264,5 +263,15 @@ impl Call {
         if self.peer().session.is_some() || !self.is_finished.load(Ordering::Acquire) {
             let _ = encode_notification(out, LoggingMessage::NAME, Some(params));
         }
+    }
+}
+
+impl Progress {
+    fn under(token: ProgressToken) -> Box<Self> {
+        Box::new(Self { token, reported: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reported> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn start(
 ) -> Started {
     let starting = Starting { request, outbox };
     let started = caught(request, || match Target::find(request)? {
-        Target::Tool(call, tool) => start_tool(&starting, call, tool),
+        Target::Tool(call, tool) => start_tool(&starting, &call, tool),
         Target::Prompt(params, prompt) => start_prompt(&starting, params, prompt),
         Target::Resource(params, resource, parts) => {
             start_resource(&starting, params, resource, parts)
@@ -162,28 +162,32 @@ impl<'a> Request<'a> {
 
 fn start_tool(
     starting: &Starting<'_>,
-    call: ToolCall<'_>,
+    call: &ToolCall<'_>,
     tool: Arc<tool::Entry>,
 ) -> Result<Started, Refusal> {
-    let ToolCall { name, arguments, meta, responses, state } = call;
+    let (name, arguments) = (call.name(), call.arguments());
     let refused = |error| Refusal::new(Failure::rejected(error), &tool.nest);
     #[cfg(feature = "http")]
     if let Some(headers) = starting.request.headers {
         let agreed = tool.headers.check(headers, arguments);
         agreed.map_err(|mismatch| refused(mismatch.to_error_object()))?;
     }
-    let (responses, state) = (responses.as_ref(), state.as_deref());
+    let (responses, state) = call.retry();
     let retry = Retry { responses, state, asks: tool.asks };
-    let rounds = starting.rounds(CallTool::NAME, &name, arguments, retry).map_err(refused)?;
+    let rounds = match starting.may_need_rounds(&retry) {
+        true => starting.rounds(CallTool::NAME, name, arguments, retry).map_err(refused)?,
+        false => None,
+    };
     let mut setting = starting.setting(rounds, &tool.nest);
     setting.timeout = tool.timeout.unwrap_or(setting.timeout);
-    let context = starting.context(CallTool::NAME, &meta, setting);
-    let Some(around) = starting.around(&context) else {
-        let handler = begin_tool(tool, &context, &name, arguments);
+    let context = starting.context(CallTool::NAME, call.meta(), setting);
+    if !starting.has_middleware(&context.call.nest) {
+        let handler = begin_tool(tool, &context, name, arguments);
         return Ok(Started::Running(Running::new(context.call, handler)));
-    };
+    }
+    let around = starting.around(&context);
     // Nothing of the handler may run before the middleware says so.
-    let (name, arguments) = (name.into_owned(), arguments.map(Json::copy_of));
+    let (name, arguments) = (name.to_owned(), arguments.map(Json::copy_of));
     let handler = Box::pin(async move {
         let arguments = arguments.as_ref().map(Json::as_raw);
         begin_tool(tool, &context, &name, arguments).into_future().await
@@ -312,7 +316,7 @@ fn start_change(
     nest: &Nest,
 ) -> Started {
     let core = starting.request.core();
-    if nest.middleware(core.middleware()).is_none() {
+    if !starting.has_middleware(nest) {
         return Started::done(apply(core, parts, change));
     }
     let (session, sink) = (Arc::clone(parts.session), Arc::clone(parts.sink));

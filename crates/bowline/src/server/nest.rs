@@ -61,17 +61,21 @@ impl Nest {
         })
     }
 
+    /// Whether one of the nested servers has middleware.
+    pub(crate) fn has_middleware(&self) -> bool {
+        self.0.is_some() && self.homes().any(|home| !home.middleware.is_empty())
+    }
+
     /// The middleware of a request: that of the outermost server, and within it that of the others.
-    /// `None` if there is none at all.
     pub(crate) fn middleware(
         &self,
         outermost: &Arc<[Arc<dyn Middleware>]>,
-    ) -> Option<Arc<[Arc<dyn Middleware>]>> {
-        if self.homes().all(|home| home.middleware.is_empty()) {
-            return (!outermost.is_empty()).then(|| Arc::clone(outermost));
+    ) -> Arc<[Arc<dyn Middleware>]> {
+        if !self.has_middleware() {
+            return Arc::clone(outermost);
         }
         let nested = self.homes().rev().flat_map(|home| home.middleware.iter());
-        Some(outermost.iter().chain(nested).cloned().collect())
+        outermost.iter().chain(nested).cloned().collect()
     }
 
     /// The servers of both, each once.

@@ -239,24 +239,33 @@ fn poll_handler(
     outcome: &mut Option<Outcome>,
     place: Place,
 ) {
-    let Some(running) = handler else { return };
+    let Some(is_chain) = handler.as_ref().map(Handling::is_chain) else { return };
     if let Some(rounds) = rounds(call.as_ref(), place) {
         rounds.watch(cx.waker());
     }
-    Current::during(call, || running.poll(cx, outcome));
-    // What middleware returns was sealed further in.
-    if let Some(Ok(Answer::InputRequired(asked))) = outcome
-        && !running.is_chain()
-        && let Some(call) = call
-    {
-        *outcome = Some(step::seal(call, mem::take(asked)));
-    }
-    if outcome.is_none() {
-        let cut = rounds(call.as_ref(), place).and_then(|rounds| rounds.cut(call.as_ref()?));
-        *outcome = cut.map(|cut| cut.map(Answer::InputRequired).map_err(Failure::from));
-    }
-    if outcome.is_some() {
-        Current::during(call, || *handler = None);
+    Current::during(call, || {
+        if let Some(running) = handler {
+            running.poll(cx, outcome);
+        }
+        if outcome.is_some() {
+            *handler = None;
+        }
+    });
+    match outcome {
+        // What middleware returns was sealed further in.
+        Some(Ok(Answer::InputRequired(asked))) if !is_chain => {
+            if let Some(call) = call {
+                *outcome = Some(step::seal(call, mem::take(asked)));
+            }
+        }
+        Some(_) => {}
+        None => {
+            let cut = rounds(call.as_ref(), place).and_then(|rounds| rounds.cut(call.as_ref()?));
+            if let Some(cut) = cut {
+                *outcome = Some(cut.map(Answer::InputRequired).map_err(Failure::from));
+                Current::during(call, || *handler = None);
+            }
+        }
     }
 }
 

@@ -245,7 +245,9 @@ impl Connection {
         let mut outcome = None;
         running.step(cx, &mut outcome);
         if let Some(outcome) = &mut outcome {
-            self.settle_handshake(&running.call().id, outcome);
+            if self.handshake.is_some() {
+                self.settle_handshake(&running.call().id, outcome);
+            }
             return self.answer(&running.call().id, reply, outcome);
         }
         let call = Arc::clone(running.call());

@@ -35,7 +35,7 @@ pub(super) struct Starting<'a> {
 impl Starting<'_> {
     /// The middleware around an outcome that is already known, if there is any.
     pub(super) fn surround(&self, outcome: Box<Outcome>, nest: &Nest) -> Started {
-        if nest.middleware(self.request.core().middleware()).is_none() {
+        if !self.has_middleware(nest) {
             return Started::Done(outcome);
         }
         let meta = RequestMeta::of(self.request.params());
@@ -45,13 +45,12 @@ impl Starting<'_> {
 
     /// The stream of a listen request is opened by the transport, within the middleware.
     pub(super) fn listen(&self, subscription: Subscription, nest: &Nest) -> Started {
-        let has_middleware = nest.middleware(self.request.core().middleware()).is_some();
-        let around = has_middleware.then(|| {
+        let around = self.has_middleware(nest).then(|| {
             let meta = RequestMeta::of(self.request.params());
             let setting = Setting { timeout: FOR_EVER, ..self.setting(None, nest) };
             self.around(&self.context(SubscriptionsListen::NAME, &meta, setting))
         });
-        Started::Listening(Box::new(Listening { subscription, around: around.flatten() }))
+        Started::Listening(Box::new(Listening { subscription, around }))
     }
 
     /// The handler, with the middleware around it.
@@ -61,15 +60,20 @@ impl Starting<'_> {
         handler: impl Future<Output = Outcome> + Send + 'static,
     ) -> Running {
         let handler = Handling::Other(Box::pin(handler));
-        match self.around(&context) {
-            Some(around) => around.run(handler),
-            None => Running::new(context.call, handler),
+        match self.has_middleware(&context.call.nest) {
+            true => self.around(&context).run(handler),
+            false => Running::new(context.call, handler),
         }
     }
 
-    /// The middleware of a request, if it has any.
-    pub(super) fn around(&self, context: &Context) -> Option<Around> {
-        let middleware = context.call.nest.middleware(self.request.core().middleware())?;
+    /// Whether middleware runs around the request.
+    pub(super) fn has_middleware(&self, nest: &Nest) -> bool {
+        !self.request.core().middleware().is_empty() || nest.has_middleware()
+    }
+
+    /// The middleware of a request that has some.
+    pub(super) fn around(&self, context: &Context) -> Around {
+        let middleware = context.call.nest.middleware(self.request.core().middleware());
         let asked = self.request.asked;
         let method = match self.known_method() {
             Some(method) => Cow::Borrowed(method),
@@ -77,7 +81,7 @@ impl Starting<'_> {
         };
         let params = self.request.params().map(Json::copy_of);
         let incoming = Incoming { method, name: name(asked), params, context: context.clone() };
-        Some(Around { middleware, incoming })
+        Around { middleware, incoming }
     }
 
     /// The method in errors and logs.
@@ -127,16 +131,10 @@ impl Starting<'_> {
         arguments: Option<Raw<'_>>,
         retry: Retry<'_>,
     ) -> Result<Option<Box<Rounds>>, ErrorObject> {
-        let caller = self.request.caller();
-        let client = &caller.capabilities;
-        let can_be_asked =
-            client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some();
-        let is_retry = retry.responses.is_some() || retry.state.is_some();
-        let may_need_them = caller.revision.is_modern() && (can_be_asked || is_retry);
-        if !may_need_them && !retry.asks {
+        if !self.may_need_rounds(&retry) {
             return Ok(None);
         }
-        let principal = caller.principal.as_ref().map_or("", |it| it.as_str());
+        let principal = self.request.caller().principal.as_ref().map_or("", |it| it.as_str());
         let subject = Subject {
             principal: principal.to_owned(),
             method,
@@ -146,6 +144,16 @@ impl Starting<'_> {
         let core = self.request.core();
         let rounds = Rounds::new(core, subject, retry.responses, retry.state)?;
         Ok(Some(Box::new(rounds)))
+    }
+
+    /// Whether the request is part of several rounds, or can become one.
+    pub(super) fn may_need_rounds(&self, retry: &Retry<'_>) -> bool {
+        let caller = self.request.caller();
+        let client = &caller.capabilities;
+        let can_be_asked =
+            client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some();
+        let is_retry = retry.responses.is_some() || retry.state.is_some();
+        retry.asks || caller.revision.is_modern() && (can_be_asked || is_retry)
     }
 }
 

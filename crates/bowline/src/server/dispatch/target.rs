@@ -3,7 +3,6 @@
 //! Finding a target runs no handler and changes nothing. Everything that needs scopes is found
 //! here, so nothing that lacks them can start.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bowline_proto::decode::{DecodeError, decode_params};
@@ -14,8 +13,8 @@ use bowline_proto::method::{
     SubscriptionsListen, Unsubscribe, find,
 };
 use bowline_proto::model::{
-    CompleteParams, EmptyParams, GetPromptParams, PaginatedParams, ReadResourceParams, Reference,
-    RequestMeta, SubscriptionsListenParams,
+    CallToolParams, CompleteParams, EmptyParams, GetPromptParams, PaginatedParams,
+    ReadResourceParams, Reference, RequestMeta, SubscriptionsListenParams,
 };
 use bowline_proto::params::PlainCall;
 use bowline_proto::raw::Raw;
@@ -59,12 +58,41 @@ impl Refusal {
 }
 
 /// The parameters of `tools/call`.
-pub(super) struct ToolCall<'a> {
-    pub(super) name: Cow<'a, str>,
-    pub(super) arguments: Option<Raw<'a>>,
-    pub(super) meta: Cow<'a, RequestMeta<'a>>,
-    pub(super) responses: Option<RawMembers<'a>>,
-    pub(super) state: Option<String>,
+pub(super) enum ToolCall<'a> {
+    /// As in most requests.
+    Plain(PlainCall<'a, 'a>),
+    Other(Box<CallToolParams<'a>>),
+}
+
+impl<'a> ToolCall<'a> {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Plain(call) => call.name,
+            Self::Other(call) => &call.name,
+        }
+    }
+
+    pub(super) fn arguments(&self) -> Option<Raw<'a>> {
+        match self {
+            Self::Plain(call) => call.arguments,
+            Self::Other(call) => call.arguments,
+        }
+    }
+
+    pub(super) fn meta(&self) -> &RequestMeta<'a> {
+        match self {
+            Self::Plain(call) => call.meta,
+            Self::Other(call) => &call.meta,
+        }
+    }
+
+    /// The answers to questions, and the state that came with these.
+    pub(super) fn retry(&self) -> (Option<&RawMembers<'a>>, Option<&str>) {
+        match self {
+            Self::Plain(_) => (None, None),
+            Self::Other(call) => (call.input_responses.as_ref(), call.request_state.as_deref()),
+        }
+    }
 }
 
 /// Whose argument is to be completed.
@@ -122,12 +150,14 @@ impl Request<'_> {
         let Some(entry) = entry.filter(|it| it.is_there_for(self.asker)) else {
             return Ok(None);
         };
-        self.permit(entry.scopes(), entry.nest())?;
+        if !entry.scopes().is_empty() {
+            self.permit(entry.scopes(), entry.nest())?;
+        }
         Ok(Some(entry))
     }
 
     fn permit(&self, needed: &Scopes, nest: &Nest) -> Result<(), Refusal> {
-        if needed.is_empty() || needed.are_granted_to(self.asker.peer) {
+        if needed.are_granted_to(self.asker.peer) {
             return Ok(());
         }
         Err(Refusal::new(Failure::forbidden(needed), nest))
@@ -136,34 +166,27 @@ impl Request<'_> {
 
 fn find_tool<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let call = read_call(request)?;
-    let (tool, is_offered) = request.core().registry.tool(&call.name);
+    let (tool, is_offered) = request.core().registry.tool(call.name());
     if !is_offered {
         return Err(ErrorObject::method_not_found(CallTool::NAME).into());
     }
     // An unknown tool is an error of the protocol in every revision.
     let tool = request.usable(tool)?.ok_or_else(|| {
-        ErrorObject::invalid_params(format!("tools/call: no tool is called {:?}", call.name))
+        ErrorObject::invalid_params(format!("tools/call: no tool is called {:?}", call.name()))
     })?;
     Ok(Target::Tool(call, tool))
 }
 
 fn read_call<'a>(request: &Request<'a>) -> Result<ToolCall<'a>, ErrorObject> {
     let params = &request.asked.params;
-    if let Some(PlainCall { name, arguments, meta }) = params.plain_call() {
-        let (name, meta) = (Cow::Borrowed(name), Cow::Borrowed(meta));
-        return Ok(ToolCall { name, arguments, meta, responses: None, state: None });
+    if let Some(call) = params.plain_call() {
+        return Ok(ToolCall::Plain(call));
     }
     let call = params.call_tool()?;
     if call.arguments.is_some_and(|arguments| !arguments.is_object()) {
         return Err(ErrorObject::invalid_params("tools/call: params.arguments must be an object"));
     }
-    Ok(ToolCall {
-        name: call.name,
-        arguments: call.arguments,
-        meta: Cow::Owned(call.meta),
-        responses: call.input_responses,
-        state: call.request_state,
-    })
+    Ok(ToolCall::Other(Box::new(call)))
 }
 
 fn find_prompt<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
