@@ -4,15 +4,18 @@
 //! someone else. [`Json`] keeps their exact text (order of members, big numbers, unknown keywords)
 //! in one allocation until its owner asks for it.
 
+mod sparse;
+
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+pub use self::sparse::Sparse;
 use crate::raw::Raw;
 
-/// Members that the specification does not define, kept so that they survive being passed on.
+/// An object as a tree.
 pub type Extra = serde_json::Map<String, Value>;
 
 /// A JSON value as text, known to be well formed.

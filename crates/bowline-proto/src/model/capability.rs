@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::Extra;
+use crate::json::{Extra, Sparse};
 use crate::members::Members;
 
 /// Settings of an experimental feature or an extension, by its name.
@@ -35,7 +35,7 @@ pub struct ClientCapabilities {
     pub extensions: Option<Settings>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 impl ClientCapabilities {
@@ -86,7 +86,7 @@ pub struct ServerCapabilities {
     pub extensions: Option<Settings>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 impl ServerCapabilities {

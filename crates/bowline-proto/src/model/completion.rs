@@ -4,7 +4,7 @@ use serde::de::MapAccess;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Meta, RequestMeta, ResultType, request_params, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 use crate::members::Members;
 use crate::tagged::{Rest, Tagged, read_tagged, unknown_kind};
 
@@ -113,7 +113,7 @@ pub struct CompleteResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// Suggestions for an argument.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub use self::schema::*;
 use super::{Meta, ResultType, TaskMetadata, result_body};
-use crate::json::Extra;
+use crate::json::{Extra, Sparse};
 use crate::tagged::{Rest, Tagged, read_tagged, unknown_kind};
 
 /// The parameters of `elicitation/create`.
@@ -124,7 +124,7 @@ pub struct ElicitResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 impl ElicitResult {

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{CreateMessageParams, ElicitParams, ListRootsParams, Meta, ResultType, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 use crate::members::Members;
 use crate::tagged::{Rest, Tagged, read_tagged, unknown_kind};
 
@@ -33,7 +33,7 @@ pub struct InputRequiredResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// An input request: a request of the legacy era without its envelope.

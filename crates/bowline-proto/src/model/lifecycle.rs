@@ -7,7 +7,7 @@ use super::{
     CacheScope, ClientCapabilities, Implementation, Meta, RequestMeta, ResultType,
     ServerCapabilities, request_params, result_body,
 };
-use crate::json::Extra;
+use crate::json::Sparse;
 
 /// The parameters of `initialize`. Up to 2025-11-25.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct InitializeResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The result of `server/discover`. Since 2026-07-28.
@@ -73,7 +73,7 @@ pub struct DiscoverResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 request_params!(InitializeParams);

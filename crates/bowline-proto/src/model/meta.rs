@@ -11,10 +11,9 @@ use crate::raw::{Odd, Raw, Walk, fill};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::{Map, Value};
 
 use super::{Implementation, LoggingLevel, ResultType};
-use crate::json::Extra;
+use crate::json::Sparse;
 use crate::members::RawMembers;
 use crate::wire::{Id, Text, once};
 
@@ -58,7 +57,7 @@ impl<T: Into<Id>> From<T> for ProgressToken {
 /// `_meta` of a notification, a result, or a listed item.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Meta(pub Map<String, Value>);
+pub struct Meta(pub Sparse);
 
 impl Meta {
     /// The value of a key as a type of the caller's; `None` if it is absent or has another type.
@@ -258,7 +257,7 @@ pub trait ResultBody {
     fn meta_mut(&mut self) -> &mut Option<Meta>;
 
     /// Members that the specification does not define.
-    fn extra_mut(&mut self) -> &mut Extra;
+    fn extra_mut(&mut self) -> &mut Sparse;
 }
 
 /// Implements [`RequestParams`] for structs with a member `meta`; in braces, the members that
@@ -301,7 +300,7 @@ macro_rules! result_body {
                 &mut self.meta
             }
 
-            fn extra_mut(&mut self) -> &mut $crate::json::Extra {
+            fn extra_mut(&mut self) -> &mut $crate::json::Sparse {
                 &mut self.extra
             }
         }

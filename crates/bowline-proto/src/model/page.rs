@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Meta, RequestMeta, request_params, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 use crate::wire::Text;
 
 /// The parameters of every list request.
@@ -38,7 +38,7 @@ pub struct EmptyResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 request_params!(PaginatedParams, EmptyParams);
@@ -80,7 +80,7 @@ macro_rules! list_result {
             pub meta: Option<$crate::model::Meta>,
             /// Members that the specification does not define.
             #[serde(flatten)]
-            pub extra: $crate::json::Extra,
+            pub extra: $crate::json::Sparse,
         }
 
         $crate::model::result_body!($name);

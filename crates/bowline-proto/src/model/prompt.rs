@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::page::list_result;
 use super::{ContentBlock, Icon, Meta, RequestMeta, ResultType, Role, request_params, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 use crate::members::{Members, RawMembers};
 
 /// A prompt, as a server lists it.
@@ -30,7 +30,7 @@ pub struct Prompt {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// One argument of a prompt. Its value is always a string.
@@ -96,7 +96,7 @@ pub struct GetPromptResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// One message of a prompt.

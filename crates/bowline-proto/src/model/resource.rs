@@ -7,7 +7,7 @@ use super::page::{list_result, millis};
 use super::{
     Annotations, CacheScope, Icon, Meta, RequestMeta, ResultType, request_params, result_body,
 };
-use crate::json::Extra;
+use crate::json::Sparse;
 use crate::members::RawMembers;
 
 /// A resource, as a server lists it or a tool links to it.
@@ -41,7 +41,7 @@ pub struct Resource {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// A resource template: a URI with variables (RFC 6570).
@@ -72,7 +72,7 @@ pub struct ResourceTemplate {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The contents of a resource.
@@ -88,7 +88,7 @@ pub struct ResourceContents {
     /// Metadata. Since 2025-06-18.
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// Text or bytes, never both.
@@ -112,7 +112,7 @@ impl ResourceContents {
     }
 
     fn new(uri: impl Into<String>, data: ResourceData) -> Self {
-        Self { uri: uri.into(), mime_type: None, data, meta: None, extra: Extra::new() }
+        Self { uri: uri.into(), mime_type: None, data, meta: None, extra: Sparse::default() }
     }
 
     /// Sets the MIME type.
@@ -142,7 +142,7 @@ struct FlatContents {
     #[serde(rename = "_meta")]
     meta: Option<Meta>,
     #[serde(flatten)]
-    extra: Extra,
+    extra: Sparse,
 }
 
 impl TryFrom<FlatContents> for ResourceContents {
@@ -175,7 +175,7 @@ impl Serialize for ResourceContents {
         if let Some(meta) = &self.meta {
             map.serialize_entry("_meta", meta)?;
         }
-        for (key, value) in &self.extra {
+        for (key, value) in self.extra.iter() {
             map.serialize_entry(key, value)?;
         }
         map.end()
@@ -236,7 +236,7 @@ pub struct ReadResourceResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `resources/subscribe` and `resources/unsubscribe`. Up to 2025-11-25.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, ResultType, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 
 /// The parameters of `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct ListRootsResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// One folder or file.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Meta, ResultType, Role, SamplingContent, TaskMetadata, Tool, result_body};
-use crate::json::Extra;
+use crate::json::{Extra, Sparse};
 
 /// The parameters of `sampling/createMessage`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -210,7 +210,7 @@ pub struct ModelHint {
     pub name: Option<String>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// Whether a model must use tools. Since 2025-11-25.
@@ -255,7 +255,7 @@ pub struct CreateMessageResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 impl CreateMessageResult {
@@ -268,7 +268,7 @@ impl CreateMessageResult {
             model: model.into(),
             stop_reason: None,
             meta: None,
-            extra: Extra::new(),
+            extra: Sparse::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::page::{list_result, millis};
 use super::{CacheScope, Meta, RequestMeta, Resource, ResultType, request_params, result_body};
-use crate::json::{Extra, Json};
+use crate::json::{Extra, Json, Sparse};
 
 /// The identifier of the extension.
 pub const ID: &str = "io.modelcontextprotocol/skills";
@@ -22,7 +22,7 @@ pub struct Skill {
     pub resources: Json,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 list_result! {
@@ -64,7 +64,7 @@ pub struct GetSkillResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `resources/directory/read`.
@@ -98,7 +98,7 @@ pub struct ReadDirectoryResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 request_params!(GetSkillParams, ReadDirectoryParams);

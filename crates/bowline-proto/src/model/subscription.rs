@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, RequestMeta, ResultType, request_params, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 
 /// The changes that a client subscribes to, or that a server will report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct SubscriptionFilter {
     pub task_ids: Option<Vec<String>>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `subscriptions/listen`. Since 2026-07-28.
@@ -52,7 +52,7 @@ pub struct SubscriptionsListenResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `notifications/subscriptions/acknowledged`. Since 2026-07-28.

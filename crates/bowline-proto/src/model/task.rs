@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, RequestMeta, ResultType, request_params, result_body};
-use crate::json::Extra;
+use crate::json::Sparse;
 
 /// The status of a task. The last three are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub struct CreateTaskResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `tasks/get`, `tasks/result` and `tasks/cancel`.
@@ -114,7 +114,7 @@ pub struct GetTaskResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The result of `tasks/result`: the result of the request that became a task.
@@ -129,7 +129,7 @@ pub struct GetTaskPayloadResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The result of `tasks/list`.
@@ -149,7 +149,7 @@ pub struct ListTasksResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `notifications/tasks/status`.

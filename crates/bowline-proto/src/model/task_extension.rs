@@ -10,7 +10,7 @@ use super::{
     InputRequests, Meta, RequestMeta, ResultType, TaskStatus, request_params, result_body,
 };
 use crate::error::ErrorObject;
-use crate::json::{Extra, Json};
+use crate::json::{Json, Sparse};
 use crate::members::RawMembers;
 
 /// The identifier of the extension.
@@ -53,7 +53,7 @@ pub struct CreateTaskResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The result of `tasks/get`.
@@ -80,7 +80,7 @@ pub struct GetTaskResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 /// The parameters of `notifications/tasks`: the same as the result of `tasks/get`.

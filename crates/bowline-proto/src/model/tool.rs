@@ -9,7 +9,7 @@ use super::page::list_result;
 use super::{
     ContentBlock, Icon, Meta, RequestMeta, ResultType, TaskMetadata, request_params, result_body,
 };
-use crate::json::{Extra, Json, present};
+use crate::json::{Json, Sparse, present};
 use crate::members::RawMembers;
 
 /// A tool, as a server lists it.
@@ -43,7 +43,7 @@ pub struct Tool {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 impl Tool {
@@ -59,7 +59,7 @@ impl Tool {
             execution: None,
             icons: None,
             meta: None,
-            extra: Extra::new(),
+            extra: Sparse::default(),
         }
     }
 
@@ -174,7 +174,7 @@ pub struct CallToolResult {
     pub meta: Option<Meta>,
     /// Members that the specification does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: Sparse,
 }
 
 impl CallToolResult {

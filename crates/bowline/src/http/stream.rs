@@ -29,7 +29,6 @@ pub(super) struct Streaming {
 }
 
 /// A handler that runs until its deadline, or its outcome.
-#[expect(clippy::large_enum_variant, reason = "few exist at a time, and a box would cost more")]
 pub(super) enum Execution {
     Running(Pin<Box<dyn Future<Output = Outcome> + Send>>),
     Done(Option<Outcome>),

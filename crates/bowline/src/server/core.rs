@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use bowline_proto::json::Sparse;
 use bowline_proto::model::{
     DiscoverResult, Implementation, InitializeResult, ListCapability, ResourcesCapability,
     ServerCapabilities, Settings,
@@ -69,7 +70,7 @@ impl Core {
             tools: offered.tools.then(list),
             tasks: None,
             extensions: self.extensions.clone(),
-            extra: Map::new(),
+            extra: Sparse::default(),
         }
     }
 
