@@ -47,3 +47,6 @@ pub use self::sampling::*;
 pub use self::subscription::*;
 pub use self::task::*;
 pub use self::tool::*;
+
+#[cfg(test)]
+mod tests;
