@@ -1,4 +1,4 @@
-//! Each example as a process of its own, in both eras where it serves.
+//! Each example as a process of its own, in both eras.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -9,7 +9,7 @@ use bowline::client::http::Endpoint;
 use bowline::client::{Command, FormAnswer, Target};
 use bowline::model::CreateMessageResult;
 use bowline::proto::session::Preference;
-use bowline::{Client, Revision};
+use bowline::{Client, Revision, Revisions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command as Process};
@@ -114,34 +114,60 @@ async fn the_proxy_forwards_everything_in_both_eras() {
     }
 }
 
+/// The URL of a notes server in this process that speaks one revision only.
+async fn notes_in(revision: Revision) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let notes = bowline_examples::notes(":memory:").unwrap().revisions(Revisions::only(revision));
+    let app = axum::Router::new().nest_service("/mcp", notes.http().into_service().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    url
+}
+
+/// What a program prints, which must succeed.
+async fn printed(program: &str, target: Option<&str>) -> String {
+    let output = Process::new(program).args(target).kill_on_drop(true).output().await.unwrap();
+    assert!(output.status.success(), "{target:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[tokio::test]
-async fn the_client_prints_what_it_did() {
-    let output = Process::new(env!("CARGO_BIN_EXE_notes-client")).arg(NOTES).output().await;
-    let output = output.unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    for line in [
-        "2 of 2",
-        "2 notes were added",
-        "1: Bowline",
-        "It is about knots.",
-        "Delete \"Bowline\"? yes",
-        "note 1 was deleted",
-        "there is no note 1",
-    ] {
-        assert!(text.contains(line), "{line} is not in:\n{text}\n{output:?}");
+async fn the_client_prints_what_it_did_in_both_eras() {
+    let mut targets = vec![NOTES.to_owned()];
+    for revision in ERAS {
+        targets.push(notes_in(revision).await);
+    }
+    for target in targets {
+        let text = printed(env!("CARGO_BIN_EXE_notes-client"), Some(&target)).await;
+        for line in [
+            "2 of 2",
+            "2 notes were added",
+            "1: Bowline",
+            "It is about knots.",
+            "Delete \"Bowline\"? yes",
+            "note 1 was deleted",
+            "there is no note 1",
+        ] {
+            assert!(text.contains(line), "{target}: {line} is not in:\n{text}");
+        }
     }
 }
 
 #[tokio::test]
-async fn the_model_of_the_agent_gets_its_results_and_its_mistakes() {
-    let output = Process::new(env!("CARGO_BIN_EXE_notes-agent")).output().await.unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let messages: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(messages[2]["content"].as_str().unwrap().starts_with("Error: "), "{}", messages[2]);
-    let found = messages[6]["content"].as_str().unwrap();
-    assert!(found.contains("A knot."), "{found}");
-    assert_eq!(messages[7]["content"], "There is one note about knots.");
+async fn the_model_of_the_agent_gets_its_results_and_its_mistakes_in_both_eras() {
+    let mut targets = vec![None];
+    for revision in ERAS {
+        targets.push(Some(notes_in(revision).await));
+    }
+    for target in targets {
+        let text = printed(env!("CARGO_BIN_EXE_notes-agent"), target.as_deref()).await;
+        let messages: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(messages[2]["content"].as_str().unwrap().starts_with("Error: "), "{text}");
+        let found = messages[6]["content"].as_str().unwrap();
+        assert!(found.contains("A knot."), "{target:?}: {found}");
+        assert_eq!(messages[7]["content"], "There is one note about knots.");
+    }
 }
 
 /// A server in a process of its own, at an address of its own.

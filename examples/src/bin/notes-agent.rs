@@ -1,4 +1,5 @@
-//! An agent: a model that uses the notes server until it has an answer.
+//! An agent: a model that uses the notes server until it has an answer. `notes-agent URL` uses one
+//! that runs already.
 //!
 //! The model is a script. A real one is an HTTP request with the messages and the definitions.
 
@@ -6,6 +7,7 @@
 
 use bowline::Client;
 use bowline::agent::Functions;
+use bowline::client::Target;
 use bowline::model::CallToolResult;
 use serde_json::{Value, json};
 
@@ -58,7 +60,11 @@ async fn answer(client: &Client, model: &mut Script, question: &str) -> anyhow::
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let client = Client::connect(bowline_examples::notes(":memory:")?).await?;
+    let target: Target = match std::env::args().nth(1) {
+        Some(url) => url.into(),
+        None => bowline_examples::notes(":memory:")?.into(),
+    };
+    let client = Client::connect(target).await?;
     for message in answer(&client, &mut Script::new(), "What do I know about knots?").await? {
         println!("{message}");
     }
