@@ -136,6 +136,30 @@ async fn middleware_of_a_nested_server_guards_its_parts() {
 }
 
 #[tokio::test]
+async fn a_list_is_for_the_outermost_middleware_alone() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let log = Log::default();
+        let outer = Arc::clone(&log);
+        let house = Server::new("house", "1.0.0")
+            .with(Tool::new("open", || async { "open" }))
+            .nest("my", closed(&log))
+            .middleware(move |incoming: Incoming, next: Next| {
+                outer.lock().unwrap().push(format!("outer {}", incoming.method));
+                next.run(incoming)
+            });
+        let client = testing::connect_in(house, revision).await.unwrap();
+        log.lock().unwrap().clear();
+        let tools = client.list_tools().await.unwrap();
+        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["open", "my_enter"], "{revision}");
+        assert_eq!(client.list_prompts().await.unwrap().len(), 1);
+        assert_eq!(client.list_resources().await.unwrap().len(), 1);
+        let expected = ["tools/list", "prompts/list", "resources/list"];
+        assert_eq!(*log.lock().unwrap(), expected.map(|it| format!("outer {it}")), "{revision}");
+    }
+}
+
+#[tokio::test]
 async fn completion_and_subscriptions_of_a_nested_server_are_guarded() {
     let log = Log::default();
     let house = Server::new("house", "1.0.0").nest("my", closed(&log));
