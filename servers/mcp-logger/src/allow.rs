@@ -9,11 +9,17 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::destination::{Host, Transport};
+use crate::destination::{Destination, Host, Transport};
 
-/// One entry of the list.
+/// One entry of the list: who, and on which ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AllowEntry {
+pub struct AllowEntry {
+    place: Place,
+    ports: Ports,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
     /// A host name, whatever its addresses.
     Name(String),
     /// All names below a domain: `*.example.com`.
@@ -22,6 +28,18 @@ pub enum AllowEntry {
     Network(Network),
     /// A local socket.
     Path(PathBuf),
+}
+
+/// The ports of an entry. Without any, a caller could speak to a database, a mail server or a
+/// printer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ports {
+    /// Those that are registered for syslog over the transport.
+    Syslog,
+    /// From the first to the last one.
+    Range(u16, u16),
+    /// All of them.
+    Any,
 }
 
 /// A range of addresses.
@@ -34,8 +52,9 @@ pub struct Network {
 /// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} cannot be allowed: expected a host name, *.domain, IP address, network such as \
-     10.0.0.0/8, or absolute path"
+    "{0:?} cannot be allowed: expected a host name, *.domain, IP address or network such as \
+     10.0.0.0/8, and perhaps its ports, as in logs.example.com:5140, 10.0.0.0/8:5140-5149, \
+     [2001:db8::1]:514 or localhost:*; or an absolute path"
 )]
 pub struct AllowEntryError(String);
 
@@ -50,9 +69,9 @@ pub enum Allow {
 
 /// A destination that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("sending to {host} is not allowed; {allowed}")]
+#[error("sending to {destination} is not allowed; {allowed}")]
 pub struct NotAllowed {
-    host: String,
+    destination: String,
     allowed: String,
 }
 
@@ -66,34 +85,40 @@ pub enum Verdict {
 }
 
 impl Allow {
-    /// Judges a host before its name is resolved.
+    /// Judges a destination before its name is resolved.
     ///
     /// # Errors
     /// If it is not allowed.
-    pub fn judge(&self, host: &Host) -> Result<Verdict, NotAllowed> {
+    pub fn judge(&self, to: &Destination) -> Result<Verdict, NotAllowed> {
         let Self::Listed(entries) = self else { return Ok(Verdict::Yes) };
-        let is_listed = entries.iter().any(|entry| entry.covers(host));
-        let has_networks = entries.iter().any(|entry| matches!(entry, AllowEntry::Network(_)));
-        match host {
+        let is_listed = entries.iter().any(|entry| entry.covers(&to.host, to));
+        let has_networks =
+            || entries.iter().any(|it| matches!(it.place, Place::Network(_)) && it.ports.have(to));
+        match to.host {
             _ if is_listed => Ok(Verdict::Yes),
-            Host::Name(_) if has_networks => Ok(Verdict::ByAddress),
-            _ => Err(self.reject(host)),
+            Host::Name(_) if has_networks() => Ok(Verdict::ByAddress),
+            _ => Err(self.reject(to)),
         }
     }
 
-    /// Whether an address is allowed.
-    pub fn covers(&self, address: IpAddr) -> bool {
+    /// Whether a destination is allowed at an address that its name resolves to.
+    pub fn covers(&self, address: IpAddr, to: &Destination) -> bool {
         match self {
             Self::Anything => true,
             Self::Listed(entries) => {
-                entries.iter().any(|entry| entry.covers(&Host::Address(address.to_canonical())))
+                let host = Host::Address(address.to_canonical());
+                entries.iter().any(|entry| entry.covers(&host, to))
             }
         }
     }
 
-    /// The error for a host that is not allowed.
-    pub fn reject(&self, host: &Host) -> NotAllowed {
-        NotAllowed { host: host.to_string(), allowed: self.to_string() }
+    /// The error for a destination that is not allowed.
+    pub fn reject(&self, to: &Destination) -> NotAllowed {
+        let destination = match &to.host {
+            Host::Path(path) => path.display().to_string(),
+            host => format!("{} over {}", host.with_port(to.port), to.transport.name()),
+        };
+        NotAllowed { destination, allowed: self.to_string() }
     }
 }
 
@@ -106,14 +131,32 @@ impl fmt::Display for Allow {
                 "only configured targets are allowed; to allow others, restart with --allow",
             ),
             Self::Listed(entries) => {
-                let entries: Vec<_> = entries.iter().map(ToString::to_string).collect();
-                write!(f, "allowed: {}", entries.join(", "))
+                let shown: Vec<_> = entries.iter().map(ToString::to_string).collect();
+                write!(f, "allowed: {}", shown.join(", "))?;
+                let is_bare = |it: &AllowEntry| {
+                    it.ports == Ports::Syslog && !matches!(it.place, Place::Path(_))
+                };
+                if entries.iter().any(is_bare) {
+                    f.write_str(
+                        " (without a port: 514 over udp, 514 and 601 over tcp, 6514 over tls)",
+                    )?;
+                }
+                Ok(())
             }
         }
     }
 }
 
 impl AllowEntry {
+    fn covers(&self, host: &Host, to: &Destination) -> bool {
+        match (&self.place, host) {
+            (Place::Path(allowed), Host::Path(path)) => allowed == path,
+            _ => self.place.covers(host) && self.ports.have(to),
+        }
+    }
+}
+
+impl Place {
     fn covers(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Name(allowed), Host::Name(name)) => allowed == name,
@@ -121,9 +164,43 @@ impl AllowEntry {
                 name.strip_suffix(domain.as_str()).is_some_and(|rest| rest.ends_with('.'))
             }
             (Self::Network(network), Host::Address(address)) => network.contains(*address),
-            (Self::Path(allowed), Host::Path(path)) => allowed == path,
             _ => false,
         }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(network) = Network::parse(text) {
+            return Some(Self::Network(network));
+        }
+        if let Some(domain) = text.strip_prefix("*.") {
+            let Host::Name(domain) = Host::parse(domain, Transport::Udp).ok()? else { return None };
+            return Some(Self::Below(domain));
+        }
+        let transport = if text.starts_with('/') { Transport::Unix } else { Transport::Udp };
+        Some(match Host::parse(text, transport).ok()? {
+            Host::Name(name) => Self::Name(name),
+            Host::Path(path) => Self::Path(path),
+            Host::Address(address) => Self::Network(Network::of(address)),
+        })
+    }
+}
+
+impl Ports {
+    fn have(self, to: &Destination) -> bool {
+        match self {
+            Self::Syslog => to.transport.syslog_ports().contains(&to.port),
+            Self::Range(first, last) => (first..=last).contains(&to.port),
+            Self::Any => true,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::Any);
+        }
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (0 < first && first <= last).then_some(Self::Range(first, last))
     }
 }
 
@@ -132,33 +209,37 @@ impl FromStr for AllowEntry {
 
     fn from_str(text: &str) -> Result<Self, AllowEntryError> {
         let text = text.trim();
-        if let Some(network) = Network::parse(text) {
-            return Ok(Self::Network(network));
-        }
-        let host = |text: &str, transport| {
-            Host::parse(text, transport).map_err(|_| AllowEntryError(text.to_owned()))
+        let (place, ports) = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+            Some((place, "")) => (place, None),
+            Some((place, rest)) => (place, rest.strip_prefix(':').or(Some(""))),
+            // More than one colon is an IPv6 address.
+            None if text.starts_with('/') || text.matches(':').count() != 1 => (text, None),
+            None => text.split_once(':').map_or((text, None), |(place, it)| (place, Some(it))),
         };
-        if let Some(domain) = text.strip_prefix("*.") {
-            let below = host(domain, Transport::Udp)?;
-            let Host::Name(domain) = below else { return Err(AllowEntryError(text.to_owned())) };
-            return Ok(Self::Below(domain));
-        }
-        let transport = if text.starts_with('/') { Transport::Unix } else { Transport::Udp };
-        Ok(match host(text, transport)? {
-            Host::Name(name) => Self::Name(name),
-            Host::Path(path) => Self::Path(path),
-            Host::Address(address) => Self::Network(Network::of(address)),
+        let reject = || AllowEntryError(text.to_owned());
+        Ok(Self {
+            place: Place::parse(place).ok_or_else(reject)?,
+            ports: ports.map_or(Some(Ports::Syslog), Ports::parse).ok_or_else(reject)?,
         })
     }
 }
 
 impl fmt::Display for AllowEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Below(domain) => write!(f, "*.{domain}"),
-            Self::Network(network) => network.fmt(f),
-            Self::Path(path) => path.display().fmt(f),
+        match &self.place {
+            Place::Network(it) if it.address.is_ipv6() && self.ports != Ports::Syslog => {
+                write!(f, "[{it}]")?;
+            }
+            Place::Name(name) => f.write_str(name)?,
+            Place::Below(domain) => write!(f, "*.{domain}")?,
+            Place::Network(network) => network.fmt(f)?,
+            Place::Path(path) => path.display().fmt(f)?,
+        }
+        match self.ports {
+            Ports::Syslog => Ok(()),
+            Ports::Range(first, last) if first == last => write!(f, ":{first}"),
+            Ports::Range(first, last) => write!(f, ":{first}-{last}"),
+            Ports::Any => f.write_str(":*"),
         }
     }
 }
@@ -203,21 +284,33 @@ impl fmt::Display for Network {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::destination::{Framing, Trust};
 
     fn allow(entries: &[&str]) -> Allow {
         Allow::Listed(entries.iter().map(|entry| entry.parse().unwrap()).collect())
     }
 
-    fn judge(entries: &[&str], host: &str) -> Option<Verdict> {
-        let transport = if host.starts_with('/') { Transport::Unix } else { Transport::Udp };
-        allow(entries).judge(&Host::parse(host, transport).unwrap()).ok()
+    fn to(host: &str, transport: Transport, port: u16) -> Destination {
+        Destination {
+            target: None,
+            host: Host::parse(host, transport).unwrap(),
+            port,
+            transport,
+            framing: Framing::default(),
+            trust: Trust::default(),
+            timeout: Duration::ZERO,
+        }
     }
 
     #[test]
     fn lists_are_enforced() {
-        let check = |entries: &[&str], host, verdict| {
-            assert_eq!(judge(entries, host), verdict, "{entries:?} {host}");
+        let check = |entries: &[&str], host: &str, verdict| {
+            let transport = if host.starts_with('/') { Transport::Unix } else { Transport::Udp };
+            let judged = allow(entries).judge(&to(host, transport, 514)).ok();
+            assert_eq!(judged, verdict, "{entries:?} {host}");
         };
         check(&[], "10.0.0.1", None);
         check(&["10.0.0.0/8"], "10.1.2.3", Some(Verdict::Yes));
@@ -239,19 +332,81 @@ mod tests {
     }
 
     #[test]
+    fn entries_have_ports() {
+        let check = |entry: &str, transport, port, is_allowed| {
+            let judged = allow(&[entry]).judge(&to("10.0.0.5", transport, port));
+            assert_eq!(judged.is_ok(), is_allowed, "{entry} {transport:?} {port}");
+        };
+        let (udp, tcp, tls) = (Transport::Udp, Transport::Tcp, Transport::Tls);
+        // Without a port: those of syslog over the transport.
+        for entry in ["10.0.0.5", "10.0.0.0/8"] {
+            check(entry, udp, 514, true);
+            check(entry, tcp, 514, true);
+            check(entry, tcp, 601, true);
+            check(entry, tls, 6514, true);
+            for (transport, port) in [(udp, 6514), (udp, 53), (tcp, 6379), (tcp, 25), (tls, 443)] {
+                check(entry, transport, port, false);
+            }
+        }
+        check("10.0.0.5:5140", udp, 5140, true);
+        check("10.0.0.5:5140", udp, 514, false);
+        check("10.0.0.0/8:5140-5149", tcp, 5149, true);
+        check("10.0.0.0/8:5140-5149", tcp, 5150, false);
+        check("10.0.0.0/8:*", tcp, 6379, true);
+        // A name that resolves to an allowed address is judged by the port as well.
+        let list = allow(&["10.0.0.0/8", "192.0.2.0/24:99"]);
+        assert_eq!(list.judge(&to("db.example.com", tcp, 99)), Ok(Verdict::ByAddress));
+        assert!(list.judge(&to("db.example.com", tcp, 6379)).is_err());
+        assert!(!list.covers("10.0.0.5".parse().unwrap(), &to("db.example.com", tcp, 99)));
+    }
+
+    #[test]
+    fn entries_are_shown_as_they_are_written() {
+        for entry in [
+            "10.0.0.0/8",
+            "10.0.0.1:514",
+            "logs.example.com:5140-5149",
+            "*.example.com:*",
+            "2001:db8::1",
+            "2001:db8::/32",
+            "[2001:db8::/32]:514",
+            "[::1]:*",
+            "/dev/log",
+        ] {
+            assert_eq!(entry.parse::<AllowEntry>().unwrap().to_string(), entry);
+        }
+        assert_eq!("[::1]".parse::<AllowEntry>().unwrap().to_string(), "::1");
+    }
+
+    #[test]
     fn invalid_entries_are_rejected() {
-        for text in ["", "10.0.0.0/33", "::/129", "a b", "*.10.0.0.1", "http://x", "10.0.0.1:514"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "::/129",
+            "a b",
+            "*.10.0.0.1",
+            "http://x",
+            "10.0.0.1:0",
+            "10.0.0.1:70000",
+            "10.0.0.1:9-8",
+            "10.0.0.1:",
+            "[::1]514",
+            "[::1",
+            "a:b",
+            "::1:*",
+        ] {
             assert!(text.parse::<AllowEntry>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_rejection_lists_what_is_allowed() {
-        let list = allow(&["10.0.0.0/8", "logs.example.com", "192.0.2.7"]);
-        let host = Host::parse("8.8.8.8", Transport::Udp).unwrap();
+        let list = allow(&["10.0.0.0/8", "logs.example.com:99"]);
         assert_eq!(
-            list.judge(&host).unwrap_err().to_string(),
-            "sending to 8.8.8.8 is not allowed; allowed: 10.0.0.0/8, logs.example.com, 192.0.2.7"
+            list.judge(&to("10.0.0.1", Transport::Tcp, 6379)).unwrap_err().to_string(),
+            "sending to 10.0.0.1:6379 over tcp is not allowed; allowed: 10.0.0.0/8, \
+             logs.example.com:99 (without a port: 514 over udp, 514 and 601 over tcp, 6514 over tls)"
         );
     }
 }

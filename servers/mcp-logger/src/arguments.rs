@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::destination::{Framing, Transport};
 use crate::encoding::{Bom, OnUnmappable};
@@ -15,7 +16,7 @@ use crate::schema::{brief, plain};
 use crate::structured_data::StructuredData;
 
 /// Where to send.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Endpoint {
     /// IP address (IPv4 or IPv6) or host name of the syslog server, or the name of a configured
     /// target. With transport unix, the path of a socket such as /dev/log.
@@ -66,7 +67,7 @@ pub struct MessageOptions {
     pub msgid: Option<String>,
     /// Parameters by element, such as {"deploy@32473": {"stage": "prod"}}. rfc5424 only.
     pub structured_data: Option<StructuredData>,
-    /// Time of the event in RFC 3339 with an offset, instead of now; "none" for none in rfc5424.
+    /// Time of the event in RFC 3339 with an offset, instead of "now"; "none" for none in rfc5424.
     pub timestamp: Option<String>,
     /// Whether to mark the text as UTF-8 with a byte order mark; auto does so if it is not plain
     /// ASCII.
@@ -77,7 +78,7 @@ pub struct MessageOptions {
     #[schemars(extend("default" = "error"))]
     pub on_unmappable: Option<OnUnmappable>,
     /// What to do with line breaks and other control characters: escape writes them as #012 and so
-    /// on; keep sends them unchanged.
+    /// on; keep sends them unchanged, where the configuration keeps them.
     #[schemars(extend("default" = "escape"))]
     pub control_characters: Option<ControlCharacters>,
     /// Maximum message size in bytes, header included. Default: over udp 1024 for rfc3164 and 2048
@@ -143,6 +144,23 @@ pub struct ProbeArguments {
 }
 
 impl MessageOptions {
+    /// The first option that is set in both, to different values.
+    pub fn contradicts(&self, fixed: &Self) -> Option<String> {
+        if *fixed == Self::default() {
+            return None;
+        }
+        let members = |options: &Self| match serde_json::to_value(options) {
+            Ok(Value::Object(members)) => members,
+            _ => serde_json::Map::new(),
+        };
+        let given = members(self);
+        let differs = |name: &str, fixed: &Value| {
+            let given = given.get(name).unwrap_or(&Value::Null);
+            !fixed.is_null() && !given.is_null() && given != fixed
+        };
+        members(fixed).into_iter().find(|(name, fixed)| differs(name, fixed)).map(|it| it.0)
+    }
+
     /// These options, with those of `other` where these are not set.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {

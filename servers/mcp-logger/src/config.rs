@@ -26,14 +26,17 @@ use serde::Deserialize;
 use crate::allow::{AllowEntry, AllowEntryError};
 use crate::arguments::MessageOptions;
 use crate::destination::{Framing, Transport};
+use crate::identity::Identify;
 use crate::plan::{self, PlanError};
+use crate::spool::{SpoolError, SpoolSettings};
 
 /// The configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Host names, `*.domain`, IP addresses, networks and socket paths that may be sent to. If
-    /// absent: everything on stdio, nothing over HTTP. Targets are always allowed.
+    /// Host names, `*.domain`, IP addresses and networks that may be sent to, with ports as in
+    /// `logs.example.com:5140`, or else the ports of syslog; and socket paths. If absent:
+    /// everything on stdio, nothing over HTTP. Targets are always allowed.
     pub allow: Option<Vec<String>>,
     /// Sustained rate limit in messages per second; 100 by default, 0 for no limit.
     pub messages_per_second: u32,
@@ -48,6 +51,15 @@ pub struct Config {
     pub ca_file: Option<PathBuf>,
     /// Defaults for the options of all messages.
     pub defaults: MessageOptions,
+    /// Options of all messages that callers cannot change.
+    pub fixed: MessageOptions,
+    /// When records say who called; for authenticated callers by default.
+    pub identify: Identify,
+    /// The element of structured data that says who called; `caller@32473` by default. 32473 is the
+    /// number for examples: use that of your organization.
+    pub caller_element: String,
+    /// Where messages are kept that could not be sent; nowhere by default.
+    pub spool: Option<SpoolSettings>,
     /// Targets by name.
     pub targets: BTreeMap<String, Target>,
     /// Addresses to connect to instead of `host:port`, for tunnels and tests:
@@ -81,6 +93,9 @@ pub struct Target {
     /// Defaults for the options of messages to this target.
     #[serde(default)]
     pub defaults: MessageOptions,
+    /// Options of messages to this target that callers cannot change.
+    #[serde(default)]
+    pub fixed: MessageOptions,
 }
 
 impl Default for Config {
@@ -93,6 +108,10 @@ impl Default for Config {
             recent: 100,
             ca_file: None,
             defaults: MessageOptions::default(),
+            fixed: MessageOptions::default(),
+            identify: Identify::default(),
+            caller_element: "caller@32473".to_owned(),
+            spool: None,
             targets: BTreeMap::new(),
             connect_to: BTreeMap::new(),
         }
@@ -128,6 +147,9 @@ pub enum ConfigError {
     /// A certificate without its key, or a key without its certificate.
     #[error("targets.{0}: client_cert and client_key must be set together")]
     HalfIdentity(String),
+    /// The spool cannot be used.
+    #[error("spool")]
+    Spool(#[from] SpoolError),
     /// A target or the defaults are invalid.
     #[error("{table}")]
     Unusable {
@@ -154,6 +176,9 @@ impl Config {
         });
         for path in targets.chain([&mut config.ca_file]).flatten() {
             *path = folder.join(&*path);
+        }
+        if let Some(spool) = &mut config.spool {
+            spool.dir = folder.join(&spool.dir);
         }
         Ok(config)
     }
@@ -204,14 +229,15 @@ impl Config {
 /// Rejects unknown message options. Their type is shared with the tools, whose schema does this
 /// there, so serde cannot.
 fn check_options(prefix: &str, table: &toml::Table) -> Result<(), ConfigError> {
-    let defaults = table.get("defaults").and_then(toml::Value::as_table);
     let known = known();
-    match defaults.and_then(|it| it.keys().find(|name| !known.contains(name))) {
-        None => Ok(()),
-        Some(name) => {
-            Err(ConfigError::Unknown { table: format!("{prefix}defaults"), name: name.clone() })
+    for of in ["defaults", "fixed"] {
+        let options = table.get(of).and_then(toml::Value::as_table);
+        if let Some(name) = options.and_then(|it| it.keys().find(|name| !known.contains(name))) {
+            let table = format!("{prefix}{of}");
+            return Err(ConfigError::Unknown { table, name: name.clone() });
         }
     }
+    Ok(())
 }
 
 fn known() -> Vec<String> {
@@ -265,6 +291,11 @@ mod tests {
             "[targets.x]\nserver = \"a\"\n[targets.x.defaults]\ntga = \"\"",
             "targets.x.defaults.tga",
         );
+        check("[fixed]\ntga = \"x\"", "unknown setting fixed.tga");
+        check("[targets.x]\nserver = \"a\"\n[targets.x.fixed]\na = 1", "targets.x.fixed.a");
+        check("[fixed]\nfacility = \"locl\"", "unknown facility \"locl\"");
+        check("caller_element = \"mine\"", "write it as name@number");
+        check("[spool]\nmax_messages = 1", "dir");
         check("[targets.x]\nport = 1", "server");
         check("[targets.x]\nserver = \"a b\"", "targets.x: server \"a b\"");
         check("[targets.x]\nserver = \"a\"\nport = 70000", "70000");

@@ -29,6 +29,16 @@ impl Transport {
         if self == Self::Tls { 6514 } else { 514 }
     }
 
+    /// The ports that are registered for syslog over this transport.
+    pub fn syslog_ports(self) -> &'static [u16] {
+        match self {
+            Self::Udp => &[514],
+            Self::Tcp => &[514, 601],
+            Self::Tls => &[6514],
+            Self::Unix => &[],
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -62,19 +72,35 @@ impl Framing {
             Self::OctetCounting => {
                 Ok([message.len().to_string().as_bytes(), b" ", message].concat())
             }
-            Self::Lf if message.contains(&b'\n') => Err(FrameError),
+            Self::Lf if message.contains(&b'\n') => Err(FrameError::LineFeed),
+            Self::Lf if message.contains(&0) => Err(FrameError::Nul),
             Self::Lf => Ok([message, b"\n"].concat()),
         }
     }
 }
 
-/// A message contains a line feed, which is its delimiter.
+/// A message contains what ends a record, so that one message would become two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the message contains a line feed, which framing lf uses as the delimiter; \
-     use framing octet-counting, or control_characters escape"
-)]
-pub struct FrameError;
+pub enum FrameError {
+    /// A line feed, with framing `lf`.
+    #[error(
+        "the message contains a line feed, which framing lf uses as the delimiter; \
+         use framing octet-counting, or control_characters escape"
+    )]
+    LineFeed,
+    /// A NUL, where receivers take it for the end of a record.
+    #[error(
+        "the message contains a NUL, which ends a record on local sockets and for some receivers \
+         with framing lf; use control_characters escape"
+    )]
+    Nul,
+    /// A line feed on a local stream socket.
+    #[error(
+        "the message contains a line feed, which may end a record on a local stream socket; \
+         use control_characters escape"
+    )]
+    LocalLineFeed,
+}
 
 /// A machine, or a local socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,6 +236,7 @@ impl Destination {
     pub fn frame(&self, message: &[u8]) -> Result<Vec<u8>, FrameError> {
         match self.transport {
             Transport::Tcp | Transport::Tls => self.framing.frame(message),
+            Transport::Unix if message.contains(&0) => Err(FrameError::Nul),
             Transport::Udp | Transport::Unix => Ok(message.to_vec()),
         }
     }
@@ -266,6 +293,8 @@ mod tests {
     fn frames_are_counted_or_delimited() {
         assert_eq!(Framing::OctetCounting.frame(b"a\nb").unwrap(), b"3 a\nb");
         assert_eq!(Framing::Lf.frame(b"ab").unwrap(), b"ab\n");
-        assert_eq!(Framing::Lf.frame(b"a\nb"), Err(FrameError));
+        assert_eq!(Framing::OctetCounting.frame(b"a\0b").unwrap(), b"3 a\0b");
+        assert_eq!(Framing::Lf.frame(b"a\nb"), Err(FrameError::LineFeed));
+        assert_eq!(Framing::Lf.frame(b"a\0b"), Err(FrameError::Nul));
     }
 }

@@ -3,7 +3,8 @@
 //! The pure parts come first: [`priority`], [`timestamp`], [`structured_data`] and [`message`]
 //! write headers; [`escape`], [`encoding`] and [`packet`] turn text into bytes. [`destination`] and
 //! [`transport`] deliver them; [`allow`], [`rate`] and [`config`] decide what may be sent where,
-//! and how fast. [`plan`] and [`logger`] combine all of this for [`tools`] and [`send`].
+//! and how fast; [`identity`] says who asked, and [`spool`] keeps what could not be sent. [`plan`],
+//! [`logger`] and [`receipt`] combine all of this for [`tools`] and [`send`].
 
 pub mod allow;
 pub mod arguments;
@@ -11,6 +12,7 @@ pub mod config;
 pub mod destination;
 pub mod encoding;
 pub mod escape;
+pub mod identity;
 pub mod logger;
 pub mod message;
 pub mod packet;
@@ -18,9 +20,11 @@ pub mod plan;
 pub mod priority;
 pub mod probe;
 pub mod rate;
+pub mod receipt;
 pub mod schema;
 pub mod send;
 mod settings;
+pub mod spool;
 pub mod structured_data;
 pub mod timestamp;
 pub mod tools;

@@ -1,22 +1,21 @@
 //! The logger: what the tools and the command have in common.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline::with_causes;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::allow::Allow;
 use crate::arguments::{Endpoint, MessageOptions};
 use crate::config::{Config, ConfigError};
 use crate::destination::{Destination, FrameError, Transport};
-use crate::message::Format;
+use crate::identity::Identity;
 use crate::packet::Packets;
 use crate::plan::{self, Layout, PlanError};
 use crate::rate::{Rate, TooFast};
-use crate::schema::plain;
+use crate::receipt::{Delivery, Frame, Receipt, Record, Waiting};
+use crate::spool::{Spool, SpoolError};
 use crate::timestamp::Timestamp;
 use crate::transport::{LinkError, Network};
 
@@ -28,7 +27,11 @@ pub struct Logger {
     rate: Rate,
     recent: Mutex<VecDeque<Record>>,
     own_name: String,
+    spool: Option<Arc<Spool>>,
 }
+
+/// Why a message is spooled while others wait for the same target.
+const BEHIND: &str = "earlier messages are still waiting";
 
 /// Who may call the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,80 +40,6 @@ pub enum Callers {
     Owner,
     /// Anyone who can reach the port: only listed destinations are allowed.
     Strangers,
-}
-
-/// How far delivery is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Delivery {
-    /// Sent over UDP, and not rejected. It may still be lost.
-    Unconfirmed,
-    /// Written to a connection or local socket. Syslog has no acknowledgements beyond that.
-    Written,
-    /// Nothing was sent: a dry run.
-    None,
-}
-
-/// What was sent of a message.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(transform = plain)]
-pub struct Receipt {
-    /// Where it went: host and port or the path of a socket, after the name of the target if there
-    /// is one.
-    pub target: String,
-    /// The transport.
-    pub transport: Transport,
-    /// The message format.
-    pub format: Format,
-    /// How many bytes were sent, framing included.
-    pub bytes: usize,
-    /// How many syslog messages it took.
-    pub messages: usize,
-    /// Facility times eight plus severity.
-    pub pri: u8,
-    /// The facility's name.
-    pub facility: &'static str,
-    /// The severity's name.
-    pub severity: &'static str,
-    /// The encoding's name.
-    pub encoding: &'static str,
-    /// Whether the text was truncated.
-    pub truncated: bool,
-    /// How far delivery is known.
-    pub delivery: Delivery,
-    /// The exact bytes, in a dry run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub frames: Option<Vec<Frame>>,
-}
-
-/// The bytes of one message as they are sent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Frame {
-    /// In hexadecimal.
-    pub hex: String,
-    /// As text; bytes that are not UTF-8 appear as U+FFFD.
-    pub text: String,
-}
-
-/// A past send. It never contains the text, because other clients can read it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Record {
-    /// The time.
-    pub time: String,
-    /// The destination.
-    pub target: String,
-    /// The transport.
-    pub transport: Transport,
-    /// Facility and severity.
-    pub priority: String,
-    /// The name of the program.
-    pub tag: String,
-    /// The number of messages.
-    pub messages: usize,
-    /// The number of bytes, without framing.
-    pub bytes: usize,
-    /// `sent`, or the error.
-    pub outcome: String,
 }
 
 /// Why a message was not sent, or not all of it.
@@ -125,6 +54,26 @@ pub enum SendError {
     /// Sending failed.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// Sending failed, and so did keeping the message for later.
+    #[error("{reason}; and it cannot be kept for later")]
+    NotKept {
+        /// Why sending failed.
+        reason: String,
+        /// Why it was not kept.
+        #[source]
+        cause: SpoolError,
+    },
+}
+
+impl SendError {
+    /// Whether the same message may be sent later, without any change.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Link(LinkError::NotAllowed(_) | LinkError::Frame(_)) => false,
+            Self::Link(_) => true,
+            Self::Plan(_) | Self::TooFast(_) | Self::NotKept { .. } => false,
+        }
+    }
 }
 
 impl From<FrameError> for SendError {
@@ -158,7 +107,10 @@ impl Logger {
             connect_to: config.connect_to.clone(),
             udp_wait: Duration::from_millis(config.udp_wait_ms.into()),
         };
+        let spool = config.spool.clone();
+        let spool = spool.map(|settings| Spool::open(settings, &config, &network)).transpose()?;
         Ok(Self {
+            spool,
             rate: Rate::new(config.messages_per_second, config.burst),
             recent: Mutex::new(VecDeque::new()),
             own_name: own_name(),
@@ -177,6 +129,11 @@ impl Logger {
         &self.network
     }
 
+    /// What keeps messages that could not be sent, if anything does.
+    pub fn spool(&self) -> Option<&Arc<Spool>> {
+        self.spool.as_ref()
+    }
+
     /// The rate limit.
     pub fn rate(&self) -> &Rate {
         &self.rate
@@ -190,7 +147,7 @@ impl Logger {
         plan::destination(&self.config, endpoint)
     }
 
-    /// Prepares a message for sending.
+    /// Prepares a message for sending, on behalf of a caller if there is one.
     ///
     /// # Errors
     /// If the message is invalid.
@@ -199,31 +156,74 @@ impl Logger {
         to: &Destination,
         options: MessageOptions,
         text: &str,
+        caller: Option<&Identity>,
     ) -> Result<Parcel, PlanError> {
-        let layout = plan::layout(&self.config, to, options, &self.own_name)?;
+        let layout = plan::layout(&self.config, to, options, (&self.own_name, caller))?;
         let packets = layout.packets(text)?;
         Ok(Parcel { layout, packets })
     }
 
-    /// Sends one message.
+    /// Sends one message, or spools it.
     ///
     /// # Errors
-    /// If sending fails. Then nothing was sent, or only the first of several parts.
+    /// If sending fails and the message is not spooled. Then nothing was sent, or only the first of
+    /// several parts.
     pub async fn send(&self, to: &Destination, parcel: &Parcel) -> Result<Receipt, SendError> {
         let sent = self.send_now(to, parcel).await;
-        self.remember(to, parcel, sent.as_ref().map(|_| ()));
+        self.remember(
+            to,
+            parcel,
+            match &sent {
+                Ok(Receipt { waiting: Some(_), .. }) => "spooled".to_owned(),
+                Ok(_) => "sent".to_owned(),
+                Err(error) => with_causes(error),
+            },
+        );
         sent
     }
 
     async fn send_now(&self, to: &Destination, parcel: &Parcel) -> Result<Receipt, SendError> {
         let receipt = parcel.receipt(to)?;
         self.rate.take(receipt.messages)?;
-        let mut link = self.network.open(to).await?;
-        for packet in &parcel.packets.packets {
-            link.send(packet).await?;
+        let packets = &parcel.packets.packets;
+        let sending = async {
+            let mut link = self.network.open(to).await?;
+            for packet in packets {
+                link.send(packet).await?;
+            }
+            Ok(link.finish().await?)
+        };
+        let waiting = self.or_spool(to, || packets.clone(), sending).await?;
+        let delivery = if waiting.is_some() { Delivery::Spooled } else { receipt.delivery };
+        Ok(Receipt { delivery, waiting, ..receipt })
+    }
+
+    /// Sends messages or, if that fails or others are waiting for the same target, spools all of
+    /// them. A connection that breaks does not say what the receiver has read of it.
+    ///
+    /// # Errors
+    /// If sending fails and the messages are not spooled.
+    pub async fn or_spool(
+        &self,
+        to: &Destination,
+        packets: impl FnOnce() -> Vec<Vec<u8>>,
+        sending: impl Future<Output = Result<(), SendError>>,
+    ) -> Result<Option<Waiting>, SendError> {
+        let Some(spool) = &self.spool else { return sending.await.map(|()| None) };
+        let reason = if spool.is_waiting(to).await {
+            self.network.check(to)?;
+            BEHIND.to_owned()
+        } else {
+            match sending.await {
+                Ok(()) => return Ok(None),
+                Err(error) if error.may_pass() => with_causes(&error),
+                Err(error) => return Err(error),
+            }
+        };
+        match spool.keep(to, packets()).await {
+            Ok(messages) => Ok(Some(Waiting { messages, reason })),
+            Err(cause) => Err(SendError::NotKept { reason, cause }),
         }
-        link.finish().await?;
-        Ok(receipt)
     }
 
     /// Recent sends, newest first.
@@ -233,7 +233,7 @@ impl Logger {
     }
 
     /// Records a send, and drops the oldest record.
-    pub fn remember(&self, to: &Destination, parcel: &Parcel, sent: Result<(), &SendError>) {
+    pub fn remember(&self, to: &Destination, parcel: &Parcel, outcome: String) {
         let record = Record {
             time: Timestamp::now().to_rfc5424(),
             target: to.to_string(),
@@ -242,7 +242,7 @@ impl Logger {
             tag: parcel.layout.fields.tag.clone(),
             messages: parcel.packets.packets.len(),
             bytes: parcel.packets.packets.iter().map(Vec::len).sum(),
-            outcome: sent.map_or_else(|error| with_causes(error), |()| "sent".to_owned()),
+            outcome,
         };
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.push_back(record);
@@ -278,6 +278,7 @@ impl Parcel {
                 Transport::Udp => Delivery::Unconfirmed,
                 _ => Delivery::Written,
             },
+            waiting: None,
             frames: None,
         })
     }

@@ -54,6 +54,10 @@ async fn run_server(settings: &Settings, serve: ServeArgs) -> ExitCode {
 }
 
 async fn run_send(settings: &Settings, send: SendArgs) -> ExitCode {
+    if settings.spool.is_some() {
+        let problem = "--spool is for the server; `send` reports what it cannot send".to_owned();
+        return fail(USAGE, &CommandError::Usage(problem));
+    }
     let logger = match command_logger(settings) {
         Ok(logger) => logger,
         Err(error) => return fail(USAGE, &error),
@@ -69,6 +73,8 @@ async fn run_send(settings: &Settings, send: SendArgs) -> ExitCode {
 fn command_logger(settings: &Settings) -> Result<Logger, ConfigError> {
     let mut config = settings.config()?;
     config.messages_per_second = settings.rate.unwrap_or(0);
+    // It reports what it could not send, and ends.
+    config.spool = None;
     Logger::new(config, Callers::Owner)
 }
 

@@ -37,6 +37,8 @@ pub struct Fields {
     pub msgid: Option<String>,
     /// RFC 5424 only.
     pub structured_data: StructuredData,
+    /// Who called: at most one element. RFC 3164 writes it between the tag and the text.
+    pub caller: StructuredData,
 }
 
 /// Why a field is rejected.
@@ -135,6 +137,16 @@ impl Fields {
             header += &format!("[{}]", OLD_PROCID.check(procid)?);
         }
         header += ": ";
+        if !self.caller.is_empty() {
+            // In plain ASCII: the text has an encoding of its own.
+            for character in structured_data::encode(&self.caller)?.chars() {
+                match character {
+                    ' '..='~' => header.push(character),
+                    other => header += &format!("<U+{:04X}>", u32::from(other)),
+                }
+            }
+            header.push(' ');
+        }
         Ok(header)
     }
 
@@ -145,7 +157,9 @@ impl Fields {
         let app = APP_NAME.check(&self.tag)?;
         let procid = PROCID.check_or_nil(self.procid.as_deref())?;
         let msgid = MSGID.check_or_nil(self.msgid.as_deref())?;
-        let data = structured_data::encode(&self.structured_data)?;
+        let mut data = self.structured_data.clone();
+        data.extend(self.caller.clone());
+        let data = structured_data::encode(&data)?;
         Ok(format!("<{pri}>1 {time} {host} {app} {procid} {msgid} {data} "))
     }
 }
@@ -164,6 +178,7 @@ mod tests {
             procid: Some("42".to_owned()),
             msgid: None,
             structured_data: StructuredData::new(),
+            caller: StructuredData::new(),
         }
     }
 
@@ -184,6 +199,13 @@ mod tests {
         let structured_data = [("x@1".to_owned(), parameters)].into();
         let full = Fields { msgid: Some("ID47".to_owned()), structured_data, ..nil };
         check(&full, "<131>1 - - deploy - ID47 [x@1 k=\"v\"] ");
+        let who = || [("principal".to_owned(), "Zoë \"]".to_owned())].into();
+        let caller = StructuredData::from([("who@1".to_owned(), who())]);
+        let full = Fields { caller: caller.clone(), ..full };
+        check(&full, "<131>1 - - deploy - ID47 [who@1 principal=\"Zoë \\\"\\]\"][x@1 k=\"v\"] ");
+        let old = Fields { caller, ..fields(Format::Rfc3164) };
+        let element = "[who@1 principal=\"Zo<U+00EB> \\\"\\]\"] ";
+        check(&old, &format!("<131>Nov  5 09:30:00 web1 deploy[42]: {element}"));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::arguments::{Endpoint, MessageOptions};
 use crate::config::{Config, Target};
 use crate::destination::{Destination, Host, HostError, Transport, Trust};
 use crate::encoding::{Charset, CharsetError};
+use crate::escape::ControlCharacters;
+use crate::identity::Identity;
 use crate::message::{FieldError, Fields, Format};
 use crate::packet::{PacketError, Packets, Rendering};
 use crate::priority::{Facility, Priority, Severity, UnknownWord};
@@ -28,6 +30,8 @@ pub struct Layout {
     pub fields: Fields,
     /// How its text becomes bytes.
     pub rendering: Rendering,
+    /// The element that says who called.
+    reserved: String,
 }
 
 /// Why a request is rejected.
@@ -42,14 +46,30 @@ pub enum PlanError {
     /// The time limit is out of range.
     #[error("timeout_ms must be from 1 to 60000")]
     Timeout,
-    /// The configuration of a target fixes the argument.
-    #[error("the {argument} of target {target:?} is fixed by the configuration; leave it out")]
+    /// The configuration fixes the argument.
+    #[error("the {argument} of {of} is fixed by the configuration; leave it out")]
     Fixed {
-        /// The target.
-        target: String,
+        /// The target, or every message.
+        of: String,
         /// The argument.
-        argument: &'static str,
+        argument: String,
     },
+    /// A target that messages were spooled for is gone.
+    #[error("target {0:?} is no longer configured; configure it again, or delete its folder")]
+    NoTarget(String),
+    /// Only the configuration may keep control characters.
+    #[error(
+        "control characters are escaped, because the configuration does not keep them \
+         (control_characters = \"keep\" in the defaults of a target, or in [defaults]); leave \
+         control_characters out"
+    )]
+    Keep,
+    /// A caller wrote what only the server may.
+    #[error(
+        "[{0} …] says who called, and only the server may write it: leave the element out of \
+         structured_data, and do not begin the message with it"
+    )]
+    Reserved(String),
     /// An unknown facility or severity.
     #[error(transparent)]
     Word(#[from] UnknownWord),
@@ -84,14 +104,26 @@ pub enum PlanError {
 /// # Errors
 /// If the endpoint is invalid or contradicts the configuration.
 pub fn destination(config: &Config, endpoint: &Endpoint) -> Result<Destination, PlanError> {
+    match config.targets.get_key_value(endpoint.server.trim()) {
+        Some((name, target)) => of_target(config, endpoint, (name, target), timeout(endpoint)?),
+        None => server(config, endpoint),
+    }
+}
+
+fn timeout(endpoint: &Endpoint) -> Result<Duration, PlanError> {
     let timeout = endpoint.timeout_ms.unwrap_or(DEFAULT_TIMEOUT);
     if !(1..=60_000).contains(&timeout) {
         return Err(PlanError::Timeout);
     }
-    let timeout = Duration::from_millis(timeout.into());
-    if let Some((name, target)) = config.targets.get_key_value(endpoint.server.trim()) {
-        return of_target(config, endpoint, (name, target), timeout);
-    }
+    Ok(Duration::from_millis(timeout.into()))
+}
+
+/// The destination of a request to a server that is not a target, whatever its name.
+///
+/// # Errors
+/// If the endpoint is invalid.
+pub fn server(config: &Config, endpoint: &Endpoint) -> Result<Destination, PlanError> {
+    let timeout = timeout(endpoint)?;
     let transport = endpoint.transport.unwrap_or_default();
     Ok(Destination {
         target: None,
@@ -117,7 +149,7 @@ fn of_target(
         ("framing", endpoint.framing.is_some_and(|it| it != target.framing)),
     ];
     if let Some((argument, _)) = fixed.into_iter().find(|(_, is_other)| *is_other) {
-        return Err(PlanError::Fixed { target: name.clone(), argument });
+        return Err(PlanError::Fixed { of: of(name), argument: argument.to_owned() });
     }
     Ok(Destination {
         target: Some(name.clone()),
@@ -134,6 +166,10 @@ fn of_target(
     })
 }
 
+fn of(target: &str) -> String {
+    format!("target {target:?}")
+}
+
 fn port(given: Option<u16>, transport: Transport) -> Result<u16, PlanError> {
     match given {
         Some(0) => Err(PlanError::Port),
@@ -148,11 +184,44 @@ fn port(given: Option<u16>, transport: Transport) -> Result<u16, PlanError> {
 pub fn check(config: &Config, server: &str) -> Result<(), PlanError> {
     let endpoint = Endpoint { server: server.to_owned(), ..Endpoint::default() };
     let to = destination(config, &endpoint)?;
-    layout(config, &to, MessageOptions::default(), "-")?.packets("")?;
+    let somebody = Identity { principal: Some("x".to_owned()), ..Identity::default() };
+    layout(config, &to, MessageOptions::default(), ("-", Some(&somebody)))?.packets("")?;
     Ok(())
 }
 
-/// How a message to this destination is written.
+/// The caller's options together with those of the configuration.
+///
+/// # Errors
+/// If the caller sets what the configuration fixes, or keeps control characters by itself.
+fn settle(
+    config: &Config,
+    to: &Destination,
+    options: MessageOptions,
+) -> Result<MessageOptions, PlanError> {
+    let target = to.target.as_ref().and_then(|name| config.targets.get(name));
+    let (own, fixed) = target.map(|it| (it.defaults.clone(), it.fixed.clone())).unwrap_or_default();
+    let defaults = own.or(&config.defaults);
+    let all = [
+        (fixed, to.target.as_ref().map_or_else(String::new, |name| of(name))),
+        (config.fixed.clone(), "every message".to_owned()),
+    ];
+    for (fixed, of) in &all {
+        if let Some(argument) = options.contradicts(fixed) {
+            return Err(PlanError::Fixed { of: of.clone(), argument });
+        }
+    }
+    let [(fixed, _), (fixed_for_all, _)] = all;
+    let configured = fixed.or(&fixed_for_all).or(&defaults);
+    if options.control_characters == Some(ControlCharacters::Keep)
+        && configured.control_characters != Some(ControlCharacters::Keep)
+    {
+        return Err(PlanError::Keep);
+    }
+    Ok(options.or(&configured))
+}
+
+/// How a message to this destination is written: with the name of this machine, and with the caller
+/// if there is one.
 ///
 /// # Errors
 /// If an option is invalid.
@@ -160,14 +229,14 @@ pub fn layout(
     config: &Config,
     to: &Destination,
     options: MessageOptions,
-    own_name: &str,
+    (own_name, caller): (&str, Option<&Identity>),
 ) -> Result<Layout, PlanError> {
-    let target = to.target.as_ref().and_then(|name| config.targets.get(name));
-    let options = match target {
-        Some(target) => options.or(&target.defaults),
-        None => options,
-    };
-    let options = options.or(&config.defaults);
+    let options = settle(config, to, options)?;
+    let element = &config.caller_element;
+    let is_element = |id: &String| id.eq_ignore_ascii_case(element);
+    if options.structured_data.iter().flat_map(|data| data.keys()).any(is_element) {
+        return Err(PlanError::Reserved(element.clone()));
+    }
     let format = options.format.unwrap_or_default();
     let max_size = max_size(&options, to.transport, format)?;
     let charset = options.encoding.as_deref().map_or(Ok(Charset::UTF_8), str::parse)?;
@@ -185,7 +254,7 @@ pub fn layout(
         format,
         priority: Priority { facility, severity },
         timestamp: match options.timestamp.as_deref() {
-            None => Some(Timestamp::now()),
+            None | Some("now") => Some(Timestamp::now()),
             Some("none" | "-") => None,
             Some(text) => Some(text.parse()?),
         },
@@ -194,8 +263,9 @@ pub fn layout(
         procid: options.procid,
         msgid: options.msgid,
         structured_data: options.structured_data.unwrap_or_default(),
+        caller: caller.map(|it| it.element(config.identify, element)).unwrap_or_default(),
     };
-    Ok(Layout { fields, rendering })
+    Ok(Layout { fields, rendering, reserved: element.clone() })
 }
 
 impl Layout {
@@ -204,7 +274,22 @@ impl Layout {
     /// # Errors
     /// If a header field is invalid, or the text cannot be sent.
     pub fn packets(&self, text: &str) -> Result<Packets, PlanError> {
-        Ok(self.rendering.pack(&self.fields.header()?, text)?)
+        let header = self.fields.header()?;
+        let packets = self.rendering.pack(&header, text)?;
+        if self.fields.caller.is_empty()
+            && packets.packets.iter().any(|it| self.pretends(it.get(header.len()..)))
+        {
+            return Err(PlanError::Reserved(self.reserved.clone()));
+        }
+        Ok(packets)
+    }
+
+    /// Whether a text, as it is sent, begins with the element that says who called.
+    fn pretends(&self, text: Option<&[u8]>) -> bool {
+        let text = text.unwrap_or_default();
+        let text = text.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(text).trim_ascii_start();
+        let after = text.strip_prefix(b"[").and_then(|it| it.get(..self.reserved.len()));
+        after.is_some_and(|it| it.eq_ignore_ascii_case(self.reserved.as_bytes()))
     }
 }
 
@@ -257,7 +342,7 @@ mod tests {
     fn a_target_brings_its_settings() {
         let to = destination(&config(), &endpoint("central")).unwrap();
         assert_eq!(to.to_string(), "central (logs.example.com:6514)");
-        let layout = layout(&config(), &to, MessageOptions::default(), "me.home").unwrap();
+        let layout = layout(&config(), &to, MessageOptions::default(), ("me.home", None)).unwrap();
         assert_eq!(layout.fields.tag, "central");
         assert_eq!(layout.fields.priority.to_string(), "local1.info");
         assert_eq!(layout.fields.hostname.as_deref(), Some("me.home"));
@@ -271,7 +356,7 @@ mod tests {
     fn arguments_win_over_the_configuration() {
         let to = destination(&config(), &endpoint("10.0.0.1")).unwrap();
         let given = MessageOptions { tag: Some("given".to_owned()), ..MessageOptions::default() };
-        let layout = layout(&config(), &to, given, "me.home").unwrap();
+        let layout = layout(&config(), &to, given, ("me.home", None)).unwrap();
         assert_eq!((layout.fields.tag.as_str(), layout.rendering.max_size), ("given", 1024));
         assert_eq!(layout.fields.hostname.as_deref(), Some("me"));
     }
@@ -286,7 +371,7 @@ mod tests {
         check(Endpoint { timeout_ms: Some(0), ..endpoint("a") }, "1 to 60000");
         let to = destination(&config(), &endpoint("a")).unwrap();
         let large = MessageOptions { max_size: Some(70_000), ..MessageOptions::default() };
-        let error = layout(&config(), &to, large, "me").unwrap_err().to_string();
+        let error = layout(&config(), &to, large, ("me", None)).unwrap_err().to_string();
         assert!(error.contains("at most 65507"), "{error}");
     }
 }

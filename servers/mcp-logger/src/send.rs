@@ -171,7 +171,7 @@ pub async fn run(logger: &Logger, args: SendArgs) -> Result<(), CommandError> {
     let to = logger.destination(&args.endpoint(logger))?;
     let mut sending = Sending { logger, to, link: None, options: args.options(), args };
     // Reports what is wrong with every message before reading the first line.
-    logger.prepare(&sending.to, sending.options.clone(), "")?;
+    logger.prepare(&sending.to, sending.options.clone(), "", None)?;
     if !sending.args.message.is_empty() {
         let text = sending.args.message.join(" ");
         sending.line(&text).await?;
@@ -224,7 +224,7 @@ impl Sending<'_> {
             options.severity = Some(priority.severity.name().to_owned());
             text = rest;
         }
-        let parcel = self.logger.prepare(&self.to, options, text)?;
+        let parcel = self.logger.prepare(&self.to, options, text, None)?;
         if self.args.stderr {
             let _ = writeln!(io::stderr(), "{text}");
         }

@@ -11,15 +11,17 @@ use bowline::{Context, Server, server};
 
 pub use self::outcome::{BatchReceipt, Failed, Sent, SentBatch};
 use crate::arguments::{BatchArguments, ProbeArguments, SendArguments};
-use crate::logger::{Logger, Record, SendError};
+use crate::identity::Identity;
+use crate::logger::{Logger, SendError};
 use crate::probe::{Finding, probe};
+use crate::receipt::Record;
 
 /// The resource that lists recent sends.
 pub const RECENT_URI: &str = "syslog://recent";
 
 /// Builds the server.
 pub fn server(logger: &Arc<Logger>) -> Server {
-    Server::new("mcp-logger", env!("CARGO_PKG_VERSION"))
+    let server = Server::new("mcp-logger", env!("CARGO_PKG_VERSION"))
         .title("Syslog sender")
         .description("Sends syslog messages over UDP, TCP, TLS and Unix sockets")
         .instructions(
@@ -30,7 +32,11 @@ pub fn server(logger: &Arc<Logger>) -> Server {
         )
         .with(Tools { logger: Arc::clone(logger) })
         .with(reference::resources(logger))
-        .with(prompt::log_event(logger))
+        .with(prompt::log_event(logger));
+    if let Some(spool) = logger.spool() {
+        spool.announce_to(server.registry());
+    }
+    server
 }
 
 /// The tools, and the logger they share.
@@ -50,7 +56,9 @@ impl Tools {
     ) -> Result<Sent, Failed> {
         let SendArguments { endpoint, message, options, dry_run } = arguments;
         let to = self.logger.destination(&endpoint).map_err(SendError::from)?;
-        let parcel = self.logger.prepare(&to, options, &message).map_err(SendError::from)?;
+        let caller = Identity::of(&context);
+        let parcel = self.logger.prepare(&to, options, &message, Some(&caller));
+        let parcel = parcel.map_err(SendError::from)?;
         if dry_run {
             return Ok(Sent(parcel.dry_run(&to).map_err(SendError::from)?));
         }

@@ -137,6 +137,17 @@ enum Wire {
 const CLOSING: Duration = Duration::from_millis(500);
 
 impl Network {
+    /// Whether a destination is allowed, before its name is resolved. Targets always are.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check(&self, to: &Destination) -> Result<Verdict, LinkError> {
+        match &to.target {
+            Some(_) => Ok(Verdict::Yes),
+            None => Ok(self.allow.judge(to)?),
+        }
+    }
+
     /// The allowed addresses of a destination, in the order to try.
     ///
     /// Names are resolved once, and the addresses that were checked are the ones used.
@@ -144,10 +155,7 @@ impl Network {
     /// # Errors
     /// If the name does not resolve, or no address is allowed.
     pub async fn addresses(&self, to: &Destination) -> Result<Vec<SocketAddr>, LinkError> {
-        let verdict = match &to.target {
-            Some(_) => Verdict::Yes,
-            None => self.allow.judge(&to.host)?,
-        };
+        let verdict = self.check(to)?;
         if let Some(address) = self.connect_to.get(&to.host.with_port(to.port)) {
             return Ok(vec![*address]);
         }
@@ -160,10 +168,11 @@ impl Network {
                 looked_up.map_err(|cause| LinkError::Resolve { host: host(), cause })?.collect()
             }
         };
-        let is_allowed = |it: &SocketAddr| verdict == Verdict::Yes || self.allow.covers(it.ip());
+        let is_allowed =
+            |it: &SocketAddr| verdict == Verdict::Yes || self.allow.covers(it.ip(), to);
         let allowed: Vec<SocketAddr> = found.into_iter().filter(is_allowed).collect();
         if allowed.is_empty() {
-            return Err(self.allow.reject(&to.host).into());
+            return Err(self.allow.reject(to).into());
         }
         Ok(allowed)
     }
@@ -234,7 +243,16 @@ impl Link {
                     }
                 }
                 #[cfg(unix)]
+                Wire::Datagram(_) | Wire::Stream(_) if message.contains(&0) => {
+                    return Err(FrameError::Nul.into());
+                }
+                #[cfg(unix)]
                 Wire::Datagram(socket) => socket.send(message).await.map(drop),
+                // Some receivers take a line feed for the end of a record, too.
+                #[cfg(unix)]
+                Wire::Stream(_) if message.contains(&b'\n') => {
+                    return Err(FrameError::LocalLineFeed.into());
+                }
                 // Local receivers do not support octet counting; a zero byte ends a record.
                 #[cfg(unix)]
                 Wire::Stream(stream) => stream.write_all(&[message, b"\0"].concat()).await,

@@ -21,7 +21,7 @@ const HTTP: [&str; 2] = ["--http", "127.0.0.1:{port}"];
 
 /// All of them. A new one is a line here and a suite.
 const READY: &[Ready] = &[
-    ready("mcp-logger", "mcp-logger", &["--allow", "127.0.0.1"]),
+    ready("mcp-logger", "mcp-logger", &["--allow", "127.0.0.1:*"]),
     ready("counter", "counter-server", &[]),
     ready("example", "example-server", &["--weather", "sample"]),
     ready("operator", "operator-server", SILENT),

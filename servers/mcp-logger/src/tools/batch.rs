@@ -1,12 +1,14 @@
 //! Many messages over one connection.
 
-use bowline::Context;
+use bowline::{Context, with_causes};
 
 use super::outcome::{BatchReceipt, Failed};
 use crate::arguments::BatchArguments;
 use crate::destination::{Destination, Transport};
-use crate::logger::{Delivery, Logger, Parcel, SendError};
+use crate::identity::Identity;
+use crate::logger::{Logger, Parcel, SendError};
 use crate::plan::PlanError;
+use crate::receipt::Delivery;
 
 /// Sends all messages, or reports how many were sent before the failure.
 ///
@@ -17,7 +19,7 @@ pub(super) async fn send(
     context: &Context,
 ) -> Result<BatchReceipt, Failed> {
     let to = logger.destination(&arguments.endpoint).map_err(SendError::from)?;
-    let parcels = prepare(logger, &to, arguments)?;
+    let parcels = prepare(logger, &to, arguments, &Identity::of(context))?;
     let mut receipt = BatchReceipt {
         target: to.to_string(),
         transport: to.transport,
@@ -25,13 +27,23 @@ pub(super) async fn send(
         messages: 0,
         bytes: 0,
         truncated: 0,
+        waiting: None,
         delivery: match to.transport {
             Transport::Udp => Delivery::Unconfirmed,
             _ => Delivery::Written,
         },
     };
-    let sent = send_all(logger, &to, &parcels, &mut receipt, context).await;
-    sent.map_err(|cause| Failed::part_way(cause, receipt.sent, parcels.len()))?;
+    let packets = || parcels.iter().flat_map(|it| it.packets.packets.clone()).collect();
+    let sending = send_all(logger, &to, &parcels, &mut receipt, context);
+    let sent = logger.or_spool(&to, packets, sending).await;
+    let waiting = sent.map_err(|cause| Failed::part_way(cause, receipt.sent, parcels.len()))?;
+    if let Some(waiting) = waiting {
+        for parcel in &parcels {
+            logger.remember(&to, parcel, "spooled".to_owned());
+        }
+        (receipt.sent, receipt.delivery) = (0, Delivery::Spooled);
+        receipt.waiting = Some(waiting);
+    }
     Ok(receipt)
 }
 
@@ -39,13 +51,15 @@ fn prepare(
     logger: &Logger,
     to: &Destination,
     arguments: BatchArguments,
+    caller: &Identity,
 ) -> Result<Vec<Parcel>, SendError> {
     let BatchArguments { messages, options, .. } = arguments;
     let mut parcels = Vec::with_capacity(messages.len());
     for (index, entry) in messages.into_iter().enumerate() {
         let malformed = |cause| PlanError::Entry { index, cause: Box::new(cause) };
         let options = entry.options.or(&options);
-        let parcel = logger.prepare(to, options, &entry.message).map_err(malformed)?;
+        let parcel = logger.prepare(to, options, &entry.message, Some(caller));
+        let parcel = parcel.map_err(malformed)?;
         parcel.receipt(to)?;
         parcels.push(parcel);
     }
@@ -64,12 +78,12 @@ async fn send_all(
         logger.rate().wait(parcel.packets.packets.len()).await;
         for packet in &parcel.packets.packets {
             let sent = link.send(packet).await.map_err(SendError::from);
-            if sent.is_err() {
-                logger.remember(to, parcel, sent.as_ref().copied());
+            if let Err(error) = &sent {
+                logger.remember(to, parcel, with_causes(error));
             }
             sent?;
         }
-        logger.remember(to, parcel, Ok(()));
+        logger.remember(to, parcel, "sent".to_owned());
         let one = parcel.receipt(to)?;
         receipt.sent += 1;
         receipt.messages += one.messages;

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::destination::Transport;
-use crate::logger::{Delivery, Receipt, SendError};
+use crate::logger::SendError;
+use crate::receipt::{Delivery, Receipt, Waiting};
 use crate::schema::plain;
 
 /// The result of sending one message.
@@ -27,7 +28,7 @@ pub struct BatchReceipt {
     pub target: String,
     /// The transport.
     pub transport: Transport,
-    /// How many entries of the batch were sent: all of them.
+    /// How many entries of the batch were sent: all of them, or none if they were spooled.
     pub sent: usize,
     /// How many syslog messages that took.
     pub messages: usize,
@@ -37,6 +38,9 @@ pub struct BatchReceipt {
     pub truncated: usize,
     /// How far delivery is known.
     pub delivery: Delivery,
+    /// How many messages wait for this target, and why, if these were spooled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
 }
 
 /// Why a tool failed, in words for the model.
@@ -92,8 +96,11 @@ impl ToolOutput for Sent {
 
 impl ToolOutput for SentBatch {
     fn into_outcome(self) -> ToolOutcome {
-        let BatchReceipt { sent, target, truncated, .. } = &self.0;
-        let mut text = format!("Success: Sent {sent} messages to {target}");
+        let BatchReceipt { sent, target, truncated, waiting, .. } = &self.0;
+        let mut text = match waiting {
+            None => format!("Success: Sent {sent} messages to {target}"),
+            Some(waiting) => spooled(target, waiting),
+        };
         if *truncated > 0 {
             text += &format!(", {truncated} of them truncated");
         }
@@ -105,6 +112,13 @@ impl ToolOutput for SentBatch {
     }
 }
 
+fn spooled(target: &str, Waiting { messages, reason }: &Waiting) -> String {
+    format!(
+        "Spooled: not sent to {target} yet ({reason}); {messages} messages are waiting and will be \
+         sent in order. syslog://spool shows the spool"
+    )
+}
+
 impl Sent {
     fn text(&self) -> String {
         let Receipt { target, encoding, messages, bytes, .. } = &self.0;
@@ -112,6 +126,9 @@ impl Sent {
             let lines = frames.iter().map(|frame| format!("\n{}\n{}", frame.text, frame.hex));
             let lines: String = lines.collect();
             return format!("Dry run: {bytes} bytes, not sent to {target}:{lines}");
+        }
+        if let Some(waiting) = &self.0.waiting {
+            return spooled(target, waiting);
         }
         let mut text = format!("Success: Sent to {target} (Encoding: {encoding})");
         if *messages > 1 {

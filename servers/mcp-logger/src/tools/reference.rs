@@ -1,5 +1,7 @@
 //! Facilities, severities and targets, as resources.
 
+use std::sync::Arc;
+
 use bowline::{HandlerError, Resource, Structured};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use super::prompt;
 use crate::destination::Transport;
 use crate::logger::Logger;
 use crate::priority::{FACILITIES, Facility, SEVERITIES, Severity, Word};
+use crate::spool::SPOOL_URI;
 
 const JSON: &str = "application/json";
 
@@ -43,7 +46,17 @@ struct Named {
 
 /// The tables of facilities and severities, whole and by name, and the targets.
 pub(super) fn resources(logger: &Logger) -> Vec<Resource> {
-    vec![
+    let spool = logger.spool().map(|spool| {
+        let spool = Arc::clone(spool);
+        Resource::new(SPOOL_URI, "spool", move || {
+            let spool = Arc::clone(&spool);
+            async move { Structured(spool.state().await) }
+        })
+        .title("Spool")
+        .description("Messages that could not be sent yet, by destination, and why")
+        .mime_type(JSON)
+    });
+    let tables = [
         table("facilities", "All facilities", &FACILITIES),
         table("severities", "All severities", &SEVERITIES),
         Resource::new("syslog://facilities/{name}", "facility", facility)
@@ -55,7 +68,8 @@ pub(super) fn resources(logger: &Logger) -> Vec<Resource> {
             .mime_type(JSON)
             .complete("name", prompt::severities),
         targets(logger),
-    ]
+    ];
+    tables.into_iter().chain(spool).collect()
 }
 
 fn table(name: &str, about: &str, words: &'static [Word]) -> Resource {

@@ -135,6 +135,7 @@ async fn failures_have_exit_codes() {
     check(&["send", "127.0.0.1", "-f", "no/such/file"], 1, "cannot read no/such/file").await;
     check(&["--config", "no/such/file"], 2, "cannot read no/such/file").await;
     check(&["--allow", "a b"], 2, "cannot be allowed").await;
+    check(&["--spool", "x", "send", "127.0.0.1", "x"], 2, "--spool is for the server").await;
     check(&["--version"], 0, "2026-07-28").await;
     check(&["--help"], 0, "--http").await;
     check(&["send", "--help"], 0, "--rfc5424").await;

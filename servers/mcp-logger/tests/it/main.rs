@@ -5,11 +5,13 @@
 mod command;
 #[cfg(unix)]
 mod http;
+mod identity;
 mod notes;
 mod policy;
 mod properties;
 mod receiver;
 mod rsyslog;
+mod spool;
 mod tools;
 mod transports;
 

@@ -71,6 +71,7 @@ prop_compose! {
             procid,
             msgid: msgid.filter(|_| is_new),
             structured_data: if is_new { structured_data } else { StructuredData::new() },
+            caller: StructuredData::new(),
         }
     }
 }
@@ -237,7 +238,7 @@ proptest! {
         };
         let config = Config::default();
         let made = plan::destination(&config, &endpoint).and_then(|to| {
-            let layout = plan::layout(&config, &to, options, "host")?;
+            let layout = plan::layout(&config, &to, options, ("host", None))?;
             Ok((layout.packets(&message)?, layout.rendering.max_size))
         });
         match made {

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 use self::daemon::{Daemon, Record};
 use crate::client;
+#[cfg(unix)]
+use crate::spool::Program;
 
 /// A message, and the records it must become.
 struct Case {
@@ -68,7 +70,7 @@ async fn rsyslogd_writes_what_was_sent() {
     let Some(folder) = unpacked() else { return };
     let daemon = Daemon::start(&folder, "rsyslog-fields").await;
     let client =
-        client(&format!("messages_per_second = 0\nca_file = {:?}", daemon.ca_file())).await;
+        client(&format!("messages_per_second = 0\nca_file = {:?}\n{KEEP}", daemon.ca_file())).await;
     let mut failures = Vec::new();
     for case in old_cases().into_iter().chain(new_cases()).chain(stream_cases()) {
         send(&client, &daemon, &case).await;
@@ -80,6 +82,9 @@ async fn rsyslogd_writes_what_was_sent() {
     drop(daemon);
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
+
+/// Lets callers keep control characters; without their wish, `send` escapes them.
+const KEEP: &str = "[defaults]\ncontrol_characters = \"keep\"";
 
 /// How many hostile messages are sent; a hundred times as many with `BOWLINE_FULL`.
 const HOSTILE: usize = 2_000;
@@ -128,6 +133,56 @@ async fn every_message_becomes_one_record() {
     assert!(daemon.is_free_of(b"forged"), "a record was forged");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn what_was_spooled_arrives_once_and_in_order() {
+    let Some(folder) = unpacked() else { return };
+    let mut daemon = Daemon::start(&folder, "rsyslog-spool").await;
+    let place = crate::receiver::folder("rsyslog-spool-dir");
+    let config = place.join("config.toml");
+    let text = format!(
+        "messages_per_second = 0\n[targets.central]\nserver = \"127.0.0.1\"\nport = {}\n\
+         transport = \"tcp\"\n[spool]\ndir = \"spool\"\nretry_ms = 10\nmax_retry_ms = 100",
+        daemon.tcp
+    );
+    std::fs::write(&config, text).unwrap();
+    let send = |program: &mut Program, number: usize| {
+        let message = json!({ "server": "central", "tag": "spool", "message": number.to_string() });
+        let sent = program.call("send-syslog", &message);
+        sent["structuredContent"]["delivery"].as_str().unwrap().to_owned()
+    };
+    let mut program = Program::start(&config);
+    for number in 0..3 {
+        assert_eq!(send(&mut program, number), "written");
+    }
+    daemon.records("spool", 3).await;
+    daemon.stop();
+    for number in 3..8 {
+        assert_eq!(send(&mut program, number), "spooled");
+    }
+    let entries: Vec<Value> =
+        (8..258).map(|number| json!({ "message": number.to_string() })).collect();
+    let batch = json!({ "server": "central", "tag": "spool", "messages": entries });
+    let batch = program.call("send-syslog-batch", &batch);
+    assert_eq!(batch["structuredContent"]["waiting"]["messages"], 255);
+    // Killed, and started again.
+    drop(program);
+    let mut program = Program::start(&config);
+    assert_eq!(program.waiting(), 255);
+    assert_eq!(send(&mut program, 258), "spooled");
+    daemon.restart(&folder).await;
+    while program.waiting() > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(send(&mut program, 259), "written");
+    let records = daemon.records("spool", 260).await;
+    for (number, record) in records.iter().enumerate() {
+        assert_eq!(record.field("text"), format!(" {number}").as_bytes());
+    }
+    assert_eq!(program.close(), Some(0));
+    std::fs::remove_dir_all(place).unwrap();
+}
+
 async fn send(client: &Client, daemon: &Daemon, case: &Case) {
     let over = |port, transport| json!({ "server": "127.0.0.1", "port": port, "transport": transport, "hostname": "web1" });
     let mut arguments = match case.port {
@@ -138,6 +193,7 @@ async fn send(client: &Client, daemon: &Daemon, case: &Case) {
         Port::Unix => json!({ "server": daemon.socket(), "transport": "unix" }),
     };
     arguments["tag"] = case.name.into();
+    arguments["control_characters"] = "escape".into();
     arguments["timestamp"] = "2026-11-05T09:30:00.25+09:00".into();
     for (name, value) in case.arguments.as_object().unwrap() {
         arguments[name] = value.clone();

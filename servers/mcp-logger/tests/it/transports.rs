@@ -75,7 +75,7 @@ async fn connections_are_framed_as_asked() {
 
 #[tokio::test]
 async fn a_line_feed_cannot_forge_a_message() {
-    let client = client("").await;
+    let client = client("[defaults]\ncontrol_characters = \"keep\"").await;
     let receiver = Stream::tcp().await;
     let mut arguments = json!({
         "server": "127.0.0.1", "port": receiver.port, "transport": "tcp", "framing": "lf",
@@ -180,6 +180,57 @@ async fn a_receiver_that_rejects_us_is_an_error() {
     let text = fail(&client, "send-syslog", arguments).await;
     assert!(text.contains("the receiver reset the connection"), "{text}");
     receiver.all().await;
+}
+
+#[tokio::test]
+async fn nothing_that_ends_a_record_is_kept_inside_one() {
+    let client = client("[defaults]\ncontrol_characters = \"keep\"").await;
+    let check = async |transport: &str, framing: &str, message: &str, part: Option<&str>| {
+        let server = if transport == "unix" { "/dev/log" } else { "192.0.2.1" };
+        let asked = json!({ "server": server, "transport": transport, "framing": framing,
+                            "message": message, "dry_run": true });
+        match part {
+            Some(part) => {
+                let text = fail(&client, "send-syslog", asked).await;
+                assert!(text.contains(part), "{transport} {framing}: {text}");
+            }
+            None => drop(call(&client, "send-syslog", asked).await),
+        }
+    };
+    for transport in ["tcp", "tls"] {
+        check(transport, "lf", "a\0<0>forged", Some("contains a NUL")).await;
+        check(transport, "lf", "a\n<0>forged", Some("contains a line feed")).await;
+        // Counted, both are text.
+        check(transport, "octet-counting", "a\0b\n", None).await;
+    }
+    check("unix", "octet-counting", "a\0<0>forged", Some("contains a NUL")).await;
+    check("udp", "octet-counting", "a\0b\n", None).await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_is_forged_on_a_local_stream() {
+    use tokio::io::AsyncReadExt;
+    let folder = folder("forged");
+    let client = client("[defaults]\ncontrol_characters = \"keep\"").await;
+    let path = folder.join("log");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    for message in ["a\0<0>forged", "a\n<0>forged"] {
+        let asked = json!({ "server": path, "transport": "unix", "message": message });
+        let accepting = async {
+            let mut all = Vec::new();
+            listener.accept().await.unwrap().0.read_to_end(&mut all).await.unwrap();
+            all
+        };
+        if message.contains('\0') {
+            let text = fail(&client, "send-syslog", asked).await;
+            assert!(text.contains("contains a NUL"), "{text}");
+            continue;
+        }
+        let (all, text) = tokio::join!(accepting, fail(&client, "send-syslog", asked));
+        assert!(all.is_empty() && text.contains("may end a record on a local stream"), "{text}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[cfg(unix)]

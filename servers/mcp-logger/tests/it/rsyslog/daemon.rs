@@ -66,22 +66,20 @@ impl Daemon {
         let [udp, tcp, tls] = [(); 3].map(|()| free_port());
         let config = config(&folder, &certificates, [udp, tcp, tls]);
         fs::write(folder.join("rsyslog.conf"), config).unwrap();
-        let libraries = libraries(unpacked);
-        let child = Command::new(unpacked.join("usr/sbin/rsyslogd"))
-            .arg("-n")
-            .arg("-f")
-            .arg(folder.join("rsyslog.conf"))
-            .arg("-M")
-            .arg(libraries.join("rsyslog"))
-            .arg("-i")
-            .arg(folder.join("pid"))
-            .env("LD_LIBRARY_PATH", &libraries)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(fs::File::create(folder.join("stderr")).unwrap())
-            .spawn()
-            .unwrap();
+        let child = launch(unpacked, &folder);
         Self { child, folder, certificates, udp, tcp, tls }
+    }
+
+    /// Ends it, as a crash would.
+    pub(super) fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again, with the same ports and files.
+    pub(super) async fn restart(&mut self, unpacked: &Path) {
+        self.child = launch(unpacked, &self.folder);
+        assert!(self.is_listening().await, "rsyslogd does not start again: {}", self.stderr());
     }
 
     pub(super) fn socket(&self) -> PathBuf {
@@ -154,10 +152,29 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.stop();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+fn launch(unpacked: &Path, folder: &Path) -> Child {
+    let libraries = libraries(unpacked);
+    // A daemon that was killed leaves this behind, and would not start again.
+    let _ = fs::remove_file(folder.join("pid"));
+    Command::new(unpacked.join("usr/sbin/rsyslogd"))
+        .arg("-n")
+        .arg("-f")
+        .arg(folder.join("rsyslog.conf"))
+        .arg("-M")
+        .arg(libraries.join("rsyslog"))
+        .arg("-i")
+        .arg(folder.join("pid"))
+        .env("LD_LIBRARY_PATH", &libraries)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(folder.join("stderr")).unwrap())
+        .spawn()
+        .unwrap()
 }
 
 fn libraries(unpacked: &Path) -> PathBuf {
