@@ -11,7 +11,7 @@ use serde_json::Value;
 
 fuzz_target!(|frame: &[u8]| {
     let alone = Message::parse(frame);
-    let together = parse_batch(frame);
+    let together = parse_batch(frame, usize::MAX);
     assert!(alone.is_err() || together.is_err(), "both one message and a batch");
     match &alone {
         Ok(message) => {
@@ -43,7 +43,7 @@ fn round_trip(message: &Message<'_>, frame: &[u8]) {
 fn by_the_book(message: &Message<'_>, frame: &[u8]) {
     let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
     let batch = [b"[", frame, b"]"].concat();
-    if let Ok(messages) = parse_batch(&batch) {
+    if let Ok(messages) = parse_batch(&batch, 1) {
         assert_eq!(messages, std::slice::from_ref(message));
     }
 }

@@ -296,8 +296,13 @@ impl<'a> Envelope<'a> {
 }
 
 fn read_id(raw: Raw<'_>) -> Result<Id, ParseError> {
-    serde_json::from_str(raw.get())
-        .map_err(|_| ParseError::shape("id must be a string or a 64-bit integer"))
+    serde_json::from_str(raw.get()).map_err(|_| {
+        let is_long = raw.get().starts_with('"') && raw.get().len() > Id::LONGEST;
+        ParseError::shape(match is_long {
+            true => format!("id has more than {} bytes", Id::LONGEST),
+            false => "id must be a string or a 64-bit integer".to_owned(),
+        })
+    })
 }
 
 fn read_error(raw: Raw<'_>) -> Result<ErrorObject, ParseError> {

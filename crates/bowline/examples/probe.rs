@@ -2,6 +2,7 @@
 //! for N more tools.
 
 #![expect(clippy::print_stderr, reason = "a program that tells how it is used")]
+#![cfg_attr(feature = "http", expect(clippy::print_stdout, reason = "and where it listens"))]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -91,7 +92,15 @@ async fn main() -> Result<(), ServeError> {
         #[cfg(feature = "http")]
         Some("http") => {
             let port = arguments.get(1).map_or("8080", String::as_str);
-            server(more_tools).serve_http(&format!("127.0.0.1:{port}")).await
+            let address = format!("127.0.0.1:{port}");
+            let listener = tokio::net::TcpListener::bind(&address)
+                .await
+                .map_err(|source| ServeError::Listen { address, source })?;
+            // For port 0.
+            if let Ok(address) = listener.local_addr() {
+                println!("{address}");
+            }
+            server(more_tools).http().serve_on(listener).await
         }
         _ => {
             eprintln!("usage: probe stdio | probe http PORT, with [--tools N]");

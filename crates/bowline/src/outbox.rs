@@ -153,6 +153,12 @@ impl Outbox {
         self.lock().is_closed
     }
 
+    /// The number of queued bytes.
+    #[cfg(feature = "http")]
+    pub(crate) fn length(&self) -> usize {
+        self.length.load(Ordering::Acquire)
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         self.length.load(Ordering::Acquire) < self.limit
     }

@@ -153,7 +153,8 @@ impl RequestMeta<'_> {
 
     /// The W3C `traceparent`, if it is present and a string.
     pub fn traceparent(&self) -> Option<String> {
-        let raw = self.others.get(meta_key::TRACEPARENT)?;
+        // W3C Trace Context: 55 characters, more in later versions.
+        let raw = self.others.get(meta_key::TRACEPARENT).filter(|raw| raw.get().len() <= 256)?;
         serde_json::from_str(raw.get()).ok()
     }
 }

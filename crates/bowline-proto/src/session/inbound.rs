@@ -128,6 +128,24 @@ impl<H> Inbound<H> {
         self.working.remove(id).map(|working| working.handle)
     }
 
+    /// The handle of a request.
+    pub fn find_mut(&mut self, is_it: impl Fn(&H) -> bool) -> Option<&mut H> {
+        let doubles = self.doubles.iter_mut().map(|(_, double)| &mut double.handle);
+        let mut handles = self.working.values_mut().map(|it| &mut it.handle).chain(doubles);
+        handles.find(|handle| is_it(handle))
+    }
+
+    /// Cancels a request that is known by its handle, whatever its id.
+    pub fn cancel_where(&mut self, is_it: impl Fn(&H) -> bool) -> Option<H> {
+        let double = self.doubles.iter().position(|(_, double)| is_it(&double.handle));
+        if let Some(index) = double {
+            return Some(self.doubles.swap_remove(index).1.handle);
+        }
+        let found = self.working.iter().find(|(_, working)| is_it(&working.handle));
+        let id = found.map(|(id, _)| id.clone())?;
+        self.working.remove(&id).map(|working| working.handle)
+    }
+
     /// Ends a request. Returns whether its answer may be sent, which is not so after a
     /// cancellation.
     #[must_use = "an answer after a cancellation must not be sent"]
@@ -179,6 +197,18 @@ impl<H> Inbound<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_found_by_its_handle() {
+        let mut inbound = Inbound::new(SameId::Serve, 9);
+        let mut begin = |handle| inbound.begin(Id::from(1_i64), "ping", handle).unwrap();
+        let (one, two) = (begin("one"), begin("two"));
+        assert_eq!(inbound.find_mut(|it| *it == "two"), Some(&mut "two"));
+        assert_eq!(inbound.cancel_where(|it| *it == "two"), Some("two"));
+        assert_eq!(inbound.cancel_where(|it| *it == "two"), None);
+        assert!(!inbound.finish(two), "it was cancelled");
+        assert!(inbound.finish(one));
+    }
     use crate::error::ErrorCode;
 
     fn id(number: i64) -> Id {

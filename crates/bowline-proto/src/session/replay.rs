@@ -187,6 +187,13 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
         self.streams.shrink_to_fit();
     }
 
+    /// Removes the oldest event. Returns whether there was one.
+    pub fn forget_oldest(&mut self) -> bool {
+        let had_some = !self.events.is_empty();
+        self.evict();
+        had_some
+    }
+
     /// The number of bytes in all stored frames.
     pub fn bytes(&self) -> usize {
         self.bytes

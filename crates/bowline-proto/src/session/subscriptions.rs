@@ -166,6 +166,12 @@ impl Subscription {
         }
     }
 
+    /// The bytes that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        let named = |topic: &Topic| topic.name().map_or(0, str::len) + size_of::<(Topic, State)>();
+        self.granted().map(named).sum()
+    }
+
     /// The topics that are granted, for the acknowledgement.
     pub fn granted(&self) -> impl Iterator<Item = &Topic> {
         self.topics.iter().map(|(topic, _)| topic)

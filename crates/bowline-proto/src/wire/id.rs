@@ -23,6 +23,10 @@ enum Repr {
 }
 
 impl Id {
+    /// The longest string that is read as an id or a progress token, in bytes. Every message that
+    /// belongs to a request repeats them.
+    pub const LONGEST: usize = 1024;
+
     /// The id, if it is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.0 {
@@ -46,7 +50,8 @@ impl Id {
             return Ok(Self::from(number));
         }
         match members.word()? {
-            Word::Plain(text) => Ok(Self::from(text)),
+            Word::Plain(text) if text.len() <= Self::LONGEST => Ok(Self::from(text)),
+            Word::Plain(_) => Err(Odd),
             Word::Other(raw) => serde_json::from_str(raw.get()).map_err(|_| Odd),
         }
     }
@@ -139,6 +144,9 @@ impl Visitor<'_> for IdVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Id, E> {
+        if text.len() > Id::LONGEST {
+            return Err(E::custom(format_args!("more than {} bytes", Id::LONGEST)));
+        }
         Ok(Id::from(text))
     }
 }
@@ -158,6 +166,16 @@ mod tests {
         }
         assert_ne!(Id::from(1_i64), Id::from("1"));
         assert_eq!(Id::from(1_i64), Id::from(1_u64));
+    }
+
+    #[test]
+    fn an_id_has_a_longest_length() {
+        let read = |length: usize| {
+            let text = format!("\"{}\"", "x".repeat(length));
+            serde_json::from_str::<Id>(&text).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(Id::LONGEST), Ok(Id::from("x".repeat(1024))));
+        assert!(read(Id::LONGEST + 1).unwrap_err().starts_with("more than 1024 bytes"));
     }
 
     #[test]

@@ -212,7 +212,7 @@ const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
 fn batch(items: &[&str]) -> Result<usize, BatchError> {
     let frame = format!("[{}]", items.join(","));
-    parse_batch(frame.as_bytes()).map(|batch| batch.len())
+    parse_batch(frame.as_bytes(), 4).map(|batch| batch.len())
 }
 
 #[test]
@@ -231,7 +231,11 @@ fn frames_that_are_not_batches() {
     assert_eq!(message(batch(&[])), "an empty batch");
     assert_eq!(message(batch(&[PING, ANSWER])), "a batch of both requests and responses");
     assert!(message(batch(&[PING, "{"])).contains("not JSON"));
-    let one = parse_batch(PING.as_bytes()).map(|batch| batch.len());
+    assert_eq!(batch(&[PING; 4]), Ok(4));
+    let many = "a batch of more than 4 messages; send them in several batches";
+    assert_eq!(message(batch(&[PING; 5])), many);
+    assert_eq!(message(batch(&["1", "1", "1", "1", "1", "{"])), many);
+    let one = parse_batch(PING.as_bytes(), 4).map(|batch| batch.len());
     assert!(message(one).contains("must be an array"));
 }
 
@@ -305,4 +309,14 @@ fn the_fast_path_agrees_with_the_slow_one() {
         assert!(Message::parse(frame.as_bytes()).is_err(), "{frame}");
         assert!(parse_one(frame).is_err(), "{frame}");
     }
+}
+
+#[test]
+fn a_long_id_is_named() {
+    let parse = |length: usize| {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(length));
+        Message::parse(frame.as_bytes()).map(drop).map_err(|error| error.message)
+    };
+    assert_eq!(parse(Id::LONGEST), Ok(()));
+    assert_eq!(parse(Id::LONGEST + 1), Err("id has more than 1024 bytes".to_owned()));
 }

@@ -342,5 +342,5 @@ fn note_004_prints_shapes() {
     assert!(parse(r#"{"jsonrpc":"2.0","id":1}"#).is_err());
     let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
     assert!(parse(batch).is_err());
-    assert_eq!(parse_batch(batch.as_bytes()).unwrap().len(), 1);
+    assert_eq!(parse_batch(batch.as_bytes(), 1).unwrap().len(), 1);
 }

@@ -31,6 +31,9 @@ use super::shared::{Hears, Link, Shared, guarded, lock, malformed, refused};
 use super::wire::{self as tap, Direction};
 use crate::clock;
 
+/// The most messages that a server may send in one batch.
+const BATCH: usize = 1_000;
+
 impl Shared {
     /// Takes in one frame. Returns the answer to `call` if the frame has it; every other answer
     /// goes to its waiter.
@@ -46,7 +49,7 @@ impl Shared {
             Ok(message) => answer = self.handle_message(message, link, call),
             // Only 2025-03-26 has batches, but then from servers too.
             Err(_) if frame.trim_ascii_start().starts_with(b"[") => {
-                match wire::parse_batch(frame) {
+                match wire::parse_batch(frame, BATCH) {
                     Ok(messages) => {
                         for message in messages {
                             let this = self.handle_message(message, link, call);

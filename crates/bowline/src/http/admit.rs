@@ -170,7 +170,8 @@ impl HttpService {
             return Ok(());
         }
         self.inner.access.check(authority, fields)?;
-        if let Some(host) = host {
+        // An ordinary name: many connections keep one.
+        if let Some(host) = host.filter(|host| host.len() <= 256) {
             // Only the first one is kept.
             let _ = remembered.host.set(host.into());
         }
@@ -262,7 +263,7 @@ impl HttpService {
         }
         let peer = self.outsider(head.stranger(Revision::HTTP_SSE));
         let asker = head.asker(&peer);
-        if let Ok(messages) = parse_batch(&frame) {
+        if let Ok(messages) = parse_batch(&frame, self.inner.core.limits.batch) {
             self.permit_all(asker, &messages).await?;
         } else if let Ok(Message::Request(asked)) = Message::parse(&frame) {
             let request = dispatch::Request { asker, asked: &asked, headers: None };

@@ -1,26 +1,33 @@
 //! Batches of messages, which only 2025-03-26 has.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{Method, Ping};
 use bowline_proto::revision::Revision;
 use bowline_proto::session::{Claim, Class, Facts, Kind, classify};
 use bowline_proto::wire::{BatchError, Message, ParseError, Request, parse_batch};
+use bytes::Bytes;
 use http::StatusCode;
+use tokio::task::AbortHandle;
 
 use super::admit::Head;
+use super::body::Source;
 use super::reply::{self, Reply};
 use super::service::{HttpService, facts};
 use super::sessions::HttpSession;
 use crate::server::audit::Why;
-use crate::server::{Asker, Outbox, Started, dispatch, until_deadline};
+use crate::server::{Asker, HttpHead, Outbox, Peer, Started, dispatch, until_deadline};
 use crate::{Failure, Outcome};
 
+/// Bytes of answers that wait to be sent. Beyond it, the next message of the batch waits.
+const READY: usize = 64 << 10;
+
 impl HttpService {
-    /// Handles a batch of messages. The answers are sent as an array; handlers cannot ask the
-    /// client anything in the meantime.
-    pub(super) async fn post_batch(&self, head: &Head<'_>, frame: &[u8]) -> Reply {
+    /// Handles a batch of messages. The answers are sent as an array, each when it is ready;
+    /// handlers cannot ask the client anything in the meantime.
+    pub(super) async fn post_batch(&self, head: &Head<'_>, frame: &Bytes) -> Reply {
         let bad = |error: &ErrorObject| {
             reply::error(StatusCode::BAD_REQUEST, None, error).because(Why::Message)
         };
@@ -39,7 +46,7 @@ impl HttpService {
         if let Err(error) = allowed {
             return bad(&error);
         }
-        let messages = match parse_batch(frame) {
+        let messages = match parse_batch(frame, self.inner.core.limits.batch) {
             Ok(messages) => messages,
             Err(BatchError::Whole(error)) => return bad(&error.to_error_object()),
             Err(BatchError::Parts(errors)) => {
@@ -59,11 +66,19 @@ impl HttpService {
             Some(session) => session.peer.now(head.principal.as_ref()).silent(),
             None => self.outsider(head.stranger(Revision::BATCHING)),
         };
-        let asker = head.asker(&peer);
-        match self.permit_all(asker, &messages).await {
-            Ok(()) => self.serve_batch(session.as_ref(), asker, &messages).await,
-            Err(reply) => reply,
+        if let Err(reply) = self.permit_all(head.asker(&peer), &messages).await {
+            return reply;
         }
+        let asks = messages.iter().any(|message| matches!(message, Message::Request(_)));
+        let (head, frame) = (Arc::clone(head.shared), frame.clone());
+        let batch = Batch { service: self.clone(), session, peer, head, frame };
+        let ready = Arc::new(Outbox::new(READY));
+        if !asks {
+            batch.serve(ready).await;
+            return reply::status(StatusCode::ACCEPTED);
+        }
+        let task = self.spawn(batch.serve(Arc::clone(&ready)));
+        reply::streamed(Answers { ready, task })
     }
 
     /// Checks whether a message may be in a batch; without one, whether batches are allowed.
@@ -91,61 +106,61 @@ impl HttpService {
             }
         }
     }
+}
 
-    async fn serve_batch(
-        &self,
-        session: Option<&Arc<HttpSession>>,
-        asker: Asker<'_>,
-        messages: &[Message<'_>],
-    ) -> Reply {
-        let revision = asker.peer.profile.revision;
-        let mut answers = Vec::new();
-        for message in messages {
-            match (message, session) {
-                (Message::Request(request), session) => {
-                    let mut outcome = self.serve_batched(session, asker, request).await;
-                    if !answers.is_empty() {
-                        answers.push(b',');
+/// A batch that may be served. It outlives its request: each answer is sent when it is ready.
+struct Batch {
+    service: HttpService,
+    session: Option<Arc<HttpSession>>,
+    peer: Arc<Peer>,
+    head: Arc<HttpHead>,
+    frame: Bytes,
+}
+
+impl Batch {
+    /// Serves one message after the other, and lets other tasks run in between.
+    async fn serve(self, answers: Arc<Outbox>) {
+        let answers = Closing(answers);
+        // It was parsed before.
+        let Ok(messages) = parse_batch(&self.frame, usize::MAX) else { return };
+        let (signature, revision) =
+            (&self.service.inner.core.signature, self.peer.profile.revision);
+        let mut separator = b'[';
+        for message in &messages {
+            match (message, &self.session) {
+                (Message::Request(request), _) => {
+                    let mut outcome = self.serve_request(request).await;
+                    let write = |out: &mut Vec<u8>| {
+                        out.push(separator);
+                        signature.encode(out, &request.id, revision, &mut outcome);
+                    };
+                    if answers.0.send(write).await.is_err() {
+                        return;
                     }
-                    self.inner.core.signature.encode(
-                        &mut answers,
-                        &request.id,
-                        revision,
-                        &mut outcome,
-                    );
+                    separator = b',';
                 }
-                (Message::Notification(told), Some(session)) => {
-                    session.handle_notification(told);
-                }
+                (Message::Notification(told), Some(session)) => session.handle_notification(told),
                 (Message::Response(response), Some(session)) => {
                     session.session.handle_response(response);
                 }
                 _ => {}
             }
+            tokio::task::yield_now().await;
         }
-        if answers.is_empty() {
-            return reply::status(StatusCode::ACCEPTED);
-        }
-        answers.insert(0, b'[');
-        answers.push(b']');
-        reply::json(StatusCode::OK, answers)
+        let _ = answers.0.push(|out| out.push(b']'));
     }
 
-    async fn serve_batched(
-        &self,
-        session: Option<&Arc<HttpSession>>,
-        asker: Asker<'_>,
-        request: &Request<'_>,
-    ) -> Outcome {
+    async fn serve_request(&self, request: &Request<'_>) -> Outcome {
+        let asker = Asker { peer: &self.peer, head: Some(&self.head) };
         let asked = dispatch::Request { asker, asked: request, headers: None };
-        if let Some(session) = session {
+        if let Some(session) = &self.session {
             let admitted = session.lock().lifecycle.handle_legacy_request(&request.method);
             if let Err(error) = admitted {
-                return self.surround(&asked, Err(Failure::rejected(error))).await;
+                return self.service.surround(&asked, Err(Failure::rejected(error))).await;
             }
         }
-        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let parts = session.map(|session| session.parts());
+        let outbox = Arc::new(Outbox::new(self.service.inner.core.limits.outbox));
+        let parts = self.session.as_ref().map(|session| session.parts());
         match dispatch::start(&asked, &outbox, parts) {
             Started::Done(outcome) => *outcome,
             Started::Running(running) | Started::Settled(running) => until_deadline(running).await,
@@ -153,5 +168,33 @@ impl HttpService {
                 Err(Failure::rejected(ErrorObject::method_not_found(&request.method)))
             }
         }
+    }
+}
+
+/// Ends the answers, however the batch ends.
+struct Closing(Arc<Outbox>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The answers as the body of a response. A client that disconnects cancels the rest.
+struct Answers {
+    ready: Arc<Outbox>,
+    task: AbortHandle,
+}
+
+impl Source for Answers {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut bytes = Vec::new();
+        self.ready.poll_take(cx, &mut bytes).map(|is_open| is_open.then(|| bytes.into()))
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }

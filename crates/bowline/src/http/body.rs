@@ -3,17 +3,44 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+
+use crate::server::account::{Account, Reservation, Spent};
 
 /// The body of a response.
 pub struct Body(Payload);
 
 enum Payload {
     Bytes(Option<Bytes>),
-    Stream(Box<dyn Source>),
+    Stream(Box<dyn Source>, Option<Arc<Account>>),
+}
+
+/// Bytes that wait to be sent, and count until they are. Those of short answers do not: a
+/// connection has buffers of that size anyway.
+pub(super) const UNCOUNTED: usize = 4 << 10;
+
+/// Makes bytes count until they have been sent.
+///
+/// # Errors
+/// When there is no memory left for them.
+pub(super) fn hold(bytes: Bytes, account: Arc<Account>) -> Result<Bytes, Spent> {
+    let reserved = Reservation::of_answer(account, bytes.len())?;
+    Ok(Bytes::from_owner(Held { bytes, _reserved: reserved }))
+}
+
+struct Held {
+    bytes: Bytes,
+    _reserved: Reservation,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// A source of bytes for a streamed body. Dropped with the connection.
@@ -31,8 +58,8 @@ impl Body {
         Self(Payload::Bytes(Some(bytes.into())))
     }
 
-    pub(super) fn stream(source: Box<dyn Source>) -> Self {
-        Self(Payload::Stream(source))
+    pub(super) fn stream(source: Box<dyn Source>, account: Option<Arc<Account>>) -> Self {
+        Self(Payload::Stream(source, account))
     }
 }
 
@@ -46,7 +73,14 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match &mut self.0 {
             Payload::Bytes(bytes) => Poll::Ready(bytes.take()),
-            Payload::Stream(source) => source.poll_bytes(cx),
+            Payload::Stream(source, None) => source.poll_bytes(cx),
+            Payload::Stream(source, Some(account)) => match ready!(source.poll_bytes(cx)) {
+                // A client that does not read what it asks for loses the stream.
+                Some(bytes) if bytes.len() > UNCOUNTED => {
+                    Poll::Ready(hold(bytes, Arc::clone(account)).ok())
+                }
+                bytes => Poll::Ready(bytes),
+            },
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -61,7 +95,7 @@ impl http_body::Body for Body {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Payload::Stream(_) => SizeHint::default(),
+            Payload::Stream(..) => SizeHint::default(),
         }
     }
 }
@@ -70,7 +104,7 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Payload::Bytes(bytes) => f.debug_tuple("Body").field(bytes).finish(),
-            Payload::Stream(_) => f.write_str("Body(stream)"),
+            Payload::Stream(..) => f.write_str("Body(stream)"),
         }
     }
 }

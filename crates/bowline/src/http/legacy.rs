@@ -25,6 +25,7 @@ use super::service::HttpService;
 use super::sessions::{HttpSession, InFlight};
 use super::stop::Stopped;
 use super::stream::{Execution, Ticker, encode_event, poll_once};
+use crate::server::account::Reservation;
 use crate::server::audit::Why;
 use crate::server::legacy::{self, SessionParts};
 use crate::server::{Call, Outbox, Started, dispatch, listen, until_deadline};
@@ -34,7 +35,8 @@ impl HttpService {
     /// Opens a session.
     pub(super) async fn initialize(&self, head: &Head<'_>, request: &Request<'_>) -> Reply {
         let mut lifecycle = Lifecycle::new(self.inner.core.offer);
-        let sink = self.inner.core.registry.bus().attach();
+        let account = self.account(head);
+        let sink = self.inner.core.registry.bus().attach(Arc::clone(&account));
         let initialized = legacy::initialize(
             &self.inner.core,
             &mut lifecycle,
@@ -63,9 +65,11 @@ impl HttpService {
         };
         if has_session {
             let revision = profile.revision;
-            let session = HttpSession::new(&self.inner.core, profile, lifecycle, sink);
+            let identity = request.params.raw().map_or(0, |params| params.get().len());
+            let reserved = Reservation::new(account);
+            let session = HttpSession::new(&self.inner.core, profile, (lifecycle, sink), reserved);
             let opened = Arc::clone(&session.session);
-            let Some(id) = self.inner.sessions.open(session) else {
+            let Some(id) = self.inner.sessions.open(session, identity) else {
                 return reply::busy("initialize: too many sessions at a time");
             };
             opened.begin(head.origin(), revision);
@@ -185,7 +189,8 @@ impl HttpService {
     ) -> Result<Reply, ErrorObject> {
         let (stream, live) = session.open_stream(self.inner.core.limits.outbox);
         let abort = Arc::new(OnceLock::new());
-        let request = InFlight { abort: Arc::clone(&abort), call: Arc::clone(call), stream };
+        let request =
+            InFlight { abort: Arc::clone(&abort), call: Arc::clone(call), stream, abandoned: None };
         let begun = session.lock().inbound.begin(call.id.clone(), call.method, request);
         let ticket = begun.map_err(|error| {
             session.end_stream(stream);
@@ -253,13 +258,14 @@ impl HttpService {
 
     fn live(&self, session: &Arc<HttpSession>, stream: StreamId, live: Arc<Outbox>) -> Live {
         let keep_alive = Ticker::new(self.inner.limits.keep_alive);
-        Live { session: Arc::clone(session), stream, live, keep_alive }
+        let (service, session) = (self.clone(), Arc::clone(session));
+        Live { service, session, stream, live, keep_alive }
     }
 
     /// Sends what a client has missed of a stream, and then the rest of it.
     fn resume(&self, session: &Arc<HttpSession>, last: &str, stopped: Stopped) -> Reply {
         let mut state = session.lock();
-        let missed = match state.replay.resume(last) {
+        let missed = match state.replay().resume(last) {
             Ok(missed) => missed,
             Err(ResumeError::Ended) => return reply::status(StatusCode::NO_CONTENT),
             Err(error) => {

@@ -27,6 +27,14 @@ use crate::server::{BoxFuture, stop_signal};
 /// The most bytes that are read at a time. A longer head is rejected.
 const BUFFER: usize = 256 << 10;
 
+/// What an HTTP/2 client may send before we have read the rest, on one connection.
+#[cfg(feature = "http2")]
+const WINDOW: u32 = 256 << 10;
+
+/// Requests at a time on one HTTP/2 connection.
+#[cfg(feature = "http2")]
+const STREAMS: u32 = 100;
+
 /// How often idle sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -236,6 +244,10 @@ fn builder(
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(limits.head_length).unwrap_or(u32::MAX))
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_concurrent_streams(STREAMS)
+        .max_send_buf_size(BUFFER / 4)
         .keep_alive_interval(limits.keep_alive)
         .keep_alive_timeout(limits.keep_alive);
     builder

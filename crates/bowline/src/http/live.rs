@@ -8,6 +8,7 @@ use bowline_proto::session::{StreamId, Ticket};
 use bytes::Bytes;
 
 use super::body::Source;
+use super::service::{HttpService, Slot};
 use super::sessions::HttpSession;
 use super::stop::Stopped;
 use super::stream::{self, Execution, Ticker};
@@ -70,6 +71,7 @@ impl Pump {
 
 /// A stream as a client reads it. When it disconnects, later messages are kept until it resumes.
 pub(super) struct Live {
+    pub(super) service: HttpService,
     pub(super) session: Arc<HttpSession>,
     pub(super) stream: StreamId,
     pub(super) live: Arc<Outbox>,
@@ -81,6 +83,7 @@ impl Source for Live {
         let mut bytes = Vec::new();
         match self.live.poll_take(cx, &mut bytes) {
             Poll::Ready(true) => {
+                self.session.lock().recount();
                 self.keep_alive.reset();
                 Poll::Ready(Some(bytes.into()))
             }
@@ -97,8 +100,17 @@ impl Drop for Live {
         let is_ours = |(stream, live): &(StreamId, Arc<Outbox>)| {
             *stream == self.stream && Arc::ptr_eq(live, &self.live)
         };
-        if state.live.iter().any(is_ours) {
-            state.detach(self.stream);
+        if !state.live.iter().any(is_ours) {
+            return;
+        }
+        state.detach(self.stream);
+        let inner = &self.service.inner;
+        match Slot::take(&inner.abandoned, inner.limits.abandoned) {
+            Some(slot) => state.abandon(self.stream, slot),
+            None => {
+                drop(state);
+                self.session.cancel_stream(self.stream);
+            }
         }
     }
 }

@@ -24,8 +24,11 @@ use super::reply::{self, Reply};
 use super::service::{HttpService, Slot};
 use super::stop::Stopped;
 use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
+use crate::server::account::Account;
 use crate::server::dispatch::Listening;
-use crate::server::{Core, Handling, Outbox, Peer, Sender, Sink, Started, Via, dispatch, listen};
+use crate::server::{
+    Asker, Core, Handling, Outbox, Peer, Sender, Sink, Started, Via, dispatch, listen,
+};
 use crate::{Failure, FailureKind, Outcome, Principal, Profile};
 
 impl HttpService {
@@ -74,6 +77,12 @@ impl HttpService {
         })
     }
 
+    /// What a request counts against, once its body has been read.
+    fn account_of(&self, asker: Asker<'_>) -> Arc<Account> {
+        let known = asker.head.and_then(|head| head.account());
+        known.map_or_else(|| self.inner.core.accounts.alone(), Arc::clone)
+    }
+
     /// A sender without a session.
     pub(super) fn outsider(&self, profile: Profile) -> Arc<Peer> {
         Peer::new(&self.inner.core, profile, Via::HTTP)
@@ -103,15 +112,23 @@ impl HttpService {
                 let principal = profile.principal.as_ref();
                 match *listening {
                     Listening { subscription, around: None } => {
-                        return self.listen(&request.id, subscription, principal);
+                        let account = self.account_of(asked.asker);
+                        return self.listen(&request.id, subscription, principal, account);
                     }
                     Listening { subscription, around: Some(around) } => {
                         let stopped = match self.listening(principal) {
                             Ok(stopped) => stopped,
                             Err(reply) => return reply,
                         };
-                        let id = &request.id;
-                        around.run(self.listening_within(id, &outbox, subscription, stopped))
+                        let sink =
+                            self.inner.core.registry.bus().attach(self.account_of(asked.asker));
+                        let id = request.id.clone();
+                        around.run(self.listening_within(
+                            id,
+                            &outbox,
+                            subscription,
+                            (sink, stopped),
+                        ))
                     }
                 }
             }
@@ -174,25 +191,30 @@ impl HttpService {
     /// A listening stream, as a handler that middleware can run.
     fn listening_within(
         &self,
-        id: &Id,
+        id: Id,
         outbox: &Arc<Outbox>,
         subscription: Subscription,
-        stopped: Stopped,
+        (sink, stopped): (Arc<Sink>, Stopped),
     ) -> Handling {
         let slot = Slot::take(&self.inner.streams, self.inner.limits.streams);
-        let sink = self.inner.core.registry.bus().attach();
-        let (id, outbox) = (id.clone(), Arc::clone(outbox));
+        let outbox = Arc::clone(outbox);
         Handling::Other(Box::pin(async move {
             let Some(_slot) = slot else {
                 let message = "subscriptions/listen: too many streams at a time";
                 return Err(Failure::rejected(ErrorObject::internal(message)));
             };
-            Ok(listen::serve(&sink, &outbox, id, subscription, stopped).await)
+            listen::serve(&sink, &outbox, id, subscription, stopped).await
         }))
     }
 
     /// Opens a listening stream.
-    fn listen(&self, id: &Id, subscription: Subscription, principal: Option<&Principal>) -> Reply {
+    fn listen(
+        &self,
+        id: &Id,
+        subscription: Subscription,
+        principal: Option<&Principal>,
+        account: Arc<Account>,
+    ) -> Reply {
         let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
             return reply::busy("subscriptions/listen: too many streams at a time");
         };
@@ -200,12 +222,14 @@ impl HttpService {
             Ok(stopped) => stopped,
             Err(reply) => return reply,
         };
-        let sink = self.inner.core.registry.bus().attach();
+        let sink = self.inner.core.registry.bus().attach(account);
         let mut frame = Vec::new();
         listen::acknowledgement(&subscription, id).encode(&mut frame);
         let mut opening = Vec::new();
         encode_event(&mut opening, None, &frame);
-        sink.add(Some(id.clone()), subscription);
+        if let Err(error) = sink.add(Some(id.clone()), subscription) {
+            return reply::busy(&error.message);
+        }
         sink.release(Some(id));
         let listening = ListeningStream {
             core: Arc::clone(&self.inner.core),

@@ -49,7 +49,8 @@ pub(super) type PeerAddr = Arc<dyn Fn(&Parts) -> Option<SocketAddr> + Send + Syn
 /// How much HTTP clients may send, hold open or make a server remember.
 #[derive(Debug, Clone)]
 pub struct HttpLimits {
-    /// The longest body of a request, in bytes: 4 MiB. A longer one is rejected with 413.
+    /// The longest body of a request, in bytes: 4 MiB. A longer one is rejected with 413. It must
+    /// fit into three quarters of [`Limits::memory_per_party`](crate::Limits::memory_per_party).
     pub body: usize,
     /// How long a body may pause: 30 seconds. The whole body may take ten times as long.
     pub body_idle: Duration,
@@ -63,8 +64,12 @@ pub struct HttpLimits {
     pub head_length: usize,
     /// Connections at a time: 10,000. Further ones wait to be accepted.
     pub connections: usize,
-    /// Legacy sessions at a time: 20,000. Further ones are rejected with 503.
+    /// Legacy sessions at a time: 20,000. A further one replaces the oldest whose handshake is not
+    /// complete. If there is none, it is rejected with 503.
     pub sessions: usize,
+    /// Running legacy calls whose clients have disconnected: 1,000. Clients may reconnect for the
+    /// answers; further calls are cancelled when their clients disconnect.
+    pub abandoned: usize,
     /// How long a legacy session may be idle: 30 minutes, or one minute before its handshake is
     /// complete.
     pub session_idle: Duration,
@@ -86,6 +91,7 @@ impl Default for HttpLimits {
             head_length: 64 << 10,
             connections: 10_000,
             sessions: 20_000,
+            abandoned: 1_000,
             session_idle: Duration::from_secs(30 * 60),
             streams: 10_000,
             keep_alive: Duration::from_secs(15),

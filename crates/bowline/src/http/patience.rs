@@ -8,8 +8,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use super::admit::Remembered;
 use super::body::Body;
 use super::service::HttpService;
 use crate::clock;
+use crate::server::account::{Party, Reservation};
 
 /// A connection, and since when it has been waiting for a request.
 pub(super) struct Visitor {
@@ -39,7 +40,14 @@ pub(super) struct Visitor {
     is_shared: AtomicBool,
     /// Whether writing is blocked until the client reads.
     is_full: AtomicBool,
+    /// The bytes of a head that has not arrived as a whole.
+    arrived: AtomicUsize,
+    /// Holds them, once they are many.
+    reserved: Mutex<Option<Reservation>>,
 }
+
+/// The longest part of a head that does not count: a connection has a buffer of that size anyway.
+const UNCOUNTED: usize = 8 << 10;
 
 impl Visitor {
     pub(super) fn new(service: HttpService, address: SocketAddr) -> Self {
@@ -52,7 +60,30 @@ impl Visitor {
             waiting: AtomicU64::new(0),
             is_shared: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
+            arrived: AtomicUsize::new(0),
+            reserved: Mutex::default(),
         }
+    }
+
+    /// Counts bytes that have been read.
+    ///
+    /// # Errors
+    /// When they belong to a head that there is no memory left for.
+    fn count(&self, read: usize) -> io::Result<()> {
+        if self.serving.load(Ordering::Acquire) > 0 || self.is_shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let arrived = self.arrived.fetch_add(read, Ordering::Relaxed) + read;
+        if arrived <= UNCOUNTED {
+            return Ok(());
+        }
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let reserved = reserved.get_or_insert_with(|| {
+            let accounts = &self.service.inner.core.accounts;
+            Reservation::new(accounts.find(Party::of(None, Some(self.address.ip()))))
+        });
+        let held = reserved.resize(arrived);
+        held.map_err(|spent| io::Error::other(format!("the head of a request: {spent}")))
     }
 
     /// Answers one request, whose head has arrived.
@@ -122,6 +153,9 @@ struct Serving {
 impl Serving {
     fn new(visitor: Arc<Visitor>, version: Version) -> Self {
         visitor.serving.fetch_add(1, Ordering::AcqRel);
+        if visitor.arrived.swap(0, Ordering::Relaxed) > UNCOUNTED {
+            *visitor.reserved.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
         if version >= Version::HTTP_2 {
             visitor.is_shared.store(true, Ordering::Relaxed);
         }
@@ -150,7 +184,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Line<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.visitor.count(buffer.filled().len() - before)?;
+        polled
     }
 }
 

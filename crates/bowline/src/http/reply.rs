@@ -1,5 +1,7 @@
 //! Replies: JSON, errors, streams.
 
+use std::sync::Arc;
+
 use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::http::{
     Denied, EVENT_STREAM, JSON, RaisedBy, Refusal, X_ACCEL_BUFFERING, error_status,
@@ -9,8 +11,9 @@ use bowline_proto::wire::{Id, encode_error, encode_fault};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 
-use super::body::{Body, Source};
+use super::body::{Body, Source, UNCOUNTED, hold};
 use crate::server::Core;
+use crate::server::account::Account;
 use crate::server::audit::Why;
 use crate::{Failure, FailureKind, Outcome};
 
@@ -23,17 +26,21 @@ pub(super) struct Reply {
     headers: Option<Box<HeaderMap>>,
     /// Why the request was refused, if it never reached the middleware.
     why: Option<Why>,
+    /// What its bytes count against, if they are many.
+    account: Option<Arc<Account>>,
 }
 
 enum Content {
     Empty,
     Json(Vec<u8>),
-    Stream(Box<dyn Source>),
+    /// One JSON text that is written bit by bit.
+    Streamed(Box<dyn Source>),
+    Events(Box<dyn Source>),
 }
 
 impl Reply {
     fn new(status: StatusCode, content: Content) -> Self {
-        Self { status, content, headers: None, why: None }
+        Self { status, content, headers: None, why: None, account: None }
     }
 
     /// The same as the refusal of something that never becomes a request.
@@ -60,6 +67,19 @@ impl Reply {
         text.map(str::to_owned)
     }
 
+    /// Makes what waits to be sent count, if it may be long.
+    pub(super) fn counted(mut self, account: impl FnOnce() -> Arc<Account>) -> Self {
+        let is_short = match &self.content {
+            Content::Empty => true,
+            Content::Json(bytes) => bytes.len() <= UNCOUNTED,
+            Content::Streamed(_) | Content::Events(_) => false,
+        };
+        if !is_short {
+            self.account = Some(account());
+        }
+        self
+    }
+
     /// The headers besides those of the content.
     pub(super) fn headers_mut(&mut self) -> &mut HeaderMap {
         self.headers.get_or_insert_default()
@@ -76,17 +96,31 @@ impl Reply {
             Some(headers) => *headers,
             None => emptied(used),
         };
-        let body = match self.content {
-            Content::Empty => Body::empty(),
-            Content::Json(bytes) => {
+        let body = match (self.content, self.account) {
+            (Content::Empty, _) => Body::empty(),
+            (Content::Json(bytes), None) => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
                 Body::bytes(bytes)
             }
-            Content::Stream(source) => {
+            (Content::Json(bytes), Some(account)) => match hold(bytes.into(), account) {
+                Ok(bytes) => {
+                    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+                    Body::bytes(bytes)
+                }
+                Err(spent) => {
+                    let refused = busy(&format!("the answer to the request: {spent}"));
+                    return refused.into_response(headers, wrap);
+                }
+            },
+            (Content::Streamed(source), account) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+                Body::stream(source, account)
+            }
+            (Content::Events(source), account) => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
                 headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
                 headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-                Body::stream(source)
+                Body::stream(source, account)
             }
         };
         let mut response = Response::new(wrap(body));
@@ -119,7 +153,12 @@ pub(super) fn json(status: StatusCode, bytes: Vec<u8>) -> Reply {
 
 /// A stream of events.
 pub(super) fn stream(source: impl Source + 'static) -> Reply {
-    Reply::new(StatusCode::OK, Content::Stream(Box::new(source)))
+    Reply::new(StatusCode::OK, Content::Events(Box::new(source)))
+}
+
+/// One JSON text, written bit by bit.
+pub(super) fn streamed(source: impl Source + 'static) -> Reply {
+    Reply::new(StatusCode::OK, Content::Streamed(Box::new(source)))
 }
 
 /// An error, under the id of its request if there is one.

@@ -86,6 +86,8 @@ pub(super) struct Inner {
     pub(super) sessions: SessionTable,
     pub(super) sse: Option<SseTable>,
     pub(super) streams: Arc<AtomicUsize>,
+    /// Legacy calls whose client has disconnected.
+    pub(super) abandoned: Arc<AtomicUsize>,
     pub(super) tasks: Mutex<tokio::task::JoinSet<()>>,
     has_sessions: bool,
     has_cors: bool,
@@ -119,6 +121,7 @@ impl HttpService {
             sessions: SessionTable::new(http.limits.sessions, http.limits.session_idle),
             sse: (http.has_sse && speaks_legacy).then(SseTable::default),
             streams: Arc::default(),
+            abandoned: Arc::default(),
             tasks: Mutex::default(),
             has_cors: http.has_cors,
             has_sessions: http.has_sessions && speaks_legacy,
@@ -228,7 +231,7 @@ impl HttpService {
             _ if self.inner.has_sessions => only("GET, POST, DELETE"),
             _ => only("POST"),
         };
-        head.audited(reply)
+        head.audited(reply).counted(|| self.account(head))
     }
 
     async fn post<B: HttpBody>(&self, head: &Head<'_>, body: B) -> Reply {
@@ -238,7 +241,10 @@ impl HttpService {
             return reply::refusal(&refusal);
         }
         match read_body(body, &self.inner.limits, self.account(head)).await {
-            Ok((frame, _reserved)) => self.post_frame(head, &frame).await,
+            Ok((frame, reserved)) => {
+                head.shared.hold(reserved);
+                self.post_frame(head, &frame).await
+            }
             Err(reply) => reply,
         }
     }

@@ -1,37 +1,26 @@
-//! Legacy sessions: plain data without tasks, limited in number.
+//! Legacy sessions: plain data without tasks.
 
-use std::collections::HashMap;
+mod table;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bowline_proto::http::SessionId;
 use bowline_proto::session::{Inbound, Lifecycle, Phase, Replay, ReplayLimits, SameId, StreamId};
 use bowline_proto::sse::Event;
 use bytes::Bytes;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+pub(super) use self::table::SessionTable;
+use super::service::Slot;
 use super::stream::encode_event;
+use crate::server::account::{Reservation, Spent};
 use crate::server::{Call, Core, Outbox, Peer, Session, Sink, Via};
-use crate::{Principal, Profile, clock, random};
+use crate::{Profile, clock};
 
 /// How long a client may take between the two messages of a handshake, so that abandoned sessions
 /// do not keep others out for long.
 const HANDSHAKE: Duration = Duration::from_secs(60);
-
-/// All sessions, by id.
-pub(super) struct SessionTable {
-    limit: usize,
-    idle: Duration,
-    sessions: Mutex<Sessions>,
-}
-
-#[derive(Default)]
-struct Sessions {
-    by_id: HashMap<SessionId, Arc<HttpSession>>,
-    /// When idle sessions were last removed.
-    swept: Option<Instant>,
-}
 
 /// One session.
 pub(super) struct HttpSession {
@@ -45,11 +34,15 @@ pub(super) struct HttpSession {
 pub(super) struct SessionState {
     pub(super) lifecycle: Lifecycle,
     pub(super) inbound: Inbound<InFlight>,
-    pub(super) replay: Replay<Bytes>,
+    /// The events of its streams, once it has had one: most sessions never do.
+    replay: Option<Box<Replay<Bytes>>>,
     /// The streams that a client is reading now.
     pub(super) live: Vec<(StreamId, Arc<Outbox>)>,
     /// The stream that belongs to no request, once it has been opened.
     pub(super) standalone: Option<StreamId>,
+    /// The bytes of the session itself.
+    fixed: usize,
+    reserved: Reservation,
     used: Instant,
 }
 
@@ -59,6 +52,8 @@ pub(super) struct InFlight {
     pub(super) abort: Arc<OnceLock<AbortHandle>>,
     pub(super) call: Arc<Call>,
     pub(super) stream: StreamId,
+    /// One of the places for requests whose client has disconnected, if it has.
+    pub(super) abandoned: Option<Slot>,
 }
 
 impl InFlight {
@@ -70,91 +65,12 @@ impl InFlight {
     }
 }
 
-impl SessionTable {
-    pub(super) fn new(limit: usize, idle: Duration) -> Self {
-        Self { limit, idle, sessions: Mutex::default() }
-    }
-
-    /// Opens a session; `None` if there are too many.
-    pub(super) fn open(&self, session: HttpSession) -> Option<SessionId> {
-        let mut sessions = self.lock();
-        // Not on every attempt: scanning all sessions each time would make floods expensive.
-        let soon = self.idle.min(Duration::from_secs(1));
-        let is_due = sessions.swept.is_none_or(|swept| swept.elapsed() >= soon);
-        if sessions.by_id.len() >= self.limit && is_due {
-            sessions.sweep(self.idle);
-        }
-        if sessions.by_id.len() >= self.limit {
-            return None;
-        }
-        let token = random::token();
-        let id = SessionId::parse(&token).expect("hexadecimal digits are visible ASCII");
-        session.session.set_id(token);
-        sessions.by_id.insert(id.clone(), Arc::new(session));
-        Some(id)
-    }
-
-    /// The session with this id. For other principals it does not exist.
-    pub(super) fn find(
-        &self,
-        id: &SessionId,
-        principal: Option<&Principal>,
-    ) -> Option<Arc<HttpSession>> {
-        let mut sessions = self.lock();
-        let session =
-            sessions.by_id.get(id).filter(|it| it.profile().principal.as_ref() == principal)?;
-        let session = Arc::clone(session);
-        if !session.lock().touch(self.idle) {
-            sessions.by_id.remove(id);
-            session.close("idle");
-            return None;
-        }
-        Some(session)
-    }
-
-    /// Closes a session. Returns whether it existed for this principal.
-    pub(super) fn close(&self, id: &SessionId, principal: Option<&Principal>) -> bool {
-        let Some(session) = self.find(id, principal) else { return false };
-        self.lock().by_id.remove(id);
-        session.close("deleted");
-        true
-    }
-
-    /// Removes idle sessions.
-    pub(super) fn sweep(&self) {
-        self.lock().sweep(self.idle);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Sessions {
-    fn sweep(&mut self, idle: Duration) {
-        let now = clock::now();
-        self.swept = Some(now);
-        self.by_id.retain(|_, session| {
-            let mut state = session.lock();
-            let is_idle = state.is_idle_for(idle, now);
-            if is_idle {
-                drop(state);
-                session.close("idle");
-            } else {
-                state.replay.expire(now.into_std());
-            }
-            !is_idle
-        });
-        self.by_id.shrink_to_fit();
-    }
-}
-
 impl HttpSession {
     pub(super) fn new(
         core: &Arc<Core>,
         profile: Profile,
-        lifecycle: Lifecycle,
-        sink: Arc<Sink>,
+        (lifecycle, sink): (Lifecycle, Arc<Sink>),
+        reserved: Reservation,
     ) -> Self {
         let requests = core.limits.requests_in_flight;
         let session = Arc::new(Session::new());
@@ -165,9 +81,11 @@ impl HttpSession {
             state: Mutex::new(SessionState {
                 lifecycle,
                 inbound: Inbound::new(SameId::Serve, requests),
-                replay: Replay::new(ReplayLimits::default()),
+                replay: None,
                 live: Vec::new(),
                 standalone: None,
+                fixed: 0,
+                reserved,
                 used: clock::now(),
             }),
         }
@@ -185,17 +103,18 @@ impl HttpSession {
     /// Publishes a frame on a stream: to the client that reads it now, and for one that resumes.
     pub(super) fn publish(&self, stream: StreamId, frame: &[u8]) {
         let mut state = self.lock();
-        let event = state.replay.push(stream, Bytes::copy_from_slice(frame));
+        let event = state.replay().push(stream, Bytes::copy_from_slice(frame));
         let id = event.map(|event| event.to_string());
         let mut bytes = Vec::new();
         encode_event(&mut bytes, id.as_deref(), frame);
         state.send(stream, &bytes);
+        state.recount();
     }
 
     /// Opens a stream and attaches a client to it.
     pub(super) fn open_stream(&self, limit: usize) -> (StreamId, Arc<Outbox>) {
         let mut state = self.lock();
-        let stream = state.replay.open();
+        let stream = state.replay().open();
         (stream, self.begin(&mut state, stream, limit))
     }
 
@@ -204,7 +123,7 @@ impl HttpSession {
         let mut state = self.lock();
         let stream = match state.standalone {
             Some(stream) => stream,
-            None => state.replay.open(),
+            None => state.replay().open(),
         };
         if state.live.iter().any(|(live, _)| *live == stream) {
             return None;
@@ -218,7 +137,7 @@ impl HttpSession {
     fn begin(&self, state: &mut SessionState, stream: StreamId, limit: usize) -> Arc<Outbox> {
         let live = state.attach(stream, limit);
         if self.profile().revision.has_stream_priming() {
-            let id = state.replay.last(stream).to_string();
+            let id = state.replay().last(stream).to_string();
             let event = Event { id: Some(&id), event: None, retry: Some(1_000), data: Some(b"") };
             let mut bytes = Vec::new();
             // Our ids are short, so it fits.
@@ -231,8 +150,19 @@ impl HttpSession {
     /// Ends a stream.
     pub(super) fn end_stream(&self, stream: StreamId) {
         let mut state = self.lock();
-        state.replay.close(clock::now().into_std(), stream);
+        state.replay().close(clock::now().into_std(), stream);
         state.detach(stream);
+        state.recount();
+    }
+
+    /// Stops the request of a stream whose client has disconnected.
+    pub(super) fn cancel_stream(&self, stream: StreamId) {
+        let request = self.lock().inbound.cancel_where(|request| request.stream == stream);
+        if let Some(request) = request {
+            request.call.disconnect();
+            request.stop();
+            self.end_stream(stream);
+        }
     }
 
     /// Stops all requests and ends all streams; `why` is for the audit.
@@ -269,9 +199,63 @@ impl SessionState {
         unused > idle && self.inbound.is_empty() && self.live.is_empty()
     }
 
+    fn is_half_open(&self) -> bool {
+        matches!(self.lifecycle.phase(), Phase::ExpectInitialized(_))
+    }
+
+    /// The events of its streams.
+    pub(super) fn replay(&mut self) -> &mut Replay<Bytes> {
+        self.replay.get_or_insert_with(|| Box::new(Replay::new(ReplayLimits::default())))
+    }
+
+    /// Forgets the events of streams that ended long ago.
+    fn expire(&mut self, now: Instant) {
+        if let Some(replay) = &mut self.replay {
+            replay.expire(now.into_std());
+            self.recount();
+        }
+    }
+
+    /// Reserves memory for the session itself.
+    fn reserve(&mut self, bytes: usize) -> Result<(), Spent> {
+        self.reserved.resize(bytes)?;
+        self.fixed = bytes;
+        Ok(())
+    }
+
+    /// Reserves memory for what is kept and what waits to be read. If there is none left, the
+    /// oldest events are forgotten, then clients that do not keep up are detached.
+    pub(super) fn recount(&mut self) {
+        loop {
+            let waiting: usize = self.live.iter().map(|(_, live)| live.length()).sum();
+            let kept = self.replay.as_ref().map_or(0, |replay| replay.bytes());
+            let bytes = self.fixed + kept + waiting;
+            if self.reserved.resize(bytes).is_ok() {
+                return;
+            }
+            if self.replay().forget_oldest() {
+                continue;
+            }
+            let longest = self.live.iter().max_by_key(|(_, live)| live.length());
+            let Some((stream, _)) = longest else { return };
+            let stream = *stream;
+            self.detach(stream);
+        }
+    }
+
+    /// Keeps the request of a stream running, although its client has disconnected.
+    pub(super) fn abandon(&mut self, stream: StreamId, slot: Slot) {
+        if let Some(request) = self.inbound.find_mut(|request| request.stream == stream) {
+            request.abandoned = Some(slot);
+        }
+    }
+
     /// Attaches a client to a stream, and detaches the previous one.
     pub(super) fn attach(&mut self, stream: StreamId, limit: usize) -> Arc<Outbox> {
         self.detach(stream);
+        if let Some(request) = self.inbound.find_mut(|request| request.stream == stream) {
+            request.abandoned = None;
+        }
         let live = Arc::new(Outbox::new(limit));
         self.live.push((stream, Arc::clone(&live)));
         live

@@ -142,13 +142,25 @@ impl Account {
     /// Takes `more` bytes for something that has `length` bytes then.
     fn take(&self, more: usize, length: usize) -> Result<(), Spent> {
         if !self.share.take(more, length) {
-            return Err(Spent { is_too_long: length > self.share.most() });
+            return Err(Spent { is_too_long: length > self.share.most(), is_own: true });
         }
         if !self.memory.take(more, length) {
             self.share.give_back(more);
-            return Err(Spent { is_too_long: length > self.memory.most() });
+            return Err(Spent { is_too_long: length > self.memory.most(), is_own: false });
         }
         Ok(())
+    }
+
+    /// Takes this many bytes for an answer. One is always sent, however long: it is what a handler
+    /// has made, and its party holds little else.
+    fn take_answer(&self, bytes: usize) -> Result<(), Spent> {
+        let taken = self.take(bytes, bytes);
+        if taken.is_err() && self.share.is_nearly_free() {
+            self.share.overdraw(bytes);
+            self.memory.overdraw(bytes);
+            return Ok(());
+        }
+        taken
     }
 
     fn give_back(&self, bytes: usize) {
@@ -179,6 +191,14 @@ impl Budget {
         self.held.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_ok()
     }
 
+    fn is_nearly_free(&self) -> bool {
+        self.held.load(Ordering::Acquire) <= self.limit / 4
+    }
+
+    fn overdraw(&self, bytes: usize) {
+        self.held.fetch_add(bytes, Ordering::AcqRel);
+    }
+
     fn give_back(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::AcqRel);
     }
@@ -194,6 +214,19 @@ impl Reservation {
     /// Holds nothing yet.
     pub(crate) fn new(account: Arc<Account>) -> Self {
         Self { account, bytes: 0 }
+    }
+
+    /// Holds the bytes of an answer.
+    ///
+    /// # Errors
+    /// When there is no room, and earlier answers wait.
+    pub(crate) fn of_answer(account: Arc<Account>, bytes: usize) -> Result<Self, Spent> {
+        account.take_answer(bytes)?;
+        Ok(Self { account, bytes })
+    }
+
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        &self.account
     }
 
     /// Holds this many bytes from now on.
@@ -227,6 +260,8 @@ impl fmt::Debug for Reservation {
 pub(crate) struct Spent {
     /// Whether there never will be, however little else is held.
     pub(crate) is_too_long: bool,
+    /// Whether it is the share of the party that is spent, and not the whole budget.
+    pub(crate) is_own: bool,
 }
 
 /// Completes a sentence that begins with a method.
@@ -273,9 +308,9 @@ mod tests {
         let (one, other) = (accounts.find(at("::1")), accounts.find(at("127.0.0.1")));
         let mut body = Reservation::new(Arc::clone(&one));
         assert_eq!(body.resize(1 << 20), Ok(()));
-        assert_eq!(body.resize(2 << 20), Err(Spent { is_too_long: true }));
+        assert_eq!(body.resize(2 << 20), Err(Spent { is_too_long: true, is_own: true }));
         let mut second = Reservation::new(Arc::clone(&one));
-        assert_eq!(second.resize(1 << 20), Err(Spent { is_too_long: false }));
+        assert_eq!(second.resize(1 << 20), Err(Spent { is_too_long: false, is_own: true }));
         // The last quarter is for short ones.
         assert_eq!(second.resize(SHORT), Ok(()));
         assert_eq!(Reservation::new(other).resize(3 << 19), Ok(()));
@@ -296,8 +331,20 @@ mod tests {
                 .collect();
         let fit = held.iter_mut().filter_map(|it| it.resize(1 << 20).ok()).count();
         assert_eq!(fit, 3);
-        assert_eq!(held[4].resize(5 << 20), Err(Spent { is_too_long: true }));
+        assert_eq!(held[4].resize(5 << 20), Err(Spent { is_too_long: true, is_own: true }));
         assert_eq!(held[4].resize(SHORT), Ok(()));
+    }
+
+    #[test]
+    fn one_answer_is_sent_however_long() {
+        let accounts = accounts(4 << 20, 1 << 20);
+        let one = accounts.find(at("::1"));
+        let first = Reservation::of_answer(Arc::clone(&one), 8 << 20).expect("the first");
+        let next = |account| Reservation::of_answer(account, 8 << 20).map(drop);
+        assert_eq!(next(Arc::clone(&one)), Err(Spent { is_too_long: true, is_own: true }));
+        assert_eq!(next(accounts.find(at("127.0.0.1"))), Ok(()));
+        drop(first);
+        assert_eq!(next(one), Ok(()));
     }
 
     #[test]

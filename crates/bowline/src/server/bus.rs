@@ -6,8 +6,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
+use bowline_proto::error::ErrorObject;
+use bowline_proto::method::{Method, Subscribe, SubscriptionsListen};
 use bowline_proto::session::{Subscription, Topic};
 use bowline_proto::wire::Id;
+
+use super::account::{Account, Reservation, Spent};
 
 /// Where changes are published.
 #[derive(Default)]
@@ -16,8 +20,8 @@ pub(crate) struct Bus {
 }
 
 impl Bus {
-    pub(crate) fn attach(&self) -> Arc<Sink> {
-        let sink = Arc::new(Sink::default());
+    pub(crate) fn attach(&self, account: Arc<Account>) -> Arc<Sink> {
+        let sink = Arc::new(Sink::new(account));
         let mut sinks = lock(&self.sinks);
         if sinks.len() == sinks.capacity() {
             sinks.retain(|sink| sink.strong_count() > 0);
@@ -53,9 +57,10 @@ impl Bus {
 }
 
 /// What is pending for one connection.
-#[derive(Default)]
 pub(crate) struct Sink {
     listeners: Mutex<Vec<Listener>>,
+    /// What the listeners hold; locked after them.
+    reserved: Mutex<Reservation>,
     /// The task that polls for changes.
     reader: Mutex<Option<Waker>>,
 }
@@ -66,6 +71,13 @@ struct Listener {
     subscription: Subscription,
 }
 
+impl Listener {
+    fn bytes(&self) -> usize {
+        let id = self.id.as_ref().and_then(Id::as_str).map_or(0, str::len);
+        size_of::<Self>() + id + self.subscription.bytes()
+    }
+}
+
 /// A change to report, to a listen request or to the session.
 pub(crate) struct Change {
     pub(crate) listen: Option<Id>,
@@ -73,13 +85,51 @@ pub(crate) struct Change {
 }
 
 impl Sink {
-    pub(crate) fn add(&self, id: Option<Id>, subscription: Subscription) {
+    fn new(account: Arc<Account>) -> Self {
+        let reserved = Mutex::new(Reservation::new(account));
+        Self { listeners: Mutex::default(), reserved, reader: Mutex::default() }
+    }
+
+    /// Adds a listen request, or the session.
+    ///
+    /// # Errors
+    /// When there is no memory left for it.
+    pub(crate) fn add(
+        &self,
+        id: Option<Id>,
+        subscription: Subscription,
+    ) -> Result<(), ErrorObject> {
         let mut listeners = lock(&self.listeners);
         if listeners.is_empty() {
             // A session never has more than one, and there are many sessions.
             listeners.reserve_exact(1);
         }
         listeners.push(Listener { id, subscription });
+        self.recount(&listeners).map_err(|spent| {
+            listeners.pop();
+            ErrorObject::internal(format!("{}: {spent}", SubscriptionsListen::NAME))
+        })
+    }
+
+    /// Subscribes the session to a resource. `None` if there is no session.
+    ///
+    /// # Errors
+    /// When it exceeds the limits, or when there is no memory left for it.
+    pub(crate) fn subscribe(&self, uri: &str) -> Option<Result<(), ErrorObject>> {
+        let mut listeners = lock(&self.listeners);
+        let at = listeners.iter().position(|listener| listener.id.is_none())?;
+        if let Err(error) = listeners[at].subscription.subscribe(uri) {
+            return Some(Err(error));
+        }
+        Some(self.recount(&listeners).map_err(|spent| {
+            listeners[at].subscription.unsubscribe(uri);
+            ErrorObject::internal(format!("{}: {spent}", Subscribe::NAME))
+        }))
+    }
+
+    /// Holds as many bytes as the listeners have.
+    fn recount(&self, listeners: &[Listener]) -> Result<(), Spent> {
+        lock(&self.reserved).resize(listeners.iter().map(Listener::bytes).sum())
     }
 
     /// Ends a listen request. Returns whether there was one.
@@ -87,6 +137,8 @@ impl Sink {
         let mut listeners = lock(&self.listeners);
         let before = listeners.len();
         listeners.retain(|listener| listener.id.as_ref() != Some(id));
+        // Less always fits.
+        let _ = self.recount(&listeners);
         listeners.len() < before
     }
 
@@ -95,6 +147,7 @@ impl Sink {
         let mut listeners = lock(&self.listeners);
         let ids = listeners.iter().filter_map(|listener| listener.id.clone()).collect();
         listeners.clear();
+        let _ = self.recount(&listeners);
         ids
     }
 
@@ -116,7 +169,9 @@ impl Sink {
     ) -> Option<T> {
         let mut listeners = lock(&self.listeners);
         let listener = listeners.iter_mut().find(|listener| listener.id.as_ref() == id)?;
-        Some(work(&mut listener.subscription))
+        let done = work(&mut listener.subscription);
+        let _ = self.recount(&listeners);
+        Some(done)
     }
 
     /// Releases changes that were held back until now.

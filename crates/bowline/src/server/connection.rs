@@ -50,6 +50,8 @@ use crate::stream::{Input, Output};
 /// One client on a byte stream.
 pub(crate) struct Connection {
     core: Arc<Core>,
+    /// What it counts against.
+    account: Arc<Account>,
     outbox: Arc<Outbox>,
     session: Arc<Session>,
     lifecycle: Lifecycle,
@@ -162,13 +164,13 @@ impl Connection {
             session: Arc::new(Session::new()),
             outbox,
             lifecycle: Lifecycle::new(core.offer),
-            sink: core.registry.bus().attach(),
+            sink: core.registry.bus().attach(Arc::clone(&account)),
             news: Bell::new(),
             inbound: Inbound::new(SameId::Refuse, open),
             tasks: JoinSet::new(),
             working: HashMap::new(),
-            batches: Batches::default(),
-            parked: Parked::new(limits.requests_waiting, account),
+            batches: Batches::new(Arc::clone(&account)),
+            parked: Parked::new(limits.requests_waiting, Arc::clone(&account)),
             intake: Intake::Open,
             talk: Talk::Silent,
             legacy: None,
@@ -179,6 +181,7 @@ impl Connection {
             handshake: None,
             listening: Arc::default(),
             ending: None,
+            account,
             core,
         }
     }

@@ -4,17 +4,21 @@
 //! memory back for the response unless a handler still runs.
 
 use std::net::SocketAddr;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Extensions, HeaderMap};
+
+use super::account::{Account, Reservation};
 
 /// The head of a request, and where it came from.
 pub(crate) struct HttpHead {
     pub(crate) parts: Parts,
     pub(crate) peer_addr: Option<SocketAddr>,
     credentials: Credentials,
+    /// What the body of the request holds, for as long as a handler refers to the request.
+    body: OnceLock<Reservation>,
 }
 
 /// Whether handlers see the credentials of a request.
@@ -33,7 +37,17 @@ impl HttpHead {
         peer_addr: Option<SocketAddr>,
         credentials: Credentials,
     ) -> Self {
-        Self { parts, peer_addr, credentials }
+        Self { parts, peer_addr, credentials, body: OnceLock::new() }
+    }
+
+    /// Holds on to the memory of the body. There is only one.
+    pub(crate) fn hold(&self, body: Reservation) {
+        let _ = self.body.set(body);
+    }
+
+    /// What the request counts against, once its body has been read.
+    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
+        self.body.get().map(Reservation::account)
     }
 
     /// Forgets the request, and returns its headers.

@@ -14,6 +14,7 @@ use super::bus::Sink;
 use super::caller::Profile;
 use super::core::Core;
 use super::listen;
+use super::peer::check_length;
 use super::principal::Principal;
 use super::session::Session;
 
@@ -72,7 +73,7 @@ impl SessionParts<'_> {
                 self.session.set_log_level(level);
                 return Ok(Answer::Empty);
             }
-            SessionChange::Subscribe(uri) => self.sink.with(None, |it| it.subscribe(&uri)),
+            SessionChange::Subscribe(uri) => self.sink.subscribe(&uri),
             SessionChange::Unsubscribe(uri) => self.sink.with(None, |it| {
                 it.unsubscribe(&uri);
                 Ok(())
@@ -95,6 +96,7 @@ pub(crate) fn initialize(
     params: Option<Raw<'_>>,
     principal: Option<Principal>,
 ) -> Result<(Profile, Answer), ErrorObject> {
+    check_length(core, Initialize::NAME, params.map_or(0, |params| params.get().len()))?;
     let params: InitializeParams<'_> = decode_params(Initialize::NAME, params)?;
     let revision = lifecycle.handle_initialize(&params.protocol_version)?;
     let profile = Profile {
@@ -103,6 +105,6 @@ pub(crate) fn initialize(
         info: Some(params.client_info),
         principal,
     };
-    sink.add(None, Subscription::session(listen::promised(core), listen::limits(core)));
+    sink.add(None, Subscription::session(listen::promised(core), listen::limits(core)))?;
     Ok((profile, Answer::Initialize(Box::new(core.initialize_result(revision)))))
 }

@@ -54,6 +54,15 @@ pub struct Limits {
     pub subscriptions: usize,
     /// Listen requests that one connection may have open at a time: 64.
     pub listens: usize,
+    /// Messages in one batch, which only 2025-03-26 has: 100. A longer one is rejected as a whole.
+    /// On a stream, where the answers are sent as one line, those that [`Limits::memory`] has no
+    /// room for are replaced with errors; over HTTP they are sent one by one.
+    pub batch: usize,
+    /// The longest description that a client may give of itself, in bytes: 32 KiB for `clientInfo`
+    /// and `clientCapabilities` together, or for the parameters of `initialize`. Longer ones are
+    /// rejected. Ids and progress tokens may have [1,024 bytes](bowline_proto::wire::Id::LONGEST),
+    /// URIs of subscriptions 8,192.
+    pub identity: usize,
     /// Principals whose [session state](crate::Context::session_state) is kept where there are no
     /// sessions: 1,024. Beyond it, that of the principal that was idle longest is dropped.
     pub principals: usize,
@@ -85,6 +94,8 @@ impl Default for Limits {
             progress_per_second: 20,
             subscriptions: 1_024,
             listens: 64,
+            batch: 100,
+            identity: 32 << 10,
             principals: 1_024,
             memory: 64 << 20,
             memory_per_party: 16 << 20,

@@ -15,9 +15,10 @@ use bowline_proto::model::{
 use bowline_proto::session::{Promised, Subscription, SubscriptionLimits, Topic};
 use bowline_proto::wire::{Id, Notification, encode_notification};
 
-use super::answer::Answer;
+use super::answer::{Answer, Outcome};
 use super::bus::{Change, Sink};
 use super::core::Core;
+use super::failure::Failure;
 use crate::outbox::Outbox;
 
 /// The changes that the server reports, according to what it has.
@@ -72,9 +73,9 @@ pub(crate) async fn serve(
     id: Id,
     subscription: Subscription,
     stopped: impl Future<Output = ()>,
-) -> Answer {
+) -> Outcome {
     let acknowledged = acknowledgement(&subscription, &id);
-    sink.add(Some(id.clone()), subscription);
+    sink.add(Some(id.clone()), subscription).map_err(Failure::rejected)?;
     let _ = outbox.push(|out| acknowledged.encode(out));
     sink.release(Some(&id));
     let telling = async {
@@ -90,7 +91,7 @@ pub(crate) async fn serve(
         () = telling => {}
         () = stopped => {}
     }
-    Answer::ListenEnd
+    Ok(Answer::ListenEnd)
 }
 
 /// The request that a notification cancels, if it cancels one.

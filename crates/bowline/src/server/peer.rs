@@ -122,14 +122,25 @@ impl LastPeer {
         is_same.then_some(&last.peer)
     }
 
-    /// Remembers a sender as the last one.
+    /// Remembers a sender as the last one, unless its description is unusually long: there may be
+    /// many connections, and most are idle.
     pub(crate) fn keep(&mut self, sender: &Sender<'_>, peer: &Arc<Peer>) {
+        const USUAL: usize = 4 << 10;
+        if sender.length() > USUAL {
+            self.0 = None;
+            return;
+        }
         let words = sender.params.sender().map(|text| text.map(str::to_owned));
         self.0 = Some(Described { words, peer: Arc::clone(peer) });
     }
 }
 
 impl Sender<'_> {
+    /// How long its description of itself is, in bytes.
+    fn length(&self) -> usize {
+        self.params.sender().into_iter().flatten().map(str::len).sum()
+    }
+
     /// Decodes what it says about itself.
     ///
     /// # Errors
@@ -137,6 +148,7 @@ impl Sender<'_> {
     pub(crate) fn decode(&self, core: &Arc<Core>, via: Via) -> Result<Arc<Peer>, ErrorObject> {
         let [capabilities, info] = self.params.sender();
         let what = "params._meta";
+        check_length(core, what, self.length())?;
         let profile = Profile {
             revision: self.revision,
             capabilities: decode(what, "clientCapabilities", capabilities.unwrap_or("{}"))?,
@@ -145,4 +157,20 @@ impl Sender<'_> {
         };
         Ok(Peer::new(core, profile, via))
     }
+}
+
+/// Checks the length of what a client says about itself.
+///
+/// # Errors
+/// When it is too long.
+pub(crate) fn check_length(core: &Core, what: &str, length: usize) -> Result<(), ErrorObject> {
+    let limit = core.limits.identity;
+    if length <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "{what}: the client describes itself with {length} bytes, more than the {limit} that are \
+         allowed for clientInfo and capabilities"
+    );
+    Err(ErrorObject::invalid_params(message))
 }

@@ -68,7 +68,7 @@ impl Connection {
             self.report_refused(Why::Message, None, None);
             return self.fault(&error);
         }
-        match parse_batch(frame) {
+        match parse_batch(frame, self.core.limits.batch) {
             Ok(messages) => {
                 let asks = |message: &&Message<'_>| matches!(message, Message::Request(_));
                 let batch = self.batches.open(messages.iter().filter(asks).count());
@@ -294,7 +294,7 @@ impl Connection {
                 let Some(parked) = self.parked.remove(id) else { return };
                 self.report_refused(Why::Cancelled, None, None);
                 if let Some(batch) = parked.batch {
-                    self.batches.add(batch, &self.outbox, |_| {});
+                    self.batches.add(batch, &self.outbox, None, |_| {});
                 }
             }
         }
@@ -310,14 +310,14 @@ impl Connection {
             // An error means that the connection has ended.
             let _ = ending.wait_for(|ending| *ending).await;
         };
-        let sink = self.core.registry.bus().attach();
+        let sink = self.core.registry.bus().attach(Arc::clone(&self.account));
         let (id, outbox) = (id.clone(), Arc::clone(&self.outbox));
         Handling::Other(Box::pin(async move {
             let _listens = listens;
             if counted >= limit {
                 return Err(Failure::rejected(too_many_listens(limit)));
             }
-            Ok(listen::serve(&sink, &outbox, id, subscription, stopped).await)
+            listen::serve(&sink, &outbox, id, subscription, stopped).await
         }))
     }
 
@@ -326,16 +326,19 @@ impl Connection {
         if self.sink.listens() >= limit {
             return Err(too_many_listens(limit));
         }
+        let acknowledged = listen::acknowledgement(&subscription, id);
+        self.sink.add(Some(id.clone()), subscription)?;
         let begun = self.inbound.begin(id.clone(), SubscriptionsListen::NAME, InFlight::Listen);
         // The ticket is dropped: `end_listens` or a cancellation ends the request.
-        drop(begun.map_err(|error| match error {
-            BeginError::Refused(error) => error,
-            BeginError::Full => {
-                ErrorObject::invalid_request("subscriptions/listen: too many requests")
+        drop(begun.map_err(|error| {
+            self.sink.remove(id);
+            match error {
+                BeginError::Refused(error) => error,
+                BeginError::Full => {
+                    ErrorObject::invalid_request("subscriptions/listen: too many requests")
+                }
             }
         })?);
-        let acknowledged = listen::acknowledgement(&subscription, id);
-        self.sink.add(Some(id.clone()), subscription);
         self.notify(&acknowledged);
         self.sink.release(Some(id));
         Ok(())

@@ -20,7 +20,7 @@ impl Connection {
         let signature = &self.core.signature;
         let write = |out: &mut Vec<u8>| signature.encode(out, id, revision, outcome);
         match batch {
-            Some(batch) => self.batches.add(batch, &self.outbox, write),
+            Some(batch) => self.batches.add(batch, &self.outbox, Some(id), write),
             // A closed outbox means that the client has disconnected.
             None => drop(self.outbox.push(write)),
         }
@@ -46,7 +46,7 @@ impl Connection {
         self.report_refused(Why::Message, None, None);
         for error in errors {
             let answer = error.to_error_object();
-            self.batches.add(batch, &self.outbox, |out| match &error.id {
+            self.batches.add(batch, &self.outbox, error.id.as_ref(), |out| match &error.id {
                 Some(id) if error.has_method => encode_error(out, id, &answer),
                 Some(_) => {}
                 None => encode_fault(out, &answer),
@@ -95,7 +95,7 @@ impl Connection {
         if self.inbound.finish(ticket) {
             self.answer(&id, reply, &mut outcome);
         } else if let Some(batch) = reply.batch {
-            self.batches.add(batch, &self.outbox, |_| {});
+            self.batches.add(batch, &self.outbox, None, |_| {});
         }
     }
 

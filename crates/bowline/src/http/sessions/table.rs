@@ -1,0 +1,158 @@
+//! All sessions of a service, limited in number.
+//!
+//! Anyone can begin a handshake, so a session whose handshake is not complete makes room for a new
+//! one: the oldest first.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bowline_proto::http::SessionId;
+use tokio::time::Instant;
+
+use super::HttpSession;
+use crate::server::account::Account;
+use crate::{Principal, clock, random};
+
+/// The bytes of a session, without what its client chooses.
+const SESSION: usize = 1 << 10;
+
+/// The list of half-open sessions is pruned when it reaches this size, or twice that of the table.
+const FEW: usize = 64;
+
+/// All sessions, by id.
+pub(in crate::http) struct SessionTable {
+    limit: usize,
+    idle: Duration,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    by_id: HashMap<SessionId, Arc<HttpSession>>,
+    /// In the order in which they were opened. Some of them have completed their handshake or ended
+    /// since.
+    half_open: VecDeque<Weak<HttpSession>>,
+    /// When idle sessions were last removed.
+    swept: Option<Instant>,
+}
+
+impl SessionTable {
+    pub(in crate::http) fn new(limit: usize, idle: Duration) -> Self {
+        Self { limit, idle, sessions: Mutex::default() }
+    }
+
+    /// Opens a session whose client describes itself with this many bytes; `None` if there are too
+    /// many sessions, and none that is half open can make room.
+    pub(in crate::http) fn open(&self, session: HttpSession, identity: usize) -> Option<SessionId> {
+        let mut sessions = self.lock();
+        // Not on every attempt: scanning all sessions each time would make floods expensive.
+        let soon = self.idle.min(Duration::from_secs(1));
+        let is_due = sessions.swept.is_none_or(|swept| swept.elapsed() >= soon);
+        if sessions.by_id.len() >= self.limit && is_due {
+            sessions.sweep(self.idle);
+        }
+        while sessions.by_id.len() >= self.limit {
+            sessions.evict(None)?;
+        }
+        // Twice, because values take more memory than their text.
+        loop {
+            let reserved = session.lock().reserve(SESSION + 2 * identity);
+            let Err(spent) = reserved else { break };
+            let account = Arc::clone(session.lock().reserved.account());
+            sessions.evict(Some(&account).filter(|_| spent.is_own))?;
+        }
+        let token = random::token();
+        let id = SessionId::parse(&token).expect("hexadecimal digits are visible ASCII");
+        session.session.set_id(token);
+        let session = Arc::new(session);
+        sessions.half_open.push_back(Arc::downgrade(&session));
+        sessions.by_id.insert(id.clone(), session);
+        if sessions.half_open.len() > FEW.max(2 * sessions.by_id.len()) {
+            sessions.prune();
+        }
+        Some(id)
+    }
+
+    /// The session with this id. For other principals it does not exist.
+    pub(in crate::http) fn find(
+        &self,
+        id: &SessionId,
+        principal: Option<&Principal>,
+    ) -> Option<Arc<HttpSession>> {
+        let mut sessions = self.lock();
+        let session =
+            sessions.by_id.get(id).filter(|it| it.profile().principal.as_ref() == principal)?;
+        let session = Arc::clone(session);
+        if !session.lock().touch(self.idle) {
+            sessions.by_id.remove(id);
+            session.close("idle");
+            return None;
+        }
+        Some(session)
+    }
+
+    /// Closes a session. Returns whether it existed for this principal.
+    pub(in crate::http) fn close(&self, id: &SessionId, principal: Option<&Principal>) -> bool {
+        let Some(session) = self.find(id, principal) else { return false };
+        self.lock().by_id.remove(id);
+        session.close("deleted");
+        true
+    }
+
+    /// Removes idle sessions.
+    pub(in crate::http) fn sweep(&self) {
+        self.lock().sweep(self.idle);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sessions {
+    /// Ends the oldest session that is half open, of an account or of all; `None` if there is none.
+    fn evict(&mut self, account: Option<&Arc<Account>>) -> Option<()> {
+        let is_meant = |session: &Weak<HttpSession>| {
+            let Some(session) = session.upgrade() else { return false };
+            let state = session.lock();
+            let is_its = |account| Arc::ptr_eq(state.reserved.account(), account);
+            state.is_half_open() && account.is_none_or(is_its)
+        };
+        let place = self.half_open.iter().position(is_meant)?;
+        let session = self.half_open.remove(place)?.upgrade()?;
+        if account.is_none() {
+            // Those before it have completed their handshake, or ended.
+            self.half_open.drain(..place);
+        }
+        let id = session.session.id().and_then(SessionId::parse)?;
+        self.by_id.remove(&id);
+        session.close("evicted");
+        Some(())
+    }
+
+    /// Forgets sessions that are not half open any more.
+    fn prune(&mut self) {
+        let is_half_open = |it: Arc<HttpSession>| it.lock().is_half_open();
+        self.half_open.retain(|session| session.upgrade().is_some_and(is_half_open));
+        self.half_open.shrink_to_fit();
+    }
+
+    fn sweep(&mut self, idle: Duration) {
+        let now = clock::now();
+        self.swept = Some(now);
+        self.by_id.retain(|_, session| {
+            let mut state = session.lock();
+            let is_idle = state.is_idle_for(idle, now);
+            if is_idle {
+                drop(state);
+                session.close("idle");
+            } else {
+                state.expire(now);
+            }
+            !is_idle
+        });
+        self.by_id.shrink_to_fit();
+        self.prune();
+    }
+}

@@ -1,0 +1,98 @@
+//! Heads and bodies, as they arrive.
+
+use bytes::Bytes;
+use http::Request;
+use http_body::Frame;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::AsyncWriteExt;
+use tokio::task::JoinSet;
+
+use super::server::{MIB, head, row, scaled, soon};
+
+#[tokio::test]
+async fn heads_without_end() {
+    row("heads without end", async |server| {
+        let mut held = Vec::new();
+        for number in 0..scaled(200, 4_000) {
+            let mut stream = server.connect(number).await;
+            let line = format!("x-{number}: {}\r\n", "y".repeat(8_000));
+            let _ = stream.write_all(format!("{}{}", head(1), line.repeat(7)).as_bytes()).await;
+            held.push(stream);
+        }
+        held
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_over_http_1() {
+    row("bodies over HTTP/1", async |server| {
+        let mut bodies = JoinSet::new();
+        for number in 0..scaled(40, 400) {
+            let mut stream = server.connect(number).await;
+            bodies.spawn(async move {
+                let head = format!("{}\r\n", head(4 * MIB));
+                stream.write_all(head.as_bytes()).await.unwrap();
+                let _ = stream.write_all(&vec![b' '; 4 * MIB - 1]).await;
+                stream
+            });
+        }
+        soon("bodies", bodies.join_all()).await
+    })
+    .await;
+}
+
+/// A body whose end never comes.
+struct Endless(usize);
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        static PIECE: [u8; 16 << 10] = [b' '; 16 << 10];
+        if self.0 == 0 {
+            return Poll::Pending;
+        }
+        self.0 -= 1;
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&PIECE)))))
+    }
+}
+
+#[tokio::test]
+async fn bodies_over_http_2() {
+    row("bodies over HTTP/2", async |server| {
+        let mut held = Vec::new();
+        for number in 0..scaled(4, 8) {
+            let stream = TokioIo::new(server.connect(number).await);
+            let (mut client, connection) =
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+            let connection = tokio::spawn(connection);
+            let mut answers = JoinSet::new();
+            for _ in 0..scaled(30, 100) {
+                let request = Request::post("http://localhost/mcp")
+                    .header("content-type", "application/json")
+                    .header("accept", "application/json, text/event-stream")
+                    // Nearly four mebibytes.
+                    .body(Endless(255))
+                    .unwrap();
+                answers.spawn(client.send_request(request));
+            }
+            // Half of them do not fit.
+            let refused = scaled(20, 90);
+            for _ in 0..refused {
+                let answer = soon("a refusal", answers.join_next()).await.unwrap().unwrap();
+                assert!(answer.is_err() || answer.unwrap().status() == 503);
+            }
+            held.push((client, connection, answers));
+        }
+        held
+    })
+    .await;
+}

@@ -1,0 +1,199 @@
+//! The server under attack, and what attackers send.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use std::{env, fs};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::process::{Child, Command};
+
+pub(crate) const MIB: usize = 1 << 20;
+
+/// The peak that is allowed, and what may be left a minute later.
+const PEAK: usize = 128 * MIB;
+const LEFT: usize = 48 * MIB;
+
+/// A guard against hanging; nothing else depends on time.
+const GUARD: Duration = Duration::from_secs(120);
+
+/// How much of an attack to run: a part by default, all with `BOWLINE_FULL=1`.
+pub(crate) fn scaled(part: usize, all: usize) -> usize {
+    if is_full() { all } else { part }
+}
+
+fn is_full() -> bool {
+    env::var_os("BOWLINE_FULL").is_some()
+}
+
+/// Waits with a guard.
+pub(crate) async fn soon<F: Future>(what: &str, work: F) -> F::Output {
+    match tokio::time::timeout(GUARD, work).await {
+        Ok(output) => output,
+        Err(_) => panic!("{what}: nothing came"),
+    }
+}
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it with many tools, so that its lists are long.
+    pub(crate) async fn start() -> Self {
+        let mut child = Command::new(program())
+            .args(["http", "0", "--tools", "200"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = soon("an address", lines.next_line()).await.unwrap().unwrap();
+        Self { child, address: line.parse().unwrap() }
+    }
+
+    /// A connection of one of eight attackers, who have an address each.
+    pub(crate) async fn connect(&self, number: usize) -> TcpStream {
+        let last = 2 + u8::try_from(number % 8).unwrap();
+        self.connect_from(last).await
+    }
+
+    async fn connect_from(&self, last: u8) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
+        soon("a connection", socket.connect(self.address)).await.unwrap()
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn ask(&self, number: usize, request: &str) -> String {
+        let mut stream = self.connect(number).await;
+        // A refusal may come before everything is written.
+        let _ = stream.write_all(request.as_bytes()).await;
+        read(&mut stream).await
+    }
+
+    /// Checks that others are served, and returns the size of the process.
+    pub(crate) async fn is_well(&self) {
+        let health = "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        for (request, expected) in [(health.to_owned(), "200 OK"), (call("echo"), "still here")] {
+            let mut stream = self.connect_from(1).await;
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let answer = read(&mut stream).await;
+            assert!(answer.contains(expected), "{answer}");
+        }
+    }
+
+    /// A number of `/proc/…/status`, in bytes.
+    fn memory(&self, name: &str) -> usize {
+        let text =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        let number = line.trim_start_matches(':').trim().split(' ').next().unwrap();
+        number.parse::<usize>().unwrap() * 1024
+    }
+}
+
+/// Runs one attack. What it returns is held until the server has been looked at.
+pub(crate) async fn row<T>(name: &str, attack: impl AsyncFnOnce(&Server) -> T) {
+    let server = Server::start().await;
+    server.is_well().await;
+    let idle = server.memory("VmRSS");
+    let held = attack(&server).await;
+    server.is_well().await;
+    drop(held);
+    if is_full() {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    server.is_well().await;
+    let (peak, left) = (server.memory("VmHWM"), server.memory("VmRSS"));
+    let [idle, most, rest] = [idle, peak, left].map(|bytes| bytes.div_ceil(MIB));
+    println!("| {name} | {idle} | {most} | {rest} |");
+    assert!(peak < PEAK, "{name}: a peak of {most} MiB");
+    assert!(left < if is_full() { LEFT } else { PEAK }, "{name}: {rest} MiB are left");
+}
+
+/// Reads until the end, or what came until then.
+pub(crate) async fn read(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let _ = soon("an answer", stream.read_to_end(&mut answer)).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A POST with these headers besides the usual ones, after which the connection closes.
+pub(crate) fn post(headers: &str, body: &str) -> String {
+    format!("{}connection: close\r\n{headers}\r\n{body}", head(body.len()))
+}
+
+/// The head of a POST without its end.
+pub(crate) fn head(length: usize) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {length}\r\n"
+    )
+}
+
+/// A modern call of a tool that says `still here`.
+pub(crate) fn call(tool: &str) -> String {
+    let arguments = json!({ "message": "still here" });
+    modern(&json!(1), "tools/call", json!({ "name": tool, "arguments": arguments }), Some(tool))
+}
+
+/// A modern request, whose headers repeat its name.
+pub(crate) fn modern(id: &Value, method: &str, mut params: Value, name: Option<&str>) -> String {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "attacks", "version": "1.0.0" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for (key, value) in meta.as_object().unwrap() {
+        params["_meta"][key] = value.clone();
+    }
+    let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let name = name.map(|name| format!("mcp-name: {name}\r\n")).unwrap_or_default();
+    let headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}");
+    post(&headers, &body.to_string())
+}
+
+/// The handshake of a client with this name.
+pub(crate) fn initialize(revision: &str, name: &str) -> String {
+    let params = json!({
+        "protocolVersion": revision,
+        "capabilities": {},
+        "clientInfo": { "name": name, "version": "1.0.0" },
+    });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    post("", &body.to_string())
+}
+
+/// Opens a session and returns the headers that name it; `None` if it is refused.
+pub(crate) async fn session(server: &Server, number: usize, revision: &str) -> Option<String> {
+    let answer = server.ask(number, &initialize(revision, "attacks")).await;
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "))?;
+    let headers = format!("mcp-session-id: {id}\r\nmcp-protocol-version: {revision}\r\n");
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let answer = server.ask(number, &post(&headers, told)).await;
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    Some(headers)
+}
+
+/// The path of the example beside this test. Cargo builds examples when it builds all tests.
+fn program() -> PathBuf {
+    let this = env::current_exe().unwrap();
+    let folder = this.parent().and_then(|deps| deps.parent()).unwrap();
+    let path = folder.join("examples/probe");
+    if !path.exists() {
+        let mut build = std::process::Command::new(env!("CARGO"));
+        build.args(["build", "--package", "bowline", "--all-features", "--example", "probe"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success());
+    }
+    path
+}
