@@ -57,4 +57,4 @@ pub use self::observed::Strays;
 pub use self::reply::{Received, Reply};
 pub use self::report::{Conclusion, Finding, Report, Verdict};
 pub use self::rule::{Profile, Rule, Severity, Transport, all as rules};
-pub use self::rules::problem_of_entry;
+pub use self::rules::{is_uri, problem_of_entry};

@@ -28,6 +28,8 @@ use serde_json::{Value, json};
 use crate::probe::{List, Outcome, PROMPTS, Probe, RESOURCES, all_good};
 use crate::rule::{self, Rule};
 
+pub use self::resources::is_uri;
+
 /// Rules whose checks send something.
 pub(crate) const ACTING: &[&[Rule]] = &[
     auth::RULES,

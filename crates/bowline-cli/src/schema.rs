@@ -1,6 +1,7 @@
 //! JSON Schema as a form sees it: properties, their types and choices. The only place in the
 //! program that follows `$ref` and merges `allOf`. It describes; `bowline_schema` validates.
 
+mod format;
 mod kinds;
 
 use std::sync::Arc;
@@ -166,9 +167,13 @@ impl View {
     /// The properties of an object, including those of its variants.
     pub(crate) fn properties(&self) -> Vec<Property> {
         let mut all = self.own_properties();
-        for property in self.leaves().iter().flat_map(Self::own_properties) {
+        let leaves = self.leaves();
+        let is_only = leaves.iter().filter(|it| it.kinds() != Kinds::NULL).count() == 1;
+        for property in leaves.iter().flat_map(Self::own_properties) {
             if !all.iter().any(|known| known.name == property.name) {
-                all.push(Property { is_required: false, ..property });
+                // One of several forms may be another; beside null, there is only one.
+                let is_required = property.is_required && is_only;
+                all.push(Property { is_required, ..property });
             }
         }
         all
@@ -203,6 +208,19 @@ impl View {
         }
         let Ok(compiled) = Schema::compile(&Value::Object(schema)) else { return Ok(()) };
         compiled.validate(name, value).map_err(|invalid| invalid.to_string())
+    }
+
+    /// Checks the format of what a person typed, if it is one of those that questions may have.
+    /// Validators treat `format` as a comment.
+    ///
+    /// # Errors
+    /// What the format wants.
+    pub(crate) fn check_format(&self, name: &str, value: &Value) -> Result<(), String> {
+        let leaves = self.leaves();
+        let format = leaves.iter().find_map(|leaf| leaf.text("format"));
+        let (Some(format), Some(text)) = (format, value.as_str()) else { return Ok(()) };
+        let problem = format::problem(format, text);
+        problem.map_or(Ok(()), |wanted| Err(format!("{name}: expected {wanted}, got {text:?}")))
     }
 }
 
@@ -278,6 +296,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_an_object_requires_is_required_beside_null() {
+        let point =
+            json!({ "type": "object", "required": ["x"], "properties": { "x": {}, "y": {} } });
+        let other = json!({ "type": "object", "properties": { "z": {} } });
+        for (schema, expected) in [
+            (json!({ "anyOf": [point, { "type": "null" }] }), "x"),
+            (json!({ "oneOf": [{ "type": "null" }, point] }), "x"),
+            (point.clone(), "x"),
+            (json!({ "anyOf": [point, other] }), ""),
+        ] {
+            let all = View::new(&schema).properties();
+            let required: Vec<_> =
+                all.iter().filter(|it| it.is_required).map(|it| &*it.name).collect();
+            assert_eq!(required.join(" "), expected, "{schema}");
+        }
+    }
+
+    #[test]
     fn kinds_see_through_references_and_combinations() {
         let defs = json!({ "S": { "type": "string" }, "Loop": { "$ref": "#/$defs/Loop" } });
         for (schema, expected) in [
@@ -320,7 +356,7 @@ mod tests {
         let properties = view.properties();
         let found: Vec<_> =
             properties.iter().map(|it| (it.name.as_str(), it.is_required)).collect();
-        assert_eq!(found, [("a", true), ("b", true), ("c", false)]);
+        assert_eq!(found, [("a", true), ("b", true), ("c", true)]);
         assert!(view.property("d").is_none());
         let open = json!({ "properties": {}, "additionalProperties": { "type": "string" } });
         assert!(View::new(&open).property("d").unwrap().kinds().has(Kinds::STRING));

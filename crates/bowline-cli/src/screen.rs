@@ -97,7 +97,8 @@ pub(crate) struct Screen {
     pub(crate) err: Paint,
     /// The width of a line, where it is limited.
     pub(crate) columns: Option<usize>,
-    is_quiet: bool,
+    /// Whether nothing that comes beside the result is shown.
+    pub(crate) is_quiet: bool,
     is_out_terminal: bool,
     streams: Mutex<Streams>,
 }
@@ -224,13 +225,21 @@ impl Screen {
         self.say(&format!("bowline: {word} {}\n", plain(text)));
     }
 
-    /// Prints a line that comes from the server: of its standard error, a log message, a question
+    /// Prints lines that come from the server: of its standard error, a log message, a question
     /// with its answer.
     pub(crate) fn aside(&self, source: &str, style: Style, text: &str) {
-        if !self.is_quiet {
-            let source = self.err.paint(Style::Dim, &format!("{source} │"));
-            self.say(&format!("{source} {}\n", self.err.paint(style, &line(text))));
+        if self.is_quiet {
+            return;
         }
+        let source = self.err.paint(Style::Dim, &format!("{source} │"));
+        let mut lines = String::new();
+        // Indentation and blank lines carry meaning: in a traceback, for one.
+        for said in text.split('\n') {
+            let said = plain(said.trim_end()).into_owned();
+            lines += format!("{source} {}", self.err.paint(style, &said)).trim_end();
+            lines.push('\n');
+        }
+        self.say(&lines);
     }
 
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, message: &str) {

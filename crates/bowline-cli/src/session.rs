@@ -2,13 +2,14 @@
 //! recording.
 
 mod journal;
+mod repeats;
 
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::client::{ClientBuilder, Phase, Preference, Restart, Timeouts};
+use bowline::client::{ClientBuilder, ClientLimits, Phase, Preference, Restart, Timeouts};
 use bowline::model::LoggingLevel;
 use bowline::{Client, Json};
 use tokio::time::Instant;
@@ -26,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) is_verbose: bool,
     pub(crate) record: Option<PathBuf>,
     pub(crate) timeouts: Timeouts,
+    pub(crate) limits: ClientLimits,
     pub(crate) preference: Preference,
     pub(crate) answers: Answers,
     pub(crate) log: Option<LoggingLevel>,
@@ -47,11 +49,18 @@ impl Settings {
             timeouts.idle = idle;
             timeouts.total = timeouts.total.max(idle);
         }
+        let mut limits = ClientLimits::default();
+        let screen = Arc::new(Screen::new(&output));
+        if !screen.is_quiet {
+            // It has been shown as it came: errors need not repeat it.
+            limits.stderr_lines = 0;
+        }
         Ok(Self {
-            screen: Arc::new(Screen::new(&output)),
+            screen,
             is_verbose: output.verbose,
             record: output.record,
             timeouts,
+            limits,
             preference: options.revision.unwrap_or(Preference::Auto),
             answers: Answers::read(&options.answers)?,
             log: options.log,
@@ -154,6 +163,7 @@ impl Session {
         let builder = Client::builder("bowline", env!("CARGO_PKG_VERSION"))
             .title("Bowline")
             .timeouts(settings.timeouts.clone())
+            .limits(settings.limits.clone())
             .preference(settings.preference)
             .restart(Restart::Never)
             .without_cache();

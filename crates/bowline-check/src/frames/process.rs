@@ -286,16 +286,19 @@ async fn read(mut output: Reader, sender: mpsc::Sender<Vec<u8>>) {
 }
 
 async fn drain(mut errors: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
-    let mut parser = Parser::new(STDERR_LINE);
     let mut chunk = vec![0; 8 << 10];
+    let mut line = Vec::new();
     while let Ok(length @ 1..) = errors.read(&mut chunk).await {
-        let mut rest = &chunk[..length];
-        while let Some(line) = parser.next_frame(&mut rest) {
-            lock(&tail).push(&line.map_or_else(|error| error.prefix, <[u8]>::to_vec));
+        for piece in chunk[..length].split_inclusive(|byte| *byte == b'\n') {
+            let room = STDERR_LINE.saturating_sub(line.len());
+            line.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                lock(&tail).push(&std::mem::take(&mut line));
+            }
         }
     }
-    if let Some(line) = parser.finish() {
-        lock(&tail).push(line);
+    if !line.is_empty() {
+        lock(&tail).push(&line);
     }
 }
 

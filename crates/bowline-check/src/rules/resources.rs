@@ -50,8 +50,8 @@ fn bad_uri(resource: &Value) -> Option<String> {
     (!is_uri(uri)).then(|| format!("{uri:?} is not a URI"))
 }
 
-/// A scheme, and only characters that URIs have.
-fn is_uri(text: &str) -> bool {
+/// Whether it is a URI: a scheme, and only characters that URIs have.
+pub fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));

@@ -1,5 +1,6 @@
 //! `bowline complete`: suggests values for a prompt's argument or a template's variable.
 
+use bowline::Json;
 use bowline::model::CompleteResult;
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -7,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::{ArgumentArgs, text_arguments};
 use crate::failure::{Failure, parse};
 use crate::schema::unquoted;
-use crate::screen::{OutputArgs, Style};
+use crate::screen::{OutputArgs, Paint, Style};
 use crate::session::Invocation;
 use crate::target::TargetOptions;
 use crate::text::line;
@@ -39,25 +40,38 @@ impl Complete {
                 let screen = &session.screen;
                 let result = session.call("completion/complete", params).await?;
                 screen.show(&result, || {
-                    let completion = parse::<CompleteResult>(&result)?.completion;
-                    let shown = completion.values.len() as u64;
-                    let more = match (completion.total, completion.has_more) {
-                        (Some(total), _) if total > shown => format!("{} more", total - shown),
-                        (_, Some(true)) => "and more".to_owned(),
-                        _ => String::new(),
-                    };
+                    let (values, more) = lines(&result)?;
                     if !more.is_empty() {
-                        screen.say(&screen.err.paint(Style::Dim, &format!("… {more}\n")));
+                        screen.say(&screen.err.paint(Style::Dim, &more));
                     }
-                    Ok(completion.values.iter().map(|value| line(value) + "\n").collect())
+                    Ok(values)
                 })
             })
             .await
     }
 }
 
+/// The suggested values, a line each, and how many more there are.
+fn lines(result: &Json) -> Result<(String, String), Failure> {
+    let completion = parse::<CompleteResult>(result)?.completion;
+    let shown = completion.values.len() as u64;
+    let more = match (completion.total, completion.has_more) {
+        (Some(total), _) if total > shown => format!("… {} more\n", total - shown),
+        (_, Some(true)) => "… and more\n".to_owned(),
+        _ => String::new(),
+    };
+    Ok((completion.values.iter().map(|value| line(value) + "\n").collect(), more))
+}
+
+/// Both of them as one text; a line of its own if there are none.
+pub(crate) fn render(result: &Json, paint: Paint) -> Result<String, Failure> {
+    let (values, more) = lines(result)?;
+    let none = if values.is_empty() { "no suggestions\n" } else { "" };
+    Ok(format!("{values}{none}{}", paint.paint(Style::Dim, &more)))
+}
+
 /// What the words of the command line complete.
-fn read(words: &[String]) -> Result<Value, Failure> {
+pub(crate) fn read(words: &[String]) -> Result<Value, Failure> {
     let [of, rest @ ..] = words else {
         return Err(Failure::usage(
             "complete what? expected a prompt's name or a resource template",

@@ -72,8 +72,12 @@ pub(crate) fn offer(line: &str, catalog: &Catalog) -> Option<Offer> {
         ("call", [tool, given @ ..]) => {
             argument(start, part, given, &catalog.arguments(tool)?, ("", "="))
         }
-        ("prompt", []) => known(spaced(catalog.prompts.iter().map(|prompt| prompt.name.as_str()))),
-        ("prompt", [name, given @ ..]) => catalog.prompt_argument(start, part, name, given),
+        ("prompt" | "complete", []) => {
+            known(spaced(catalog.prompts.iter().map(|prompt| prompt.name.as_str())))
+        }
+        ("prompt" | "complete", [name, given @ ..]) => {
+            catalog.prompt_argument(start, part, name, given)
+        }
         ("read" | "subscribe" | "unsubscribe", []) => catalog.uri(start, part),
         ("help", []) => known(WORDS.iter().map(|word| word.0.to_owned()).collect()),
         ("set", []) => known(spaced(SETTINGS.iter().map(|setting| setting.0))),

@@ -81,7 +81,7 @@ pub(crate) enum About {
 impl Dialog {
     /// Asks for the arguments of a tool. `None` if it has none.
     pub(crate) fn call(tool: &str, schema: &Value) -> Option<Self> {
-        let form = Some(started(schema)?);
+        let form = Some(started(schema, false)?);
         Some(Self { about: About::Call(tool.to_owned()), form })
     }
 
@@ -154,7 +154,7 @@ impl Dialog {
         }
         let action = consent(line)?;
         if let (Asked::Form(params), ElicitAction::Accept) = (asked, action) {
-            self.form = started(&json!(params.requested_schema));
+            self.form = started(&json!(params.requested_schema), true);
             if self.form.is_some() {
                 return Ok(None);
             }
@@ -174,8 +174,8 @@ impl Dialog {
 const CONSENT: [&str; 3] = ["yes", "decline", "cancel"];
 
 /// A form, unless there is nothing to fill in.
-fn started(schema: &Value) -> Option<Form> {
-    let mut form = Form::new(schema);
+fn started(schema: &Value, has_defaults: bool) -> Option<Form> {
+    let mut form = Form::new(schema, has_defaults);
     matches!(form.step(), Step::Ask(_)).then_some(form)
 }
 

@@ -1,5 +1,6 @@
-//! A form that is filled in property by property, from a schema. What is not touched is not sent:
-//! Enter turns nothing into `null` or into a default.
+//! A form that is filled in property by property, from a schema. Enter never sends `null`. It sends
+//! a default only if the property is required, or if the server asked: then the form comes filled
+//! in. An optional argument of a tool is left out, and the server applies its own default.
 
 use serde_json::{Map, Value};
 
@@ -19,6 +20,8 @@ const WHOLE: &str = "";
 pub(crate) struct Form {
     /// From the outermost object to the one that is being filled in.
     levels: Vec<Level>,
+    /// Whether defaults are filled in already.
+    has_defaults: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,10 +48,11 @@ pub(crate) enum Step {
 }
 
 impl Form {
-    pub(crate) fn new(schema: &Value) -> Self {
+    pub(crate) fn new(schema: &Value, has_defaults: bool) -> Self {
         let view = View::new(schema);
         let whole = Property { name: WHOLE.to_owned(), view, is_required: true };
-        let mut form = Self { levels: vec![Level { properties: vec![whole], ..Level::default() }] };
+        let whole = Level { properties: vec![whole], ..Level::default() };
+        let mut form = Self { levels: vec![whole], has_defaults };
         form.settle();
         form
     }
@@ -98,6 +102,7 @@ impl Form {
         let value = read(&property.view, text)
             .map_err(|problem| format!("{}: {problem}", property.name))?;
         property.view.check(&property.name, &value)?;
+        property.view.check_format(&property.name, &value)?;
         self.put(Some(value));
         Ok(())
     }
@@ -130,7 +135,11 @@ impl Form {
             (true, None) => kind(&property.view, 0),
         }];
         words.push(if property.is_required { "required" } else { "optional" }.to_owned());
-        words.extend(property.view.get("default").map(|it| format!("default {}", unquoted(it))));
+        let is_sent = property.is_required || self.has_defaults;
+        words.extend(property.view.get("default").map(|it| match (unquoted(it), is_sent) {
+            (default, true) => format!("Enter for {default}"),
+            (default, false) => format!("the server's default is {default}"),
+        }));
         if !forms.is_empty() {
             words.push("a number, or JSON".to_owned());
         } else if is_object(&view) {
@@ -153,11 +162,12 @@ impl Form {
     }
 
     fn omit(&mut self, property: &Property) -> Result<(), String> {
-        if !property.is_required {
+        let default = property.view.get("default");
+        if !property.is_required && (default.is_none() || !self.has_defaults) {
             self.put(None);
             return Ok(());
         }
-        let Some(default) = property.view.get("default") else {
+        let Some(default) = default else {
             let hint = match property.view.kinds() {
                 Kinds::STRING => " (=\"\" sends an empty string)",
                 _ => "",

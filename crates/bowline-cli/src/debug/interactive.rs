@@ -205,15 +205,10 @@ impl Interactive {
 
     fn entered(&mut self, opened: u64, state: &State) {
         let Some(reason) = self.talk.link.ended(opened, state) else { return };
-        let mut text = match reason {
+        let text = match reason {
             CloseReason::Exited(exit) => format!("the server ended: {}", line(&exit.status)),
             other => format!("the connection ended: {}", line(&other.to_string())),
         };
-        if let CloseReason::Exited(exit) = reason {
-            for said in &exit.stderr {
-                text.push_str(&format!("\n  stderr │ {}", line(said)));
-            }
-        }
         let text = self.screen.err.paint(Style::Red, &text);
         self.drop_questions();
         self.say(&format!("{text}\n  `restart` starts it again"));

@@ -1,8 +1,8 @@
 //! The connection of a session: opened, watched, closed, opened again; and what it reports
 //! meanwhile.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline::client::{
@@ -15,20 +15,36 @@ use tokio::time::Instant;
 
 use super::complete::Catalog;
 use super::dialog::{self, Question};
+use super::log::Log;
 use crate::failure::Failure;
-use crate::session::{Channel, Session, Settings, Tap, Tapped};
+use crate::session::{Session, Settings, Tap, Tapped};
 use crate::target::Resolved;
 
-/// Events that wait to be handled: 16,384. More are counted, and not shown.
+/// Events that wait to be handled: 16,384. More are counted, and not shown; the log has them.
 pub(crate) const MOST_WAITING: usize = 16_384;
+
+/// The log, which the connection writes and the session reads.
+type SharedLog = Arc<Mutex<Log>>;
+
+fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a notification is not shown as such: log messages and progress have lines of their own.
+fn is_shown_elsewhere(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/message"
+            | "notifications/progress"
+            | "notifications/subscriptions/acknowledged"
+    )
+}
 
 /// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Text for people, safe already.
     Say(String),
-    /// A message, or a line on standard error; and when.
-    Said(Instant, Channel, String),
     /// A notification of the server.
     Notified(Notification),
     /// A new state of the connection with this number.
@@ -56,6 +72,7 @@ pub(crate) struct Link {
     session: Option<Session>,
     /// How often it was opened.
     pub(crate) opened: u64,
+    log: SharedLog,
     pub(crate) events: mpsc::Sender<Event>,
     /// Events that there was no room for.
     missed: Arc<AtomicU64>,
@@ -69,17 +86,19 @@ impl Link {
         asks: bool,
         events: mpsc::Sender<Event>,
     ) -> Self {
-        let missed = Arc::default();
-        let tell = teller(&events, &missed);
-        settings.tap = Some(Tap(Arc::new(move |tapped: Tapped<'_>| {
-            tell(match tapped {
-                Tapped::Said(channel, text) => {
-                    Event::Said(Instant::now(), channel, text.to_owned())
-                }
-                Tapped::Notification(notification) => Event::Notified(notification.clone()),
-            });
+        let (missed, log) = (Arc::default(), SharedLog::default());
+        let (tell, kept, began) = (teller(&events, &missed), Arc::clone(&log), Instant::now());
+        // Logged at once, however much comes: with its time, and without a queue in between.
+        settings.tap = Some(Tap(Arc::new(move |tapped: Tapped<'_>| match tapped {
+            Tapped::Said(channel, text) => lock(&kept).add(began.elapsed(), channel, text),
+            Tapped::Notification(it) if is_shown_elsewhere(&it.method) => {}
+            Tapped::Notification(notification) => tell(Event::Notified(notification.clone())),
         })));
-        Self { resolved, settings, asks, session: None, opened: 0, events, missed }
+        Self { resolved, settings, asks, session: None, opened: 0, log, events, missed }
+    }
+
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+        lock(&self.log)
     }
 
     /// Sends what would go to standard error as events instead.
@@ -124,7 +143,9 @@ impl Link {
     pub(crate) fn missed(&self) -> Option<String> {
         match self.missed.swap(0, Ordering::Relaxed) {
             0 => None,
-            count => Some(format!("{count} events came too fast to be logged")),
+            count => {
+                Some(format!("{count} notifications came too fast to be shown; `log` has them"))
+            }
         }
     }
 

@@ -39,16 +39,21 @@ pub(crate) enum Kind {
     Other,
 }
 
+/// Requests of the server whose questions have not come up yet: 64.
+const MOST_UNMATCHED: usize = 64;
+
 /// The log of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     entries: VecDeque<Entry>,
     last: u64,
     bytes: usize,
+    /// Requests of the server, method and id, until their questions come up.
+    unmatched: VecDeque<(String, Value)>,
 }
 
 impl Log {
-    pub(crate) fn add(&mut self, at: Duration, channel: Channel, text: &str) -> &Entry {
+    pub(crate) fn add(&mut self, at: Duration, channel: Channel, text: &str) {
         self.last += 1;
         self.bytes += text.len();
         let mut entry = Entry::new(self.last, at, channel, text);
@@ -61,8 +66,24 @@ impl Log {
             let gone = self.entries.pop_front();
             self.bytes -= gone.map_or(0, |gone| gone.text.len());
         }
+        if channel == Channel::Received && entry.kind == Kind::Request {
+            self.unmatched.push_back((entry.method.clone(), entry.id.clone()));
+            if self.unmatched.len() > MOST_UNMATCHED {
+                self.unmatched.pop_front();
+            }
+        }
         self.entries.push_back(entry);
-        &self.entries[self.entries.len() - 1]
+    }
+
+    /// The id of the oldest request for a method whose question has not come up yet.
+    pub(crate) fn identify(&mut self, method: &str) -> Option<Value> {
+        let place = self.unmatched.iter().position(|(known, _)| known == method)?;
+        self.unmatched.remove(place).map(|(_, id)| id)
+    }
+
+    /// Forgets questions: the connection that they came on is gone.
+    pub(crate) fn forget_questions(&mut self) {
+        self.unmatched.clear();
     }
 
     pub(crate) fn find(&self, number: u64) -> Option<&Entry> {

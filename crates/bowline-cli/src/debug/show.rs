@@ -10,7 +10,7 @@ use serde_json::json;
 use super::complete::Catalog;
 use super::talk::Show;
 use crate::commands::list::{List, TOOLS};
-use crate::commands::{call, tools};
+use crate::commands::{call, complete, tools};
 use crate::failure::{Code, Failure};
 use crate::render::content::ContentRenderer;
 use crate::render::json::{object, pretty};
@@ -29,6 +29,7 @@ pub(crate) fn render(show: &Show, result: &Json, took: Duration, screen: &Screen
         }
         Show::Prompt => renderer.prompt_result(result).ok(),
         Show::Contents => renderer.resource_result(result).ok(),
+        Show::Values => complete::render(result, screen.out).ok(),
         Show::Pong => Some(format!("answered in {}\n", time(took.as_secs_f64()))),
         Show::Text(text) => Some(format!("{text}\n")),
         Show::Message(id) => Some(pretty(&response(id, Ok(result)), screen.out)),

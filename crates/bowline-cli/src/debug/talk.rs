@@ -4,13 +4,12 @@ mod run;
 mod set;
 mod status;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bowline::client::{CallError, JsonCall, Notification, Wanted};
 use bowline::model::CompleteResult;
 use bowline::{Client, Json};
-use serde_json::Value;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
@@ -18,15 +17,10 @@ pub(crate) use self::run::Done;
 use super::complete::{Catalog, Offer, Source};
 use super::dialog::Question;
 use super::link::{Event, Link};
-use super::log::{Kind, Log};
 use crate::commands::list::List;
 use crate::failure::Failure;
 use crate::screen::{Style, progress_words};
-use crate::session::Channel;
 use crate::text::{cut, line};
-
-/// Requests of the server whose questions have not come up yet: 64.
-const MOST_UNMATCHED: usize = 64;
 
 /// How long Tab waits for the server.
 const COMPLETION: Duration = Duration::from_secs(5);
@@ -37,13 +31,9 @@ pub(crate) struct Talk {
     pub(crate) catalog: Catalog,
     /// What is running. A job that was cancelled is no longer here.
     pub(crate) jobs: BTreeMap<u64, Job>,
-    log: Log,
     last_job: u64,
     /// Whether the line that runs now did not end in `&`.
     waits: bool,
-    began: Instant,
-    /// Requests of the server, method and id, until their questions come up.
-    unmatched: VecDeque<(String, Value)>,
     subscriptions: BTreeMap<String, AbortHandle>,
     /// Receives the notifications about changed lists.
     listening: Option<AbortHandle>,
@@ -77,6 +67,8 @@ pub(crate) enum Show {
     Prompt,
     /// The contents of a resource.
     Contents,
+    /// Suggested values.
+    Values,
     /// How long it took.
     Pong,
     Json,
@@ -93,11 +85,8 @@ impl Talk {
             link,
             catalog: Catalog::default(),
             jobs: BTreeMap::new(),
-            log: Log::default(),
             last_job: 0,
             waits: true,
-            began: Instant::now(),
-            unmatched: VecDeque::new(),
             subscriptions: BTreeMap::new(),
             listening: None,
         }
@@ -109,7 +98,7 @@ impl Talk {
     /// When there is no connection.
     pub(crate) async fn open(&mut self) -> Result<(), Failure> {
         self.cancel_all();
-        self.unmatched.clear();
+        self.link.log().forget_questions();
         self.catalog = Catalog::default();
         for (_, task) in std::mem::take(&mut self.subscriptions) {
             task.abort();
@@ -167,42 +156,21 @@ impl Talk {
             self.link.settings.screen.warn(&text);
         }
         match event {
-            Event::Said(when, channel, text) => self.note(when, channel, &text),
             Event::Catalog(catalog) => self.catalog = *catalog,
             Event::Subscribed(uri, task) => {
                 if let Some(before) = self.subscriptions.insert(uri, task) {
                     before.abort();
                 }
             }
-            Event::Notified(notification) => return self.notified(&notification).map(Event::Say),
+            Event::Notified(notification) => return Some(Event::Say(self.notified(&notification))),
             other => return Some(other),
         }
         None
     }
 
-    /// Logs what was said.
-    fn note(&mut self, when: Instant, channel: Channel, text: &str) {
-        let at = when.saturating_duration_since(self.began);
-        let entry = self.log.add(at, channel, text);
-        if channel == Channel::Received && entry.kind == Kind::Request {
-            self.unmatched.push_back((entry.method.clone(), entry.id.clone()));
-            if self.unmatched.len() > MOST_UNMATCHED {
-                self.unmatched.pop_front();
-            }
-        }
-    }
-
-    /// A notification on one line; `None` if it is shown elsewhere.
-    fn notified(&mut self, notification: &Notification) -> Option<String> {
+    /// A notification on one line.
+    fn notified(&mut self, notification: &Notification) -> String {
         let method = &*notification.method;
-        if matches!(
-            method,
-            "notifications/message"
-                | "notifications/progress"
-                | "notifications/subscriptions/acknowledged"
-        ) {
-            return None;
-        }
         if method.ends_with("/list_changed") {
             if self.link.asks {
                 // Tab must know what there is; a script asks when it needs to.
@@ -218,14 +186,12 @@ impl Talk {
         let is_empty = params.as_object().is_some_and(serde_json::Map::is_empty);
         let params = if is_empty { String::new() } else { params.to_string() };
         let word = self.link.settings.screen.err.paint(Style::Dim, "notice │");
-        Some(format!("{word} {}\n", cut(&line(&format!("{method} {params}")), 200)))
+        format!("{word} {}\n", cut(&line(&format!("{method} {params}")), 200))
     }
 
     /// Finds the request that a question came in.
     pub(crate) fn identify(&mut self, question: &mut Question) {
-        let wanted = question.asked.method();
-        let place = self.unmatched.iter().position(|(method, _)| method == wanted);
-        question.id = place.and_then(|place| self.unmatched.remove(place)).map(|(_, id)| id);
+        question.id = self.link.log().identify(question.asked.method());
     }
 
     /// Starts something that ends with a result.

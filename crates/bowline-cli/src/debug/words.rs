@@ -1,12 +1,13 @@
 //! The words of a session, for `help` and for completion.
 
 /// A word, what follows it, and what it does; in the order in which `help` shows them.
-pub(crate) const WORDS: [(&str, &str, &str); 24] = [
+pub(crate) const WORDS: [(&str, &str, &str); 25] = [
     ("tools", "[TEXT]", "list the tools, or those that mention TEXT"),
     ("describe", "TOOL", "show everything about a tool"),
     ("call", "TOOL [key=value … | {json}]", "call a tool; asks for arguments if none are given"),
     ("prompts", "", "list the prompts"),
     ("prompt", "NAME [key=value … | {json}]", "fill in a prompt"),
+    ("complete", "PROMPT|TEMPLATE key=value …", "suggest values for the first key"),
     ("resources", "", "list the resources"),
     ("templates", "", "list the resource templates"),
     ("read", "URI", "read a resource"),

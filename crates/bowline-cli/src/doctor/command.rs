@@ -116,6 +116,7 @@ fn look_back(report: &mut Report, talk: &mut Conversation) {
         (diagnosis, _) => step.warn(diagnosis),
     });
     report.push(errors(&lines));
+    report.keep_stderr(&lines);
 }
 
 fn first_byte(took: Duration) -> Step {
@@ -129,14 +130,15 @@ fn first_byte(took: Duration) -> Step {
 }
 
 fn errors(lines: &[String]) -> Step {
-    let mut seen = match lines {
-        [] => "nothing".to_owned(),
-        [only] => quoted(only.as_bytes()),
-        [.., last] => format!("{} lines, the last: {}", lines.len(), quoted(last.as_bytes())),
+    let telling = stderr::explain(lines).map(|(_, line)| ("among them", line));
+    let last = lines.iter().rfind(|line| !line.is_empty()).map(|line| ("the last", line.as_str()));
+    let seen = match (lines.len(), telling.or(last)) {
+        (_, None) => "nothing".to_owned(),
+        (1, Some((_, only))) => quoted(only.as_bytes()),
+        (count, Some((which, line))) => {
+            format!("{count} lines, {which}: {}", quoted(line.as_bytes()))
+        }
     };
-    if let Some((_, line)) = stderr::explain(lines).filter(|_| lines.len() > 1) {
-        seen = format!("{seen}; among them: {}", quoted(line.as_bytes()));
-    }
     Step::ok("stderr", seen, Instant::now())
 }
 

@@ -60,7 +60,7 @@ impl Evidence {
         let head = Some(&self.output.head).filter(|it| *messages == 0 && !it.is_empty());
         parts.extend(stray.or(head).map(|line| format!("standard output: {}", quoted(line))));
         let telling = stderr::explain(&self.stderr).map(|(_, line)| line);
-        let line = telling.or_else(|| self.stderr.last().map(String::as_str));
+        let line = telling.or_else(|| self.last_line());
         parts.extend(line.map(|line| format!("standard error: {}", quoted(line.as_bytes()))));
         parts.join("; ")
     }
@@ -76,6 +76,13 @@ impl Evidence {
                  PYTHONUNBUFFERED=1; C: fflush(stdout)).",
             );
         }
+        if let (None, 0, Some(url)) = (self.status, self.answered, self.listening_url()) {
+            let url = plain(&url);
+            return unreachable(format!(
+                "the program serves HTTP ({url}) and does not read its input"
+            ))
+            .fix(format!("Connect to {url}, or start the program in its stdio mode."));
+        }
         if let Some((mut diagnosis, line)) = stderr::explain(&self.stderr)
             && self.status.is_some()
         {
@@ -88,10 +95,21 @@ impl Evidence {
         })
     }
 
+    fn last_line(&self) -> Option<&str> {
+        self.stderr.iter().map(String::as_str).rfind(|line| !line.is_empty())
+    }
+
+    /// Where the program says that it listens, on either stream.
+    fn listening_url(&self) -> Option<String> {
+        let output = String::from_utf8_lossy(&self.output.head);
+        let lines = self.stderr.iter().cloned().chain(output.lines().map(str::to_owned));
+        stderr::listening_url(&lines.collect::<Vec<_>>())
+    }
+
     fn ended(&self, status: ExitStatus) -> Diagnosis {
         const BY_HAND: &str = "See its standard error; run the command by hand in the same \
                                directory and environment.";
-        let last_words = match self.stderr.last() {
+        let last_words = match self.last_line() {
             Some(line) => format!("; its last words: {}", plain(line)),
             None => " without a word".to_owned(),
         };
@@ -123,11 +141,7 @@ impl Evidence {
 
     fn silent(&self) -> Diagnosis {
         let waited = seconds(self.waited);
-        if let Some(url) = stderr::listening_url(&self.stderr) {
-            let url = plain(&url);
-            unreachable(format!("the program serves HTTP ({url}) and does not read its input"))
-                .fix(format!("Connect to {url}, or start the program in its stdio mode."))
-        } else if let Some(runner) = self.runner {
+        if let Some(runner) = self.runner {
             unreachable(format!("{runner} may still be downloading what it starts")).fix(
                 "Run the command by hand once, or allow more time with --timeout; other clients \
                  give up, too.",
@@ -185,6 +199,13 @@ mod tests {
                 "Listening on http://localhost:3000/mcp",
                 "serves HTTP (http://localhost:3000/mcp)",
             ),
+            (
+                None,
+                "Starting Streamable HTTP server...",
+                "MCP Streamable HTTP Server listening on port 3001",
+                "serves HTTP (http://localhost:3001/mcp)",
+            ),
+            (None, "Server is listening on port 3001", "", "http://localhost:3001/mcp"),
             // An error that a running program survived explains nothing.
             (None, "", "warning: unhandled thing", "wrote nothing"),
         ] {

@@ -131,6 +131,8 @@ pub(crate) struct Report {
     /// Values that are never shown.
     secrets: Vec<String>,
     steps: Vec<Step>,
+    /// The last lines that the program wrote to standard error.
+    stderr: Vec<String>,
     show: Box<dyn FnMut(&Step)>,
 }
 
@@ -142,7 +144,7 @@ impl Report {
     ) -> Self {
         // Hiding short values such as `1` or `true` would hide unrelated text.
         secrets.retain(|secret| secret.len() > 5);
-        Self { target, secrets, steps: Vec::new(), show: Box::new(show) }
+        Self { target, secrets, steps: Vec::new(), stderr: Vec::new(), show: Box::new(show) }
     }
 
     pub(crate) fn push(&mut self, mut step: Step) {
@@ -154,6 +156,19 @@ impl Report {
         });
         (self.show)(&step);
         self.steps.push(step);
+    }
+
+    /// Keeps what the program wrote to standard error, without blank lines around it.
+    pub(crate) fn keep_stderr(&mut self, lines: &[String]) {
+        let is_text = |line: &String| !line.trim().is_empty();
+        let first = lines.iter().position(is_text).unwrap_or(lines.len());
+        let end = lines.iter().rposition(is_text).map_or(first, |last| last + 1);
+        self.stderr = lines[first..end].iter().map(|line| self.hide(line.clone())).collect();
+    }
+
+    /// What the program wrote to standard error, if a step failed: it may say why.
+    pub(crate) fn stderr(&self) -> &[String] {
+        if self.outcome() == Outcome::Fail { &self.stderr } else { &[] }
     }
 
     /// Adds the step of something that the rest depends on; `None` if it failed.
@@ -216,6 +231,9 @@ impl Report {
             document["step"] = json!(name);
             document["cause"] = json!(diagnosis.cause);
             document["fix"] = json!(diagnosis.fix);
+        }
+        if !self.stderr().is_empty() {
+            document["stderr"] = json!(self.stderr());
         }
         document["steps"] = json!(self.steps);
         document

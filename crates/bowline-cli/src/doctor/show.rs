@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::report::{Outcome, Report, Step};
 use super::seen::seconds;
 use crate::screen::{Paint, Style};
-use crate::text::{cut, line, width};
+use crate::text::{cut, line, plain, width};
 
 /// Width of the column of step names.
 const NAMES: usize = 20;
@@ -49,6 +49,12 @@ impl Look {
         for (index, step) in report.others().into_iter().enumerate() {
             out.push_str(if index == 0 { "\nAlso:\n" } else { "\n" });
             explain(&mut out, step);
+        }
+        if !report.stderr().is_empty() {
+            out.push_str("\nStandard error:\n");
+            for said in report.stderr() {
+                let _ = writeln!(out, "{}", format!("  {}", plain(said)).trim_end());
+            }
         }
         out.trim_end().to_owned()
     }
@@ -107,5 +113,9 @@ mod tests {
         let expected = "\nFailed at: tools\n  Seen:  tools: hello\n  Cause: no\n  Fix:   ask\n\n\
                         Also:\n  Seen:  output: hello\n  Cause: noise\n  Fix:   be silent";
         assert_eq!(look.verdict(&report), expected);
+        let said = ["", "Traceback:", "    at \u{1b}[2Jx", "", "Error: y", " "];
+        report.keep_stderr(&said.map(str::to_owned));
+        let whole = "\n\nStandard error:\n  Traceback:\n      at \\u{1b}[2Jx\n\n  Error: y";
+        assert_eq!(look.verdict(&report), format!("{expected}{whole}"));
     }
 }

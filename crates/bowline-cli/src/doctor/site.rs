@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::conversation::{AskError, Asked, Conversation, silent};
 use super::era::{Plan, Search};
-use super::report::{Diagnosis, Report, Step, broken, refused, unreachable};
+use super::report::{Diagnosis, Report, Step, broken, unreachable};
 use super::seen::plain;
 use super::status::HttpReply;
 use super::{address, auth, lists, network, places, streams, tls};
@@ -177,8 +177,11 @@ async fn look_again(
     let Some(url) = places::find(http, plan.timeout).await else { return Some(reply.diagnose()) };
     let (here, there) = (http.url.path(), url.path());
     Some(
-        refused(format!("the MCP server is not at {here} (HTTP {}), but at {there}", reply.status))
-            .fix(format!("Use {}", url.as_str())),
+        unreachable(format!(
+            "the MCP server is not at {here} (HTTP {}), but at {there}",
+            reply.status
+        ))
+        .fix(format!("Use {}", url.as_str())),
     )
 }
 

@@ -56,7 +56,8 @@ impl HttpReply {
         format!("HTTP {}{media}{location}, {body} after {}", self.status, seconds(self.took))
     }
 
-    /// What a response without a message means.
+    /// What a response without a message means. As for every other command, what does not speak MCP
+    /// is not there.
     pub(crate) fn diagnose(&self) -> Diagnosis {
         let found = match self.status {
             200..300 if self.is_html() => broken("the response is a web page, not an MCP message")
@@ -67,33 +68,35 @@ impl HttpReply {
             400 if self.wants_tls() => {
                 unreachable("the port speaks TLS, but the URL says http").fix("Use https://.")
             }
-            400 => refused("the server rejects the request and does not say why").fix(LOG),
+            400 => unreachable("the server rejects the request and does not say why").fix(LOG),
             401 => return self.unauthorized(),
             403 => self.forbidden(),
-            404 => refused("there is nothing at this path")
+            404 => unreachable("there is nothing at this path")
                 .fix("Check the path: most servers use /mcp, old ones /sse."),
-            405 => refused("this path does not accept POST")
+            405 => unreachable("this path does not accept POST")
                 .fix("Check the path: most servers use /mcp."),
-            406 => refused("the server rejects an Accept header with JSON and event streams")
+            406 => unreachable("the server rejects an Accept header with JSON and event streams")
                 .fix("Look for both types anywhere in Accept; a proxy may rewrite the header."),
             407 => unreachable("the proxy requires credentials")
                 .fix("Put user and password into HTTPS_PROXY."),
             408 | 504 => unreachable("something in between timed out waiting for the server")
                 .fix("Check whether the server hangs, or raise the proxy's timeout."),
-            410 => refused("the server is gone from this path").fix("Look for its new URL."),
-            413 => refused("the request is too large for the server")
+            410 => unreachable("the server is gone from this path").fix("Look for its new URL."),
+            413 => unreachable("the request is too large for the server")
                 .fix("The first request is small: raise the server's limit."),
-            415 => refused("the server does not accept application/json")
+            415 => unreachable("the server does not accept application/json")
                 .fix("Accept it in the server; a proxy may rewrite Content-Type."),
-            421 => refused("this server does not serve that host")
+            421 => unreachable("this server does not serve that host")
                 .fix("Use the name that the server knows."),
-            426 => refused("the server requires another protocol, such as WebSocket")
+            426 => unreachable("the server requires another protocol, such as WebSocket")
                 .fix("MCP uses plain HTTP requests: use the server's MCP path."),
-            429 => refused("the server received too many requests").fix("Wait, then try again."),
+            429 => {
+                unreachable("the server received too many requests").fix("Wait, then try again.")
+            }
             502 | 503 => unreachable("a proxy in front of the server cannot reach it")
                 .fix("Start the server, and check the address that the proxy has for it."),
-            500.. => refused("the server failed internally").fix(LOG),
-            _ => refused("the server rejects the request without a message").fix(LOG),
+            500.. => unreachable("the server failed internally").fix(LOG),
+            _ => unreachable("the server rejects the request without a message").fix(LOG),
         };
         Diagnosis { cause: format!("{} (HTTP {})", found.cause, self.status), ..found }
     }
@@ -168,7 +171,7 @@ mod tests {
             (200, "text/plain", "<html>", "a web page", Code::Broken),
             (200, "application/json", "{\"ok\":true}", "contains no message", Code::Broken),
             (302, "text/html", "", "redirects", Code::Refused),
-            (400, "text/plain", "no", "does not say why", Code::Refused),
+            (400, "text/plain", "no", "does not say why", Code::Unreachable),
             (
                 400,
                 "text/html",
@@ -187,17 +190,17 @@ mod tests {
             (403, "text/plain", "Invalid Origin header", "Origin", Code::Refused),
             (403, "text/plain", "Host not allowed", "Host", Code::Refused),
             (403, "text/html", "<h1>403</h1>", "forbids", Code::Refused),
-            (404, "text/html", "<h1>", "nothing at this path", Code::Refused),
-            (405, "text/plain", "", "POST", Code::Refused),
-            (406, "text/plain", "", "event streams", Code::Refused),
+            (404, "text/html", "<h1>", "nothing at this path", Code::Unreachable),
+            (405, "text/plain", "", "POST", Code::Unreachable),
+            (406, "text/plain", "", "event streams", Code::Unreachable),
             (407, "text/plain", "", "proxy", Code::Unreachable),
-            (415, "text/plain", "", "application/json", Code::Refused),
-            (426, "text/plain", "", "WebSocket", Code::Refused),
-            (429, "text/plain", "", "too many", Code::Refused),
-            (500, "text/plain", "", "failed internally", Code::Refused),
+            (415, "text/plain", "", "application/json", Code::Unreachable),
+            (426, "text/plain", "", "WebSocket", Code::Unreachable),
+            (429, "text/plain", "", "too many", Code::Unreachable),
+            (500, "text/plain", "", "failed internally", Code::Unreachable),
             (502, "text/html", "", "cannot reach it", Code::Unreachable),
             (504, "text/html", "", "timed out", Code::Unreachable),
-            (418, "text/plain", "", "without a message", Code::Refused),
+            (418, "text/plain", "", "without a message", Code::Unreachable),
         ] {
             let found = reply(status, media, body).diagnose();
             assert!(found.cause.contains(cause), "{status} {body}: {found:?}");

@@ -30,8 +30,13 @@ const NPM: &str = "Check the package's name and version, the registry and the ne
                    the command by hand once.";
 const USAGE: &str = "Compare the arguments with the program's documentation.";
 
+/// A script that the interpreter itself does not find.
+const SCRIPT: Sign = sign(&["can't open file"], "the script is not where the command says")
+    .fix("Give its full path, or the right working directory (--cwd).");
+
 /// The most specific sign first: the first one found in any line wins.
 const SIGNS: &[Sign] = &[
+    SCRIPT,
     sign(
         &["cannot find module", "err_module_not_found"],
         "one of the program's modules is not installed",
@@ -89,8 +94,6 @@ const SIGNS: &[Sign] = &[
     sign(&["no such file or directory"], "a file that the program needs is missing").fix(
         "Check the paths in the arguments: they are relative to the working directory (--cwd).",
     ),
-    sign(&["can't open file"], "the script is not where the command says")
-        .fix("Give its full path, or the right working directory (--cwd)."),
     sign(&["command not found"], "a program that this one starts is not in PATH")
         .fix("Install it, or set PATH with --env."),
     sign(&["unrecognized option"], "the program does not know one of its options").fix(USAGE),
@@ -100,8 +103,6 @@ const SIGNS: &[Sign] = &[
     ),
     sign(&["out of memory"], "the program ran out of memory")
         .fix("Give it more memory, or less to do."),
-    sign(&["traceback (most recent call last)"], "the program exited with a Python exception")
-        .fix("See the last lines of its standard error."),
     sign(&["panicked at"], "the program panicked").fix("Its standard error says where."),
     sign(&["unhandled"], "the program exited with an unhandled error")
         .fix("Its standard error says which."),
@@ -109,15 +110,55 @@ const SIGNS: &[Sign] = &[
 
 /// What the lines mean, and the line that says so.
 pub(crate) fn explain(lines: &[String]) -> Option<(Diagnosis, &str)> {
-    let lower: Vec<String> = lines.iter().map(|line| line.to_lowercase()).collect();
+    let crash = crash(lines);
+    // Before the error that ended the program, and in its stack, everything may be mentioned.
+    let begin = crash.map_or(0, |(at, _)| at);
+    let is_said = |line: &str| crash.is_none() || !is_indented(line);
+    let said = lines.iter().enumerate().skip(begin).filter(|(_, line)| is_said(line));
+    let said: Vec<(usize, String)> = said.map(|(at, line)| (at, line.to_lowercase())).collect();
     // The last line that matches: the program may have survived earlier ones.
     let find = |pattern: &&str| {
-        lower.iter().rposition(|line| pattern.split(" + ").all(|part| line.contains(part)))
+        let has_all = |line: &str| pattern.split(" + ").all(|part| line.contains(part));
+        said.iter().rfind(|(_, line)| has_all(line)).map(|(at, _)| *at)
     };
-    SIGNS.iter().find_map(|sign| {
-        let at = sign.any.iter().find_map(find)?;
-        Some((unreachable(sign.cause).fix(sign.fix), lines[at].as_str()))
-    })
+    let found = SIGNS.iter().find_map(|sign| Some((sign, sign.any.iter().find_map(find)?)));
+    let is_script = |(_, at): &(&Sign, usize)| is_missing_script(lines, &lines[*at]);
+    let (cause, fix, at) = match (found, crash) {
+        (Some(found), _) if is_script(&found) => (SCRIPT.cause, SCRIPT.fix, found.1),
+        (Some((sign, at)), _) => (sign.cause, sign.fix, at),
+        (None, Some((at, cause))) => (cause, "Its standard error says where.", at),
+        (None, None) => return None,
+    };
+    Some((unreachable(cause).fix(fix), lines[at].as_str()))
+}
+
+/// The line with the error that ended a program in Python or Node.js, and what to call that.
+fn crash(lines: &[String]) -> Option<(usize, &'static str)> {
+    let flush = |line: &String| !line.is_empty() && !is_indented(line);
+    if let Some(at) = lines.iter().rposition(|line| line.starts_with("Traceback (most recent")) {
+        let error = at + 1 + lines[at + 1..].iter().position(flush)?;
+        return Some((error, "the program exited with a Python exception"));
+    }
+    // The message stands above the stack; that of an error's cause is indented.
+    let is_frame = |line: &String| is_indented(line) && line.trim_start().starts_with("at ");
+    let is_head = |at: &usize| {
+        let above = at.checked_sub(1).map(|above| &lines[above]);
+        is_frame(&lines[*at]) && above.is_some_and(flush)
+    };
+    let stack = (0..lines.len()).rev().find(is_head)?;
+    let named = lines[..stack].iter().rposition(|line| flush(line) && line.contains("Error"));
+    Some((named.unwrap_or(stack - 1), "the program exited with an unhandled error"))
+}
+
+fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t'])
+}
+
+/// Whether Node.js misses the very script that it was told to run: no module has asked for it.
+fn is_missing_script(lines: &[String], line: &str) -> bool {
+    line.contains("Cannot find module")
+        && !line.contains("imported from")
+        && lines.iter().any(|line| line.trim() == "requireStack: []")
 }
 
 /// The URL in a line that says where a program listens.
@@ -133,9 +174,12 @@ pub(crate) fn listening_url(lines: &[String]) -> Option<String> {
             let url = line.get(at..)?.split(is_end).next()?;
             return Some(url.trim_end_matches('.').to_owned());
         }
-        let (_, port) = lower.split_once("port ")?;
+        let (_, port) = lower.split_once("port")?;
+        let port = port.trim_start_matches([' ', ':', '=']);
         let port: String = port.chars().take_while(char::is_ascii_digit).collect();
-        (!port.is_empty()).then(|| format!("http://localhost:{port}/mcp"))
+        let says = |word: &str| lines.iter().any(|line| line.to_lowercase().contains(word));
+        let path = if says("sse") && !says("streamable") { "sse" } else { "mcp" };
+        (!port.is_empty()).then(|| format!("http://localhost:{port}/{path}"))
     })
 }
 
@@ -145,6 +189,13 @@ mod tests {
 
     fn lines(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
+    }
+
+    fn check(text: &str, cause: &str, line: &str) {
+        let all = lines(text);
+        let (found, said) = explain(&all).unwrap_or_else(|| panic!("{text}"));
+        assert!(found.cause.contains(cause), "{text}: {found:?}");
+        assert_eq!(said, line);
     }
 
     #[test]
@@ -163,7 +214,7 @@ mod tests {
             (
                 "Traceback (most recent call last):\n  File \"a.py\"\nValueError: 3",
                 "Python exception",
-                "Traceback (most recent call last):",
+                "ValueError: 3",
             ),
             (
                 "Error: GITHUB_TOKEN environment variable is not set",
@@ -198,17 +249,52 @@ mod tests {
             ),
             (
                 "python3: can't open file '/x/server.py': [Errno 2] No such file or directory",
-                "a file that the program needs",
+                "the script is not where",
                 "python3: can't open file '/x/server.py': [Errno 2] No such file or directory",
             ),
             ("usage: server [-h] {stdio,http}", "its arguments", "usage: server [-h] {stdio,http}"),
         ] {
-            let all = lines(text);
-            let (found, said) = explain(&all).unwrap_or_else(|| panic!("{text}"));
-            assert!(found.cause.contains(cause), "{text}: {found:?}");
-            assert_eq!(said, line);
+            check(text, cause, line);
         }
         assert_eq!(explain(&lines("all is well\nready")), None);
+    }
+
+    #[test]
+    fn of_a_stack_the_error_counts() {
+        for (text, cause, line) in [
+            (
+                "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    \
+                 os.environ[\"API_KEY\"] # environment variable\nconnection refused\n\nDuring handling \
+                 of the above exception, another exception occurred:\n\nTraceback (most recent call \
+                 last):\n  File \"a.py\", line 5, in <module>\n    run()  # permission denied\n\
+                 ZeroDivisionError: division by zero",
+                "Python exception",
+                "ZeroDivisionError: division by zero",
+            ),
+            (
+                "/srv/a.js:2\n  throw new TypeError(\"boom\"); // missing token\n  ^\n\nTypeError: boom\n    \
+                 at unauthorized (/srv/a.js:2:9)\n    at node:internal/main/run_main_module:28:49 {\n  \
+                 [cause]: Error: usage: x\n      at f (/srv/a.js:1:1)\n}\n\nNode.js v20.20.2",
+                "an unhandled error",
+                "TypeError: boom",
+            ),
+            (
+                "node:internal/modules/cjs/loader:1210\n  throw err;\n  ^\n\nError: Cannot find module \
+                 '/nope/server.js'\n    at Module._resolveFilename (node:internal/x:1207:15) {\n  code: \
+                 'MODULE_NOT_FOUND',\n  requireStack: []\n}\n\nNode.js v20.20.2",
+                "the script is not where",
+                "Error: Cannot find module '/nope/server.js'",
+            ),
+            (
+                "Error: Cannot find module 'express'\nRequire stack:\n- /srv/a.js\n    at Module._load \
+                 (node:internal/x:1038:27) {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: [ \
+                 '/srv/a.js' ]\n}\n\nNode.js v20.20.2",
+                "one of the program's modules",
+                "Error: Cannot find module 'express'",
+            ),
+        ] {
+            check(text, cause, line);
+        }
     }
 
     #[test]
@@ -219,6 +305,7 @@ mod tests {
                 Some("http://127.0.0.1:8000"),
             ),
             ("Server listening on port 3000", Some("http://localhost:3000/mcp")),
+            ("SSE transport\nServer is running on port: 3001", Some("http://localhost:3001/sse")),
             ("MCP server running on stdio", None),
             ("listening for messages", None),
             ("see http://example.com/docs", None),

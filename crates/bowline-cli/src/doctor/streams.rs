@@ -26,7 +26,7 @@ pub(crate) async fn walk(
 ) {
     let Some(http) = conversation.connection.http() else { return };
     report.push(stream(conversation, http, live, patience).await);
-    report.push(origin(conversation, http, live, patience).await);
+    report.push(origin(http, live, patience).await);
     report.push(close(http, patience).await);
 }
 
@@ -133,10 +133,10 @@ async fn open(http: &Http, live: &Live, patience: Duration) -> Opened {
 
 /// Any web page that the user visits can reach a server on this machine, unless the server rejects
 /// foreign origins.
-async fn origin(talk: &Conversation, http: &Http, live: &Live, patience: Duration) -> Step {
+async fn origin(http: &Http, live: &Live, patience: Duration) -> Step {
     const FOREIGN: &str = "https://foreign.example";
     let is_local = Url::try_from(http.url.clone()).is_ok_and(|url| url.is_loopback());
-    if !is_local || talk.is_sse() {
+    if !is_local {
         return Step::skipped("origin", "matters only for servers on this machine");
     }
     let began = Instant::now();

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::repeats::Repeats;
 use super::{Settings, cancelled, interrupted};
 use crate::failure::Failure;
 use crate::record::{FORMAT, HttpHead, Line, LineKind, Opening, Recorder, Way};
@@ -33,6 +34,7 @@ pub(crate) struct Journal {
     redactor: Redactor,
     begun: Instant,
     requests: Mutex<Requests>,
+    repeats: Mutex<Repeats>,
 }
 
 #[derive(Default)]
@@ -121,6 +123,7 @@ impl Journal {
             redactor: Redactor::new(resolved.secrets()),
             begun: Instant::now(),
             requests: Mutex::default(),
+            repeats: Mutex::default(),
         };
         let opening = Opening {
             format: FORMAT,
@@ -262,7 +265,12 @@ impl Journal {
 
     fn handle_stderr(&self, text: &str) {
         self.tap(Tapped::Said(Channel::Stderr, text));
-        self.screen.aside("stderr", Style::Dim, text);
+        let is_first = self.steps().len() <= 1;
+        let mut repeats = self.repeats.lock().unwrap_or_else(PoisonError::into_inner);
+        if !repeats.is_repeat(text, is_first) {
+            self.screen.aside("stderr", Style::Dim, text);
+        }
+        drop(repeats);
         self.record_text(LineKind::Stderr, Some(text));
     }
 

@@ -147,8 +147,8 @@ fn a_server_that_dies_is_reported_and_restarted() {
         let terminal = nasty(era, &home);
         terminal.check("call echo text=before", "\nbefore\n");
         terminal.enter("exit()");
-        terminal.expect("the server ended: exit status: 7");
         terminal.expect("stderr │ fatal: disk on fire");
+        terminal.expect("the server ended: exit status: 7");
         terminal.expect("`restart` starts it again");
         terminal.expect_last_row("(not connected)>");
         terminal.check("status", "closed");
@@ -243,7 +243,7 @@ fn arguments_are_asked_for_and_what_is_left_out_is_not_sent() {
     terminal.expect("steps (integer, required): ");
     terminal.check("", "steps is required");
     terminal.check("many", "expected integer");
-    terminal.check("1", "ms (integer, optional, default 0): ");
+    terminal.check("1", "ms (integer, optional, the server's default is 0): ");
     terminal.check("", "\n1 steps\n");
     terminal.enter("structured");
     terminal.expect("a (integer, required): ");

@@ -56,7 +56,8 @@ impl Terminal {
             .env("NO_COLOR", "1")
             .env("HOME", &home.0)
             .env("XDG_STATE_HOME", home.0.join("state"))
-            .env_remove("COLUMNS")
+            // What a shell exported long ago; the terminal knows better.
+            .env("COLUMNS", "300")
             .env_remove("RUST_LOG")
             .spawn(pts)
             .unwrap();

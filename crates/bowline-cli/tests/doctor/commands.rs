@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use bowline_serve::testing::run;
+
 use super::world::{Folder, PROGRAM, doctor, doctor_for_people, left, mark, patient};
 
 /// Long enough for anything that responds at all.
@@ -28,6 +30,27 @@ fn an_exit_is_noticed_even_if_a_child_holds_the_pipe() {
     let script = "echo cannot open the database >&2; sleep 300 & exit 3";
     let found = doctor(&["--timeout", "10m", "--", "sh", "-c", script]);
     found.is("fail", "initialize", "(exit status: 3); its last words: cannot open", 4);
+}
+
+#[test]
+fn a_traceback_is_shown_once_and_whole() {
+    let traceback = "Traceback (most recent call last):\n  File \"a.py\", line 7, in <module>\n    \
+                     run()\n\nValueError: three";
+    let script = format!("printf '%s\\n' '{traceback}' >&2; exit 1");
+    let command = ["--timeout", LONG, "--", "sh", "-c", &script];
+    let found = doctor(&command);
+    found.is("fail", "initialize", "a Python exception: ValueError: three", 4);
+    assert_eq!(found.document["stderr"], serde_json::json!(traceback.lines().collect::<Vec<_>>()));
+    let said = doctor_for_people(&command);
+    let whole = traceback.replace('\n', "\n  ").replace("  \n", "\n");
+    assert!(said.contains(&format!("\nStandard error:\n  {whole}\n")), "{said}");
+    assert_eq!(said.matches("Traceback").count(), 1, "{said}");
+    // The other commands show it as it comes, and start the program twice.
+    let said = run(PROGRAM, &["info", "--", "sh", "-c", &script], "").err;
+    let shown: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("stderr │")).collect();
+    let whole: Vec<String> = traceback.lines().map(|line| format!(" {line}")).collect();
+    assert_eq!(shown, whole.iter().map(|line| line.trim_end()).collect::<Vec<_>>(), "{said}");
+    assert_eq!(said.matches("ValueError").count(), 1, "{said}");
 }
 
 #[test]

@@ -38,6 +38,8 @@ fn the_old_transport_is_recognised() {
     let found = doctor(&[&url(address, "/sse")]);
     found.is("warn", "transport", "leads to the old transport", 0);
     assert_eq!(found.step("tools")["outcome"], "ok");
+    let origin = found.step("origin");
+    assert!(origin["seen"].as_str().unwrap().contains("HTTP 403"), "{origin}");
     assert!(found.document["fix"].as_str().unwrap().contains("/mcp"));
 }
 
@@ -116,14 +118,14 @@ fn each_status_without_a_message_has_its_cause() {
     let html = "content-type: text/html";
     for (status, headers, body, cause, code) in [
         (200, html, "<!DOCTYPE html><title>Welcome</title>", "the response is a web page", 9),
-        (404, html, "<h1>Not Found</h1>", "nothing at this path", 7),
-        (405, "allow: GET", "", "does not accept POST", 7),
+        (404, html, "<h1>Not Found</h1>", "nothing at this path", 4),
+        (405, "allow: GET", "", "does not accept POST", 4),
         (403, "", "Invalid Origin", "rejects the request's Origin", 7),
         (403, "", "Host is not allowed", "host name", 7),
-        (406, "", "Not Acceptable", "JSON and event streams", 7),
-        (415, "", "Unsupported Media Type", "does not accept application/json", 7),
-        (429, "", "slow down", "too many requests", 7),
-        (500, "", "oops", "failed internally", 7),
+        (406, "", "Not Acceptable", "JSON and event streams", 4),
+        (415, "", "Unsupported Media Type", "does not accept application/json", 4),
+        (429, "", "slow down", "too many requests", 4),
+        (500, "", "oops", "failed internally", 4),
         (502, html, "<h1>Bad Gateway</h1>", "cannot reach it", 4),
         (301, "location: https://elsewhere.example/mcp", "", "redirects the request", 7),
         (400, "", "Client sent an HTTP request to an HTTPS server.", "speaks TLS", 4),
@@ -141,7 +143,7 @@ fn the_right_path_is_found() {
     let address = serve(|_| server().http().path("/api/mcp"));
     for wrong in ["/mcp", "/wrong/place"] {
         let found = doctor(&[&url(address, wrong)]);
-        found.is("fail", "http", "but at /api/mcp", 7);
+        found.is("fail", "http", "but at /api/mcp", 4);
         assert!(found.document["fix"].as_str().unwrap().ends_with("/api/mcp"));
     }
 }

@@ -190,8 +190,10 @@ impl fmt::Display for CloseReason {
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the server ended ({})", self.status)?;
-        if !self.stderr.is_empty() {
-            write!(f, "; its last lines on standard error: {}", self.stderr.join(" | "))?;
+        let mut said = self.stderr.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+        if let Some(first) = said.next() {
+            write!(f, "; its last lines on standard error: {first}")?;
+            said.try_for_each(|line| write!(f, " | {line}"))?;
         }
         Ok(())
     }

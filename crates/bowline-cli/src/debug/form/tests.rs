@@ -6,7 +6,7 @@ use super::*;
 
 /// Fills in a form; each answer with the start of the prompt that it answers.
 fn fill(schema: &Value, answers: &[(&str, &str)]) -> Value {
-    let mut form = Form::new(schema);
+    let mut form = Form::new(schema, false);
     for (prompt, answer) in answers {
         match form.step() {
             Step::Ask(ask) => assert!(ask.prompt.starts_with(prompt), "{ask:?}, not {prompt}"),
@@ -21,7 +21,7 @@ fn fill(schema: &Value, answers: &[(&str, &str)]) -> Value {
 }
 
 fn refuse(schema: &Value, answer: &str, part: &str) {
-    let mut form = Form::new(schema);
+    let mut form = Form::new(schema, false);
     let before = form.step();
     let error = form.take(answer).unwrap_err();
     assert!(error.contains(part), "{error}");
@@ -48,7 +48,7 @@ fn what_is_not_touched_stays_away() {
         &order(),
         &[
             ("name (string, required)", "Ada"),
-            ("count (integer, required, default 2)", ""),
+            ("count (integer, required, Enter for 2)", ""),
             ("size (one of, optional)", ""),
             ("note (string | null, optional)", ""),
             ("express (boolean, optional)", ""),
@@ -56,6 +56,39 @@ fn what_is_not_touched_stays_away() {
     );
     assert_eq!(filled, json!({ "name": "Ada", "count": 2 }));
     assert_eq!(fill(&json!({ "type": "object" }), &[]), json!({}));
+}
+
+#[test]
+fn a_question_comes_filled_in_and_an_argument_does_not() {
+    let schema = json!({ "properties": { "level": { "type": "string", "default": "low" } } });
+    for (has_defaults, prompt, expected) in [
+        (true, "level (string, optional, Enter for low)", json!({ "level": "low" })),
+        (false, "level (string, optional, the server's default is low)", json!({})),
+    ] {
+        for answer in ["", "."] {
+            let mut form = Form::new(&schema, has_defaults);
+            let Step::Ask(ask) = form.step() else { panic!("nothing to ask") };
+            assert!(ask.prompt.starts_with(prompt), "{}", ask.prompt);
+            form.take(answer).unwrap();
+            assert_eq!(form.step(), Step::Done(expected.as_object().unwrap().clone()));
+        }
+    }
+}
+
+#[test]
+fn formats_of_questions_are_checked() {
+    let of =
+        |format: &str| json!({ "properties": { "it": { "type": "string", "format": format } } });
+    refuse(&of("email"), "ada", "it: expected an address such as ada@example.org, got \"ada\"");
+    refuse(&of("uri"), "example.org", "expected a URI");
+    refuse(&of("date"), "tomorrow", "expected a date");
+    refuse(&of("date-time"), "2026-07-28", "expected a date, a time");
+    assert_eq!(
+        fill(&of("email"), &[("it", "ada@example.org")]),
+        json!({ "it": "ada@example.org" })
+    );
+    // Whatever the schema says.
+    assert_eq!(fill(&of("email"), &[("it", "=\"ada\"")]), json!({ "it": "ada" }));
 }
 
 #[test]
@@ -132,7 +165,7 @@ fn the_whole_can_be_a_union() {
             { "title": "By name", "properties": { "name": { "type": "string" } } },
             { "title": "By code", "properties": { "code": { "type": "string" } } }
         ] });
-    let mut form = Form::new(&schema);
+    let mut form = Form::new(&schema, false);
     let Step::Ask(ask) = form.step() else { panic!("nothing to ask") };
     assert_eq!(ask.about, ["  1 By name", "  2 By code"]);
     let filled = fill(&schema, &[("(one of several", "2"), ("id", "1"), ("code", "x")]);
@@ -143,7 +176,7 @@ fn the_whole_can_be_a_union() {
 fn choices_are_shown_and_can_be_completed() {
     let schema = json!({ "properties": { "color": { "oneOf": [
         { "const": "r", "title": "Red" }, { "const": "b", "title": "Blue" }] } } });
-    let Step::Ask(ask) = Form::new(&schema).step() else { panic!("nothing to ask") };
+    let Step::Ask(ask) = Form::new(&schema, false).step() else { panic!("nothing to ask") };
     assert_eq!(ask.about, ["  1 r  Red", "  2 b  Blue"]);
     assert_eq!(ask.choices, ["r", "b"]);
 }
@@ -153,7 +186,7 @@ fn a_schema_without_end_is_no_trouble() {
     let schema = json!({ "$defs": { "Node": { "type": "object", "required": ["next"],
         "properties": { "next": { "$ref": "#/$defs/Node" } } } },
         "$ref": "#/$defs/Node" });
-    let Step::Ask(ask) = Form::new(&schema).step() else { panic!("nothing to ask") };
+    let Step::Ask(ask) = Form::new(&schema, false).step() else { panic!("nothing to ask") };
     assert!(ask.prompt.starts_with("next.next.next"), "{ask:?}");
 }
 

@@ -121,6 +121,8 @@ impl Interactive {
     pub(super) fn fit(&mut self) {
         self.size = Terminal::size();
         self.screen = Screen::new(&self.output);
+        // The variable COLUMNS was true when the shell started.
+        self.screen.columns = Some(self.size.columns);
     }
 
     /// Shows how long a call has been running.

@@ -12,8 +12,8 @@ use super::super::statement::{self, Action, Message, Statement, first_word, spli
 use super::super::words::{self, WORDS};
 use super::{Show, Talk};
 use crate::arguments::{from_members, text_arguments};
-use crate::commands::call;
 use crate::commands::list::{self, List};
+use crate::commands::{call, complete};
 use crate::render::json::indented;
 use crate::text::{did_you_mean, line};
 
@@ -130,6 +130,10 @@ impl Talk {
             "raw" => self.call(first, Show::Json, first, statement::params(first, more)?)?,
             "notify" => self.notify(first, Some(statement::params(first, more)?))?,
             "prompt" => self.prompt(first, more)?,
+            "complete" => {
+                let params = complete::read(&split_words(rest)?).map_err(|failure| failure.what)?;
+                self.call(name, Show::Values, "completion/complete", params.into())?
+            }
             _ => {
                 let params = json!({ "uri": rest }).into();
                 self.call(rest, Show::Contents, "resources/read", params)?
@@ -197,7 +201,8 @@ impl Talk {
 
     fn log(&self, rest: &str) -> Result<String, String> {
         if let Some(number) = rest.strip_prefix('#') {
-            let entry = number.trim().parse().ok().and_then(|number| self.log.find(number));
+            let log = self.link.log();
+            let entry = number.trim().parse().ok().and_then(|number| log.find(number));
             let entry = entry.ok_or_else(|| format!("the log has no message {rest}"))?;
             let text = match Json::from_text(entry.text.clone()) {
                 Ok(_) => indented(&entry.text, self.link.settings.screen.out, 0),
@@ -205,14 +210,16 @@ impl Talk {
             };
             return Ok(format!("{}\n{text}", entry.summary()));
         }
-        let found = self.log.filtered(&split_words(rest)?);
+        let log = self.link.log();
+        let found = log.filtered(&split_words(rest)?);
         let lines: Vec<String> = found.into_iter().map(Entry::summary).collect();
         Ok(if lines.is_empty() { "nothing".to_owned() } else { lines.join("\n") })
     }
 
     fn replay(&mut self, rest: &str) -> Result<Done, String> {
         let number = rest.trim_start_matches('#').parse().ok();
-        let Some(entry) = number.and_then(|number| self.log.find(number)) else {
+        let found = number.and_then(|number| self.link.log().find(number).cloned());
+        let Some(entry) = found else {
             return Err(missing("replay"));
         };
         let method = entry.method.clone();
@@ -256,6 +263,7 @@ fn missing(command: &str) -> String {
     let help = match command {
         "call" | "describe" => "which tool? `tools` lists them",
         "prompt" => "which prompt? `prompts` lists them",
+        "complete" => "which prompt or template, and which argument?",
         "read" => "which URI? `resources` lists them",
         "replay" => "which message? `log sent` shows their numbers",
         _ => "which method?",

@@ -22,6 +22,9 @@ impl Talk {
         }
         if let Some(reason) = state.and_then(|state| state.reason) {
             rows.extend(end(&reason));
+            let said = [String::from("stderr"), String::from("5")];
+            let log = self.link.log();
+            rows.extend(log.filtered(&said).iter().map(|it| ("stderr", line(&it.text))));
         }
         for (number, job) in &self.jobs {
             let title = line(&job.title);
@@ -65,11 +68,7 @@ fn server(peer: &Peer) -> Vec<(&'static str, String)> {
 
 fn end(reason: &CloseReason) -> Vec<(&'static str, String)> {
     match reason {
-        CloseReason::Exited(exit) => {
-            let mut rows = vec![("ended", line(&exit.status))];
-            rows.extend(exit.stderr.iter().rev().take(5).rev().map(|it| ("stderr", line(it))));
-            rows
-        }
+        CloseReason::Exited(exit) => vec![("ended", line(&exit.status))],
         other => vec![("ended", line(&other.to_string()))],
     }
 }

@@ -46,15 +46,14 @@ impl Tail {
                 }
             }
         }
-        self.close(&mut line, &program, hook.as_ref());
+        if !line.is_empty() {
+            self.close(&mut line, &program, hook.as_ref());
+        }
     }
 
     fn close(&self, line: &mut Vec<u8>, program: &str, hook: Option<&OnStderr>) {
         let text = String::from_utf8_lossy(line).trim_end().to_owned();
         line.clear();
-        if text.is_empty() {
-            return;
-        }
         tracing::debug!(target: "bowline::stderr", program, "{text}");
         if let Some(hook) = hook {
             guarded(|| hook(&text));
