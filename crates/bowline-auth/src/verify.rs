@@ -18,6 +18,7 @@ mod jwt;
 mod keys;
 mod location;
 mod metadata;
+mod replay;
 mod statics;
 
 use std::future::Future;
@@ -28,7 +29,7 @@ pub use self::challenge::Denial;
 pub use self::dpop::DpopLimits;
 pub use self::guard::Guard;
 pub use self::identity::Identity;
-pub use self::introspect::Introspection;
+pub use self::introspect::{Introspection, IntrospectionLimits};
 pub use self::jwt::JwtVerifier;
 pub use self::keys::KeyLimits;
 pub use self::location::SetupError;

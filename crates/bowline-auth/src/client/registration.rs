@@ -210,7 +210,9 @@ impl Registered {
                 let mut value = HeaderValue::try_from(value).expect("base64 is ASCII");
                 value.set_sensitive(true);
                 headers.insert(AUTHORIZATION, value);
-                form
+                // Some servers look up the client by the form, whatever the method. An id alone is
+                // not a second method of authentication (RFC 6749, 2.3.1 and 4.1.3).
+                form.with("client_id", &self.id)
             }
             Method::PrivateKey => {
                 let key = key.ok_or_else(|| missing("a private key"))?;

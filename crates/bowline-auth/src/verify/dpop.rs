@@ -1,7 +1,5 @@
 //! Proofs that the sender of a token has the key it is bound to (RFC 9449).
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::base64::URL;
@@ -12,6 +10,7 @@ use ring::rand::SystemRandom;
 use serde_json::{Map, Value};
 
 use super::location::is_same;
+use super::replay::{Proof, UseError, Used};
 use crate::clock;
 use crate::jws::{Algorithm, Compact, JwsError};
 
@@ -24,9 +23,12 @@ pub struct DpopLimits {
     pub clock_skew: Duration,
     /// How long a nonce is valid: 5 minutes.
     pub nonce_age: Duration,
-    /// How many proofs are remembered, so that none is valid twice: 100,000. While that many are
-    /// still valid, further ones are rejected with 503.
+    /// How many proofs are remembered, so that none is valid twice: 100,000, in some 10 MB. While
+    /// that many are still valid, further ones are rejected with 503.
     pub remembered: usize,
+    /// How many of them may be those of one principal: 10,000, which is some thirty requests a
+    /// second. Further ones are rejected with 503; others are not affected.
+    pub remembered_per_principal: usize,
 }
 
 impl Default for DpopLimits {
@@ -36,6 +38,7 @@ impl Default for DpopLimits {
             clock_skew: Duration::from_secs(60),
             nonce_age: Duration::from_secs(300),
             remembered: 100_000,
+            remembered_per_principal: 10_000,
         }
     }
 }
@@ -46,7 +49,7 @@ pub(super) struct Dpop {
     pub(super) wants_nonces: bool,
     /// Signs nonces, so that they need not be remembered.
     pub(super) nonce_key: Key,
-    used: Mutex<HashMap<[u8; 32], u64>>,
+    used: Used,
 }
 
 /// What a proof must match.
@@ -55,6 +58,8 @@ pub(super) struct Subject<'a> {
     /// The URLs under which the request may have been sent.
     pub(super) urls: [&'a str; 2],
     pub(super) token: &'a str,
+    /// The principal that the token stands for.
+    pub(super) principal: &'a str,
     /// The thumbprint of the key that the token is bound to.
     pub(super) thumbprint: &'a str,
 }
@@ -79,7 +84,7 @@ impl Dpop {
             limits: DpopLimits::default(),
             wants_nonces: false,
             nonce_key: key.expect("the system has random bytes"),
-            used: Mutex::default(),
+            used: Used::new(),
         }
     }
 
@@ -118,7 +123,14 @@ impl Dpop {
         }
         let id = text(&claims, "jti").filter(|id| !id.is_empty() && id.len() <= MAX_ID);
         let id = id.ok_or_else(|| invalid("the proof has no jti"))?;
-        self.use_once(subject.thumbprint, id, Span { now, end })
+        let (principal, key) = (subject.principal, subject.thumbprint);
+        let DpopLimits { remembered, remembered_per_principal, .. } = self.limits;
+        let proof = Proof { principal, key, id, now, end };
+        match self.used.insert(&proof, remembered, remembered_per_principal) {
+            Ok(()) => Ok(()),
+            Err(UseError::Again) => Err(invalid("the proof was used before")),
+            Err(UseError::Full) => Err(ProofError::Full),
+        }
     }
 
     /// A nonce for the next proof.
@@ -139,31 +151,6 @@ impl Dpop {
         let end = made.saturating_add(self.limits.nonce_age.as_secs());
         hmac::verify(&self.nonce_key, time, tag).is_ok() && now <= end
     }
-
-    fn use_once(&self, thumbprint: &str, id: &str, span: Span) -> Result<(), ProofError> {
-        let name = format!("{thumbprint}.{id}");
-        let name: [u8; 32] =
-            digest(&SHA256, name.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.get(&name).is_some_and(|end| *end >= span.now) {
-            return Err(ProofError::Invalid("the proof was used before"));
-        }
-        if used.len() >= self.limits.remembered {
-            used.retain(|_, end| *end >= span.now);
-        }
-        if used.len() >= self.limits.remembered {
-            return Err(ProofError::Full);
-        }
-        used.insert(name, span.end);
-        Ok(())
-    }
-}
-
-/// When a proof was used, and until when it must be remembered.
-#[derive(Clone, Copy)]
-struct Span {
-    now: u64,
-    end: u64,
 }
 
 fn check_claims(claims: &Map<String, Value>, subject: &Subject<'_>) -> Result<(), ProofError> {

@@ -304,7 +304,9 @@ impl Guard {
         // Proxies, and frameworks that nest a service, may have changed the path.
         let here = format!("{}{}", self.origin, request.uri.path());
         let urls = [here.as_str(), &self.resource];
-        let subject = Subject { method: &request.method, urls, token, thumbprint };
+        let principal = identity.unique_name();
+        let principal = principal.as_str();
+        let subject = Subject { method: &request.method, urls, token, principal, thumbprint };
         match self.dpop.check(proof, &subject) {
             Ok(()) => Ok(()),
             Err(ProofError::Invalid(why)) => Err(self.invalid_proof(why)),

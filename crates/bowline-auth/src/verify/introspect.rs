@@ -1,8 +1,10 @@
 //! Opaque tokens, verified by asking their issuer (RFC 7662).
 
-use std::collections::HashMap;
+mod flights;
+mod memory;
+
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::base64::STANDARD;
@@ -12,8 +14,9 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Request, StatusCode};
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
-use tokio::time::Instant;
 
+use self::flights::{Flights, Said};
+use self::memory::{Memory, Name};
 use super::claims::{self, Now};
 use super::location::{SetupError, trusted};
 use super::{Identity, Verify, VerifyError, Verifying};
@@ -30,16 +33,43 @@ pub struct Introspection {
     web: Web,
     cache: Duration,
     needs_audience: bool,
-    cached: Mutex<HashMap<[u8; 32], CachedResponse>>,
+    limits: IntrospectionLimits,
+    memory: Mutex<Memory>,
+    flights: Flights,
 }
 
-struct CachedResponse {
-    until: Instant,
-    identity: Option<Identity>,
+/// What an [`Introspection`] remembers, and how often it asks.
+///
+/// Each token is asked about once at a time, however many requests carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntrospectionLimits {
+    /// How many accepted tokens are cached: 10,000. Beyond it the oldest is forgotten.
+    pub accepted: usize,
+    /// Bytes of the issuer's responses that are cached with them: 16 MiB.
+    pub accepted_bytes: usize,
+    /// How many rejected tokens are cached: 10,000. They have their own place, so that invented
+    /// tokens do not drive out good ones.
+    pub rejected: usize,
+    /// How many tokens are asked about at a time: 64. Others are rejected with 503 meanwhile.
+    pub in_flight: usize,
+    /// How many tokens the issuer may reject per second: 100, and ten times as many at once. Beyond
+    /// it only cached tokens are accepted, others are rejected with 503: a flood of invented tokens
+    /// does not reach the issuer.
+    pub rejected_per_second: u32,
 }
 
-/// The most responses that are cached.
-const MAX_CACHED: usize = 10_000;
+impl Default for IntrospectionLimits {
+    fn default() -> Self {
+        Self {
+            accepted: 10_000,
+            accepted_bytes: 16 << 20,
+            rejected: 10_000,
+            in_flight: 64,
+            rejected_per_second: 100,
+        }
+    }
+}
+
 /// The longest token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
 const SKEW: u64 = 60;
@@ -61,7 +91,9 @@ impl Introspection {
             web: Web::builder().build()?,
             cache: Duration::from_secs(30),
             needs_audience: true,
-            cached: Mutex::default(),
+            limits: IntrospectionLimits::default(),
+            memory: Mutex::default(),
+            flights: Flights::default(),
         })
     }
 
@@ -79,6 +111,13 @@ impl Introspection {
     #[must_use]
     pub fn cache(mut self, time: Duration) -> Self {
         self.cache = time;
+        self
+    }
+
+    /// What is remembered, and how often the issuer is asked.
+    #[must_use]
+    pub fn limits(mut self, limits: IntrospectionLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -102,18 +141,32 @@ impl Introspection {
         if token.len() > MAX_TOKEN {
             return Err(VerifyError::Invalid("the token is too long"));
         }
-        let name: [u8; 32] =
+        let name: Name =
             digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
-        if let Some(remembered) = self.remembered(&name) {
+        if let Some(remembered) = self.memory().find(&name) {
             // It may have expired while it was cached.
             return remembered.filter(|it| !has_expired(it)).ok_or(unknown);
         }
-        let identity = self.ask(token).await?;
-        self.remember(name, identity.clone());
+        if self.memory().is_flooded(&self.limits) {
+            return Err(VerifyError::unavailable("too many invalid tokens are being presented"));
+        }
+        let asked = self.flights.join(name, self.limits.in_flight, async {
+            let said = self.ask(token).await;
+            if let Ok(known) = &said {
+                self.memory().keep(name, known.clone(), self.cache, &self.limits);
+            }
+            said
+        });
+        let busy = || VerifyError::unavailable("too many tokens are being verified at a time");
+        let (identity, _) = asked.await.ok_or_else(busy)??;
         identity.ok_or(unknown)
     }
 
-    async fn ask(&self, token: &str) -> Result<Option<Identity>, VerifyError> {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask(&self, token: &str) -> Said {
         let body = format!("token={}&token_type_hint=access_token", form_encoded(token));
         let mut request = Request::post(self.endpoint.uri())
             .body(Bytes::from(body))
@@ -129,7 +182,7 @@ impl Introspection {
             VerifyError::unavailable(what)
         };
         if response.status() == StatusCode::BAD_REQUEST && is_of_another_kind(response.body()) {
-            return Ok(None);
+            return Ok((None, 0));
         }
         if response.status() != StatusCode::OK {
             return Err(strange("the issuer's response is not 200"));
@@ -138,38 +191,19 @@ impl Introspection {
             object(response.body()).ok_or_else(|| strange("the issuer's response is not JSON"))?;
         match claims.get("active") {
             Some(Value::Bool(true)) => {}
-            Some(Value::Bool(false)) => return Ok(None),
+            Some(Value::Bool(false)) => return Ok((None, 0)),
             _ => return Err(strange("the issuer's response has no member `active`")),
         }
         let now = Now { seconds: clock::unix_seconds(), skew: SKEW };
-        let Ok(mut identity) = claims::read(claims, now) else { return Ok(None) };
+        let Ok(mut identity) = claims::read(claims, now) else { return Ok((None, 0)) };
         if self.issuer.is_some() && identity.issuer.is_some() && identity.issuer != self.issuer {
-            return Ok(None);
+            return Ok((None, 0));
         }
         identity.issuer = identity.issuer.or_else(|| self.issuer.clone());
         if !self.needs_audience && identity.audiences.as_ref().is_some_and(Vec::is_empty) {
             identity.audiences = None;
         }
-        Ok(Some(identity))
-    }
-
-    fn remembered(&self, name: &[u8; 32]) -> Option<Option<Identity>> {
-        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = cached.get(name).filter(|it| it.until > Instant::now())?;
-        Some(found.identity.clone())
-    }
-
-    fn remember(&self, name: [u8; 32], identity: Option<Identity>) {
-        let now = Instant::now();
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.len() >= MAX_CACHED {
-            cached.retain(|_, it| it.until > now);
-        }
-        // A flood of tokens empties the cache, and does no other harm.
-        if cached.len() >= MAX_CACHED {
-            cached.clear();
-        }
-        cached.insert(name, CachedResponse { until: now + self.cache, identity });
+        Ok((Some(identity), response.body().len()))
     }
 }
 

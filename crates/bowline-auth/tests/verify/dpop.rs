@@ -1,5 +1,7 @@
 //! Tokens that are bound to a key, and proofs of having it.
 
+use std::sync::Arc;
+
 use bowline_auth::verify::{Denial, DpopLimits, Guard};
 use bowline_proto::base64::URL;
 use http::Request;
@@ -10,17 +12,27 @@ use serde_json::{Value, json};
 use crate::world::{RESOURCE, Signer, challenges, now, request, verifier, with};
 
 struct Bound {
-    guard: Guard,
-    key: Signer,
+    guard: Arc<Guard>,
+    issuer: Arc<Signer>,
+    key: Arc<Signer>,
     token: String,
 }
 
 impl Bound {
     fn new(change: impl FnOnce(Guard) -> Guard) -> Self {
-        let (issuer, key) = (Signer::new("k", "ES256"), Signer::new("", "ES256"));
-        let guard = change(Guard::new(RESOURCE, verifier(&[&issuer])).unwrap());
+        let [issuer, key] = ["k", ""].map(|name| Arc::new(Signer::new(name, "ES256")));
+        let guard = Arc::new(change(Guard::new(RESOURCE, verifier(&[&issuer])).unwrap()));
         let token = issuer.sign(&with(json!({"cnf": {"jkt": key.thumbprint()}})));
-        Self { guard, key, token }
+        Self { guard, issuer, key, token }
+    }
+
+    /// Somebody else with the same key and the same guard.
+    fn of(&self, subject: &str) -> Self {
+        let guard = Arc::clone(&self.guard);
+        let (issuer, key) = (Arc::clone(&self.issuer), Arc::clone(&self.key));
+        let claims = with(json!({"sub": subject, "cnf": {"jkt": key.thumbprint()}}));
+        let token = issuer.sign(&claims);
+        Self { guard, issuer, key, token }
     }
 
     fn claims(&self, id: &str) -> Value {
@@ -237,4 +249,16 @@ async fn the_memory_for_proofs_is_bounded() {
     assert_eq!(denial.status, 503);
     // Full is no reason to forget.
     assert_eq!(bound.send(&bound.proof(&bound.claims("1"))).await.unwrap_err().status, 401);
+}
+
+#[tokio::test]
+async fn one_principal_cannot_use_up_the_memory_for_proofs() {
+    let limits = DpopLimits { remembered_per_principal: 2, ..DpopLimits::default() };
+    let bound = Bound::new(|guard| guard.dpop_limits(limits));
+    for id in ["1", "2"] {
+        bound.send(&bound.proof(&bound.claims(id))).await.unwrap();
+    }
+    assert_eq!(bound.send(&bound.proof(&bound.claims("3"))).await.unwrap_err().status, 503);
+    let other = bound.of("bob");
+    assert_eq!(other.send(&other.proof(&other.claims("3"))).await.unwrap(), "bob");
 }

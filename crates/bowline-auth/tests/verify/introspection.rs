@@ -1,8 +1,10 @@
 //! Opaque tokens: the issuer is asked, and believed for a while.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
-use bowline_auth::verify::{Guard, Introspection, Verify, VerifyError};
+use bowline_auth::verify::{Guard, Introspection, IntrospectionLimits, Verify, VerifyError};
 use serde_json::{Value, json};
 
 use crate::world::{RESOURCE, Site, now, present, web};
@@ -117,4 +119,60 @@ async fn an_issuer_that_is_away_is_not_the_clients_fault() {
     assert_eq!(denial.status, 503);
     assert_eq!(denial.headers.get("retry-after").unwrap(), "5");
     assert!(denial.headers.get("www-authenticate").is_none());
+}
+
+/// One question for each token, however many requests carry it.
+#[tokio::test]
+async fn a_token_is_asked_about_once_at_a_time() {
+    let site = site(active()).await;
+    let verifier = introspection(&site).cache(Duration::from_secs(60));
+    let all = futures_util::future::join_all((0..50).map(|_| verifier.verify("t"))).await;
+    assert!(all.into_iter().all(|outcome| outcome.is_ok()));
+    assert_eq!(site.asked().len(), 1);
+    // A request that goes away takes nothing with it.
+    let verifier = introspection(&site).cache(Duration::from_secs(60));
+    let (mut first, mut second) = (verifier.verify("t"), verifier.verify("t"));
+    for waits in [&mut first, &mut second] {
+        let is_pending = poll_fn(|cx| Poll::Ready(waits.as_mut().poll(cx).is_pending())).await;
+        assert!(is_pending);
+    }
+    drop(first);
+    assert_eq!(second.await.unwrap().subject, "alice");
+}
+
+#[tokio::test]
+async fn only_so_many_tokens_are_asked_about_at_a_time() {
+    let site = site(active()).await;
+    let limits = IntrospectionLimits { in_flight: 2, ..IntrospectionLimits::default() };
+    let verifier = introspection(&site).limits(limits);
+    let all = ["a", "b", "c", "b"].map(|token| verifier.verify(token));
+    let all = futures_util::future::join_all(all).await;
+    let kinds: Vec<_> = all.iter().map(Result::is_ok).collect();
+    assert_eq!(kinds, [true, true, false, true]);
+    assert!(matches!(all[2], Err(VerifyError::Unavailable(_))));
+    assert!(verifier.verify("c").await.is_ok());
+}
+
+/// Invented tokens neither reach the issuer for ever nor drive out those that are good.
+#[tokio::test]
+async fn a_flood_of_invented_tokens_harms_nobody_else() {
+    let site = site(active()).await;
+    let limits = IntrospectionLimits {
+        rejected: 5,
+        // So slow that this test cannot see it.
+        rejected_per_second: 1,
+        ..IntrospectionLimits::default()
+    };
+    let verifier = introspection(&site).cache(Duration::from_secs(3600)).limits(limits);
+    verifier.verify("good").await.unwrap();
+    site.show("/introspect", 200, json!({"active": false}));
+    let mut refused = 0;
+    for number in 0..200 {
+        let error = verifier.verify(&format!("junk-{number}")).await.unwrap_err();
+        refused += usize::from(matches!(error, VerifyError::Unavailable(_)));
+    }
+    // Ten at once, and one for every second that this takes.
+    assert!(refused >= 100, "{refused} of 200");
+    assert!(site.asked().len() <= 101, "{}", site.asked().len());
+    assert_eq!(verifier.verify("good").await.unwrap().subject, "alice");
 }
