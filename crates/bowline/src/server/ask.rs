@@ -13,6 +13,7 @@ use bowline_proto::model::{
     ListRootsResult, Root,
 };
 use bowline_proto::revision::{Adapt, Unsupported};
+use bowline_schema::Schema;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -167,22 +168,25 @@ impl Ask<'_> {
         })
     }
 
-    /// Asks the user to fill in a form that is built by hand.
+    /// Asks the user to fill in a form that is built by hand. The answer fits the form.
     ///
     /// # Errors
-    /// When the client cannot ask its user, or does not answer.
+    /// When the client cannot ask its user, does not answer, or sends something that does not fit
+    /// the form ([`AskError::Malformed`]).
     pub async fn elicit_form(
         self,
         message: impl Into<String>,
         fields: ElicitSchema,
     ) -> Result<Elicited<serde_json::Map<String, Value>>, AskError> {
+        let form = serde_json::to_value(&fields).map_err(|error| AskError::Form(error.to_string()));
+        let form = Schema::compile(&form?).map_err(|error| AskError::Form(error.to_string()))?;
         let params = ElicitFormParams {
             message: message.into(),
             requested_schema: fields,
             ..ElicitFormParams::default()
         };
         let question = InputRequest::Elicit(ElicitParams::Form(params));
-        elicited(&self.put(question).await?)
+        elicited(&self.put(question).await?)?.map(|content| check_content(&form, content))
     }
 
     /// Asks the user to visit a URL: for secrets, payments and logins, which forms may not ask for.
@@ -320,6 +324,19 @@ fn refused(error: AskError, question: &InputRequest) -> AskError {
 
 fn read<T: DeserializeOwned>(answer: &Json) -> Result<T, AskError> {
     serde_json::from_str(answer.as_str()).map_err(|error| AskError::Malformed(error.to_string()))
+}
+
+/// Checks an answer against the form that was asked.
+fn check_content(
+    form: &Schema,
+    content: serde_json::Map<String, Value>,
+) -> Result<serde_json::Map<String, Value>, AskError> {
+    let content = Value::Object(content);
+    form.validate("content", &content).map_err(|error| AskError::Malformed(error.to_string()))?;
+    match content {
+        Value::Object(content) => Ok(content),
+        _ => Err(AskError::Malformed("content is not an object".to_owned())),
+    }
 }
 
 fn elicited(answer: &Json) -> Result<Elicited<serde_json::Map<String, Value>>, AskError> {

@@ -3,7 +3,15 @@
 //! A question without an answer ends the request with `input_required`. The client repeats the
 //! request with answers; the handler runs again from the top, and each question it asks finds its
 //! answer at once. The answers of earlier rounds travel in `requestState`, sealed, so that any
-//! replica with the same keys can continue and nobody can forge an answer.
+//! replica with the same keys can continue and nobody can forge an answer. A state belongs to one
+//! server (by name), principal, method, name and arguments. Answers without a state, or to other
+//! questions than those in it, are ignored.
+//!
+//! A state may be used again until it expires, because no replica remembers anything: a client that
+//! lost the answer repeats its request, and gets the same. Whoever repeats it can only repeat a
+//! request of their own, as they could without questions. A handler whose work must not be done
+//! twice draws an id with [`Context::once`](super::Context::once) before it asks, and does nothing
+//! for an id that is already settled.
 //!
 //! The run is cut when the handler is pending and a question is open: questions that are asked
 //! together (`join!`) are sent together. Whatever else the handler was waiting for is dropped with
@@ -57,11 +65,11 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    fn binding(&self) -> Vec<u8> {
+    fn binding(&self, core: &Core) -> Vec<u8> {
         // As a sorted tree, so that the order of members and white space do not matter.
         let mut arguments = self.arguments.as_ref().map(Json::to_value);
         arguments.iter_mut().for_each(serde_json::Value::sort_all_objects);
-        let subject = (&self.principal, self.method, &self.name, arguments);
+        let subject = (&core.info.name, &self.principal, self.method, &self.name, arguments);
         serde_json::to_vec(&subject).unwrap_or_default()
     }
 }
@@ -267,7 +275,8 @@ impl Rounds {
     ) -> Result<InputRequiredResult, ErrorObject> {
         let plain = serde_json::to_vec(state)
             .map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
-        let sealed = call.peer().core.keys.seal(PURPOSE, &self.subject.binding(), &plain);
+        let core = &call.peer().core;
+        let sealed = core.keys.seal(PURPOSE, &self.subject.binding(core), &plain);
         let token = sealed.map_err(|error| {
             let size = plain.len();
             ErrorObject::internal(format!(
@@ -303,7 +312,7 @@ impl Inner {
         fingerprint: String,
     ) -> Option<Json> {
         let answer = self.fresh.remove(key)?;
-        let was_asked = !self.has_state || self.past.asked.get(key) == Some(&fingerprint);
+        let was_asked = self.has_state && self.past.asked.get(key) == Some(&fingerprint);
         if !was_asked || !fits(question, &answer) {
             return None;
         }
@@ -328,7 +337,7 @@ fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<SealedState
     };
     let plain = core
         .keys
-        .open(PURPOSE, &subject.binding(), token)
+        .open(PURPOSE, &subject.binding(core), token)
         .map_err(|_| refused("is not one that this server issued for this request"))?;
     let state: SealedState =
         serde_json::from_slice(&plain).map_err(|_| refused("is of another release"))?;

@@ -2,7 +2,9 @@
 
 use bowline::client::{ClientBuilder, FormAnswer};
 use bowline::{AskError, Context, Elicited, HandlerError, Revision, Server, Tool, testing};
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::raw::{Raw, call, modern, text};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Name {
@@ -94,6 +96,106 @@ async fn single_values_confirmations_and_choices_are_forms_with_at_most_one_fiel
         let answer = client.call_tool("ask", json!({})).text().await.unwrap();
         assert_eq!(answer, "None None None false None", "{revision}");
     }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Order {
+    #[schemars(range(min = 1, max = 9))]
+    count: i64,
+    size: Size,
+    #[schemars(length(max = 5))]
+    note: Option<String>,
+}
+
+async fn order(context: Context) -> String {
+    let by_hand = serde_json::from_value(json!({
+        "properties": {
+            "count": { "type": "integer", "minimum": 1, "maximum": 9 },
+            "size": { "type": "string", "enum": ["small", "large"] },
+            "note": { "type": "string", "maxLength": 5 }
+        },
+        "required": ["count", "size"]
+    }));
+    let typed = match context.elicit::<Order>("Typed?").await {
+        Ok(answer) => {
+            answer.accepted().map(|it| format!("{} {:?} {:?}", it.count, it.size, it.note))
+        }
+        Err(error) => return error.to_string(),
+    };
+    match context.ask("by-hand").elicit_form("By hand?", by_hand.unwrap()).await {
+        Ok(answer) => format!("{typed:?} {:?}", answer.accepted().map(|content| content.len())),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What a client that does not look at the form sends back.
+#[tokio::test]
+async fn answers_are_checked_against_the_form() {
+    async fn check(answers: [Value; 2], expected: &str) {
+        let server = || Server::new("asks", "1.0.0").with(Tool::new("order", order));
+        let accept = |content: &Value| json!({ "action": "accept", "content": content });
+
+        let mut raw = Raw::session(server(), Revision::V2025_11_25).await;
+        raw.send(&call(1, "order", json!({}))).await;
+        let mut message = raw.next().await;
+        for answer in &answers {
+            if message["method"] == "elicitation/create" {
+                let result = accept(answer);
+                raw.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })).await;
+                message = raw.next().await;
+            }
+        }
+        assert!(text(&message).contains(expected), "{answers:?}: {message}");
+
+        let mut raw = Raw::start(server());
+        let mut message = raw.ask(&modern(call(1, "order", json!({})))).await;
+        for (answer, key) in answers.iter().zip(["elicit-1", "by-hand"]) {
+            if message["result"]["inputRequests"].get(key).is_some() {
+                let mut again = call(1, "order", json!({}));
+                again["params"]["inputResponses"] = json!({ key: accept(answer) });
+                again["params"]["requestState"] = message["result"]["requestState"].clone();
+                message = raw.ask(&modern(again)).await;
+            }
+        }
+        assert!(text(&message).contains(expected), "{answers:?}: {message}");
+    }
+    let good = || json!({ "count": 3, "size": "large", "note": "hi" });
+    check([good(), good()], "Large").await;
+    check([good(), json!({ "count": 3, "size": "small", "more": true })], "Some(3)").await;
+    for (bad, problem) in [
+        (json!({ "size": "large" }), "content.count is missing"),
+        (json!({ "count": "3", "size": "large" }), "content.count"),
+        (json!({ "count": 10, "size": "large" }), "content.count"),
+        (json!({ "count": 3, "size": "huge" }), "content.size"),
+        (json!({ "count": 3, "size": "large", "note": "too long" }), "content.note"),
+        (json!({ "count": 3, "size": "large", "note": null }), "content.note"),
+        (json!({}), "invalid answer from the client"),
+    ] {
+        check([bad.clone(), good()], problem).await;
+        check([good(), bad], problem).await;
+    }
+}
+
+/// It declares what it does not have: the handler can do without.
+#[tokio::test]
+async fn every_question_that_a_client_does_not_know_is_one_that_it_cannot_answer() {
+    async fn ask(context: Context) -> String {
+        let model = context.sample(Default::default()).await.unwrap_err();
+        let roots = context.roots().await.unwrap_err();
+        let form = context.confirm("Sure?").await.unwrap_err();
+        let cannot = |error| matches!(error, AskError::Unsupported(_));
+        format!("{} {} {}", cannot(model), cannot(roots), cannot(form))
+    }
+    let server = Server::new("asks", "1.0.0").with(Tool::new("ask", ask));
+    let mut raw = Raw::session(server, Revision::V2025_11_25).await;
+    raw.send(&call(1, "ask", json!({}))).await;
+    for method in ["sampling/createMessage", "roots/list", "elicitation/create"] {
+        let asked = raw.next().await;
+        assert_eq!(asked["method"], method);
+        let error = json!({ "code": -32601, "message": "Method not found" });
+        raw.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error })).await;
+    }
+    assert_eq!(text(&raw.next().await), "true true true");
 }
 
 #[tokio::test]

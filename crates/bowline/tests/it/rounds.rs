@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bowline::seal::KeyRing;
 use bowline::{AskError, Context, Elicited, HandlerError, Limits, Server, Tool};
 use serde_json::{Value, json};
 
@@ -131,10 +132,47 @@ async fn an_answer_to_another_question_is_no_answer() {
 }
 
 #[tokio::test]
-async fn answers_that_come_unasked_are_taken() {
+async fn answers_that_come_unasked_are_ignored() {
     let mut raw = start();
     let responses = json!({ "elicit-1": accept("Ada"), "elicit-2": accept("Lovelace"), "x": 7 });
-    assert_eq!(text(&raw.ask(&again("two", responses, &Value::Null)).await), "Ada Lovelace");
+    let answer = raw.ask(&again("two", responses, &Value::Null)).await;
+    assert_eq!(keys(&answer), ["elicit-1", "elicit-2"], "{answer}");
+}
+
+/// A client that lost the answer repeats its request.
+#[tokio::test]
+async fn a_request_may_be_repeated_with_the_same_state() {
+    let mut raw = start();
+    let asked = raw.ask(&modern(call(1, "two", json!({})))).await;
+    let state = &asked["result"]["requestState"];
+    let responses = json!({ "elicit-1": accept("Ada"), "elicit-2": accept("Lovelace") });
+    for _ in 0..3 {
+        let answer = raw.ask(&again("two", responses.clone(), state)).await;
+        assert_eq!(text(&answer), "Ada Lovelace");
+    }
+}
+
+/// Two servers that share a key do not take each other's states.
+#[tokio::test]
+async fn a_state_belongs_to_the_server_that_issued_it() {
+    let keys_of = || KeyRing::from_secrets([[7; 32]]).unwrap();
+    let named = |name: &str| {
+        let two = Tool::new("two", |context: Context, _: Who| async move {
+            name_of(&context).await.map_err(HandlerError::from)
+        });
+        Raw::start(Server::new(name, "1.0.0").keys(keys_of()).with(two))
+    };
+    let (mut one, mut twin, mut other) = (named("one"), named("one"), named("other"));
+    let asked = one.ask(&modern(call(1, "two", json!({})))).await;
+    let state = &asked["result"]["requestState"];
+    let again = again("two", json!({ "elicit-1": accept("Ada") }), state);
+    assert_eq!(text(&twin.ask(&again).await), "Ada");
+    assert_eq!(code(&other.ask(&again).await), -32602);
+    assert_eq!(text(&one.ask(&again).await), "Ada");
+}
+
+async fn name_of(context: &Context) -> Result<String, AskError> {
+    name(context, "Who?".to_owned()).await
 }
 
 #[tokio::test]
