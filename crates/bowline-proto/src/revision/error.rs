@@ -23,14 +23,22 @@ pub fn adapt_error(error: &mut ErrorObject, to: Revision) {
     };
 }
 
-/// Converts a peer's error to its neutral meaning: a missing resource has a different code in each
+/// Whether an error of a peer says that a resource does not exist: it has a different code in each
 /// era.
+pub fn is_resource_not_found(error: &ErrorObject, method: &str) -> bool {
+    let names_uri = || error.data.as_ref().is_some_and(|data| data.to_value().get("uri").is_some());
+    method == ReadResource::NAME
+        && match error.code {
+            ErrorCode::RESOURCE_NOT_FOUND => true,
+            ErrorCode::INVALID_PARAMS => names_uri(),
+            _ => false,
+        }
+}
+
+/// Converts an error of a peer to its neutral meaning, from which [`adapt_error`] makes that of
+/// another revision. For errors that are passed on: callers get what came.
 pub fn neutral_error(mut error: ErrorObject, method: &str) -> ErrorObject {
-    let names_uri = |error: &ErrorObject| {
-        error.data.as_ref().is_some_and(|data| data.to_value().get("uri").is_some())
-    };
-    if method == ReadResource::NAME && error.code == ErrorCode::INVALID_PARAMS && names_uri(&error)
-    {
+    if is_resource_not_found(&error, method) {
         error.code = ErrorCode::RESOURCE_NOT_FOUND;
     }
     error
@@ -57,6 +65,10 @@ mod tests {
         assert_eq!(read(-32602, "resources/read"), ErrorCode::RESOURCE_NOT_FOUND);
         assert_eq!(read(-32002, "resources/read"), ErrorCode::RESOURCE_NOT_FOUND);
         assert_eq!(read(-32602, "tools/call"), ErrorCode::INVALID_PARAMS);
+        let bare = |code| {
+            is_resource_not_found(&ErrorObject::new(ErrorCode(code), "none"), "resources/read")
+        };
+        assert_eq!([-32002, -32602, -32603].map(bare), [true, false, false]);
     }
 
     #[test]

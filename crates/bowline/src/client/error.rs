@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_proto::debug_as_sentence;
 use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
-use bowline_proto::revision::{Revision, Unsupported};
+use bowline_proto::revision::{Revision, Unsupported, is_resource_not_found};
 use bowline_proto::session::ConnectError;
 
 use super::limits::ClientLimit;
@@ -18,7 +18,7 @@ use super::limits::ClientLimit;
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server answered with an error.
+    /// The server answered with an error, which is here as it came.
     #[error("{method}: the server refused: {error}")]
     Refused {
         /// Which call.
@@ -138,6 +138,15 @@ impl CallError {
         match self {
             Self::Refused { error, .. } => Some(error),
             _ => None,
+        }
+    }
+
+    /// Whether the server says that the resource does not exist. The code for that depends on the
+    /// revision: -32002 up to 2025-11-25, -32602 with the URI in its data from 2026-07-28 on.
+    pub fn is_resource_not_found(&self) -> bool {
+        match self {
+            Self::Refused { method, error } => is_resource_not_found(error, method),
+            _ => false,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::model::LoggingLevel;
-use bowline_proto::revision::Revision;
+use bowline_proto::revision::{Revision, neutral_error};
 
 use super::forward::InFlight;
 use super::route::Routes;
@@ -47,10 +47,11 @@ impl Upstream {
         Ok(peer.revision)
     }
 
-    /// The error for a call that failed. The server's own errors pass unchanged.
+    /// The error for a call that failed. The server's own errors pass unchanged, except for a code
+    /// that the caller's revision spells differently.
     pub(super) fn failed(&self, error: CallError) -> HandlerError {
         HandlerError::Refused(match error {
-            CallError::Refused { error, .. } => error,
+            CallError::Refused { error, method } => neutral_error(error, &method),
             error => ErrorObject::internal(format!("{:?}: {}", self.name, with_causes(&error))),
         })
     }

@@ -86,6 +86,13 @@ async fn a_missing_resource_has_the_error_code_of_the_revision() {
             (Raw::session(server(), revision).await.ask(&read).await, -32002)
         };
         assert_eq!(code(&answer), expected, "{revision}: {answer}");
+        // The client reports it as it came, and knows what it means.
+        let client = testing::connect_in(server(), revision).await.unwrap();
+        let error = client.read_resource("it://nothing").await.unwrap_err();
+        assert_eq!(error.as_refusal().unwrap().code.0, expected, "{revision}: {error}");
+        assert!(error.is_resource_not_found(), "{revision}: {error}");
+        let error = client.call_json("resources/read", json!({ "uri": 7 })).await.unwrap_err();
+        assert!(!error.is_resource_not_found(), "{revision}: {error}");
     }
 }
 

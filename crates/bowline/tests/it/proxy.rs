@@ -155,7 +155,12 @@ fn varied() -> Server {
         .with(Resource::text("notes:about", "about", "About notes."))
         .with(
             Resource::new("notes:{id}", "note", |note: Note| async move {
-                Structured(json!({ "id": note.id }))
+                if note.id == "none" {
+                    let error = ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, "no such note");
+                    let error = error.with_data(json!({ "uri": "notes:none" }).into());
+                    return Err(HandlerError::Refused(error));
+                }
+                Ok(Structured(json!({ "id": note.id })))
             })
             .complete("id", |typed| async move { typed.matching(&["one", "two"]) }),
         )
@@ -203,7 +208,13 @@ async fn definitions_and_results_pass_unchanged() {
             let [through, plain] = read.map(|read| read.unwrap().contents);
             assert_eq!(through, plain, "{which}");
         }
-        assert!(client.read_resource("other:x").await.is_err());
+        // Both servers' own errors have the code of the caller's revision.
+        let missing = if caller.is_modern() { -32602 } else { -32002 };
+        for uri in ["notes:none", "other:x"] {
+            let error = client.read_resource(uri).await.unwrap_err();
+            assert_eq!(error.as_refusal().unwrap().code.0, missing, "{which}: {error}");
+            assert!(error.is_resource_not_found(), "{which}: {error}");
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use bowline_proto::decode::DecodeError;
-use bowline_proto::revision::neutral_error;
 use bowline_proto::session::{Event, Question, Rejection};
 
 use crate::client::error::{CallError, CloseReason};
@@ -40,7 +39,7 @@ impl ExchangeError {
         let method = method.to_owned();
         match self {
             Self::Rejected(Rejection { error: Some(error), .. }) => {
-                CallError::Refused { error: neutral_error(error, &method), method }
+                CallError::Refused { error, method }
             }
             Self::Rejected(rejection) => CallError::Http {
                 method,
