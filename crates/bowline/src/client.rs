@@ -40,6 +40,7 @@ pub mod auth {
     pub use bowline_auth::client::*;
     pub use bowline_auth::jws::{KeyError, SigningKey};
 }
+mod budget;
 mod builder;
 mod cache;
 mod call;

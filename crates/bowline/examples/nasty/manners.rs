@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{env, process, thread};
 
@@ -42,6 +43,10 @@ pub(super) fn written(message: &Value) -> Option<Vec<u8>> {
 
 /// Answers wrongly, if the manner says so. Returns whether it did.
 pub(super) fn misbehave(manner: &str, method: &str, id: &Value) -> bool {
+    let (manner, fat) = match manner.strip_suffix("-full") {
+        Some(manner) => (manner, FAT_IN_FULL),
+        None => (manner, FAT),
+    };
     match (manner, method) {
         ("stringid", "initialize") => initialized(&json!(id.to_string()), LEGACY),
         ("otherid", "initialize") => initialized(&json!(4711), LEGACY),
@@ -63,6 +68,16 @@ pub(super) fn misbehave(manner: &str, method: &str, id: &Value) -> bool {
         ("endless", "tools/list") => {
             answer(id, &json!({ "tools": [tool("echo")], "nextCursor": "again" }));
         }
+        ("fat-text" | "fat-tools" | "fat-schema", "tools/list") => {
+            fat_page(manner, id, fat);
+        }
+        ("fat-notes" | "fat-asks", "tools/list") => fat_messages(manner, id, fat),
+        ("fat-hello", "initialize") => {
+            let hello = json!({ "protocolVersion": LEGACY, "capabilities": {},
+                "serverInfo": { "name": "nasty", "version": "1.0.0" },
+                "instructions": "x".repeat(fat) });
+            answer(id, &hello);
+        }
         ("sametool", "tools/list") => {
             answer(id, &json!({ "tools": [tool("echo"), tool("echo")] }));
         }
@@ -74,6 +89,50 @@ pub(super) fn misbehave(manner: &str, method: &str, id: &Value) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Just less than the longest message that a client takes.
+const FAT_IN_FULL: usize = 15 << 20;
+
+/// A fifth of that.
+const FAT: usize = 3 << 20;
+
+/// One of many fat pages, each with its own cursor: one long text, many small tools, or schemas.
+fn fat_page(manner: &str, id: &Value, fat: usize) {
+    static PAGES: AtomicU64 = AtomicU64::new(0);
+    let page = PAGES.fetch_add(1, Ordering::Relaxed);
+    let tools = match manner {
+        "fat-text" => {
+            let text = "x".repeat(fat);
+            format!(r#"{{"name":"{page}","description":"{text}","inputSchema":{{}}}}"#)
+        }
+        "fat-tools" => {
+            let small = format!(r#"{{"name":"{page}","inputSchema":{{}}}}"#);
+            let count = fat / (small.len() + 1);
+            vec![small.as_str(); count].join(",")
+        }
+        _ => {
+            let list = "[],".repeat(fat / 6);
+            let schema = format!(r#"{{"type":"object","enum":[{list}0]}}"#);
+            format!(r#"{{"name":"{page}","inputSchema":{schema},"outputSchema":{schema}}}"#)
+        }
+    };
+    let result = format!(r#"{{"tools":[{tools}],"nextCursor":"{page}"}}"#);
+    say_bytes(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").as_bytes());
+}
+
+/// Fat notifications or requests before a short answer.
+fn fat_messages(manner: &str, id: &Value, fat: usize) {
+    let text = "x".repeat(fat);
+    for number in 0..30 {
+        let method = match manner {
+            "fat-notes" => r#""method":"notifications/message""#.to_owned(),
+            _ => format!(r#""id":{number},"method":"sampling/createMessage""#),
+        };
+        let params = format!(r#"{{"level":"info","data":"{text}"}}"#);
+        say_bytes(format!("{{\"jsonrpc\":\"2.0\",{method},\"params\":{params}}}\n").as_bytes());
+    }
+    answer(id, &json!({ "tools": [tool("echo")] }));
 }
 
 fn initialized(id: &Value, revision: &str) {

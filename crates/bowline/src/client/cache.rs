@@ -40,6 +40,8 @@ pub(super) struct Epoch(u64);
 
 struct Entry {
     result: Json,
+    /// The bytes of the result and of the request.
+    size: usize,
     expires: Instant,
 }
 
@@ -79,7 +81,7 @@ impl Cache {
             #[serde(rename = "ttlMs", default)]
             ttl_ms: Option<f64>,
         }
-        let size = result.as_str().len();
+        let size = result.as_str().len() + call.method.len() + call.members().len();
         if !self.may_keep(&call.method) || size > self.most_bytes {
             return;
         }
@@ -98,7 +100,7 @@ impl Cache {
         }
         if kept.entries.len() < self.most_entries && kept.bytes + size <= self.most_bytes {
             kept.bytes += size;
-            let entry = Entry { result: result.clone(), expires: now + fresh };
+            let entry = Entry { result: result.clone(), size, expires: now + fresh };
             kept.entries.insert(key(call), entry);
         }
     }
@@ -130,13 +132,13 @@ impl Cache {
 impl Kept {
     fn remove(&mut self, key: &(String, String)) {
         if let Some(entry) = self.entries.remove(key) {
-            self.bytes -= entry.result.as_str().len();
+            self.bytes -= entry.size;
         }
     }
 
     fn retain(&mut self, keep: impl Fn(&(String, String), &Entry) -> bool) {
         self.entries.retain(|key, entry| keep(key, entry));
-        self.bytes = self.entries.values().map(|entry| entry.result.as_str().len()).sum();
+        self.bytes = self.entries.values().map(|entry| entry.size).sum();
     }
 }
 

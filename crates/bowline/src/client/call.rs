@@ -19,6 +19,7 @@ use futures_core::Stream;
 use tokio::sync::mpsc;
 
 use super::Client;
+use super::budget::Share;
 use super::error::CallError;
 use super::exchange::{ExchangeError, Sending};
 use super::notification::Boxed;
@@ -54,7 +55,7 @@ pub(super) struct CallOptions {
 /// Where the progress of a call goes.
 #[derive(Clone)]
 pub(super) enum Reports {
-    Stream(mpsc::Sender<ProgressParams>),
+    Stream(ProgressSink),
     Function(Arc<Mutex<OnProgress>>),
 }
 
@@ -169,13 +170,26 @@ impl Shared {
         build: impl FnOnce(Revision) -> Result<Outgoing<'a>, CallError>,
         options: &CallOptions,
     ) -> Result<M::Result, CallError> {
+        self.call_examined::<M>(build, options, |_| Ok(())).await
+    }
+
+    /// The same, with a look at each result before it is read.
+    pub(super) async fn call_examined<'a, M: Method>(
+        self: &Arc<Self>,
+        build: impl FnOnce(Revision) -> Result<Outgoing<'a>, CallError>,
+        options: &CallOptions,
+        examine: impl Fn(&Json) -> Result<(), CallError>,
+    ) -> Result<M::Result, CallError> {
         let (live, outgoing) = self.prepare::<M>(build, options).await?;
-        let decode = |result: Json| match decode_outcome::<M>(live.peer.revision, result.as_raw())?
-        {
-            Outcome::Complete(result) => Ok(Ok(result)),
-            Outcome::InputRequired(asked) => Ok(Err(Box::new(asked))),
-            Outcome::Task(_) => {
-                Err(DecodeError::new(M::NAME, "result is a task, which the call did not ask for"))
+        let decode = |result: Json| {
+            examine(&result)?;
+            match decode_outcome::<M>(live.peer.revision, result.as_raw())? {
+                Outcome::Complete(result) => Ok(Ok(result)),
+                Outcome::InputRequired(asked) => Ok(Err(Box::new(asked))),
+                Outcome::Task(_) => {
+                    let problem = "result is a task, which the call did not ask for";
+                    Err(DecodeError::new(M::NAME, problem).into())
+                }
             }
         };
         self.call_until_complete(&live, &outgoing, options, decode).await
@@ -188,7 +202,7 @@ impl Shared {
         live: &Live,
         outgoing: &Outgoing<'_>,
         options: &CallOptions,
-        decode: impl Fn(Json) -> Result<Result<T, Box<InputRequiredResult>>, DecodeError>,
+        decode: impl Fn(Json) -> Result<Result<T, Box<InputRequiredResult>>, CallError>,
     ) -> Result<T, CallError> {
         let mut round = Round::default();
         let mut rounds = Rounds::new();
@@ -302,7 +316,7 @@ impl Shared {
                 biased;
                 Some(report) = progress.next() => hear(report),
                 answer = &mut exchange => {
-                    while let Ok(report) = progress.0.try_recv() {
+                    while let Ok((report, _)) = progress.0.try_recv() {
                         hear(report);
                     }
                     return answer;
@@ -328,10 +342,13 @@ fn check(live: &Live, name: &'static str) -> Result<(), CallError> {
 
 /// The progress of a call. Ends with the call.
 #[derive(Debug)]
-pub struct ProgressStream(mpsc::Receiver<ProgressParams>);
+pub struct ProgressStream(mpsc::Receiver<(ProgressParams, Share)>);
+
+/// Where reports of progress go, each with its part of the budget.
+pub(super) type ProgressSink = mpsc::Sender<(ProgressParams, Share)>;
 
 impl ProgressStream {
-    fn new(shared: &Shared) -> (mpsc::Sender<ProgressParams>, Self) {
+    fn new(shared: &Shared) -> (ProgressSink, Self) {
         let (sink, stream) = mpsc::channel(shared.profile.limits.progress.max(1));
         (sink, Self(stream))
     }
@@ -341,7 +358,7 @@ impl ProgressStream {
     /// # Cancel safety
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<ProgressParams> {
-        self.0.recv().await
+        self.0.recv().await.map(|(report, _)| report)
     }
 }
 
@@ -349,6 +366,6 @@ impl Stream for ProgressStream {
     type Item = ProgressParams;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(cx)
+        self.0.poll_recv(cx).map(|next| next.map(|(report, _)| report))
     }
 }

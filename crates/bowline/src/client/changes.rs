@@ -72,7 +72,7 @@ impl Client {
     pub async fn changes(&self, wanted: Wanted) -> Result<Changes, CallError> {
         let shared = Arc::clone(&self.shared);
         shared.ready("changes").await?;
-        let feed = Arc::new(Feed::new(wanted.0));
+        let feed = Arc::new(Feed::new(wanted.0, shared.profile.limits.changed_bytes));
         shared.feeds.add(&feed);
         let task = shared.spawn(listen(Arc::clone(&shared), Arc::clone(&feed)));
         let changes = Changes { feed, client: self.clone(), task, waiting: None };
@@ -129,7 +129,7 @@ impl Drop for Changes {
         }
         let uris = self.feed.uris().to_vec();
         let shared = Arc::clone(&self.client.shared);
-        self.feed = Arc::new(Feed::new(SubscriptionFilter::default()));
+        self.feed = Arc::new(Feed::new(SubscriptionFilter::default(), 0));
         let ours = Arc::clone(&shared);
         ours.spawn(async move {
             for uri in uris.into_iter().filter(|uri| !shared.feeds.wants(uri)) {

@@ -15,6 +15,7 @@ use bowline_proto::wire::encode_notification;
 
 use super::exchange::ExchangeError;
 use super::exchange::Sending;
+use super::limits::ClientLimit;
 use super::outgoing::{Claim, Outgoing, Round};
 use super::shared::{Hears, Link, Live, Shared};
 use super::state::Peer;
@@ -152,7 +153,12 @@ impl<'a> Search<'a> {
             // A handshake must not be cancelled, and an old server would not understand it.
             is_cancellable: false,
         };
-        self.shared.exchange(self.link, &sending).await
+        let result = self.shared.exchange(self.link, &sending).await?;
+        let most = self.shared.profile.limits.peer_bytes;
+        match result.as_str().len() > most {
+            true => Err(ExchangeError::TooMuch(ClientLimit::PeerBytes, most)),
+            false => Ok(result),
+        }
     }
 
     /// How long a server that was modern last time may take to answer. On a stream, a server that

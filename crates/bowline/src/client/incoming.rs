@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use super::changes::Change;
 use super::exchange::ExchangeError;
 use super::limits::ClientLimit;
-use super::notification::{Fault, Notification, start_of};
+use super::notification::{Fault, Notification, Told, start_of};
 use super::outgoing::answered;
 use super::shared::{Hears, Link, Shared, guarded, lock, malformed, refused};
 use super::wire::{self as tap, Direction};
@@ -176,24 +176,31 @@ impl Shared {
         if hook.is_none() && self.notifications.receiver_count() == 0 {
             return;
         }
+        let size = method.len() + params.map_or(0, |params| params.get().len());
         let params = params.map_or_else(Json::empty_object, Json::copy_of);
         let notification = Notification { method: method.into(), params: Arc::new(params) };
         if let Some(hook) = hook {
             guarded(|| hook(&notification));
         }
+        let told = match self.queued.take(size) {
+            Some(share) => Told::Notification(notification, Arc::new(share)),
+            None => Told::Dropped,
+        };
         // No receiver may be left, which is fine.
-        let _ = self.notifications.send(notification);
+        let _ = self.notifications.send(told);
     }
 
     fn handle_progress(&self, params: Option<Raw<'_>>) {
+        let size = params.map_or(0, |params| params.get().len());
         let Some(progress) = read::<ProgressParams>(params) else { return };
         let mut calls = lock(&self.calls);
         let id = &progress.progress_token.0;
         if calls.touch(clock::now().into_std(), id)
             && let Some(Hears::Progress(sink)) = calls.waiter(id).map(|waiter| &waiter.hears)
+            && let Some(share) = self.queued.take(size)
         {
             // A slow caller misses some reports, but never the answer.
-            let _ = sink.try_send(progress);
+            let _ = sink.try_send((progress, share));
         }
     }
 
@@ -239,6 +246,11 @@ impl Shared {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return self.refuse(link, &id, &method, busy());
         };
+        let size =
+            method.len() + id.to_string().len() + params.raw().map_or(0, |it| it.get().len());
+        let Some(share) = self.queued.take(size) else {
+            return self.refuse(link, &id, &method, busy());
+        };
         let passed_on = self.handlers.pass_on(self.revision(), &method, params.raw());
         let params = params.raw().map(Json::copy_of);
         // The task must not finish before it is registered.
@@ -246,7 +258,7 @@ impl Shared {
         let (shared, reply, asked) = (Arc::clone(self), link.clone(), id.clone());
         let name = method.clone().into_owned();
         let task = self.spawn(async move {
-            let _place = place;
+            let _held = (place, share);
             let Ok(ticket) = begun.await else { return };
             let params = params.as_ref().map(Json::as_raw);
             let answer = match passed_on {

@@ -4,6 +4,23 @@ use std::time::Duration;
 
 /// Limits on what a server may send, or make a client wait for or remember.
 ///
+/// Everything that a server chooses and the client keeps is bounded in bytes of its JSON text:
+///
+/// | what is kept | limits |
+/// |---|---|
+/// | a message while it is read, the result of a call | `message_length` |
+/// | a list while it is collected, with its cursors | `list_bytes`, `list_items`, `list_pages` |
+/// | who the server is: name, icons, capabilities, instructions | `peer_bytes` |
+/// | notifications and progress that nobody has read, requests that are not answered | `queued_bytes`, `notifications`, `progress`, `questions` |
+/// | definitions of tools, for their headers and the check of their output | `tool_bytes`, `tools`, `schema_bytes` |
+/// | cached results | `cache_bytes`, `cache_entries` |
+/// | URIs of resources that changed | `changed_bytes` |
+/// | the last lines of standard error | `stderr_lines`, `stderr_line_length` |
+/// | session id, URL for messages, id of the last event | heads of 128 KiB, URLs of 64 KiB, ids of 4 KiB |
+/// | the body of an error response | 1 MiB |
+///
+/// A [`Proxy`](crate::Proxy) keeps what its client keeps, and the four lists.
+///
 /// ```
 /// use bowline::client::{Client, ClientLimits};
 ///
@@ -22,6 +39,15 @@ pub struct ClientLimits {
     pub list_pages: u64,
     /// Items of one list, from all pages: 100,000.
     pub list_items: u64,
+    /// Bytes of one list, from all pages: 32 MiB.
+    pub list_bytes: usize,
+    /// Bytes of what a server says about itself when a connection is opened: 1 MiB. That is its
+    /// name, icons, capabilities and instructions.
+    pub peer_bytes: usize,
+    /// Bytes that are held until somebody takes them: 8 MiB, for notifications, progress reports
+    /// and requests of the server together. Beyond it, notifications and reports are dropped as if
+    /// there were too many, and requests are rejected.
+    pub queued_bytes: usize,
     /// Requests of the server that are handled at a time: 64. Further ones are rejected.
     pub questions: usize,
     /// How often a modern call is repeated with answers: 10.
@@ -39,6 +65,15 @@ pub struct ClientLimits {
     pub cache_bytes: usize,
     /// Tools whose schema and headers are remembered: 10,000.
     pub tools: usize,
+    /// Bytes of the names and schemas of these tools: 4 MiB. Results of further tools are not
+    /// checked against their output schema.
+    pub tool_bytes: usize,
+    /// Bytes of one schema of a tool: 1 MiB. A longer one is not used to check results, nor
+    /// searched for headers.
+    pub schema_bytes: usize,
+    /// Bytes of the URIs of resources that have changed, for each [`Changes`](super::Changes) that
+    /// nobody reads: 1 MiB. Beyond it, the URI that was subscribed to is reported instead.
+    pub changed_bytes: usize,
     /// How long a stream of changes may stay silent: 5 minutes. After that it is reopened, because
     /// a vanished peer looks the same.
     pub stream_silence: Duration,
@@ -59,6 +94,9 @@ impl Default for ClientLimits {
             outbox: 4 << 20,
             list_pages: 10_000,
             list_items: 100_000,
+            list_bytes: 32 << 20,
+            peer_bytes: 1 << 20,
+            queued_bytes: 8 << 20,
             questions: 64,
             rounds: 10,
             waits: 5,
@@ -67,6 +105,9 @@ impl Default for ClientLimits {
             cache_entries: 256,
             cache_bytes: 8 << 20,
             tools: 10_000,
+            tool_bytes: 4 << 20,
+            schema_bytes: 1 << 20,
+            changed_bytes: 1 << 20,
             stream_silence: Duration::from_secs(5 * 60),
             stderr_lines: 20,
             stderr_line_length: 1000,
@@ -87,6 +128,10 @@ pub enum ClientLimit {
     ListPages,
     /// [`ClientLimits::list_items`].
     ListItems,
+    /// [`ClientLimits::list_bytes`].
+    ListBytes,
+    /// [`ClientLimits::peer_bytes`].
+    PeerBytes,
     /// [`ClientLimits::rounds`].
     Rounds,
     /// [`ClientLimits::waits`].
@@ -101,6 +146,8 @@ impl ClientLimit {
             Self::MessageLength => "message_length",
             Self::ListPages => "list_pages",
             Self::ListItems => "list_items",
+            Self::ListBytes => "list_bytes",
+            Self::PeerBytes => "peer_bytes",
             Self::Rounds => "rounds",
             Self::Waits => "waits",
         }
@@ -114,6 +161,8 @@ impl ClientLimit {
             Self::MessageLength => ("the answer is longer than", "bytes"),
             Self::ListPages => ("the list has more than", "pages"),
             Self::ListItems => ("the list has more than", "items"),
+            Self::ListBytes => ("all pages of the list together have more than", "bytes"),
+            Self::PeerBytes => ("what the server says about itself has more than", "bytes"),
             Self::Rounds => ("the server asks back more than", "times"),
             Self::Waits => ("the server asks for time more than", "times"),
         };

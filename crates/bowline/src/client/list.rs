@@ -1,20 +1,25 @@
 //! Lists: all items as a `Vec`, or one by one as a stream.
 
 use std::any::Any;
-use std::collections::{HashSet, VecDeque};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bowline_proto::decode::DecodeError;
+use bowline_proto::json::Json;
 use bowline_proto::method::{ListPrompts, ListResourceTemplates, ListResources, ListTools, Method};
 use bowline_proto::model::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedParams, Prompt, RequestMeta, Resource, ResourceTemplate, Tool,
 };
 use futures_core::Stream;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Client;
 use super::call::{Call, CallOptions, building};
@@ -25,6 +30,9 @@ use super::shared::Shared;
 
 /// A method that lists items in pages.
 pub trait Listing: for<'a> Method<Params<'a> = PaginatedParams<'a>> + 'static {
+    /// The member of a page that holds the items.
+    const MEMBER: &'static str;
+
     /// The type of an item.
     type Item: Send + Unpin + 'static;
 
@@ -33,6 +41,7 @@ pub trait Listing: for<'a> Method<Params<'a> = PaginatedParams<'a>> + 'static {
 }
 
 impl Listing for ListTools {
+    const MEMBER: &'static str = "tools";
     type Item = Tool;
 
     fn take(page: ListToolsResult) -> (Vec<Tool>, Option<String>) {
@@ -41,6 +50,7 @@ impl Listing for ListTools {
 }
 
 impl Listing for ListPrompts {
+    const MEMBER: &'static str = "prompts";
     type Item = Prompt;
 
     fn take(page: ListPromptsResult) -> (Vec<Prompt>, Option<String>) {
@@ -49,6 +59,7 @@ impl Listing for ListPrompts {
 }
 
 impl Listing for ListResources {
+    const MEMBER: &'static str = "resources";
     type Item = Resource;
 
     fn take(page: ListResourcesResult) -> (Vec<Resource>, Option<String>) {
@@ -57,6 +68,7 @@ impl Listing for ListResources {
 }
 
 impl Listing for ListResourceTemplates {
+    const MEMBER: &'static str = "resourceTemplates";
     type Item = ResourceTemplate;
 
     fn take(page: ListResourceTemplatesResult) -> (Vec<ResourceTemplate>, Option<String>) {
@@ -66,8 +78,8 @@ impl Listing for ListResourceTemplates {
 
 /// A list: await it for all items, or take them as a stream.
 ///
-/// It fails when the server sends more pages or items than [`ClientLimits`](super::ClientLimits)
-/// allows, or a page twice.
+/// It fails when the server sends more pages, items or bytes than
+/// [`ClientLimits`](super::ClientLimits) allows, or a page twice.
 pub type List<M> = Call<Pages<M>>;
 
 /// All pages of a list.
@@ -81,7 +93,7 @@ impl<M: Listing> Call<Pages<M>> {
     /// Returns item by item; asks for the next page when the last one is used up.
     pub fn stream(self) -> Items<M> {
         let Self { client, options, .. } = self;
-        Items { client, options, ready: VecDeque::new(), page: Page::Next(Walk::new()) }
+        Items { client, options, ready: Vec::new().into_iter(), page: Page::Next(Walk::new()) }
     }
 }
 
@@ -91,10 +103,10 @@ impl<M: Listing> IntoFuture for Call<Pages<M>> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let mut items = self.stream();
-            let mut all = Vec::new();
-            while let Some(item) = items.next().await {
-                all.push(item?);
+            let mut walk = Walk::<M>::new();
+            let mut all = walk.next_page(&self.client.shared, &self.options).await?;
+            while !walk.is_over {
+                all.extend(walk.next_page(&self.client.shared, &self.options).await?);
             }
             Ok(all)
         })
@@ -105,7 +117,7 @@ impl<M: Listing> IntoFuture for Call<Pages<M>> {
 pub struct Items<M: Listing> {
     client: Client,
     options: CallOptions,
-    ready: VecDeque<M::Item>,
+    ready: std::vec::IntoIter<M::Item>,
     page: Page<M>,
 }
 
@@ -137,7 +149,7 @@ impl<M: Listing> Stream for Items<M> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if let Some(item) = this.ready.pop_front() {
+            if let Some(item) = this.ready.next() {
                 return Poll::Ready(Some(Ok(item)));
             }
             match std::mem::replace(&mut this.page, Page::Last) {
@@ -157,7 +169,7 @@ impl<M: Listing> Stream for Items<M> {
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
                     Poll::Ready(Ok((items, walk))) => {
-                        this.ready.extend(items);
+                        this.ready = items.into_iter();
                         this.page = Page::Next(walk);
                     }
                 },
@@ -174,6 +186,7 @@ struct Walk<M> {
     is_over: bool,
     pages: u64,
     items: u64,
+    bytes: usize,
     cursors: HashSet<String>,
     method: PhantomData<fn() -> M>,
 }
@@ -181,7 +194,7 @@ struct Walk<M> {
 impl<M: Listing> Walk<M> {
     fn new() -> Self {
         let (cursors, method) = (HashSet::new(), PhantomData);
-        Self { cursor: None, is_over: false, pages: 0, items: 0, cursors, method }
+        Self { cursor: None, is_over: false, pages: 0, items: 0, bytes: 0, cursors, method }
     }
 
     /// Asks for the next page, and returns those of its items that may be shown.
@@ -191,9 +204,25 @@ impl<M: Listing> Walk<M> {
         options: &CallOptions,
     ) -> Result<Vec<M::Item>, CallError> {
         let params = PaginatedParams { cursor: self.cursor.take(), meta: RequestMeta::default() };
-        let page = shared.call::<M>(building::<M>(params), options).await?;
+        let limits = &shared.profile.limits;
+        let (before, items_left) = (self.bytes, limits.list_items.saturating_sub(self.items));
+        let read = AtomicUsize::new(0);
+        let examine = |page: &Json| {
+            let bytes = before.saturating_add(page.as_str().len());
+            read.store(bytes, Ordering::Relaxed);
+            if bytes > limits.list_bytes {
+                return Err(exceeded::<M>(ClientLimit::ListBytes, limits.list_bytes as u64));
+            }
+            // Items are much larger once they are read.
+            if page.as_str().len() > COUNTED && count(page, M::MEMBER) > items_left {
+                return Err(exceeded::<M>(ClientLimit::ListItems, limits.list_items));
+            }
+            Ok(())
+        };
+        let page = shared.call_examined::<M>(building::<M>(params), options, examine).await?;
+        self.bytes = read.load(Ordering::Relaxed);
         let (mut items, next) = M::take(page);
-        self.count(&shared.profile.limits, items.len(), next.as_deref())?;
+        self.count(limits, items.len(), next.as_deref())?;
         items.retain(|item| admit(shared, item));
         self.is_over = next.is_none();
         self.cursor = next;
@@ -208,20 +237,73 @@ impl<M: Listing> Walk<M> {
     ) -> Result<(), CallError> {
         self.pages += 1;
         self.items = self.items.saturating_add(items as u64);
-        let exceeded =
-            |limit, most| Err(CallError::LimitExceeded { method: M::NAME.to_owned(), limit, most });
         if self.items > limits.list_items {
-            return exceeded(ClientLimit::ListItems, limits.list_items);
+            return Err(exceeded::<M>(ClientLimit::ListItems, limits.list_items));
         }
         let Some(next) = next else { return Ok(()) };
         if self.pages >= limits.list_pages {
-            return exceeded(ClientLimit::ListPages, limits.list_pages);
+            return Err(exceeded::<M>(ClientLimit::ListPages, limits.list_pages));
         }
         if !self.cursors.insert(next.to_owned()) {
             let problem = format!("result.nextCursor {next:?} repeats an earlier one");
             return Err(DecodeError::new(M::NAME, problem).into());
         }
         Ok(())
+    }
+}
+
+fn exceeded<M: Method>(limit: ClientLimit, most: u64) -> CallError {
+    CallError::LimitExceeded { method: M::NAME.to_owned(), limit, most }
+}
+
+/// Longer pages are counted before they are read.
+const COUNTED: usize = 256 << 10;
+
+/// How many items a page has.
+fn count(page: &Json, member: &str) -> u64 {
+    let mut reader = serde_json::Deserializer::from_str(page.as_str());
+    // What cannot be counted cannot be read either, and the reader says why.
+    Counter { member: Some(member) }.deserialize(&mut reader).unwrap_or(0)
+}
+
+/// Counts the items of a list: of a member of an object, or of the list itself.
+struct Counter<'a> {
+    member: Option<&'a str>,
+}
+
+impl<'de> DeserializeSeed<'de> for Counter<'_> {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<u64, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Counter<'_> {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list, or an object with one")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<u64, A::Error> {
+        let mut count = 0;
+        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+            if self.member == Some(&*name) {
+                count += members.next_value_seed(Counter { member: None })?;
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(count)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<u64, A::Error> {
+        let mut count = 0;
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
     }
 }
 

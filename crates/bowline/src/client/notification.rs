@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
+use super::budget::Share;
+
 /// A notification of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
@@ -59,9 +61,28 @@ pub enum Fault {
 
 /// A stream of notifications. Ends with the connection.
 #[derive(Debug)]
-pub struct Notifications(pub(super) broadcast::Receiver<Notification>);
+pub struct Notifications(pub(super) broadcast::Receiver<Told>);
 
-/// The number of notifications that were dropped because the reader was too slow.
+/// A place in the queue of notifications.
+#[derive(Debug, Clone)]
+pub(super) enum Told {
+    /// A notification, with its part of the budget until every reader has taken it.
+    Notification(Notification, #[expect(dead_code, reason = "held")] Arc<Share>),
+    /// One that the budget had no room for.
+    Dropped,
+}
+
+impl Told {
+    fn take(self) -> Result<Notification, Missed> {
+        match self {
+            Self::Notification(notification, _) => Ok(notification),
+            Self::Dropped => Err(Missed(1)),
+        }
+    }
+}
+
+/// The number of notifications that were dropped because the reader was too slow, or they were too
+/// large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} notifications were dropped: the reader was too slow")]
 pub struct Missed(pub u64);
@@ -76,7 +97,7 @@ impl Notifications {
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<Result<Notification, Missed>> {
         match self.0.recv().await {
-            Ok(notification) => Some(Ok(notification)),
+            Ok(told) => Some(told.take()),
             Err(RecvError::Lagged(count)) => Some(Err(Missed(count))),
             Err(RecvError::Closed) => None,
         }
@@ -88,7 +109,7 @@ impl Notifications {
     /// As [`next`](Self::next).
     pub fn try_next(&mut self) -> Option<Result<Notification, Missed>> {
         match self.0.try_recv() {
-            Ok(notification) => Some(Ok(notification)),
+            Ok(told) => Some(told.take()),
             Err(TryRecvError::Lagged(count)) => Some(Err(Missed(count))),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
         }

@@ -8,12 +8,14 @@ use std::time::Duration;
 use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
-use bowline_proto::model::{Implementation, LoggingLevel, ProgressParams};
+use bowline_proto::model::{Implementation, LoggingLevel};
 use bowline_proto::session::{Calls, Inbound, Preference, Rejection, SameId};
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, broadcast, oneshot, watch};
 use tokio::task::AbortHandle;
 
+use super::budget::Budget;
 use super::cache::Cache;
+use super::call::ProgressSink;
 use super::changes::{Feed, Feeds};
 use super::error::{CallError, CloseReason};
 use super::exchange::ExchangeError;
@@ -21,7 +23,7 @@ use super::handlers::Handlers;
 #[cfg(feature = "client-http")]
 use super::http::HttpLink;
 use super::limits::{ClientLimits, Timeouts};
-use super::notification::{Fault, Notification, OnFault, OnNotification, OnStderr};
+use super::notification::{Fault, OnFault, OnNotification, OnStderr, Told};
 use super::outgoing::{Claim, cancelled};
 use super::restart::Restart;
 use super::state::{Peer, PendingCall, Phase, State};
@@ -61,7 +63,9 @@ pub(super) struct Shared {
     /// Requests of the server that are being answered, and subscriptions to changes.
     pub(super) tasks: Tasks,
     live: Mutex<Option<Live>>,
-    pub(super) notifications: broadcast::Sender<Notification>,
+    pub(super) notifications: broadcast::Sender<Told>,
+    /// What the server may still send that nobody has taken.
+    pub(super) queued: Budget,
     pub(super) feeds: Feeds,
     pub(super) cache: Cache,
     pub(super) tools: ToolBook,
@@ -112,7 +116,7 @@ pub(super) struct Waiter {
 #[derive(Clone)]
 pub(super) enum Hears {
     Nothing,
-    Progress(mpsc::Sender<ProgressParams>),
+    Progress(ProgressSink),
     Changes(Arc<Feed>),
 }
 
@@ -128,9 +132,10 @@ impl Shared {
             tasks: Tasks::default(),
             live: Mutex::default(),
             notifications: broadcast::Sender::new(limits.notifications.max(1)),
+            queued: Budget::new(limits.queued_bytes),
             feeds: Feeds::default(),
             cache: Cache::new(limits, profile.has_cache),
-            tools: ToolBook::new(limits.tools),
+            tools: ToolBook::new(limits),
             log_level: AtomicU8::new(NO_LEVEL),
             process: AtomicU32::new(0),
             handlers,

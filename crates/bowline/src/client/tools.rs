@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use super::Client;
 use super::call::Call;
 use super::error::CallError;
+use super::limits::ClientLimits;
 use super::notification::Boxed;
 use super::outgoing::{Outgoing, Repeated};
 use super::shared::lock;
@@ -25,7 +26,16 @@ use super::shared::lock;
 /// What is known about the tools that were listed.
 pub(super) struct ToolBook {
     most: usize,
-    tools: Mutex<HashMap<String, Arc<KnownTool>>>,
+    most_bytes: usize,
+    /// The longest schema that is read.
+    longest: usize,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    tools: HashMap<String, Arc<KnownTool>>,
+    bytes: usize,
 }
 
 /// What is known about one tool.
@@ -34,37 +44,53 @@ pub(super) struct KnownTool {
     #[cfg(feature = "client-http")]
     pub(super) headers: ParamHeaders,
     output: Option<Schema>,
+    /// The bytes of its name and of the schemas that are kept.
+    bytes: usize,
 }
 
 impl ToolBook {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, tools: Mutex::default() }
+    pub(super) fn new(limits: &ClientLimits) -> Self {
+        let ClientLimits { tools, tool_bytes, schema_bytes, .. } = *limits;
+        let known = Mutex::default();
+        Self { most: tools, most_bytes: tool_bytes, longest: schema_bytes, known }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<Arc<KnownTool>> {
-        lock(&self.tools).get(name).cloned()
+        lock(&self.known).tools.get(name).cloned()
     }
 
     /// Remembers a tool. Returns whether it may be used: over HTTP, tools with invalid annotations
     /// may not (2026-07-28, basic/transports/streamable-http).
     pub(super) fn learn(&self, tool: &Tool, needs_headers: bool) -> bool {
-        let known = match read(tool, needs_headers) {
+        let known = match read(tool, needs_headers, self.longest) {
             Ok(known) => known,
             Err(problem) => {
                 tracing::warn!(tool = tool.name, problem, "a tool was left out of the list");
                 return false;
             }
         };
-        let mut tools = lock(&self.tools);
-        if tools.len() < self.most || tools.contains_key(&tool.name) {
-            tools.insert(tool.name.clone(), Arc::new(known));
-        }
+        lock(&self.known).keep(tool, known, self.most, self.most_bytes);
         true
     }
 }
 
-fn read(tool: &Tool, needs_headers: bool) -> Result<KnownTool, String> {
-    let output = tool.output_schema.as_ref().and_then(|schema| {
+impl Known {
+    /// Keeps what is known about a tool, in place of what was known before, if there is room.
+    fn keep(&mut self, tool: &Tool, known: KnownTool, most: usize, most_bytes: usize) {
+        let before = self.tools.remove(&tool.name).map_or(0, |before| before.bytes);
+        self.bytes -= before;
+        if self.tools.len() < most && self.bytes.saturating_add(known.bytes) <= most_bytes {
+            self.bytes += known.bytes;
+            self.tools.insert(tool.name.clone(), Arc::new(known));
+        }
+    }
+}
+
+fn read(tool: &Tool, needs_headers: bool, longest: usize) -> Result<KnownTool, String> {
+    let is_short = |schema: &&Json| schema.as_str().len() <= longest;
+    let mut bytes = tool.name.len();
+    let output = tool.output_schema.as_ref().filter(is_short).and_then(|schema| {
+        bytes += schema.as_str().len();
         let compiled = Schema::compile(&schema.to_value());
         compiled
             .inspect_err(|error| {
@@ -74,18 +100,21 @@ fn read(tool: &Tool, needs_headers: bool) -> Result<KnownTool, String> {
     });
     #[cfg(feature = "client-http")]
     {
-        let headers = ParamHeaders::parse(&tool.input_schema.to_value());
-        let headers = match headers {
-            Ok(headers) => headers,
-            Err(error) if needs_headers => return Err(error.to_string()),
-            Err(_) => ParamHeaders::default(),
+        let schema = Some(&tool.input_schema).filter(is_short);
+        let headers = match schema.map(|schema| ParamHeaders::parse(&schema.to_value())) {
+            Some(Ok(headers)) => headers,
+            Some(Err(error)) if needs_headers => return Err(error.to_string()),
+            Some(Err(_)) | None => ParamHeaders::default(),
         };
-        Ok(KnownTool { headers, output })
+        if !headers.is_empty() {
+            bytes += tool.input_schema.as_str().len();
+        }
+        Ok(KnownTool { headers, output, bytes })
     }
     #[cfg(not(feature = "client-http"))]
     {
         let _ = needs_headers;
-        Ok(KnownTool { output })
+        Ok(KnownTool { output, bytes })
     }
 }
 

@@ -164,6 +164,55 @@ async fn endless_lists_end_at_the_limit() {
     assert_eq!(error.to_string(), expected);
 }
 
+/// A list of a server of which everything is as large as a message may be.
+async fn fat(manner: &str) -> Result<usize, String> {
+    let nasty = Nasty::new();
+    let manner = manner.to_owned() + scaled("", "-full");
+    let limits = ClientLimits {
+        list_bytes: scaled(6 << 20, 32 << 20),
+        list_items: scaled(20_000, 100_000),
+        queued_bytes: scaled(2 << 20, 8 << 20),
+        ..limits()
+    };
+    let connecting = builder().limits(limits).on_sampling(|_| std::future::pending());
+    let client = match nasty.try_connect(&manner, connecting).await {
+        Ok(client) => client,
+        Err(error) => return Err(error.to_string()),
+    };
+    let unread = client.notifications();
+    let listed = soon("the end of a fat list", client.list_tools()).await;
+    drop(unread);
+    client.close().await;
+    nasty.is_gone().await;
+    listed.map(|tools| tools.len()).map_err(|error| error.to_string())
+}
+
+/// Fat pages for ever, fat notifications that nobody reads, fat requests that nobody answers, and a
+/// fat greeting: the peak of a whole process that meets all of them.
+#[test]
+fn a_fat_server_takes_no_memory() {
+    if !is_alone("rows::a_fat_server_takes_no_memory") {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for (manner, expected) in [
+        ("fat-text", Err("list_bytes")),
+        ("fat-tools", Err("list_items")),
+        ("fat-schema", Err("list_bytes")),
+        ("fat-notes", Ok(1)),
+        ("fat-asks", Ok(1)),
+        ("fat-hello", Err("a limit of this client")),
+    ] {
+        let found = runtime.block_on(fat(manner));
+        match expected {
+            Ok(count) => assert_eq!(found, Ok(count), "{manner}"),
+            Err(part) => assert!(found.as_ref().unwrap_err().contains(part), "{manner}: {found:?}"),
+        }
+        let peak = memory("VmHWM");
+        assert!(peak < scaled(48, 128) << 10, "{manner}: {peak} KiB");
+    }
+}
+
 /// Row 14: progress that nobody asked for.
 #[test]
 fn notifications_for_nobody_take_no_memory() {

@@ -1,6 +1,7 @@
 //! The other end of a byte stream, in the hands of a test: it reads what the client wrote, line by
 //! line, and writes what it likes.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -25,7 +26,7 @@ struct Ends {
     /// How many bytes the client may still write; `None` for any number.
     allowed: Option<usize>,
     /// What the client has not read yet.
-    sent: Vec<u8>,
+    sent: VecDeque<u8>,
     is_ended: bool,
     /// Whether nobody reads what the client writes.
     is_broken: bool,
@@ -44,7 +45,7 @@ impl Wire {
 
     /// Sends bytes to the client.
     pub(crate) fn send(&self, bytes: &[u8]) {
-        self.change(|ends| ends.sent.extend_from_slice(bytes));
+        self.change(|ends| ends.sent.extend(bytes));
     }
 
     /// Ends what the client reads.
@@ -170,8 +171,9 @@ impl AsyncRead for Wire {
             ends.wakers.push(cx.waker().clone());
             return Poll::Pending;
         }
-        let count = ends.sent.len().min(buffer.remaining());
-        buffer.put_slice(&ends.sent[..count]);
+        let ready = ends.sent.as_slices().0;
+        let count = ready.len().min(buffer.remaining());
+        buffer.put_slice(&ready[..count]);
         ends.sent.drain(..count);
         Poll::Ready(Ok(()))
     }

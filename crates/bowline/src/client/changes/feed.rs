@@ -1,6 +1,6 @@
 //! Changes that were not taken yet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
 use bowline_proto::model::SubscriptionFilter;
@@ -14,6 +14,8 @@ use crate::client::shared::lock;
 /// Changes that were not taken yet, for one stream.
 pub(in crate::client) struct Feed {
     pub(super) wanted: SubscriptionFilter,
+    /// The most bytes of URIs that are remembered.
+    most_bytes: usize,
     pending: Mutex<Pending>,
     /// Wakes every task that waits for something here.
     pub(super) changed: Arc<Notify>,
@@ -25,6 +27,8 @@ struct Pending {
     prompts: bool,
     resources: bool,
     uris: BTreeSet<String>,
+    /// The bytes of `uris`.
+    bytes: usize,
     /// Whether the server has reported changes before, so that a gap lies in between.
     was_open: bool,
     /// Whether the server reports changes at the moment.
@@ -34,8 +38,8 @@ struct Pending {
 }
 
 impl Feed {
-    pub(super) fn new(wanted: SubscriptionFilter) -> Self {
-        Self { wanted, pending: Mutex::default(), changed: Arc::new(Notify::new()) }
+    pub(super) fn new(wanted: SubscriptionFilter, most_bytes: usize) -> Self {
+        Self { wanted, most_bytes, pending: Mutex::default(), changed: Arc::new(Notify::new()) }
     }
 
     pub(super) fn uris(&self) -> &[String] {
@@ -52,9 +56,10 @@ impl Feed {
             Change::Resources => pending.resources |= is_wanted(self.wanted.resources_list_changed),
             Change::Resource(uri) => {
                 // A server may name only a part of what was subscribed to.
-                let is_wanted = self.uris().iter().any(|wanted| uri.starts_with(wanted.as_str()));
-                if is_wanted && pending.uris.len() < MOST_URIS {
-                    pending.uris.insert(uri.clone());
+                let wanted = self.uris().iter().find(|wanted| uri.starts_with(wanted.as_str()));
+                if let Some(wanted) = wanted {
+                    let fits = pending.bytes + cost(uri) <= self.most_bytes;
+                    pending.add(if fits { uri } else { wanted });
                 }
             }
         }
@@ -62,8 +67,16 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// The server reports changes from here on; `granted` is what it will report.
-    pub(in crate::client) fn acknowledge(&self, granted: SubscriptionFilter) {
+    /// The server reports changes from here on; `granted` is what it will report. Only what was
+    /// asked for is remembered of it.
+    pub(in crate::client) fn acknowledge(&self, mut granted: SubscriptionFilter) {
+        let listed: HashSet<String> =
+            granted.resource_subscriptions.take().into_iter().flatten().collect();
+        let uris = self.uris().iter().filter(|uri| listed.contains(uri.as_str()));
+        let uris: Vec<String> = uris.cloned().collect();
+        granted.resource_subscriptions = (!uris.is_empty()).then_some(uris);
+        granted.task_ids = None;
+        granted.extra.clear();
         let is_open = missing(&self.wanted, &granted).is_none();
         let was_open = {
             let mut pending = lock(&self.pending);
@@ -144,6 +157,7 @@ impl Feed {
             return Some(Some(Ok(Change::Resources)));
         }
         if let Some(uri) = pending.uris.pop_first() {
+            pending.bytes -= cost(&uri);
             return Some(Some(Ok(Change::Resource(uri))));
         }
         match pending.end.replace(Ok(())) {
@@ -157,8 +171,18 @@ impl Feed {
     }
 }
 
-/// How many changed resources a feed remembers.
-const MOST_URIS: usize = 10_000;
+impl Pending {
+    fn add(&mut self, uri: &str) {
+        if self.uris.insert(uri.to_owned()) {
+            self.bytes += cost(uri);
+        }
+    }
+}
+
+/// What it costs to remember a URI.
+fn cost(uri: &str) -> usize {
+    uri.len() + 64
+}
 
 /// All feeds of one client.
 #[derive(Default)]
