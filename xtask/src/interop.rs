@@ -5,6 +5,7 @@
 //! `target/interop`, which leaves the source tree as it is, and is installed again only after a
 //! change.
 
+pub(crate) mod frameworks;
 mod ready;
 mod servers;
 pub(crate) mod walk;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use self::ready::SILENT;
 pub(crate) use self::servers::everything_version;
 use self::walk::Walked;
 use crate::cargo;

@@ -80,6 +80,12 @@ const COMMANDS: &[Command] = &[
         lanes: &[&[steps::INTEROP]],
     },
     Command {
+        name: "frameworks",
+        takes: &[],
+        about: "agent frameworks convert and call our tools; installs 2 GB, so not in `test`",
+        lanes: &[&[steps::FRAMEWORKS]],
+    },
+    Command {
         name: "auth",
         takes: &[],
         about: "our server and client with an authorization server of another maker; installs it",

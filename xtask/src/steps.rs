@@ -73,6 +73,11 @@ pub(crate) const INTEROP: Step = Step {
     run: interop::step,
 };
 
+/// Agent frameworks, which convert and call the tools of our servers. They take minutes to install,
+/// so this is not in [`TEST`].
+pub(crate) const FRAMEWORKS: Step =
+    Step { name: "frameworks", needs: INTEROP.needs, run: interop::frameworks::step };
+
 /// An authorization server of another maker, between a server and a client of ours.
 pub(crate) const AUTH: Step = Step {
     name: "auth",

@@ -116,7 +116,7 @@ async fn main() -> Result<(), ServeError> {
         .middleware(log)
         .middleware(count(&metrics))
         .middleware(audit(|line| tracing::info!(line, "audit")))
-        .with(Tool::new("hello", || async { "hello" }))
+        .with(Tool::new("hello", || async { "hello" }).description("Say hello."))
         .serve_stdio()
         .await
 }

@@ -27,6 +27,7 @@ mod nest;
 mod output;
 mod part;
 mod peer;
+mod portable;
 mod principal;
 mod prompt;
 mod registry;

@@ -13,7 +13,6 @@ mod voice;
 use std::sync::Arc;
 
 use bowline::{Server, Tool};
-use serde_json::json;
 
 use self::desk::Desk;
 pub use self::voice::{Engine, Settings};
@@ -39,11 +38,6 @@ pub fn server(settings: Settings) -> Server {
         .with(desk)
 }
 
-/// The schema of a tool without arguments, for clients that expect `properties`.
-fn no_arguments() -> serde_json::Value {
-    json!({ "type": "object", "properties": {}, "additionalProperties": false })
-}
-
 fn status(desk: Arc<Desk>) -> Tool {
     Tool::new("operator_status", move || {
         let desk = Arc::clone(&desk);
@@ -51,7 +45,6 @@ fn status(desk: Arc<Desk>) -> Tool {
     })
     .title("Operator status")
     .description("現在のオペレータ状態を取得")
-    .input_schema(no_arguments())
     .read_only()
     .open_world(false)
 }
@@ -63,7 +56,6 @@ fn available(desk: Arc<Desk>) -> Tool {
     })
     .title("Available operators")
     .description("利用可能なオペレータ一覧を取得")
-    .input_schema(no_arguments())
     .read_only()
     .open_world(false)
 }

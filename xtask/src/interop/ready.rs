@@ -29,7 +29,7 @@ const READY: &[Ready] = &[
 ];
 
 /// A voice that exists on every machine.
-const SILENT: &[&str] =
+pub(super) const SILENT: &[&str] =
     &["--engine", "espeak", "--espeak", "target/interop/silent-espeak.sh", "--player", "true"];
 
 const fn ready(

@@ -462,6 +462,7 @@ pub(super) const ROWS: &[Row] = &[
     says("tools.annotation-title", R11, |q, a, _| {
         if let Some(tool) = first(q, a, "tools/list", "tools") {
             tool["title"] = json!("A title");
+            tool["annotations"] = json!({});
         }
     }),
     says("schema.depth", R11, |q, a, _| {

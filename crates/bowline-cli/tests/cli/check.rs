@@ -261,8 +261,8 @@ fn the_exit_status_tells_how_bad_it_is() {
     let (code, out, _) = check(&pollution);
     assert_eq!(code, Some(9), "{out}");
     assert!(out.contains("FAIL stdio.pollution (must)") && out.contains("starting"), "{out}");
-    let url = url("counter");
-    let portable = ["--only", "schema.properties", "--revision", "modern", &url];
+    let (undescribed, url) = (url("pages"), url("counter"));
+    let portable = ["--only", "tools.descriptions", "--revision", "modern", &undescribed];
     assert_eq!(check(&portable).0, Some(0));
     assert_eq!(check(&[&["--strict"], &portable[..]].concat()).0, Some(6));
     let (code, _, err) = check(&["--", "no-such-program-anywhere"]);

@@ -42,15 +42,19 @@ fn blocks() -> Vec<Tool> {
             .annotations(annotations)
             .icon(icon())
             .meta("example.com/kind", "greeting"),
-        Tool::new("image", || async { ContentBlock::image("iVBORw0KGgo=", "image/png") }),
-        Tool::new("audio", || async { ContentBlock::audio("UklGRgAAAABXQVZF", "audio/wav") }),
+        Tool::new("image", || async { ContentBlock::image("iVBORw0KGgo=", "image/png") })
+            .description("Return an image."),
+        Tool::new("audio", || async { ContentBlock::audio("UklGRgAAAABXQVZF", "audio/wav") })
+            .description("Return a sound."),
         Tool::new("embedded", || async {
             let contents = ResourceContents::text("test://embedded", "inside");
             ContentBlock::resource(contents.with_mime_type("text/plain"))
-        }),
-        Tool::new("link", || async { link() }),
-        Tool::new("annotated", || async { annotated() }),
-        Tool::new("nothing", || async {}),
+        })
+        .description("Return a resource."),
+        Tool::new("link", || async { link() }).description("Return a link to a resource."),
+        Tool::new("annotated", || async { annotated() })
+            .description("Return a text with annotations."),
+        Tool::new("nothing", || async {}).description("Return nothing."),
     ]
 }
 
@@ -84,20 +88,23 @@ fn annotated() -> ContentBlock {
 fn data() -> Vec<Tool> {
     vec![
         Tool::new("sum", |sum: Sum| async move { sum.a + sum.b }).description("Add two numbers."),
-        Tool::new("point", || async { Structured(Point { x: 1, y: 2 }) }),
-        Tool::new("list", || async { Structured(vec![1, 2, 3]) }),
-        Tool::new("null", || async { Structured(None::<i64>) }),
+        Tool::new("point", || async { Structured(Point { x: 1, y: 2 }) })
+            .description("Return a point."),
+        Tool::new("list", || async { Structured(vec![1, 2, 3]) })
+            .description("Return three numbers."),
+        Tool::new("null", || async { Structured(None::<i64>) }).description("Return no number."),
     ]
 }
 
 fn failures() -> Vec<Tool> {
     vec![
-        Tool::new("fails", || async { Err::<String, _>("no luck") }),
+        Tool::new("fails", || async { Err::<String, _>("no luck") }).description("Fail."),
         Tool::new("refuses", || async {
             let refusal = ErrorObject::invalid_params("not like this");
             Err::<String, _>(HandlerError::Refused(refusal))
-        }),
-        Tool::new("panics", panics),
+        })
+        .description("Reject every call."),
+        Tool::new("panics", panics).description("Panic."),
     ]
 }
 

@@ -5,6 +5,7 @@ use bowline_proto::model::{ElicitSchema, PrimitiveSchema};
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
+use super::portable::without_null;
 use super::schema;
 
 /// The name of the field in a form that asks for one value.
@@ -71,41 +72,10 @@ fn has_null(schema: &Value) -> bool {
 }
 
 fn field(schema: &Value) -> Result<PrimitiveSchema, String> {
-    let schema = plain(without_null(schema));
-    serde_json::from_value(schema).map_err(|error| error.to_string())
-}
-
-/// An optional field is left out of a form; it is never null.
-fn without_null(schema: &Value) -> Value {
+    // An optional field is left out of a form; it is never null.
     let mut schema = schema.clone();
-    let Value::Object(members) = &mut schema else { return schema };
-    if let Some(Value::Array(types)) = members.get_mut("type") {
-        types.retain(|kind| kind != "null");
-        if let [only] = types.as_slice() {
-            let only = only.clone();
-            members.insert("type".to_owned(), only);
-        }
-    }
-    if let Some(Value::Array(words)) = members.get_mut("enum") {
-        words.retain(|word| !word.is_null());
-    }
-    if members.get("default").is_some_and(Value::is_null) {
-        members.remove("default");
-    }
-    let is_null = |branch: &Value| branch.get("type").is_some_and(|kind| kind == "null");
-    if let Some(Value::Array(branches)) = members.get("anyOf") {
-        let others: Vec<&Value> = branches.iter().filter(|branch| !is_null(branch)).collect();
-        if let [Value::Object(only)] = others.as_slice() {
-            let mut merged = only.clone();
-            merged.extend(members.iter().filter(|(key, _)| *key != "anyOf").map(own));
-            return Value::Object(merged);
-        }
-    }
-    schema
-}
-
-fn own((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
+    without_null(&mut schema);
+    serde_json::from_value(plain(schema)).map_err(|error| error.to_string())
 }
 
 /// Keeps only what forms support: enumerations in their two spellings, and known formats.

@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The schema of a type, for building schemas by hand.
+use super::portable;
+
+/// The schema of a type, for building schemas by hand, in the form that all clients take.
 pub fn schema_for<T: JsonSchema>() -> Value {
-    schema_of::<T>()
+    portable::output(schema_of::<T>())
 }
 
 /// The schema of a type.

@@ -21,6 +21,7 @@ use serde_json::Value;
 use self::check::Check;
 pub(crate) use self::entry::Entry;
 use self::input::Input;
+use self::repair::Absent;
 pub(crate) use self::start::Start;
 use self::start::{AlwaysValidated, Typed, erased};
 use super::caller::Caller;
@@ -29,6 +30,7 @@ use super::error::BuildError;
 use super::handler::Handler;
 use super::nest::Nest;
 use super::output::ToolOutput;
+use super::portable;
 use super::schema;
 use super::scopes::Scopes;
 use super::state::Need;
@@ -63,6 +65,12 @@ use super::state::Need;
 /// - What the type does not check but the schema demands (lengths, ranges, patterns) is validated.
 /// - Clients of 2025-11-25 and later get the message as a result with `isError`, which the model
 ///   reads; older ones get an error with the code -32602.
+///
+/// # Schemas
+///
+/// Those of types are listed as all agent frameworks and model providers take them: always with
+/// `properties`, optional arguments without `null`, unit variants as an `enum` with their
+/// documentation in the description, no formats that are names of Rust types.
 ///
 /// [`Tool::lenient`] accepts more. A schema from [`Tool::raw`] or [`Tool::input_schema`] decides
 /// itself which arguments there are.
@@ -127,6 +135,7 @@ impl Tool {
     ///
     /// The definition is listed as it is, with its schemas to the letter. Neither the arguments nor
     /// the result are validated against them: that is up to the handler, or to whatever it calls.
+    /// Only null is dropped where an argument may be absent but not null.
     ///
     /// ```
     /// use bowline::{Context, Json, Server, Tool, model};
@@ -151,12 +160,13 @@ impl Tool {
         R: Future + Send + 'static,
         R::Output: ToolOutput + Send + 'static,
     {
+        let input_schema = definition.input_schema.to_value();
+        let absent = Absent::of(&input_schema);
         let run = move |context: &Context, arguments: Json| {
-            let future = handler(context.clone(), arguments);
+            let future = handler(context.clone(), absent.without_null(arguments));
             async move { future.await.into_outcome() }
         };
         let start = erased::<R::Output>(Typed::new(run));
-        let input_schema = definition.input_schema.to_value();
         Self { definition, ..Self::assemble("", input_schema, None, start) }
     }
 
@@ -246,8 +256,8 @@ impl Tool {
 
     /// Replaces the schema of the structured content.
     pub fn output_schema(mut self, schema: Value) -> Self {
+        self.definition.output_schema = Some(Json::from(&schema));
         self.output_schema = Some(schema);
-        self.definition.output_schema = None;
         self
     }
 
@@ -336,19 +346,38 @@ impl Tool {
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { definition, input_schema, output_schema, .. } = self;
-        let definition = described(definition, input_schema, output_schema.as_ref());
+        let Self { definition, input_schema, output_schema, start, .. } = self;
+        let schemas = (input_schema, output_schema.as_ref());
+        let definition = described(definition, schemas, start.needs_validation());
         f.debug_struct("Tool").field("definition", &definition).finish_non_exhaustive()
     }
 }
 
-/// The definition with its schemas, as in lists.
-fn described(definition: &model::Tool, input: &Value, output: Option<&Value>) -> model::Tool {
+/// The definition as in lists: with its schemas, in the form that all clients take unless the
+/// author wrote them, and with its title where older clients look for it.
+fn described(
+    definition: &model::Tool,
+    (input, output): (&Value, Option<&Value>),
+    is_input_written: bool,
+) -> model::Tool {
     let mut definition = definition.clone();
-    if !brings_schema(&definition) {
-        definition.input_schema = Json::from(input);
+    if brings_schema(&definition) {
+        return definition;
     }
-    definition.output_schema = output.map(Json::from).or(definition.output_schema);
+    let mut input = input.clone();
+    match is_input_written {
+        true => portable::ensure_properties(&mut input),
+        false => input = portable::arguments(input),
+    }
+    definition.input_schema = Json::from(&input);
+    if definition.output_schema.is_none() {
+        let output = output.cloned().map(portable::output);
+        definition.output_schema = output.as_ref().map(Json::from);
+    }
+    if let Some(title) = &definition.title {
+        let annotations = definition.annotations.get_or_insert_default();
+        annotations.title.get_or_insert_with(|| title.clone());
+    }
     definition
 }
 

@@ -48,29 +48,27 @@ async fn parameters_become_a_schema() {
                 "description": "A place on earth.",
                 "properties": {
                     "city": { "type": "string" },
-                    "country": { "type": ["string", "null"], "description": "Two letters." },
+                    "country": { "type": "string", "description": "Two letters." },
                 },
                 "required": ["city"],
             },
             "unit": { "type": "string", "enum": ["metric", "imperial"] },
             "days": {
-                "type": ["integer", "null"],
-                "format": "uint8",
+                "type": "integer",
                 "minimum": 0,
                 "maximum": 255,
                 "description": "Or all of them.",
             },
             "tries": {
                 "type": "integer",
-                "format": "uint32",
                 "minimum": 0,
                 "default": 3,
                 "description": "How often to try.",
             },
             "language": { "type": "string", "default": "en" },
             "tags": { "type": "array", "items": { "type": "string" }, "default": [] },
-            "type": { "type": ["string", "null"] },
-            "where": { "type": ["string", "null"] },
+            "type": { "type": "string" },
+            "where": { "type": "string" },
         },
         "required": ["place", "unit"],
         "additionalProperties": false,
@@ -129,7 +127,7 @@ async fn arguments_can_be_one_struct() {
         "type": "object",
         "properties": {
             "city": { "type": "string" },
-            "country": { "type": ["string", "null"], "description": "Two letters." },
+            "country": { "type": "string", "description": "Two letters." },
         },
         "required": ["city"],
         "additionalProperties": false,
@@ -164,7 +162,7 @@ async fn the_context_is_not_an_argument() {
     assert_eq!(progress.next().await.unwrap().progress, 2.0);
     assert_eq!(client.call_tool("borrowed", json!({ "n": 1 })).text().await.unwrap(), "1 false");
     assert_eq!(client.call_tool("blocked", json!({})).text().await.unwrap(), "blocked");
-    let nothing = json!({ "type": "object", "additionalProperties": false });
+    let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     assert_eq!(listed_tool(blocked).await["inputSchema"], nothing);
     assert_eq!(listed_tool(borrowed).await["inputSchema"]["required"], json!(["n"]));
 }

@@ -60,8 +60,14 @@ async fn options_say_the_rest() {
         "name": "erase-all",
         "title": "Erase",
         "description": "Erase everything.",
-        "inputSchema": { "type": "object", "additionalProperties": false },
-        "annotations": { "destructiveHint": true, "idempotentHint": true, "openWorldHint": false },
+        "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
+        // Older clients look for the title here.
+        "annotations": {
+            "title": "Erase",
+            "destructiveHint": true,
+            "idempotentHint": true,
+            "openWorldHint": false,
+        },
         "icons": [{ "src": "https://example.org/a.png" }, { "src": "https://example.org/b.png" }],
     });
     assert_eq!(listed_tool(erase).await, expected);
@@ -140,8 +146,8 @@ async fn structs_become_structured_content() {
     let schema = json!({
         "type": "object",
         "properties": {
-            "x": { "type": "integer", "format": "int32", "description": "To the right." },
-            "y": { "type": "integer", "format": "int32" },
+            "x": { "type": "integer", "description": "To the right." },
+            "y": { "type": "integer" },
         },
         "required": ["x", "y"],
     });

@@ -49,8 +49,8 @@ pub(crate) struct Entry {
 impl Entry {
     /// The definition as in lists.
     pub(crate) fn described(&self) -> model::Tool {
-        let output = self.output.as_ref().map(Check::schema);
-        described(&self.definition, self.input.schema(), output)
+        let schemas = (self.input.schema(), self.output.as_ref().map(Check::schema));
+        described(&self.definition, schemas, self.start.needs_validation())
     }
 
     /// Whether both have the same handler, whatever happened to their definitions.

@@ -3,9 +3,11 @@
 //! Always: `5.0` is an integer, as JSON Schema says, and `null` for an optional member is an absent
 //! one. On request, because it guesses: JSON inside strings, and members that nobody asked for.
 
+use bowline_proto::json::Json;
+use bowline_proto::members::RawMembers;
 use serde_json::{Map, Number, Value};
 
-use crate::server::schema::is_closed;
+use crate::server::schema::{is_closed, properties};
 
 /// How many schemas may be applied, so that one that refers to itself comes to an end.
 const MAX_STEPS: u32 = 100_000;
@@ -15,13 +17,45 @@ const MAX_DEPTH: u32 = 64;
 
 /// Rewrites a value. Returns whether anything changed.
 pub(super) fn repair(schema: &Value, value: &mut Value, is_lenient: bool) -> bool {
-    let mut repair =
-        Repair { root: schema, is_lenient, steps_left: MAX_STEPS, depth: 0, has_changed: false };
+    let mut repair = Repair::new(schema, is_lenient);
     if is_lenient {
         repair.drop_unknown(value);
     }
     repair.apply(schema, value);
     repair.has_changed
+}
+
+/// The arguments that a schema allows to be absent, but not null.
+///
+/// For definitions of others, whose arguments are passed on to the letter otherwise.
+pub(super) struct Absent(Vec<String>);
+
+impl Absent {
+    pub(super) fn of(schema: &Value) -> Self {
+        let repair = Repair::new(schema, false);
+        let properties = properties(schema).into_iter();
+        let absent = properties.filter(|it| !it.is_required && !repair.allows(it.schema, "null"));
+        Self(absent.map(|it| it.name.to_owned()).collect())
+    }
+
+    /// Drops the arguments that are null and may be absent instead.
+    pub(super) fn without_null(&self, arguments: Json) -> Json {
+        if self.0.is_empty() || !arguments.as_str().contains("null") {
+            return arguments;
+        }
+        self.dropped(&arguments).unwrap_or(arguments)
+    }
+
+    fn dropped(&self, arguments: &Json) -> Option<Json> {
+        let members: RawMembers<'_> = arguments.parse().ok()?;
+        let is_absent =
+            |name: &str, text: &str| text == "null" && self.0.iter().any(|it| it == name);
+        let mut kept = RawMembers::default();
+        for (name, value) in members.iter().filter(|(name, it)| !is_absent(name, it.get())) {
+            kept.push(name, value);
+        }
+        Json::new(&kept).ok()
+    }
 }
 
 struct Repair<'a> {
@@ -33,6 +67,10 @@ struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
+    fn new(root: &'a Value, is_lenient: bool) -> Self {
+        Self { root, is_lenient, steps_left: MAX_STEPS, depth: 0, has_changed: false }
+    }
+
     fn apply(&mut self, schema: &'a Value, value: &mut Value) {
         let Value::Object(schema) = schema else { return };
         let Some(steps_left) = self.steps_left.checked_sub(1) else { return };
@@ -158,7 +196,11 @@ impl<'a> Repair<'a> {
 fn says(schema: &Map<String, Value>, kind: &str) -> Option<bool> {
     match kinds(schema) {
         Some(kinds) => Some(kinds.contains(&kind)),
-        None => schema.get("const").map(|only| is_of(only, kind)),
+        None => match (schema.get("const"), schema.get("enum")) {
+            (Some(only), _) => Some(is_of(only, kind)),
+            (None, Some(Value::Array(words))) => Some(words.iter().any(|it| is_of(it, kind))),
+            _ => None,
+        },
     }
 }
 
@@ -248,6 +290,35 @@ mod tests {
         );
         let deep = json!({ "maybe": { "x": 1.0, "next": { "x": 2.0 } } });
         check(false, deep, json!({ "maybe": { "x": 1, "next": { "x": 2 } } }));
+    }
+
+    #[test]
+    fn null_is_absent_where_definitions_of_others_do_not_allow_it() {
+        fn check(arguments: &str, expected: &str) {
+            let schema = json!({
+                "type": "object",
+                "required": ["must"],
+                "properties": {
+                    "must": { "type": "string" },
+                    "word": { "type": "string" },
+                    "choice": { "enum": ["a", "b"] },
+                    "maybe": { "type": ["string", "null"] },
+                    "any": {},
+                    "large": { "type": "integer" }
+                }
+            });
+            let arguments = Json::from_text(arguments.to_owned()).unwrap();
+            assert_eq!(Absent::of(&schema).without_null(arguments).as_str(), expected);
+        }
+        check(r#"{"word":null,"choice":null}"#, "{}");
+        let kept = r#"{ "must":null, "maybe":null,"any":null, "other":null,"word":"null"}"#;
+        check(kept, &kept.replace(' ', ""));
+        check(
+            r#"{"large":123456789012345678901234567890,"word":null}"#,
+            r#"{"large":123456789012345678901234567890}"#,
+        );
+        check(r#"{ "word": "x" }"#, r#"{ "word": "x" }"#);
+        check("[null]", "[null]");
     }
 
     #[test]
