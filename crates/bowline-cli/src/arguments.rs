@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bowline::{Json, base64};
 use bowline_schema::Schema;
 use clap::Args;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::failure::Failure;
 use crate::loose::{self, Typed};
@@ -151,15 +151,12 @@ impl Given {
             // To the letter.
             (Some(whole), true) => whole.clone(),
             (whole, _) => {
-                let mut object = Map::new();
-                if let Some(Value::Object(members)) = whole.as_ref().map(Json::to_value) {
-                    object = members;
-                }
+                let mut object = whole.as_ref().map_or_else(|| json!({}), Json::to_value);
                 for (index, pair) in self.pairs.iter().enumerate() {
                     let is_again = self.pairs[..index].iter().any(|it| it.key == pair.key);
                     put(&mut object, &view, pair, is_again, knows)?;
                 }
-                Value::Object(object).into()
+                object.into()
             }
         };
         if let Some(schema) = schema.filter(|_| checks) {
@@ -169,42 +166,96 @@ impl Given {
     }
 }
 
+/// A step on the way to a value.
+enum Step<'a> {
+    Member(&'a str),
+    Item(usize),
+}
+
+/// The way that a key such as `list[0].name` describes, unless a property has that very name.
+fn path<'a>(key: &'a str, view: &View) -> Vec<Step<'a>> {
+    if view.properties().iter().any(|property| property.name == key) {
+        return vec![Step::Member(key)];
+    }
+    let mut steps = Vec::new();
+    for part in key.split('.') {
+        let (name, items) = part.split_once('[').unwrap_or((part, ""));
+        let items: Option<Vec<usize>> = items
+            .strip_suffix(']')
+            .map(|items| items.split("][").map(|item| item.parse().ok()).collect())
+            .unwrap_or_default();
+        match items.filter(|_| !name.is_empty()) {
+            None => steps.push(Step::Member(part)),
+            Some(items) => {
+                steps.push(Step::Member(name));
+                steps.extend(items.into_iter().map(Step::Item));
+            }
+        }
+    }
+    steps
+}
+
 /// Puts a value where its key says.
 fn put(
-    object: &mut Map<String, Value>,
+    whole: &mut Value,
     view: &View,
     pair: &Pair,
     is_again: bool,
     checks: bool,
 ) -> Result<(), Failure> {
-    let is_listed = view.properties().iter().any(|property| property.name == pair.key);
-    let path: Vec<&str> = if is_listed { vec![&pair.key] } else { pair.key.split('.').collect() };
-    let (last, parents) = path.split_last().unwrap_or((&"", &[]));
-    let (mut object, mut view) = (object, Some(view.clone()));
-    for name in parents {
-        view = step(view, name, &pair.key, checks)?;
-        let next = object.entry(*name).or_insert_with(|| Value::Object(Map::new()));
-        object = next.as_object_mut().ok_or_else(|| {
-            let what = format!("{}: {name} is not an object, so it has no {last}", pair.key);
-            Failure::usage(what)
-        })?;
+    let wrong = |problem: String| Failure::usage(format!("{}: {problem}", pair.key));
+    let way = path(&pair.key, view);
+    let (mut place, mut view, mut walked) = (whole, Some(view.clone()), String::new());
+    for next in way {
+        match next {
+            Step::Member(name) => {
+                view = step(view, name, &pair.key, checks)?;
+                if place.is_null() {
+                    *place = json!({});
+                }
+                let missing = || wrong(format!("{walked} is not an object, so it has no {name}"));
+                place =
+                    place.as_object_mut().ok_or_else(missing)?.entry(name).or_insert(Value::Null);
+                walked += if walked.is_empty() { "" } else { "." };
+                walked += name;
+            }
+            Step::Item(at) => {
+                view = view.and_then(|view| view.items());
+                if place.is_null() {
+                    *place = json!([]);
+                }
+                let other = || wrong(format!("{walked} is not an array"));
+                let items = place.as_array_mut().ok_or_else(other)?;
+                if at > items.len() {
+                    return Err(wrong(format!("{walked}[{}] comes first", items.len())));
+                }
+                if at == items.len() {
+                    items.push(Value::Null);
+                }
+                place = &mut items[at];
+                walked += &format!("[{at}]");
+            }
+        }
     }
-    let view = step(view, last, &pair.key, checks)?;
     let value = match value_of(pair, view.as_ref()) {
         Err(_) if !checks => value_of(pair, None)?,
         value => value?,
     };
-    let Some(known) = object.get_mut(*last).filter(|_| is_again) else {
-        object.insert((*last).to_owned(), value);
+    if !is_again {
+        *place = value;
         return Ok(());
-    };
+    }
     let kinds = view.map_or(Kinds::ANY, |view| view.kinds());
     if checks && !kinds.has(Kinds::ARRAY) {
-        let what = format!("{} is given twice, but takes one value", pair.key);
-        return Err(Failure::usage(what));
+        return Err(Failure::usage(format!("{} is given twice, but takes one value", pair.key)));
     }
-    // A repeated key fills an array.
-    let mut items = match known.take() {
+    append(place, value, kinds);
+    Ok(())
+}
+
+/// A repeated key fills an array.
+fn append(place: &mut Value, value: Value, kinds: Kinds) {
+    let mut items = match place.take() {
         Value::Array(items) => items,
         one => vec![one],
     };
@@ -212,8 +263,7 @@ fn put(
         Value::Array(more) if kinds != Kinds::ANY && kinds.has(Kinds::ARRAY) => items.extend(more),
         other => items.push(other),
     }
-    *known = Value::Array(items);
-    Ok(())
+    *place = Value::Array(items);
 }
 
 /// The arguments of a call, each read as its property wants it. What does not fit is sent as it
@@ -368,6 +418,7 @@ mod tests {
                 "tags": { "type": "array", "items": { "type": "string" } },
                 "sizes": { "type": "array", "items": { "type": "integer" } },
                 "at": { "$ref": "#/$defs/Point" },
+                "points": { "type": "array", "items": { "$ref": "#/$defs/Point" } },
                 "maybe": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
                 "mode": { "oneOf": [{ "const": "fast" }, { "const": 2 }] },
                 "dry": { "type": "boolean" },
@@ -404,6 +455,12 @@ mod tests {
             (&["sizes=[1,2]"], json!({ "sizes": [1, 2] })),
             (&["at.x=1.5", "at.y=2"], json!({ "at": { "x": 1.5, "y": 2 } })),
             (&["at={\"x\":1}"], json!({ "at": { "x": 1 } })),
+            (&["sizes[0]=1", "sizes[1]=2"], json!({ "sizes": [1, 2] })),
+            (
+                &["points[0].x=1", "points[1].x=2", "points[0].y=3"],
+                json!({ "points": [{ "x": 1, "y": 3 }, { "x": 2 }] }),
+            ),
+            (&["free[0][0]:=1", "free[0][1].a=b"], json!({ "free": [[1, { "a": "b" }]] })),
             (&["maybe=3"], json!({ "maybe": 3 })),
             (&["maybe=null"], json!({ "maybe": null })),
             (&["mode=fast"], json!({ "mode": "fast" })),
@@ -432,6 +489,10 @@ mod tests {
             (&["dry=maybe"], &["expected boolean"]),
             (&["mode=slow"], &["expected \"fast\" | 2"]),
             (&["name=a", "name=b"], &["name is given twice"]),
+            (&["sizes[1]=1"], &["sizes[1]: sizes[0] comes first"]),
+            (&["sizes[0]=x"], &["sizes[0]: expected integer, got \"x\""]),
+            (&["points[0].z=1"], &["there is no argument \"z\" in points[0].z"]),
+            (&["name=x", "name[0]=y"], &["name[0]: name is not an array"]),
             (&["name"], &["expected key=value"]),
             (&["=x"], &["expected key=value"]),
             (&["count:=x"], &["invalid JSON"]),

@@ -3,13 +3,15 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use bowline::client::{CallError, CloseReason, ConnectError, OpenError};
+use bowline::client::{CallError, ClientLimit, CloseReason, ConnectError, OpenError};
 use bowline::{ErrorCode, ErrorObject, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::render::json::indented;
 use crate::render::wire::time;
+use crate::screen::Paint;
 use crate::text::{json_line, plain};
 
 /// Exit codes, and the kinds of failures in JSON. 0 means success; 2 is left to the shell.
@@ -28,10 +30,14 @@ pub(crate) enum Code {
     NotPortable = 6,
     /// The server answered with an error.
     Refused = 7,
-    /// No answer in time, or the user interrupted the command.
+    /// No answer in time.
     TimedOut = 8,
     /// The server violates the specification.
     Broken = 9,
+    /// The answer exceeds a limit of this program.
+    TooLarge = 10,
+    /// The user interrupted the command: 128 and the number of the signal, as shells do.
+    Interrupted = 130,
 }
 
 impl Code {
@@ -90,6 +96,9 @@ impl Failure {
     /// For people: a line or two, safe for a terminal.
     pub(crate) fn for_people(&self) -> String {
         let mut text = format!("bowline: {}\n", plain(&self.what).trim_end());
+        if let Some(data) = self.error.as_ref().and_then(|error| error.data.as_ref()) {
+            text += &format!("  data: {}\n", detail(&data.to_value()));
+        }
         if let Some(remedy) = &self.remedy {
             text += &format!("  {}\n", plain(remedy).trim_end());
         }
@@ -110,6 +119,33 @@ impl Failure {
         }
         let text = json!({ "error": error }).to_string();
         format!("{}\n", json_line(&text, true))
+    }
+}
+
+/// What a server adds to an error: text as it is, everything else as JSON.
+fn detail(data: &Value) -> String {
+    /// Of a trace, the beginning says enough.
+    const MOST: usize = 4000;
+    /// JSON that fits on a line stays there.
+    const SHORT: usize = 80;
+    let text = match (data, data.to_string()) {
+        (Value::String(text), _) => plain(text).trim_end().replace('\n', "\n    "),
+        (_, json) if json.len() <= SHORT => json_line(&json, true).into_owned(),
+        (_, json) => indented(&json, Paint(false), 2),
+    };
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… (--output json prints all of it)", &text[..end]),
+        None => text,
+    }
+}
+
+/// The code for an HTTP status that came in place of an answer: 4 if the server itself cannot be
+/// reached, 7 if it answers that it will not.
+pub(crate) fn of_status(status: u16) -> Code {
+    match status {
+        401 => Code::Unauthorized,
+        407 | 502..=504 => Code::Unreachable,
+        _ => Code::Refused,
     }
 }
 
@@ -157,8 +193,8 @@ fn of_connect(error: &ConnectError) -> Failure {
         ConnectError::NothingEnabled => (Code::Usage, ""),
         ConnectError::Refused(rejection) | ConnectError::Blocked(rejection) => {
             let code = match rejection.status {
-                Some(401 | 403) => Code::Unauthorized,
-                Some(_) if rejection.error.is_none() => Code::Unreachable,
+                Some(403) => Code::Unauthorized,
+                Some(status) if rejection.error.is_none() => of_status(status),
                 _ => Code::Refused,
             };
             let is_elsewhere = matches!(rejection.status, Some(404 | 405));
@@ -209,11 +245,14 @@ impl From<CallError> for Failure {
             CallError::CannotAnswer { .. } => (Code::Refused, ANSWERS),
             CallError::LimitExceeded { method, limit, most } => {
                 what = format!("{method}: {}", limit.explain(most));
-                (Code::Refused, "")
+                let is_length = limit == ClientLimit::MessageLength;
+                (Code::TooLarge, if is_length { "--max-size SIZE accepts more" } else { "" })
+            }
             }
             CallError::Unsupported(_) | CallError::Unsendable { .. } => (Code::Usage, ""),
             CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),
             CallError::Unauthorized { .. } => (Code::Unauthorized, ""),
+            CallError::Http { status: Some(status), .. } => (of_status(status), ""),
             CallError::ToolFailed { .. } => (Code::ToolFailed, ""),
             _ => (Code::Unreachable, ""),
         };
@@ -232,10 +271,22 @@ mod tests {
     }
 
     #[test]
+    fn people_see_the_data_of_an_error() {
+        let told = |data: Value| {
+            let error = ErrorObject::new(ErrorCode(-32602), "no").with_data(Json::from(&data));
+            Failure::from(CallError::Refused { method: "x/y".to_owned(), error }).for_people()
+        };
+        assert!(told(json!("a\nb\u{1b}")).contains("\n  data: a\n    b\\u{1b}\n"));
+        assert!(told(json!({ "a": "日" })).contains("\n  data: {\"a\":\"日\"}\n"));
+        let long = told(json!({ "a": "日".repeat(90) }));
+        assert!(long.contains("\n  data: {\n    \"a\": \"日日"), "{long}");
+    }
+
+    #[test]
     fn programs_get_a_line_with_everything() {
         let error = ErrorObject::new(ErrorCode(-32602), "no");
         let failure = Failure::from(CallError::Refused { method: "x/y".to_owned(), error });
-        let told: serde_json::Value = serde_json::from_str(&failure.for_programs()).unwrap();
+        let told: Value = serde_json::from_str(&failure.for_programs()).unwrap();
         assert_eq!(told["error"]["exit"], 7);
         assert_eq!(told["error"]["error"], json!({ "code": -32602, "message": "no" }));
     }

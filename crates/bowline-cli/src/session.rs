@@ -3,6 +3,7 @@
 
 mod journal;
 mod repeats;
+mod requests;
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -14,7 +15,8 @@ use bowline::model::LoggingLevel;
 use bowline::{Client, Json};
 use tokio::time::Instant;
 
-pub(crate) use self::journal::{Channel, Journal, SentRequest, Tap, Tapped, note};
+pub(crate) use self::journal::{Channel, Journal, Tap, Tapped, note};
+pub(crate) use self::requests::SentRequest;
 use crate::answers::Answers;
 use crate::failure::{Code, Failure};
 use crate::redact;
@@ -54,6 +56,9 @@ impl Settings {
         if !screen.is_quiet {
             // It has been shown as it came: errors need not repeat it.
             limits.stderr_lines = 0;
+        }
+        if let Some(size) = options.max_size {
+            limits.message_length = size;
         }
         Ok(Self {
             screen,
@@ -257,7 +262,7 @@ async fn settled() {
 }
 
 fn cancelled() -> Failure {
-    Failure::new(Code::TimedOut, "interrupted")
+    Failure::new(Code::Interrupted, "interrupted")
 }
 
 /// Names the server that failed, and says how to log in where that is what is missing.
@@ -268,6 +273,10 @@ fn explained(mut failure: Failure, resolved: &Resolved, journal: &Journal) -> Fa
         let url = redact::url(url);
         failure =
             failure.with_remedy(format!("log in with `bowline login {url}`, or give --token"));
+    }
+    let is_status = matches!(failure.code, Code::Refused | Code::Unreachable);
+    if let Some(said) = journal.refusal().filter(|_| is_status && failure.error.is_none()) {
+        failure.what += &format!("; it says: {said}");
     }
     failure.what = journal.redact(&failure.what);
     // The user has typed a URL or a command; a name stands for what a file says.

@@ -90,13 +90,18 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
-    /// How long to wait for an answer or for progress: 30, 500ms, 2m [default: 60s]
+    /// How long to wait for an answer or for progress: 30, 500ms, 2m [default: 60s; doctor 20s,
+    /// check 10s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
 
     /// How long connecting may take altogether [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) connect_timeout: Option<Duration>,
+
+    /// The largest message to accept from the server: 500k, 64M, 1G [default: 16M]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_size: Option<usize>,
 
     /// The protocol to speak: auto, legacy, modern, or a revision such as 2025-11-25 [default:
     /// auto]
@@ -355,6 +360,25 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of bytes, or of larger units: powers of 1024.
+fn size(text: &str) -> Result<usize, String> {
+    let split = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err(format!("unknown unit {unit:?}: use k, M or G")),
+    };
+    let number: usize = number.trim().parse().map_err(|_| "expected a number, as in 64M")?;
+    match number.checked_mul(factor) {
+        None => Err("more than this machine can address".to_owned()),
+        Some(0) => Err("must be more than zero".to_owned()),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
 fn level(text: &str) -> Result<LoggingLevel, String> {
     let found = LoggingLevel::ALL.into_iter().find(|level| level.as_str() == text);
     let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
@@ -386,6 +410,16 @@ mod tests {
             assert!(duration(text).is_err(), "{text}");
         }
         assert!(duration("1000000000h").is_ok());
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [("7", 7), ("500k", 512_000), ("64M", 64 << 20), ("1 GiB", 1 << 30)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "-1", "1.5M", "5 pages", "99999999999999999999", "99999999999G"] {
+            assert!(size(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -19,9 +19,9 @@ use crate::target::TargetOptions;
 /// Call a tool
 ///
 /// The tool's schema decides the types of arguments: key=value becomes a string, a number or
-/// whatever the tool takes; key:=JSON is passed as JSON. a.b=value sets a member of an object, a
-/// repeated key fills an array, key=@FILE reads a file and key=- standard input. Arguments that
-/// are not given are not sent.
+/// whatever the tool takes; key:=JSON is passed as JSON. a.b=value sets a member of an object,
+/// a[0].b=value an item of an array, a repeated key fills an array, key=@FILE reads a file and
+/// key=- standard input. Arguments that are not given are not sent.
 #[derive(Args)]
 #[command(override_usage = "bowline call [OPTIONS] TARGET TOOL [KEY=VALUE]...\n       \
     bowline call [OPTIONS] TOOL [KEY=VALUE]... -- COMMAND [ARGS]...")]

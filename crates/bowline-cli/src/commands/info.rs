@@ -39,6 +39,7 @@ fn for_programs(peer: &Peer, steps: &[SentRequest], latency: f64) -> Json {
             "method": step.method,
             "seconds": step.took.map(|took| took.as_secs_f64()),
             "refused": step.refused,
+            "status": step.status,
             "late": step.is_late.then_some(true),
         }))
     });
@@ -109,6 +110,9 @@ fn outcome(step: &SentRequest) -> String {
     let took = step.took.map(|took| time(took.as_secs_f64()));
     match (step.refused, took) {
         (Some(code), Some(took)) => format!("{method} refused ({code}) in {took}"),
+        (None, Some(took)) if step.status.is_some() => {
+            format!("{method} refused (HTTP {}) in {took}", step.status.unwrap_or_default())
+        }
         (None, Some(took)) if step.is_late => format!("{method} answered too late ({took})"),
         (None, Some(took)) => format!("{method} answered in {took}"),
         (_, None) => format!("{method} not answered"),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use bowline::client::CallError;
 use bowline::{Client, Json};
+use clap::Args;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -100,12 +101,31 @@ fn cell(value: &Value) -> String {
     }
 }
 
+/// A server, and what to list of it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+/// Which items to list.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Filter {
+    /// List only what has this in its name, title or description; with * or ?, what is named like
+    /// this
+    #[arg(long, short, value_name = "PATTERN")]
+    filter: Option<String>,
+}
+
 impl List {
     /// `bowline resources`, `bowline templates` and `bowline prompts`.
-    pub(crate) async fn run(&self, target: &TargetArgs, root: &OutputArgs) -> Result<(), Failure> {
-        Invocation::new(target, root)?
+    pub(crate) async fn run(&self, args: &ListArgs, root: &OutputArgs) -> Result<(), Failure> {
+        Invocation::new(&args.target, root)?
             .run(async |session| {
-                let result = self.fetch(session).await?;
+                let result = args.filter.apply(self, self.fetch(session).await?)?;
                 let screen = &session.screen;
                 screen.show(&result, || Ok(self.table(&self.items(&result, screen)?, screen)))
             })
@@ -173,6 +193,21 @@ impl List {
         Some(item.to_value().get(self.columns[0].1[0])?.as_str()?.to_owned())
     }
 
+    /// Whether an item has the text in it, or is named like a pattern with `*` or `?`.
+    fn is_like(&self, item: &Json, pattern: &str) -> bool {
+        let pattern = pattern.to_lowercase();
+        let item = item.to_value();
+        let text = |member: &str| item.get(member).and_then(Value::as_str).map(str::to_lowercase);
+        let key = self.columns[0].1[0];
+        if !pattern.contains(['*', '?']) {
+            let mut members = [key, "name", "title", "description"].into_iter();
+            return members.any(|member| text(member).is_some_and(|it| it.contains(&pattern)));
+        }
+        let pattern: Vec<char> = pattern.chars().collect();
+        let is_named = |name: String| matches(&name.chars().collect::<Vec<_>>(), &pattern);
+        [key, "name"].into_iter().filter_map(text).any(is_named)
+    }
+
     /// Items as a table.
     pub(crate) fn table<'a>(
         &self,
@@ -212,6 +247,44 @@ impl List {
             .unwrap_or_else(|| format!("`bowline {}` lists them", self.member));
         Failure::usage(format!("there is no {} {name:?}", self.noun)).with_remedy(remedy)
     }
+}
+
+impl Filter {
+    /// The result with the items that are wanted, each as it came.
+    pub(super) fn apply(&self, list: &List, result: Json) -> Result<Json, Failure> {
+        let Some(pattern) = &self.filter else { return Ok(result) };
+        let missing = || malformed(&format!("the server's answer has no {:?}", list.member));
+        let all = parse::<BTreeMap<String, Json>>(&result)?.remove(list.member);
+        let all = parse::<Vec<Json>>(&all.ok_or_else(missing)?)?;
+        let wanted = all.iter().filter(|item| list.is_like(item, pattern));
+        let wanted: Vec<&str> = wanted.map(Json::as_str).collect();
+        if wanted.is_empty() && !all.is_empty() {
+            let what = format!("no {} of {} matches {pattern:?}", list.noun, all.len());
+            return Err(Failure::usage(what));
+        }
+        Ok(rebuilt(&result, list.member, &wanted.join(",")))
+    }
+}
+
+/// Whether a name is like a pattern, where `*` is anything and `?` any letter.
+fn matches(name: &[char], pattern: &[char]) -> bool {
+    // Where to go on after the last `*` when the rest does not fit.
+    let (mut at, mut of, mut retry) = (0, 0, None);
+    while at < name.len() {
+        match pattern.get(of) {
+            Some('*') => {
+                retry = Some((at, of));
+                of += 1;
+            }
+            Some(letter) if *letter == '?' || *letter == name[at] => (at, of) = (at + 1, of + 1),
+            _ => {
+                let Some((from, star)) = retry else { return false };
+                retry = Some((from + 1, star));
+                (at, of) = (from + 1, star + 1);
+            }
+        }
+    }
+    pattern[of..].iter().all(|letter| *letter == '*')
 }
 
 /// All pages of a list as one result, and why the rest is left out, if it is. A single page stays
@@ -256,12 +329,50 @@ fn joined(pages: &[Json], member: &str) -> Json {
         items.unwrap_or_default()
     });
     let items = items.map(|item| item.get().to_owned()).collect::<Vec<_>>().join(",");
-    let first: Map<String, Value> =
-        pages.first().and_then(|page| page.parse().ok()).unwrap_or_default();
+    pages.first().map_or_else(Json::empty_object, |first| rebuilt(first, member, &items))
+}
+
+/// A page with other items; everything else as it came, except the cursor.
+fn rebuilt(page: &Json, member: &str, items: &str) -> Json {
+    let first: Map<String, Value> = page.parse().unwrap_or_default();
     let members = first.iter().filter(|(name, _)| *name != "nextCursor").map(|(name, value)| {
         let value = if name == member { format!("[{items}]") } else { value.to_string() };
         format!("{}:{value}", Value::from(name.as_str()))
     });
     let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
     Json::from_text(text).unwrap_or_else(|_| Json::empty_object())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_filtered_by_text_and_by_pattern() {
+        let page = json!({ "tools": [
+            { "name": "read_file", "description": "Reads a FILE" },
+            { "name": "list", "title": "List files" },
+            { "name": "ping" },
+        ], "x": 1, "nextCursor": "c" });
+        for (pattern, names) in [
+            ("file", &["read_file", "list"][..]),
+            ("PING", &["ping"]),
+            ("*_file", &["read_file"]),
+            ("?i*", &["list", "ping"]),
+            ("p*i*g", &["ping"]),
+            ("*", &["read_file", "list", "ping"]),
+        ] {
+            let filter = Filter { filter: Some(pattern.to_owned()) };
+            let found = filter.apply(&TOOLS, Json::from(&page)).unwrap().to_value();
+            let tools = found["tools"].as_array().unwrap();
+            let found: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+            assert_eq!(found, names, "{pattern}");
+        }
+        let filter = Filter { filter: Some("pin".to_owned()) };
+        let found = filter.apply(&TOOLS, Json::from(&page)).unwrap();
+        assert_eq!(found.as_str(), r#"{"tools":[{"name":"ping"}],"x":1}"#);
+        let filter = Filter { filter: Some("?".to_owned()) };
+        let told = filter.apply(&TOOLS, Json::from(&page)).unwrap_err().what;
+        assert_eq!(told, "no tool of 3 matches \"?\"");
+    }
 }

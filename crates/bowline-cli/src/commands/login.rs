@@ -75,7 +75,7 @@ impl Login {
         let oauth = oauth.map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
             done = connect(&url, oauth, &settings, self.wait) => done,
-            () = interrupted() => Err(Failure::new(Code::TimedOut, "interrupted: not logged in")),
+            () = interrupted() => Err(Failure::new(Code::Interrupted, "interrupted: not logged in")),
         }
     }
 

@@ -51,13 +51,13 @@ impl Read {
     }
 }
 
-/// A template with its variables replaced; a URI without values as it is.
+/// A template with its variables replaced; anything else as it is.
 fn expanded(uri: &str, values: &[String]) -> Result<String, Failure> {
-    if values.is_empty() {
-        return Ok(uri.to_owned());
-    }
-    let template = UriTemplate::parse(uri)
-        .map_err(|error| Failure::usage(format!("{uri:?} is not a template: {error}")))?;
+    let template = match UriTemplate::parse(uri) {
+        Ok(template) => template,
+        Err(_) if values.is_empty() => return Ok(uri.to_owned()),
+        Err(error) => return Err(Failure::usage(format!("{uri:?} is not a template: {error}"))),
+    };
     let mut pairs = Vec::new();
     for value in values {
         let wrong = || Failure::usage(format!("{value:?}: expected key=value"));
@@ -69,7 +69,24 @@ fn expanded(uri: &str, values: &[String]) -> Result<String, Failure> {
         }
         pairs.push((name, value));
     }
+    let is_missing =
+        |name: &&str| !is_optional(uri, name) && !pairs.iter().any(|(known, _)| known == name);
+    let missing: Vec<&str> = template.variables().filter(is_missing).collect();
+    if !missing.is_empty() {
+        let what = format!("{uri} is a template, and needs {}", missing.join(" and "));
+        let example: Vec<String> = missing.iter().map(|name| format!("{name}=VALUE")).collect();
+        return Err(Failure::usage(what).with_remedy(format!("add {}", example.join(" "))));
+    }
     Ok(template.expand(&pairs))
+}
+
+/// Whether a template makes sense without a variable: a parameter of the query, as in `{?page}`.
+fn is_optional(template: &str, name: &str) -> bool {
+    let mut queries = template.split('{').filter(|part| part.starts_with(['?', '&']));
+    queries.any(|part| {
+        let names = part[1..].split('}').next().unwrap_or_default().split(',');
+        names.map(|it| it.split([':', '*']).next().unwrap_or_default()).any(|it| it == name)
+    })
 }
 
 #[cfg(test)]
@@ -78,10 +95,15 @@ mod tests {
 
     #[test]
     fn templates_are_expanded() {
-        let value = |text: &str| vec![text.to_owned()];
-        assert_eq!(expanded("file:///{a}", &[]).unwrap(), "file:///{a}");
-        assert_eq!(expanded("x://{a}/{b}", &value("a=1 2")).unwrap(), "x://1%202/");
-        let told = expanded("x://{a}", &value("c=1")).unwrap_err().what;
+        let values = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(expanded("file:///a", &[]).unwrap(), "file:///a");
+        assert_eq!(expanded("x://{a}/{b}", &values("a=1/2 b=")).unwrap(), "x://1%2F2/");
+        assert_eq!(expanded("x://{a}{?b,c}", &values("a=1")).unwrap(), "x://1");
+        let told = expanded("x://{a}", &values("c=1")).unwrap_err().what;
         assert!(told.contains("has no variable \"c\"; it has: a"), "{told}");
+        let told = expanded("x://{a}/{+b}{?c}", &values("c=1")).unwrap_err();
+        assert!(told.what.ends_with("is a template, and needs a and b"), "{}", told.what);
+        assert_eq!(told.remedy.as_deref(), Some("add a=VALUE b=VALUE"));
+        assert!(expanded("x://{a}", &[]).is_err());
     }
 }

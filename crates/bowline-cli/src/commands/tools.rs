@@ -4,7 +4,7 @@ use bowline::Json;
 use bowline::model::Tool;
 use clap::Args;
 
-use super::list::TOOLS;
+use super::list::{Filter, TOOLS};
 use crate::failure::Failure;
 use crate::render::schema;
 use crate::schema::View;
@@ -27,6 +27,9 @@ pub(crate) struct Tools {
     long: bool,
 
     #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
     options: TargetOptions,
 }
 
@@ -36,7 +39,7 @@ impl Tools {
         invocation
             .run(async |session| {
                 let screen = &session.screen;
-                let result = TOOLS.fetch(session).await?;
+                let result = self.filter.apply(&TOOLS, TOOLS.fetch(session).await?)?;
                 if names.is_empty() {
                     return screen.show(&result, || all(&result, self.long, screen));
                 }

@@ -1,4 +1,6 @@
-//! JSON for people: indented and coloured, with every number and string unchanged.
+//! JSON for people: indented and coloured, every number as it came, escaped letters as letters.
+
+use std::borrow::Cow;
 
 use bowline::Json;
 use serde_json::Value;
@@ -31,6 +33,7 @@ pub(crate) fn indented(text: &str, paint: Paint, indent: usize) -> String {
             _ => rest.find([',', '}', ']', ' ', '\t']).unwrap_or(rest.len()).max(1),
         };
         let (token, after) = rest.split_at(length);
+        let token = &*if first == '"' { readable(token) } else { Cow::Borrowed(token) };
         rest = after.trim_start_matches([' ', '\t']);
         match first {
             ':' => out.push_str(": "),
@@ -50,9 +53,32 @@ pub(crate) fn indented(text: &str, paint: Paint, indent: usize) -> String {
     out
 }
 
+/// A JSON string whose escaped letters are letters: `\u65e5` is what a machine writes. What a
+/// terminal must not see stays escaped.
+fn readable(token: &str) -> Cow<'_, str> {
+    if !token.contains("\\u") {
+        return Cow::Borrowed(token);
+    }
+    let Ok(text) = serde_json::from_str::<String>(token) else { return Cow::Borrowed(token) };
+    let written = Value::from(text).to_string();
+    Cow::Owned(json_line(&written, true).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_letters_are_letters() {
+        for (text, shown) in [
+            (r#""\u65e5\u672c""#, "\"日本\""),
+            (r#""\ud83d\ude00\u0022\n""#, "\"😀\\\"\\n\""),
+            (r#""\u001b[2J\u202e""#, r#""\u001b[2J\u202e""#),
+            (r#""\ud83d""#, r#""\ud83d""#),
+        ] {
+            assert_eq!(indented(text, Paint(false), 0), shown);
+        }
+    }
 
     #[test]
     fn every_letter_stays() {

@@ -1,4 +1,5 @@
-//! Tables: columns as wide as their contents, the widest ones cut to fit the terminal.
+//! Tables: columns as wide as their contents, cut to fit the terminal, except the first: it is what
+//! people copy.
 
 use crate::screen::{Paint, Screen, Style};
 use crate::text::{cut, width};
@@ -39,7 +40,7 @@ fn render_rows(rows: &[Vec<String>], paint: Paint, columns: Option<usize>) -> St
     text
 }
 
-/// As wide as the widest cell; in a narrow terminal, the widest columns give way.
+/// As wide as the widest cell; in a narrow terminal, the widest columns after the first give way.
 fn widths(rows: &[Vec<String>], columns: Option<usize>) -> Vec<usize> {
     const NARROWEST: usize = 8;
     let count = rows.first().map_or(0, Vec::len);
@@ -49,7 +50,7 @@ fn widths(rows: &[Vec<String>], columns: Option<usize>) -> Vec<usize> {
     let gaps = 2 * widths.len().saturating_sub(1);
     loop {
         let all: usize = widths.iter().sum::<usize>() + gaps;
-        match (0..widths.len()).max_by_key(|at| (widths[*at], *at)) {
+        match (1..widths.len()).max_by_key(|at| (widths[*at], *at)) {
             Some(at) if all > columns && widths[at] > NARROWEST => {
                 widths[at] = NARROWEST.max(widths[at].saturating_sub(all - columns));
             }
@@ -71,7 +72,11 @@ mod tests {
         let narrow = render_rows(&rows, Paint(false), Some(20));
         assert_eq!(narrow, "NAME     ABOUT\none      a long sen…\nanother  表\n");
         for line in render_rows(&rows, Paint(false), Some(4)).lines() {
-            assert!(width(line) <= 8 + 2 + 8, "{line}");
+            assert!(width(line) <= 7 + 2 + 8, "{line}");
         }
+        let uris = [["URI", "NAME"], ["file:///a/very/long/path.txt", "a file"]];
+        let uris = uris.map(|row| row.map(str::to_owned).to_vec());
+        let narrow = render_rows(&uris, Paint(false), Some(20));
+        assert!(narrow.contains("file:///a/very/long/path.txt  a file"), "{narrow}");
     }
 }

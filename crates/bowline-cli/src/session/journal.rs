@@ -1,21 +1,17 @@
 //! Everything beside the result: messages on the wire, the server's standard error, its log
 //! messages, its faults. Shown, recorded, and remembered as far as `info` reports it.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bowline::Json;
 use bowline::client::{ClientBuilder, Direction, Fault, Notification, WireMessage};
 use bowline::model::{LoggingLevel, LoggingMessageParams};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::repeats::Repeats;
+use super::requests::{Requests, SentRequest};
 use super::{Settings, cancelled, interrupted};
 use crate::failure::Failure;
 use crate::record::{FORMAT, HttpHead, Line, LineKind, Opening, Recorder, Way};
@@ -35,24 +31,6 @@ pub(crate) struct Journal {
     begun: Instant,
     requests: Mutex<Requests>,
     repeats: Mutex<Repeats>,
-}
-
-#[derive(Default)]
-struct Requests {
-    /// Unanswered requests by id: since when, and which step they are.
-    waiting: HashMap<String, (Instant, Option<usize>)>,
-    steps: Vec<SentRequest>,
-}
-
-/// A request of this client, and its outcome. The first few are remembered.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SentRequest {
-    pub(crate) method: String,
-    pub(crate) took: Option<Duration>,
-    /// The error's code, if the server refused it.
-    pub(crate) refused: Option<i64>,
-    /// Whether the next request was sent before the answer came.
-    pub(crate) is_late: bool,
 }
 
 /// What a tap receives, secrets included.
@@ -88,27 +66,6 @@ pub(crate) fn note(way: Way, bytes: &[u8], connection: Option<u64>) {
         let line = journal.line(LineKind::Message);
         journal.show_message(Line { direction: Some(way), connection, ..line }, bytes);
     });
-}
-
-/// How many requests are remembered.
-const STEPS: usize = 8;
-/// How many unanswered requests are remembered.
-const WAITING: usize = 1024;
-
-/// The part of a message that tells what it is.
-#[derive(Deserialize)]
-struct MessageHead<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
-    error: Option<ErrorHead>,
-}
-
-#[derive(Deserialize)]
-struct ErrorHead {
-    #[serde(default)]
-    code: i64,
 }
 
 impl Journal {
@@ -167,6 +124,11 @@ impl Journal {
         self.lock().steps.clone()
     }
 
+    /// What the last response said that had an error status and no message.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.lock().refusal.clone()
+    }
+
     /// Text without the secrets of this session.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.redactor.text(text)
@@ -182,7 +144,7 @@ impl Journal {
     }
 
     fn handle_wire(&self, message: &WireMessage<'_>) {
-        let took = self.remember(message);
+        let took = self.lock().remember(message);
         let (way, channel) = match message.direction {
             Direction::Sent => (Way::Sent, Channel::Sent),
             Direction::Received => (Way::Received, Channel::Received),
@@ -228,39 +190,6 @@ impl Journal {
             Err(_) => line.text = Some(text),
         }
         self.show(&line);
-    }
-
-    /// Remembers requests and their answers. Returns how long an answer took.
-    fn remember(&self, message: &WireMessage<'_>) -> Option<Duration> {
-        let head: MessageHead<'_> = serde_json::from_slice(message.bytes).ok()?;
-        let id = head.id?.get().to_owned();
-        let mut requests = self.lock();
-        match (message.direction, head.method) {
-            (Direction::Sent, Some(method)) => {
-                let method = method.into_owned();
-                let step = (requests.steps.len() < STEPS).then_some(requests.steps.len());
-                if step.is_some() {
-                    for step in requests.steps.iter_mut().filter(|step| step.took.is_none()) {
-                        step.is_late = true;
-                    }
-                    requests.steps.push(SentRequest { method, ..SentRequest::default() });
-                }
-                if requests.waiting.len() < WAITING {
-                    requests.waiting.insert(id, (Instant::now(), step));
-                }
-                None
-            }
-            (Direction::Received, None) => {
-                let (since, step) = requests.waiting.remove(&id)?;
-                let took = since.elapsed();
-                if let Some(step) = step.and_then(|step| requests.steps.get_mut(step)) {
-                    step.took = Some(took);
-                    step.refused = head.error.map(|error| error.code);
-                }
-                Some(took)
-            }
-            _ => None,
-        }
     }
 
     fn handle_stderr(&self, text: &str) {

@@ -225,7 +225,7 @@ fn an_interrupt_ends_the_wait_for_a_browser() {
         let mut rest = String::new();
         errors.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "bowline: interrupted: not logged in\n", "{name}");
-        assert_eq!(child.wait().unwrap().code(), Some(8), "{name}");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
         let redirect = parameter(page.split_once('?').unwrap().1, "redirect_uri").unwrap();
         let address = redirect.strip_prefix("http://").unwrap().split('/').next().unwrap();
         assert!(TcpStream::connect(address).is_err(), "{address} still listens");

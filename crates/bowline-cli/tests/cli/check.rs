@@ -186,7 +186,7 @@ fn an_interrupted_check_leaves_no_program_behind() {
         crate::fixture::signal(&child, signal);
         let output = child.wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(8), "{err}");
+        assert_eq!(output.status.code(), Some(130), "{err}");
         assert!(err.contains("interrupted"), "{err}");
         // Killed before the program ended; what is dying still has its name for a moment.
         wait_until(|| running(&sleep) == 0);

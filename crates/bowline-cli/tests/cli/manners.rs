@@ -40,7 +40,7 @@ fn an_interrupt_ends_the_call_and_the_server() {
     signal(&child, "INT");
     let mut rest = String::new();
     errors.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(8), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("bowline: interrupted"), "{rest}");
     assert!(mark.exists(), "the server did not end in good order");
 }
@@ -54,7 +54,7 @@ fn an_interrupt_while_connecting_leaves_nothing_behind() {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let line = wait_for(&mut errors, "started");
     signal(&child, "INT");
-    assert_eq!(child.wait().unwrap().code(), Some(8));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
     let id = line.split_whitespace().last().unwrap();
     // A dead process may still wait to be reaped.
     let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
@@ -379,4 +379,62 @@ fn waiting_has_an_end() {
     let mut command = program(&home);
     let told = said(command.args(["info", "--connect-timeout", "300ms", "--", "sleep", "60"]));
     assert_eq!(told.code, Some(8), "{}", told.err);
+}
+
+/// A server of the legacy era that answers everything else with a status and a body.
+fn statuses(status: u16, body: &'static str) -> Service {
+    Service::start(move |asked| {
+        let message: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({ "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" } }),
+            Some("ping") => json!({}),
+            Some("notifications/initialized") => return HttpReply::error(202, ""),
+            _ => return HttpReply::error(status, body),
+        };
+        let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        HttpReply::json(&reply).with_header("content-type", "application/json")
+    })
+}
+
+#[test]
+fn what_came_in_place_of_an_answer_is_shown() {
+    let home = Folder::new();
+    let broken = statuses(500, "Traceback: \u{1b}[31mdivision by zero");
+    let told = said(program(&home).args(["raw", "--revision", "legacy", &broken.url(), "x/y"]));
+    assert_eq!(told.code, Some(7), "{}", told.err);
+    let shown = "HTTP 500 without a message; it says: Traceback: \\u{1b}[31mdivision by zero";
+    assert!(told.err.contains(shown), "{}", told.err);
+    let old = statuses(400, "unknown method");
+    let told = said(program(&home).args(["info", &old.url()]));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.out.contains("server/discover refused (HTTP 400) in "), "{}", told.out);
+}
+
+#[test]
+fn a_path_without_a_server_has_one_exit_code() {
+    let home = Folder::new();
+    let service = Service::start(|_| HttpReply::error(404, "nothing here"));
+    for command in ["info", "doctor"] {
+        let told = said(program(&home).args([command, &service.url()]));
+        assert_eq!(told.code, Some(7), "{command} {} {}", told.out, told.err);
+    }
+    let told = said(program(&home).args(["info", &service.url()]));
+    assert!(told.err.contains("HTTP 404; it says: nothing here"), "{}", told.err);
+}
+
+#[test]
+fn data_of_an_error_is_shown() {
+    let home = Folder::new();
+    let service = Service::start(|asked| {
+        let message: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+        let error = json!({ "code": -32602, "message": "no", "data": { "why": "\u{65e5}" } });
+        let text = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }).to_string();
+        // As Python writes it.
+        let text = text.replace('\u{65e5}', "\\u65e5");
+        HttpReply::bytes(text).with_header("content-type", "application/json")
+    });
+    let told = said(program(&home).args(["info", "--revision", "legacy", &service.url()]));
+    assert_eq!(told.code, Some(7));
+    assert!(told.err.contains("  data: {\"why\":\"\u{65e5}\"}\n"), "{}", told.err);
 }
