@@ -11,12 +11,14 @@ use bowline::model::{
     ElicitUrlParams,
 };
 use bowline::{ErrorCode, ErrorObject};
+use bowline_schema::Schema;
 use clap::Args;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
+use crate::person;
 use crate::screen::{Screen, Style};
 
 /// Prepared answers.
@@ -47,6 +49,8 @@ pub(crate) struct Answers {
     pub(crate) otherwise: Option<ElicitAction>,
     /// The folders to offer to servers, as URIs.
     pub(crate) roots: Vec<String>,
+    /// Whether the person at the terminal is asked what is not answered yet.
+    asks: bool,
 }
 
 /// The contents of the file.
@@ -98,23 +102,31 @@ impl Answers {
         for dir in &args.root {
             roots.push(file_uri(dir)?);
         }
-        Ok(Self { script: Arc::new(script), otherwise, roots })
+        Ok(Self { script: Arc::new(script), otherwise, roots, asks: person::is_there() })
     }
 
     /// Lets a client answer. It does not offer what there are no answers for.
     pub(crate) fn add_to(&self, builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
         let offered = Offered {
-            forms: !self.script.forms.is_empty() || self.otherwise.is_some(),
-            urls: !self.script.urls.is_empty() || self.otherwise.is_some(),
-            sampling: !self.script.sampling.is_empty()
+            forms: self.asks || !self.script.forms.is_empty() || self.otherwise.is_some(),
+            urls: self.asks || !self.script.urls.is_empty() || self.otherwise.is_some(),
+            sampling: self.asks
+                || !self.script.sampling.is_empty()
                 || self.otherwise == Some(ElicitAction::Decline),
         };
         let (answers, screen) = (self.clone(), Arc::clone(screen));
         let answer: Answering = Arc::new(move |asked| {
-            let answer = answers.answer(&asked, &screen).unwrap_or_else(|| {
-                Err(refusal(format!("no answer was prepared for {:?}", texts(&asked).1)))
-            });
-            Box::pin(std::future::ready(answer))
+            let (prepared, screen) = (answers.answer(&asked, &screen), Arc::clone(&screen));
+            let asks = answers.asks;
+            Box::pin(async move {
+                match prepared {
+                    Some(answer) => answer,
+                    None if asks => person::ask(asked, &screen).await,
+                    None => {
+                        Err(refusal(format!("no answer was prepared for {:?}", texts(&asked).1)))
+                    }
+                }
+            })
         });
         let builder = listen(builder, offered, &answer);
         if self.roots.is_empty() { builder } else { builder.roots(self.roots.iter().cloned()) }
@@ -138,6 +150,7 @@ impl Answers {
             }
         };
         let answer = by_rule.or_else(|| asked.by(self.otherwise?))?;
+        let answer = answer.and_then(|result| asked.fitting(result));
         screen.aside("asked", Style::Cyan, &format!("{question} → {}", shown(&answer)));
         Some(answer)
     }
@@ -307,6 +320,27 @@ impl Asked {
         }
     }
 
+    /// An answer, unless it accepts a form that it does not fit: that would not be sent.
+    fn fitting(&self, result: Value) -> Answer {
+        let Self::Form(form) = self else { return Ok(result) };
+        if result["action"] != "accept" {
+            return Ok(result);
+        }
+        let schema = json!(form.requested_schema);
+        let mut content = result["content"].as_object().cloned().unwrap_or_default();
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            if let Some(default) = field.get("default").filter(|_| !content.contains_key(name)) {
+                content.insert(name.clone(), default.clone());
+            }
+        }
+        // A schema that does not compile is the client's to judge.
+        let Ok(compiled) = Schema::compile(&schema) else { return Ok(result) };
+        match compiled.validate("content", &Value::Object(content)) {
+            Ok(()) => Ok(result),
+            Err(invalid) => Err(refusal(format!("the answer does not fit the form: {invalid}"))),
+        }
+    }
+
     /// Checks an answer that was written as JSON.
     ///
     /// # Errors
@@ -316,6 +350,18 @@ impl Asked {
             Self::Form(_) | Self::Url(_) => parse::<ElicitResult>(result).map(drop),
             Self::Sampling(_) => parse::<CreateMessageResult>(result).map(drop),
         }
+    }
+}
+
+/// What to do about a question that has no answer, by its method or the capability that it needs.
+pub(crate) fn remedy(asked: &str) -> &'static str {
+    if asked.contains("roots") {
+        "--root DIR offers a folder"
+    } else if asked.contains("sampling") {
+        "--answer FILE answers for a model, and --decline declines; in a terminal, you are asked"
+    } else {
+        "--answer FILE answers, --accept takes the defaults, --decline declines; in a terminal, \
+         you are asked"
     }
 }
 
@@ -345,7 +391,7 @@ mod tests {
 
     fn answers(script: Value, otherwise: Option<ElicitAction>) -> Answers {
         let script = Arc::new(serde_json::from_value(script).unwrap());
-        Answers { script, otherwise, roots: Vec::new() }
+        Answers { script, otherwise, roots: Vec::new(), asks: false }
     }
 
     #[test]

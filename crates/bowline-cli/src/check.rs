@@ -10,7 +10,6 @@ use bowline_check::frames::Http;
 use bowline_check::{
     Check as Run, CheckError, Conclusion, Finding, Profile, Report, Target, Verdict,
 };
-use bowline_web::Web;
 use clap::{Args, ValueEnum};
 use http::Uri;
 use serde_json::Value;
@@ -202,11 +201,7 @@ fn target(resolved: &Resolved) -> Result<Target, Failure> {
     };
     let wrong = |why: String| Failure::usage(format!("{url}: {why}"));
     let parsed: Uri = url.parse().map_err(|error| wrong(format!("not a URL: {error}")))?;
-    let mut web = Web::builder();
-    if let Some(pem) = resolved.ca_pem()? {
-        web = web.ca_pem(&pem);
-    }
-    let web = web.build().map_err(|error| wrong(error.to_string()))?;
+    let web = resolved.web()?.build().map_err(|error| wrong(error.to_string()))?;
     let http = Http::new(web, parsed, resolved.header_map()?);
     Ok(Target::Http(Box::new(http.with_login(resolved.authorize()).with_tap(tap()))))
 }
@@ -216,7 +211,8 @@ fn describe(resolved: &Resolved) -> String {
     match &resolved.location {
         Location::Command { program, args, .. } if resolved.from.is_none() => {
             let words = std::iter::once(program).chain(args);
-            words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+            let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+            crate::redact::words(&words).0.join(" ")
         }
         Location::Url { url, .. } => {
             match url.split_once("://").map(|(scheme, rest)| (scheme, rest.split_once('@'))) {

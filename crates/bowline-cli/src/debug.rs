@@ -21,9 +21,12 @@ use std::io::IsTerminal;
 use clap::Args;
 use tokio::sync::mpsc;
 
+pub(crate) use self::dialog::{Dialog, Question};
+pub(crate) use self::form::Ask;
 use self::interactive::Interactive;
 use self::link::{Link, MOST_WAITING};
 use self::pipe::Pipe;
+pub(crate) use self::pipe::input;
 use self::talk::Talk;
 use crate::failure::Failure;
 use crate::screen::OutputArgs;

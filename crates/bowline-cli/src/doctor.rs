@@ -124,8 +124,8 @@ async fn walk(resolved: &Resolved, report: &mut Report, plan: Plan) -> Result<()
         command::walk(report, recipe, plan).await;
     }
     if let Location::Url { url, .. } = &resolved.location {
-        let (headers, ca_pem) = (resolved.header_map()?, resolved.ca_pem()?);
-        let visit = Visit { headers, ca_pem, login: resolved.authorize() };
+        let (headers, web) = (resolved.header_map()?, Some(resolved.web()?));
+        let visit = Visit { headers, web, login: resolved.authorize() };
         site::walk(report, url, visit, plan).await;
     }
     Ok(())

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::render::json::indented;
 use crate::render::wire::time;
 use crate::screen::Paint;
@@ -219,9 +220,6 @@ fn of_connect(error: &ConnectError) -> Failure {
     Failure::new(code, "").with_remedy(remedy)
 }
 
-/// What to do about questions of a server.
-const ANSWERS: &str = "--answer FILE answers for you, as do --accept, --decline and --root";
-
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let mut what = error.to_string();
@@ -229,8 +227,10 @@ impl From<CallError> for Failure {
         let (code, remedy) = match error {
             CallError::Refused { error, .. } => {
                 let is_unanswered = error.code == ErrorCode::MISSING_CLIENT_CAPABILITY;
+                let needed = error.data.as_ref().filter(|_| is_unanswered).map(Json::as_str);
+                let remedy = needed.map_or("", answers::remedy);
                 object = Some(Box::new(error));
-                (Code::Refused, if is_unanswered { ANSWERS } else { "" })
+                (Code::Refused, remedy)
             }
             CallError::TimedOut { method, after } => {
                 what = format!("{method}: no answer within {}", time(after.as_secs_f64()));
@@ -242,12 +242,11 @@ impl From<CallError> for Failure {
             CallError::Malformed(_) | CallError::InvalidOutput { .. } => {
                 (Code::Refused, "--output json prints the answer unchanged")
             }
-            CallError::CannotAnswer { .. } => (Code::Refused, ANSWERS),
+            CallError::CannotAnswer { asked, .. } => (Code::Refused, answers::remedy(&asked)),
             CallError::LimitExceeded { method, limit, most } => {
                 what = format!("{method}: {}", limit.explain(most));
                 let is_length = limit == ClientLimit::MessageLength;
                 (Code::TooLarge, if is_length { "--max-size SIZE accepts more" } else { "" })
-            }
             }
             CallError::Unsupported(_) | CallError::Unsendable { .. } => (Code::Usage, ""),
             CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),

@@ -8,6 +8,7 @@ mod debug;
 mod doctor;
 mod failure;
 mod loose;
+mod person;
 mod record;
 mod redact;
 mod render;

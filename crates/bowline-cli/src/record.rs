@@ -101,6 +101,7 @@ impl Recorder {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path);
+        let file = file.and_then(private);
         let file = file.map_err(|error| Failure::file("--record", path, error))?;
         Ok(Self { file: Mutex::new(Some(file)) })
     }
@@ -115,4 +116,14 @@ impl Recorder {
         let Some(file) = slot.as_mut() else { return Ok(()) };
         file.write_all(&text).inspect_err(|_| *slot = None)
     }
+}
+
+/// Lets only its owner read a file that was there before, too.
+fn private(file: File) -> std::io::Result<File> {
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }

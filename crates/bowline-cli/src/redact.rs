@@ -35,6 +35,86 @@ pub(crate) fn mentions_secret(text: &str) -> bool {
     NAMES.iter().chain(&ENDS).any(|name| text.contains(name))
 }
 
+/// The words of a command line without their secrets, and the secrets: values of options and
+/// variables with telling names, headers, URLs, and whatever looks like a key.
+pub(crate) fn words<S: AsRef<str>>(words: &[S]) -> (Vec<String>, Vec<String>) {
+    let (mut clean, mut secrets) = (Vec::new(), Vec::new());
+    let mut hides_next = false;
+    for word in words.iter().map(AsRef::as_ref) {
+        let is_hidden = std::mem::take(&mut hides_next) && !word.starts_with("--");
+        let (name, value) = match word.split_once(['=', ':']) {
+            _ if is_hidden => ("", word),
+            _ if word.contains("://") && !word.starts_with('-') => {
+                let (shown, hidden) = split(word);
+                clean.push(shown);
+                secrets.extend(hidden);
+                continue;
+            }
+            Some((name, value)) => (name, value),
+            None => ("", word),
+        };
+        if is_hidden || is_secret_option(name) && !value.is_empty() || is_key(value) {
+            let kept = &word[..word.len() - value.len()];
+            let gap = if value.starts_with(' ') { " " } else { "" };
+            clean.push(format!("{kept}{gap}{HIDDEN}"));
+            secrets.push(value.trim().to_owned());
+            continue;
+        }
+        hides_next = word.starts_with('-') && !word.contains('=') && is_secret_option(word)
+            || matches!(word, "-H" | "--header");
+        if value.contains("://") {
+            let (shown, hidden) = split(value);
+            clean.push(format!("{}{shown}", &word[..word.len() - value.len()]));
+            secrets.extend(hidden);
+        } else {
+            clean.push(word.to_owned());
+        }
+    }
+    (clean, secrets)
+}
+
+/// Whether the value of an option, a variable or a header with this name is secret.
+fn is_secret_option(name: &str) -> bool {
+    let name = name.trim_start_matches('-').replace('-', "_");
+    is_secret_parameter(&name) || name.to_ascii_lowercase().ends_with("_key")
+}
+
+/// Whether a word looks like a key or a token: long, of letters and digits without a pattern, or
+/// with a well-known beginning. Paths, packages and words do not.
+fn is_key(word: &str) -> bool {
+    const BEGINNINGS: [&str; 12] = [
+        "sk-",
+        "sk_",
+        "pk_",
+        "rk_",
+        "ghp_",
+        "gho_",
+        "github_pat_",
+        "glpat-",
+        "xox",
+        "AKIA",
+        "AIza",
+        "eyJ",
+    ];
+    const SHORTEST: usize = 20;
+    let is_of_keys = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+/=".contains(&byte);
+    if word.len() < SHORTEST || !word.bytes().all(is_of_keys) {
+        return false;
+    }
+    if BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)) {
+        return true;
+    }
+    let count = |is: fn(&u8) -> bool| word.bytes().filter(&is).count();
+    let (digits, upper, lower) =
+        (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    let is_path = word.starts_with(['.', '/']) || word.contains("./") || word.contains("//");
+    let parts = word.split(['-', '_', '.', '/']).filter(|part| !part.is_empty());
+    let longest = parts.map(str::len).max().unwrap_or_default();
+    let is_hex = word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_mixed = digits >= 3 && upper >= 2 && lower >= 2 && longest >= 16;
+    !is_path && (is_hex || is_mixed || digits >= 4 && longest >= SHORTEST)
+}
+
 pub(crate) fn url(url: &str) -> String {
     split(url).0
 }
@@ -157,6 +237,50 @@ mod tests {
         let found = secrets_in_url("https://bob:hunter2@a.b/mcp?token=tok&y=2#z");
         assert_eq!(found, ["hunter2", "tok"]);
         assert_eq!(secrets_in_url("https://t0k@a.b/"), ["t0k"]);
+    }
+
+    #[test]
+    fn command_lines_lose_their_secrets() {
+        for (full, clean, secrets) in [
+            (
+                "npx -y server --token s3cret x",
+                "npx -y server --token [redacted] x",
+                &["s3cret"][..],
+            ),
+            ("s --api-key=abc --port=80", "s --api-key=[redacted] --port=80", &["abc"]),
+            ("env GITHUB_TOKEN=abcd npx s", "env GITHUB_TOKEN=[redacted] npx s", &["abcd"]),
+            ("s --key abcd --verbose", "s --key [redacted] --verbose", &["abcd"]),
+            ("s --token --verbose", "s --token --verbose", &[]),
+            ("s -H Authorization:abc", "s -H [redacted]", &["Authorization:abc"]),
+            ("s Authorization:abcd", "s Authorization:[redacted]", &["abcd"]),
+            (
+                "s --url=https://u:pw12@a.b/?key=k",
+                "s --url=https://[redacted]@a.b/?key=[redacted]",
+                &["pw12", "k"],
+            ),
+            (
+                "mcp-remote https://a.b/mcp?token=t0k",
+                "mcp-remote https://a.b/mcp?token=[redacted]",
+                &["t0k"],
+            ),
+            ("s ghp_0123456789abcdefABCDEF", "s [redacted]", &["ghp_0123456789abcdefABCDEF"]),
+            (
+                "s d41d8cd98f00b204e9800998ecf8427e",
+                "s [redacted]",
+                &["d41d8cd98f00b204e9800998ecf8427e"],
+            ),
+            ("s --x=Zm9vYmFyMTIzNDU2Nzg5QUJD", "s --x=[redacted]", &["Zm9vYmFyMTIzNDU2Nzg5QUJD"]),
+            ("npx -y @modelcontextprotocol/server-everything@2025.1.2", "", &[]),
+            ("/usr/lib/node_modules/some-server-1.2.3/dist/index.js", "", &[]),
+            ("target/debug/examples/mcp-server-2025-11-25", "", &[]),
+            ("python -m a_very_long_module_name_without_digits", "", &[]),
+        ] {
+            let full: Vec<&str> = full.split(' ').collect();
+            let expected = if clean.is_empty() { full.join(" ") } else { clean.to_owned() };
+            let (found, hidden) = words(&full);
+            assert_eq!(found.join(" "), expected);
+            assert_eq!(hidden, secrets, "{full:?}");
+        }
     }
 
     #[test]

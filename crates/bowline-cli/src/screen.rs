@@ -6,9 +6,11 @@ mod bar;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bowline::Json;
 use clap::{Args, ColorChoice, ValueEnum};
+use tokio::time::Instant;
 
 use self::bar::Bar;
 pub(crate) use self::bar::words as progress_words;
@@ -108,6 +110,10 @@ struct Streams {
     bar: Bar,
     /// Receives what would go to standard error.
     diverted: Option<Sink>,
+    /// Whether a person is being asked: no bar is drawn over the question.
+    is_held: bool,
+    /// When the server last reported progress, or the person last answered.
+    heard: Option<Instant>,
     lost: Option<io::Error>,
 }
 
@@ -225,6 +231,13 @@ impl Screen {
         self.say(&format!("bowline: {word} {}\n", plain(text)));
     }
 
+    /// Says something about the command itself.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.is_quiet {
+            self.say(&format!("bowline: {}\n", plain(text)));
+        }
+    }
+
     /// Prints lines that come from the server: of its standard error, a log message, a question
     /// with its answer.
     pub(crate) fn aside(&self, source: &str, style: Style, text: &str) {
@@ -243,13 +256,48 @@ impl Screen {
     }
 
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, message: &str) {
-        if !self.is_quiet {
-            self.lock().bar.show(done, total, &line(message), self.width());
+        let mut streams = self.lock();
+        streams.heard = Some(Instant::now());
+        if !self.is_quiet && !streams.is_held {
+            streams.bar.show(done, total, &line(message), self.width());
+        }
+    }
+
+    /// Keeps progress off the screen while a person is asked, until this is dropped.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        self.lock().is_held = true;
+        Held(self)
+    }
+
+    /// Waits until nothing was heard for so long, neither from the server nor from a person who is
+    /// asked.
+    pub(crate) async fn silence(&self, patience: Duration) {
+        let begun = Instant::now();
+        loop {
+            let (is_held, heard) = {
+                let streams = self.lock();
+                (streams.is_held, streams.heard.unwrap_or(begun).max(begun))
+            };
+            match patience.saturating_sub(heard.elapsed()) {
+                Duration::ZERO if !is_held => return,
+                Duration::ZERO => tokio::time::sleep(patience).await,
+                left => tokio::time::sleep(left).await,
+            }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A person is being asked.
+pub(crate) struct Held<'a>(&'a Screen);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let mut streams = self.0.lock();
+        (streams.is_held, streams.heard) = (false, Some(Instant::now()));
     }
 }
 

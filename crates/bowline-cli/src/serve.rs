@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use bowline::Server;
 use bowline_serve::{
-    LogLevel, ServeArgs, complain, serve_on, snippets, start_log, tell, tool_names,
+    LogLevel, ServeArgs, complain, exposed, serve_on, snippets, start_log, tell, tool_names,
 };
 use clap::{Args, Subcommand};
 use mcp_logger::Callers;
@@ -41,6 +41,11 @@ pub(super) struct Serve {
     /// With --http, also accept requests to this host name, besides loopback; may be repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
+
+    /// With --http, listen on an address that other machines can reach: anyone there can use the
+    /// servers, because they ask for no token
+    #[arg(long, requires = "http")]
+    allow_unauthenticated: bool,
 
     /// How much to log, on standard error; `RUST_LOG` overrides it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
@@ -124,6 +129,9 @@ impl Serve {
             return run("bowline", together(guests(Callers::Owner)?).0, args).await;
         }
         start_log(self.log_level).map_err(Failure::usage)?;
+        if let Some(problem) = self.http.and_then(|it| exposed(it, self.allow_unauthenticated)) {
+            return Err(Failure::usage(problem));
+        }
         let listener = bind(self.http.unwrap_or(ADDRESS), self.http.is_none()).await?;
         let (server, guests) = together(guests(Callers::Strangers)?);
         let program = std::env::current_exe();

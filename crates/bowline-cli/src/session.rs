@@ -10,7 +10,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::client::{ClientBuilder, ClientLimits, Phase, Preference, Restart, Timeouts};
+use bowline::client::{
+    CallError, ClientBuilder, ClientLimits, Phase, Preference, Restart, Timeouts,
+};
 use bowline::model::LoggingLevel;
 use bowline::{Client, Json};
 use tokio::time::Instant;
@@ -149,12 +151,16 @@ async fn until_stopped(work: Work<'_>, stopped: Result<(), Failure>) -> Result<(
     }
 }
 
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
 /// A connection to a server.
 pub(crate) struct Session {
     pub(crate) client: Client,
     /// What went over the wire so far.
     pub(crate) journal: Arc<Journal>,
     pub(crate) screen: Arc<Screen>,
+    /// How long a call may be silent.
+    patience: Duration,
 }
 
 impl Session {
@@ -181,7 +187,7 @@ impl Session {
         {
             screen.warn(&format!("--log {level}: {error}"));
         }
-        Ok(Self { client, journal, screen })
+        Ok(Self { client, journal, screen, patience: settings.timeouts.idle })
     }
 
     /// Sends a request and shows its progress.
@@ -195,7 +201,15 @@ impl Session {
             let message = report.message.as_deref().unwrap_or_default();
             screen.progress(report.progress, report.total, message);
         });
-        Ok(call.await?)
+        // A person may take longer to answer than a server; the total time still ends it.
+        let call = call.idle_timeout(self.patience.max(DAY));
+        tokio::select! {
+            result = call => Ok(result?),
+            () = self.screen.silence(self.patience) => {
+                let (method, after) = (method.to_owned(), self.patience);
+                Err(CallError::TimedOut { method, after }.into())
+            }
+        }
     }
 
     /// Asks whether the server is there; returns the seconds it took to answer.
@@ -207,7 +221,6 @@ impl Session {
 
     /// Waits until the connection has ended, and says why.
     pub(crate) async fn lost(&self) -> Failure {
-        const DAY: Duration = Duration::from_secs(24 * 3600);
         let mut watch = self.client.watch();
         while watch.wait_for(Phase::Closed, DAY).await.is_err() {}
         let reason = self.client.state().reason;

@@ -4,12 +4,13 @@ mod config;
 mod frames;
 mod header;
 mod kept;
+mod trust;
+mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline::Revision;
 use bowline::client::http::Endpoint;
 use bowline::client::{Command, Preference, Target};
 use bowline::model::LoggingLevel;
@@ -18,6 +19,9 @@ use clap::Args;
 pub(crate) use self::config::Scan;
 pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
+pub(crate) use self::trust::Trust;
+pub(crate) use self::values::duration;
+use self::values::{level, preference, size};
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;
 use crate::screen::OutputArgs;
@@ -53,6 +57,11 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// Use a project's config file without asking, for this once; it can run any command and read
+    /// the environment
+    #[arg(long)]
+    trust: bool,
+
     /// A value for one of the config file's inputs, as in VS Code; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     input: Vec<String>,
@@ -78,9 +87,14 @@ pub(crate) struct TargetOptions {
     #[arg(long)]
     insecure_http: bool,
 
-    /// Trust the certificate authorities in a PEM file, in addition to the system's
+    /// Trust the certificates in a PEM file, in addition to the system's: authorities, or the
+    /// server's own, even if it is self-signed
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
+
+    /// Accept any certificate: anyone on the way can read and change everything, tokens included
+    #[arg(long)]
+    insecure: bool,
 
     /// Set an environment variable for the command; may be repeated
     #[arg(long, short = 'e', value_name = "NAME=VALUE")]
@@ -145,7 +159,11 @@ pub(crate) struct Resolved {
     pub(crate) name: String,
     /// The config file that it was found in.
     pub(crate) from: Option<PathBuf>,
+    /// What the user should know about the choice of that file.
+    pub(crate) note: Option<String>,
     ca: Option<PathBuf>,
+    /// Whether any certificate is accepted.
+    pub(crate) is_insecure: bool,
 }
 
 impl TargetOptions {
@@ -165,7 +183,14 @@ impl TargetOptions {
 
     /// Finds the server.
     pub(crate) fn resolve(&self, target: Option<&str>) -> Result<Resolved, Failure> {
-        let found = |name: String, location| Resolved { name, location, from: None, ca: None };
+        let found = |name: String, location| Resolved {
+            name,
+            location,
+            from: None,
+            note: None,
+            ca: None,
+            is_insecure: false,
+        };
         let mut resolved = match (target, self.command.split_first()) {
             (None, None) => {
                 return Err(Failure::usage("which server?").with_remedy(
@@ -198,7 +223,8 @@ impl TargetOptions {
             let (name, value) = pair.split_once('=').ok_or_else(wrong)?;
             inputs.push((name.to_owned(), value.to_owned()));
         }
-        Scan::new(self.config.as_deref())?.find(name, &inputs)
+        let scan = Scan::new(self.config.as_deref(), Trust::read(self.trust))?;
+        scan.find(name, &inputs)
     }
 
     /// Adds the options of the command line to what is known about a server.
@@ -208,12 +234,13 @@ impl TargetOptions {
             || self.header_file.is_some()
             || self.token.is_some()
             || self.token_env.is_some()
-            || self.ca.is_some();
+            || self.ca.is_some()
+            || self.insecure;
         match &mut resolved.location {
-            Location::Command { .. } if of_url => {
-                Err(Failure::usage("headers, tokens and --ca are for URLs; this is a command")
-                    .with_remedy("--env passes a token to a command"))
-            }
+            Location::Command { .. } if of_url => Err(Failure::usage(
+                "headers, tokens, --ca and --insecure are for URLs; this is a command",
+            )
+            .with_remedy("--env passes a token to a command")),
             Location::Url { .. } if of_command => {
                 Err(Failure::usage("--env and --cwd are for commands; this is a URL"))
             }
@@ -228,6 +255,7 @@ impl TargetOptions {
             }
             Location::Url { url, headers } => {
                 resolved.ca.clone_from(&self.ca);
+                resolved.is_insecure = self.insecure;
                 let mut more = self.headers()?;
                 if let Some((clean, user)) = header::without_userinfo(url) {
                     more.push(("authorization".to_owned(), user));
@@ -286,23 +314,22 @@ impl Resolved {
                 for (name, value) in headers {
                     endpoint = endpoint.header(name, value);
                 }
-                if let Some(pem) = self.ca_pem()? {
-                    endpoint = endpoint.ca_pem(&pem);
-                }
                 if let Some(login) = self.login() {
                     endpoint = endpoint.authorize(login);
                 }
-                Ok(endpoint.into())
+                Ok(self.secured(endpoint)?.into())
             }
         }
     }
 
     /// What must not be shown or recorded: values of headers and variables, passwords and keys in
-    /// the URL.
+    /// the URL or in arguments.
     pub(crate) fn secrets(&self) -> Vec<String> {
         match &self.location {
-            Location::Command { env, .. } => {
-                env.iter().map(|(_, value)| value.to_string_lossy().into_owned()).collect()
+            Location::Command { env, args, .. } => {
+                let args: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+                let values = env.iter().map(|(_, value)| value.to_string_lossy().into_owned());
+                values.chain(crate::redact::words(&args).1).collect()
             }
             Location::Url { url, headers } => {
                 let of_url = crate::redact::secrets_in_url(url);
@@ -338,97 +365,9 @@ fn split(pair: &OsString) -> Option<(OsString, OsString)> {
     Some((name.into(), value.into()))
 }
 
-/// A duration: a number of seconds, or a number with a unit.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?}: use ms, s, m or h")),
-    };
-    let number: f64 =
-        number.trim().parse().map_err(|_| "expected a number, as in 30s".to_owned())?;
-    let time = Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())?;
-    // Small enough to be added to any time.
-    const MOST: Duration = Duration::from_secs(366 * 24 * 3600);
-    match time {
-        Duration::ZERO => Err("must be more than zero".to_owned()),
-        time => Ok(time.min(MOST)),
-    }
-}
-
-/// A number of bytes, or of larger units: powers of 1024.
-fn size(text: &str) -> Result<usize, String> {
-    let split = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" | "kib" => 1 << 10,
-        "m" | "mb" | "mib" => 1 << 20,
-        "g" | "gb" | "gib" => 1 << 30,
-        _ => return Err(format!("unknown unit {unit:?}: use k, M or G")),
-    };
-    let number: usize = number.trim().parse().map_err(|_| "expected a number, as in 64M")?;
-    match number.checked_mul(factor) {
-        None => Err("more than this machine can address".to_owned()),
-        Some(0) => Err("must be more than zero".to_owned()),
-        Some(bytes) => Ok(bytes),
-    }
-}
-
-fn level(text: &str) -> Result<LoggingLevel, String> {
-    let found = LoggingLevel::ALL.into_iter().find(|level| level.as_str() == text);
-    let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
-    found.ok_or_else(|| format!("expected one of {known}"))
-}
-
-fn preference(text: &str) -> Result<Preference, String> {
-    match text {
-        "auto" => Ok(Preference::Auto),
-        "legacy" => Ok(Preference::Legacy),
-        "modern" => Ok(Preference::Modern),
-        _ => text.parse::<Revision>().map(Preference::Pin).map_err(|_| {
-            let known = Revision::ALL.map(Revision::as_str).join(", ");
-            format!("expected auto, legacy, modern, or one of {known}")
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_units() {
-        for (text, millis) in [("30", 30_000), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000)] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["", "x", "-1", "0", "5 weeks", "nan", "1e400"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-        assert!(duration("1000000000h").is_ok());
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, bytes) in [("7", 7), ("500k", 512_000), ("64M", 64 << 20), ("1 GiB", 1 << 30)] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "0", "-1", "1.5M", "5 pages", "99999999999999999999", "99999999999G"] {
-            assert!(size(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn revisions_are_words_or_dates() {
-        assert_eq!(preference("legacy"), Ok(Preference::Legacy));
-        assert_eq!(preference("2025-06-18"), Ok(Preference::Pin(Revision::V2025_06_18)));
-        let told = preference("2025-01-01").unwrap_err();
-        assert!(told.contains("2026-07-28"), "{told}");
-    }
 
     #[test]
     fn variables_have_names() {

@@ -18,10 +18,19 @@ mod login;
 #[path = "cli/manners.rs"]
 mod manners;
 #[cfg(unix)]
+#[path = "cli/person.rs"]
+mod person;
+#[cfg(unix)]
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
+#[cfg(unix)]
+#[path = "cli/trust.rs"]
+mod trust;
+#[cfg(unix)]
+#[path = "cli/typed.rs"]
+mod typed;
 
 use std::path::Path;
 
@@ -59,6 +68,8 @@ fn misuse_is_explained() {
         (&["serve", "tea"], "unrecognized subcommand 'tea'"),
         (&["serve", "--stdio", "--http", "127.0.0.1:0"], "cannot be used with"),
         (&["serve", "--allow-host", "a"], "--http <ADDR>"),
+        (&["serve", "--http", "0.0.0.0:0"], "--allow-unauthenticated"),
+        (&["serve", "--allow-unauthenticated"], "--http <ADDR>"),
         (&["serve", "counter", "--log-level", "loud"], "[possible values: off, error"),
     ] {
         let said = run(PROGRAM, arguments, "");

@@ -19,6 +19,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "HOST", requires = "http")]
     pub allow_host: Vec<String>,
 
+    /// With --http, listen on an address that other machines can reach: anyone there can use the
+    /// server, because it asks for no token
+    #[arg(long, requires = "http")]
+    pub allow_unauthenticated: bool,
+
     /// How much to log to standard error; `RUST_LOG` overrides it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log_level: LogLevel,

@@ -34,4 +34,4 @@ pub mod testing;
 pub use self::arguments::{LogLevel, ServeArgs, long_version};
 pub use self::guide::{Guide, snippets, tool_names};
 pub use self::log::start_log;
-pub use self::run::{complain, run, serve_on, tell};
+pub use self::run::{complain, exposed, run, serve_on, tell};

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use bowline::{Server, stop_signal, with_causes};
+use bowline_web::Host;
 use tokio::net::TcpListener;
 
 use crate::{Guide, ServeArgs, start_log};
@@ -22,6 +23,10 @@ pub async fn run(name: &str, server: Server, args: ServeArgs) -> ExitCode {
         return tell(&guide(name, &server).text());
     }
     if let Err(problem) = start_log(args.log_level) {
+        complain(name, &problem);
+        return ExitCode::from(USAGE);
+    }
+    if let Some(problem) = args.http.and_then(|it| exposed(it, args.allow_unauthenticated)) {
         complain(name, &problem);
         return ExitCode::from(USAGE);
     }
@@ -62,6 +67,20 @@ async fn serve_http(
         .map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let announce = |url: &str| complain(name, &format!("serving at {url}"));
     serve_on(listener, server, hosts, announce).await
+}
+
+/// Why a server without authorization must not listen on an address: other machines can reach it,
+/// and nobody said that this is meant.
+pub fn exposed(address: SocketAddr, is_allowed: bool) -> Option<String> {
+    let is_exposed = !is_allowed && !Host::Address(address.ip()).is_loopback();
+    is_exposed.then(|| {
+        let port = address.port();
+        format!(
+            "--http {address}: other machines could reach this server, which asks for no token\n  \
+             help: listen on 127.0.0.1:{port} behind a proxy that authenticates, or add \
+             --allow-unauthenticated"
+        )
+    })
 }
 
 /// Serves over HTTP on a listener, for loopback and these host names. `announce` gets the URL once

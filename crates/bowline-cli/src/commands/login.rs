@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bowline::Client;
 use bowline::client::auth::{
     AuthError, Browser, Client as OAuthClient, FileStore, Limits, OAuth, OAuthBuilder, Paste,
 };
 use bowline::client::http::Endpoint;
 use bowline::client::{CallError, Direction, OpenError, Restart};
+use bowline::{Client, with_causes};
 use clap::Args;
 use serde_json::json;
 
@@ -18,8 +18,8 @@ use crate::failure::{Code, Failure};
 use crate::redact;
 use crate::render::wire::time;
 use crate::screen::{OutputArgs, Screen};
-use crate::session::{Settings, interrupted};
-use crate::target::{Location, TargetArgs, credentials, duration};
+use crate::session::{Journal, Settings, interrupted};
+use crate::target::{Location, Resolved, TargetArgs, credentials, duration};
 use crate::text::plain;
 
 /// Log in to a server, and keep the tokens for all commands
@@ -65,16 +65,23 @@ pub(crate) struct Login {
 impl Login {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let settings = Settings::new(&self.target.options, root)?;
-        let url = url_of(&self.target)?;
-        let builder = if self.paste {
-            OAuth::login(&url, Paste::new())
+        let resolved = self.target.resolve()?;
+        let url = url_of(&resolved)?;
+        let mut builder = if self.paste {
+            OAuth::login(url, Paste::new())
         } else {
-            OAuth::login(&url, self.browser(&settings))
+            OAuth::login(url, self.browser(&settings))
         };
-        let oauth = self.configure(builder)?.build();
+        if settings.is_verbose {
+            let screen = Arc::clone(&settings.screen);
+            builder =
+                builder.on_exchange(move |exchange| screen.say(&plain(&exchange.to_string())));
+        }
+        let web = resolved.web()?.build().map_err(|error| Failure::usage(with_causes(&error)))?;
+        let oauth = self.configure(builder.web(web))?.build();
         let oauth = oauth.map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
-            done = connect(&url, oauth, &settings, self.wait) => done,
+            done = connect(&resolved, oauth, &settings, self.wait) => done,
             () = interrupted() => Err(Failure::new(Code::Interrupted, "interrupted: not logged in")),
         }
     }
@@ -121,13 +128,17 @@ impl Login {
 
 /// Connects, which logs in if the server requires it.
 async fn connect(
-    url: &str,
+    resolved: &Resolved,
     oauth: OAuth,
     settings: &Settings,
     wait: Duration,
 ) -> Result<(), Failure> {
     let sent_token = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&sent_token);
+    let url = url_of(resolved)?;
+    let endpoint = resolved.secured(Endpoint::new(url).authorize(oauth))?;
+    let journal = Arc::new(Journal::new(resolved, settings)?);
+    let shown = Arc::clone(&journal);
     let mut timeouts = settings.timeouts.clone();
     timeouts.connect = timeouts.connect.saturating_add(wait);
     let opened = Client::builder("bowline", env!("CARGO_PKG_VERSION"))
@@ -135,13 +146,14 @@ async fn connect(
         .preference(settings.preference)
         .restart(Restart::Never)
         .on_wire(move |message| {
+            shown.handle_wire(message);
             let headers = message.http.iter().flat_map(|http| &http.headers);
             let mut names = headers.map(|header| header.name.as_str());
             if message.direction == Direction::Sent && names.any(|name| name == "authorization") {
                 seen.store(true, Ordering::Relaxed);
             }
         })
-        .connect(Endpoint::new(url).authorize(oauth))
+        .connect(endpoint)
         .await;
     let url = redact::url(url);
     let client = opened.map_err(|error| match error {
@@ -154,6 +166,7 @@ async fn connect(
     })?;
     let asked = client.list_tools().await;
     client.close().await;
+    journal.end(None);
     if let Err(CallError::Unauthorized { .. }) = asked {
         return Err(Failure::new(Code::Unauthorized, "logged in, but still not admitted"));
     }
@@ -188,19 +201,20 @@ impl Logout {
             forget_all()?;
             "logged out of all servers".to_owned()
         } else {
-            let url = url_of(&self.target)?;
+            let resolved = self.target.resolve()?;
+            let url = url_of(&resolved)?;
             let wrong = |error: AuthError| Failure::usage(error.to_string());
-            let oauth = OAuth::login(&url, Paste::new()).store(open_store()?);
+            let oauth = OAuth::login(url, Paste::new()).store(open_store()?);
             oauth.build().map_err(wrong)?.forget().await.map_err(wrong)?;
-            format!("logged out of {}", redact::url(&url))
+            format!("logged out of {}", redact::url(url))
         };
         screen.show(&json!({ "loggedOut": true }).into(), || Ok(format!("{}\n", plain(&told))))?;
         screen.finish()
     }
 }
 
-fn url_of(target: &TargetArgs) -> Result<String, Failure> {
-    match target.resolve()?.location {
+fn url_of(resolved: &Resolved) -> Result<&str, Failure> {
+    match &resolved.location {
         Location::Url { url, .. } => Ok(url),
         Location::Command { .. } => Err(Failure::usage("only a server at a URL has a login")
             .with_remedy("--env passes a token to a command")),

@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::render::table;
 use crate::screen::{OutputArgs, Screen};
-use crate::target::Scan;
+use crate::target::{Scan, Trust};
 use crate::text::line;
 
 /// List the servers in config files, and where they were found
 ///
 /// The files of Claude Desktop and Claude Code, VS Code, Cursor, Windsurf, Cline, Gemini CLI, LM
-/// Studio, Codex, `OpenCode`, Copilot and Bowline itself are read: first those of the current
-/// folder and its parents, then the user's.
+/// Studio, Codex, `OpenCode`, Copilot and Bowline itself are read: first those of the project, from
+/// the current folder to the root of its repository, then the user's. A project's file is used only
+/// once you trust it: you are asked when it is new or has changed.
 #[derive(Args)]
 pub(crate) struct Servers {
     /// Read only this file
@@ -29,7 +30,7 @@ pub(crate) struct Servers {
 impl Servers {
     pub(crate) fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let screen = Screen::new(&self.output.or(root));
-        let scan = Scan::new(self.config.as_deref())?;
+        let scan = Scan::new(self.config.as_deref(), Trust::read(false))?;
         for problem in &scan.problems {
             screen.warn(&format!("not read: {problem}"));
         }
@@ -46,6 +47,8 @@ fn for_programs(scan: &Scan) -> bowline::Json {
             "file": it.file.to_string_lossy(),
             "target": it.about(),
             "disabled": it.is_disabled,
+            "project": it.is_project,
+            "trusted": it.is_trusted,
         })
     });
     json!({ "servers": servers.collect::<Vec<Value>>() }).into()
@@ -53,7 +56,11 @@ fn for_programs(scan: &Scan) -> bowline::Json {
 
 fn for_people(scan: &Scan, screen: &Screen) -> String {
     let rows = scan.servers.iter().map(|it| {
-        let mark = if it.is_disabled { " (disabled)" } else { "" };
+        let mark = match (it.is_disabled, it.is_trusted) {
+            (true, _) => " (disabled)",
+            (false, false) => " (not trusted)",
+            (false, true) => "",
+        };
         vec![
             line(&format!("{}{mark}", it.name)),
             it.client.to_owned(),

@@ -29,8 +29,8 @@ pub(crate) fn listen(builder: ClientBuilder, events: &mpsc::Sender<Event>) -> Cl
     let ask: Answering = Arc::new(move |asked| {
         let events = events.clone();
         Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            let _ = events.send(Event::Asked(Question { asked, id: None, reply })).await;
+            let (question, answer) = Question::new(asked);
+            let _ = events.send(Event::Asked(question)).await;
             answer.await.unwrap_or_else(|_| Err(refusal("the session ended")))
         })
     });
@@ -39,6 +39,12 @@ pub(crate) fn listen(builder: ClientBuilder, events: &mpsc::Sender<Event>) -> Cl
 }
 
 impl Question {
+    /// A question, and where its answer arrives.
+    pub(crate) fn new(asked: Asked) -> (Self, oneshot::Receiver<Answer>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { asked, id: None, reply }, answer)
+    }
+
     /// Sends an answer; says how it was answered. A server that went away needs none.
     pub(crate) fn answer(self, answer: Answer) -> &'static str {
         let how = match answer.as_ref().ok().and_then(|result| result["action"].as_str()) {
@@ -160,6 +166,13 @@ impl Dialog {
             }
         }
         Ok(asked.by(action))
+    }
+
+    /// Answers the question of the server.
+    pub(crate) fn answer(self, answer: Answer) {
+        if let About::Question(question) = self.about {
+            question.answer(answer);
+        }
     }
 
     /// Gives up: nothing is called, and the server is told that nobody answered.

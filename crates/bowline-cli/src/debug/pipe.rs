@@ -245,7 +245,7 @@ fn needed_tool(statement: &Statement) -> Option<&str> {
 
 /// The lines of standard input. Bytes that are not UTF-8 are replaced. The thread ends with the
 /// process.
-fn input() -> mpsc::Receiver<String> {
+pub(crate) fn input() -> mpsc::Receiver<String> {
     let (sink, lines) = mpsc::channel(MOST_LINES);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline::proto::revision::{Era, Revision};
 use bowline_check::discovery::leads_to_login;
 use bowline_check::frames::Http;
-use bowline_web::{Authorize, Url, Web};
+use bowline_web::{Authorize, Url, Web, WebBuilder};
 use http::{HeaderMap, header};
 use serde_json::json;
 use tokio::time::Instant;
@@ -26,8 +26,8 @@ const STEPS: &str = "dns tcp tls http discover initialize era initialized tools 
 #[derive(Default)]
 pub(crate) struct Visit {
     pub(crate) headers: HeaderMap,
-    /// Certificates to trust beside those of the system.
-    pub(crate) ca_pem: Option<Vec<u8>>,
+    /// The HTTP client, as the command line wants it; `None` is the usual one.
+    pub(crate) web: Option<WebBuilder>,
     /// A stored login.
     pub(crate) login: Option<Arc<dyn Authorize>>,
 }
@@ -39,13 +39,13 @@ pub(crate) async fn walk(report: &mut Report, url: &str, visit: Visit, plan: Pla
 }
 
 async fn try_walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) -> Option<()> {
-    let Visit { headers, ca_pem, login } = visit;
+    let Visit { headers, web, login } = visit;
     let step = Step::ok("url", plain(url), Instant::now());
     let url = report.require(match address::parse(url) {
         Ok(url) => Ok((step.warn(address::advice(&url)), url)),
         Err(diagnosis) => Err(step.fail(diagnosis)),
     })?;
-    let web = match build(ca_pem.as_deref(), plan.timeout) {
+    let web = match build(web.unwrap_or_else(Web::builder), plan.timeout) {
         Ok(web) => web,
         Err(step) => return report.require(Err(step)),
     };
@@ -64,12 +64,8 @@ async fn try_walk(report: &mut Report, url: &str, visit: Visit, plan: Plan) -> O
     Some(())
 }
 
-fn build(ca_pem: Option<&[u8]>, patience: Duration) -> Result<Web, Step> {
+fn build(web: WebBuilder, patience: Duration) -> Result<Web, Step> {
     let began = Instant::now();
-    let web = match ca_pem {
-        Some(pem) => Web::builder().ca_pem(pem),
-        None => Web::builder(),
-    };
     web.connect_timeout(patience).header_timeout(None).build().map_err(|error| {
         let fix = "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, and the system's certificates.";
         let diagnosis = unreachable(error.to_string()).fix(fix);

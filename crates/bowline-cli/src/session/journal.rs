@@ -69,7 +69,7 @@ pub(crate) fn note(way: Way, bytes: &[u8], connection: Option<u64>) {
 }
 
 impl Journal {
-    pub(super) fn new(resolved: &Resolved, settings: &Settings) -> Result<Self, Failure> {
+    pub(crate) fn new(resolved: &Resolved, settings: &Settings) -> Result<Self, Failure> {
         let record = settings.record.as_deref();
         let recorder = record.map(|file| Recorder::create(file, settings.is_again)).transpose()?;
         let journal = Self {
@@ -82,6 +82,14 @@ impl Journal {
             requests: Mutex::default(),
             repeats: Mutex::default(),
         };
+        if let Some(note) = &resolved.note {
+            journal.screen.note(note);
+        }
+        if resolved.is_insecure {
+            let text = "--insecure: certificates are not checked; anyone on the way can read and \
+                        change everything, tokens included";
+            journal.screen.warn(text);
+        }
         let opening = Opening {
             format: FORMAT,
             program: format!("bowline {}", env!("CARGO_PKG_VERSION")),
@@ -139,11 +147,12 @@ impl Journal {
         self.is_verbose.store(is_verbose, Ordering::Relaxed);
     }
 
-    pub(super) fn end(&self, failure: Option<&Failure>) {
+    pub(crate) fn end(&self, failure: Option<&Failure>) {
         self.record_text(LineKind::End, failure.map(|failure| failure.what.as_str()));
     }
 
-    fn handle_wire(&self, message: &WireMessage<'_>) {
+    /// Shows and records a message.
+    pub(crate) fn handle_wire(&self, message: &WireMessage<'_>) {
         let took = self.lock().remember(message);
         let (way, channel) = match message.direction {
             Direction::Sent => (Way::Sent, Channel::Sent),
@@ -288,7 +297,9 @@ fn shown(location: &Location, redactor: &Redactor) -> Value {
     match location {
         Location::Command { program, args, env, cwd } => json!({
             "command": redactor.text(&program.to_string_lossy()),
-            "args": args.iter().map(|it| redactor.text(&it.to_string_lossy())).collect::<Vec<_>>(),
+            "args": redact::words(
+                &args.iter().map(|it| redactor.text(&it.to_string_lossy())).collect::<Vec<_>>(),
+            ).0,
             "env": env.iter().map(|(name, _)| name.to_string_lossy()).collect::<Vec<_>>(),
             "cwd": cwd.as_ref().map(|dir| dir.to_string_lossy()),
         }),

@@ -6,12 +6,16 @@ mod jsonc;
 mod places;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use self::places::ConfigFile;
-use super::Resolved;
+use super::{Resolved, Trust};
 use crate::failure::Failure;
+use crate::redact::Redactor;
+use crate::render::json::indented;
+use crate::screen::Paint;
 use crate::text::did_you_mean;
 
 /// A server as a config file describes it: its variables are not expanded yet.
@@ -22,8 +26,13 @@ pub(crate) struct Named {
     pub(crate) client: &'static str,
     pub(crate) file: PathBuf,
     pub(crate) is_disabled: bool,
+    /// Whether its file comes with a project, and whether the user trusts that file.
+    pub(crate) is_project: bool,
+    pub(crate) is_trusted: bool,
     entry: Map<String, Value>,
     inputs: Vec<Value>,
+    /// All of its file.
+    content: Arc<str>,
 }
 
 /// The servers in the config files on this machine.
@@ -32,12 +41,13 @@ pub(crate) struct Scan {
     pub(crate) servers: Vec<Named>,
     /// Files that could not be read, and why.
     pub(crate) problems: Vec<String>,
+    trust: Trust,
 }
 
 impl Scan {
     /// Reads one file, or all in the usual places.
-    pub(crate) fn new(file: Option<&Path>) -> Result<Self, Failure> {
-        let mut scan = Self::default();
+    pub(crate) fn new(file: Option<&Path>, trust: Trust) -> Result<Self, Failure> {
+        let mut scan = Self { trust, ..Self::default() };
         if let Some(file) = file {
             let added = scan.add(&ConfigFile::given(file));
             added.map_err(|problem| Failure::usage(format!("--config {problem}")))?;
@@ -60,11 +70,12 @@ impl Scan {
         } else {
             jsonc::parse(&text).map_err(|error| wrong(&error))?
         };
-        self.add_servers(source, &value);
+        self.add_servers(source, &value, &text.into());
         Ok(())
     }
 
-    fn add_servers(&mut self, source: &ConfigFile, value: &Value) {
+    fn add_servers(&mut self, source: &ConfigFile, value: &Value, content: &Arc<str>) {
+        let is_trusted = !source.is_project || self.trust.has(&source.file, content);
         let inputs = value.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
         for (name, entry) in servers_of(value) {
             let Some(entry) = entry.as_object() else { continue };
@@ -74,6 +85,9 @@ impl Scan {
                 client: source.client,
                 file: source.file.clone(),
                 is_disabled: says("disabled", true) || says("enabled", false),
+                is_project: source.is_project,
+                is_trusted,
+                content: Arc::clone(content),
                 entry: entry.clone(),
                 inputs: inputs.clone(),
             });
@@ -81,9 +95,10 @@ impl Scan {
     }
 
     /// The server with this name: `name`, or `client/name` where several clients have one. `inputs`
-    /// are values for `${input:…}`.
+    /// are values for `${input:…}`. The user is asked before a project's file is used for the first
+    /// time, and what the user has configured comes before it until then.
     pub(crate) fn find(
-        &self,
+        mut self,
         wanted: &str,
         inputs: &[(String, String)],
     ) -> Result<Resolved, Failure> {
@@ -93,7 +108,10 @@ impl Scan {
                     == Some(it.name.as_str())
         };
         let mut found: Vec<&Named> = Vec::new();
-        for named in self.servers.iter().filter(matches) {
+        let (trusted, others): (Vec<_>, Vec<_>) =
+            self.servers.iter().filter(matches).partition(|it| it.is_trusted);
+        let passed_over = others.first().copied().filter(|_| !trusted.is_empty());
+        for named in if trusted.is_empty() { others } else { trusted } {
             // The nearest of a client's files counts, and clients may agree on an entry.
             let is_known = |it: &&Named| it.client == named.client || it.entry == named.entry;
             if !found.iter().any(is_known) {
@@ -102,7 +120,14 @@ impl Scan {
         }
         match found.as_slice() {
             [] => Err(self.unknown(wanted)),
-            [one] => one.resolve(inputs),
+            [one] => {
+                if !one.is_trusted {
+                    self.trust.ask(&one.file, &one.content, &one.in_full())?;
+                }
+                let note = one.is_project.then(|| format!("using {}", one.file.display()));
+                let note = passed_over.map_or(note, |other| Some(one.instead_of(other)));
+                Ok(Resolved { note, ..one.resolve(inputs)? })
+            }
             many => {
                 let known: Vec<String> = many
                     .iter()
@@ -141,13 +166,37 @@ impl Named {
         entry::about(&self.entry)
     }
 
+    /// The whole entry, without secrets. Variables are not expanded.
+    fn in_full(&self) -> String {
+        let entry = Redactor::default().json(&Value::Object(self.entry.clone()).to_string());
+        let name = Value::from(self.name.as_str());
+        format!("  {name}: {}", indented(&entry, Paint(false), 2))
+    }
+
+    /// Why this one is used, and not one of a project.
+    fn instead_of(&self, other: &Self) -> String {
+        format!(
+            "using {:?} of {}, not of the project's {}, which is not trusted (--trust uses it)",
+            self.name,
+            self.file.display(),
+            other.file.display()
+        )
+    }
+
     /// The server with its variables and inputs expanded.
     fn resolve(&self, inputs: &[(String, String)]) -> Result<Resolved, Failure> {
         let expand = expand::Expand::new(self.client, &self.file, &self.inputs, inputs);
         let location = entry::location(&self.entry, &expand).map_err(|problem| {
             Failure::usage(format!("{}: server {:?}: {problem}", self.file.display(), self.name))
         })?;
-        Ok(Resolved { name: self.name.clone(), location, from: Some(self.file.clone()), ca: None })
+        Ok(Resolved {
+            name: self.name.clone(),
+            location,
+            from: Some(self.file.clone()),
+            note: None,
+            ca: None,
+            is_insecure: false,
+        })
     }
 }
 
@@ -175,7 +224,8 @@ mod tests {
     fn scan(files: &[(&'static str, &str, Value)]) -> Scan {
         let mut scan = Scan::default();
         for (client, file, value) in files {
-            scan.add_servers(&ConfigFile { client, file: file.into() }, value);
+            let file = ConfigFile { client, file: file.into(), is_project: false };
+            scan.add_servers(&file, value, &"".into());
         }
         scan
     }
@@ -199,23 +249,23 @@ mod tests {
     fn names_that_mean_several_are_told_apart() {
         let one = json!({ "mcpServers": { "a": { "command": "x" }, "same": { "command": "s" } } });
         let two = json!({ "mcpServers": { "a": { "command": "y" }, "same": { "command": "s" } } });
-        let scan = scan(&[("cursor", "c.json", one), ("cline", "l.json", two)]);
-        let told = scan.find("a", &[]).unwrap_err();
+        let scan = || scan(&[("cursor", "c.json", one.clone()), ("cline", "l.json", two.clone())]);
+        let told = scan().find("a", &[]).unwrap_err();
         assert!(told.what.contains("cursor/a (c.json), cline/a (l.json)"), "{}", told.what);
-        assert!(scan.find("cline/a", &[]).is_ok());
-        assert!(scan.find("same", &[]).is_ok());
+        assert!(scan().find("cline/a", &[]).is_ok());
+        assert!(scan().find("same", &[]).is_ok());
     }
 
     #[test]
     fn names_that_are_not_there_get_a_hint() {
         let one = json!({ "mcpServers": { "everything": { "command": "x" } } });
-        let scan = scan(&[("cursor", "c.json", one)]);
         for (wanted, hint) in [
             ("everthing", "did you mean everything?"),
             ("localhost:3000/mcp", "http://localhost:3000/mcp"),
             ("./server", "-- ./server"),
             ("other", "`bowline servers`"),
         ] {
+            let scan = scan(&[("cursor", "c.json", one.clone())]);
             let remedy = scan.find(wanted, &[]).unwrap_err().remedy.unwrap();
             assert!(remedy.contains(hint), "{wanted}: {remedy}");
         }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use bowline::client::auth::{FileStore, Login, OAuth, Visit, Waiting};
-use bowline::client::http::{Authorize, AuthorizeError, Next};
+use bowline::client::http::{Authorize, AuthorizeError, Endpoint, Next};
+use bowline_web::{Web, WebBuilder};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
@@ -11,8 +12,24 @@ use super::{Location, Resolved};
 use crate::failure::Failure;
 
 impl Resolved {
-    /// The certificates to trust in addition to the system's.
-    pub(crate) fn ca_pem(&self) -> Result<Option<Vec<u8>>, Failure> {
+    /// An HTTP client that trusts what the command line says.
+    pub(crate) fn web(&self) -> Result<WebBuilder, Failure> {
+        let mut web = Web::builder();
+        if let Some(pem) = self.ca_pem()? {
+            web = web.ca_pem(&pem);
+        }
+        Ok(if self.is_insecure { web.danger_accept_any_certificate() } else { web })
+    }
+
+    /// An endpoint that trusts the same.
+    pub(crate) fn secured(&self, mut endpoint: Endpoint) -> Result<Endpoint, Failure> {
+        if let Some(pem) = self.ca_pem()? {
+            endpoint = endpoint.ca_pem(&pem);
+        }
+        Ok(if self.is_insecure { endpoint.danger_accept_any_certificate() } else { endpoint })
+    }
+
+    fn ca_pem(&self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(file) = &self.ca else { return Ok(None) };
         std::fs::read(file).map(Some).map_err(|error| Failure::file("--ca", file, error))
     }
@@ -22,7 +39,7 @@ impl Resolved {
         let Location::Url { url, headers } = &self.location else { return None };
         let is_authorized =
             headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        if is_authorized { None } else { find(url) }
+        if is_authorized { None } else { find(url, self.web().ok()?.build().ok()?) }
     }
 }
 
@@ -32,7 +49,7 @@ pub(crate) fn credentials() -> Option<PathBuf> {
 }
 
 /// Where Bowline keeps its data for this user.
-fn data_dir() -> Option<PathBuf> {
+pub(super) fn data_dir() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     if let Some(dir) = named("BOWLINE_DATA_DIR") {
         return Some(dir);
@@ -49,10 +66,11 @@ fn data_dir() -> Option<PathBuf> {
 }
 
 /// A login for this server, if any logins are stored at all: a closer look costs more.
-fn find(url: &str) -> Option<Kept> {
+fn find(url: &str, web: Web) -> Option<Kept> {
     let folder = credentials().filter(|folder| folder.is_dir())?;
     let store = FileStore::open(folder).ok()?;
-    OAuth::login(url, Nobody).client_name("Bowline").store(store).build().ok().map(Kept)
+    let login = OAuth::login(url, Nobody).client_name("Bowline").store(store).web(web);
+    login.build().ok().map(Kept)
 }
 
 /// Uses and renews a stored login. Never asks the user, and never runs discovery for a server that

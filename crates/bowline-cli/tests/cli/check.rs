@@ -145,7 +145,7 @@ fn running(command: &str) -> usize {
 
 /// Looks again and again, for a minute at least.
 #[cfg(target_os = "linux")]
-fn wait_until(is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
     for _ in 0..6000 {
         if is_so() {
             return;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::authority::{Person, TOKEN, authorization_server, protected};
+use crate::authority::{CODE, Person, TOKEN, authorization_server, protected};
 use crate::fixture::{Folder, program, said};
 
 #[test]
@@ -41,4 +41,36 @@ fn a_login_is_stored_used_and_deleted() {
     let token =
         said(program(&home).env("KEY", TOKEN).args(["call", &url, "hello", "--token-env", "KEY"]));
     assert_eq!(token.out, "let in\n", "{}", token.err);
+}
+
+#[test]
+fn a_verbose_login_shows_every_leg_without_its_secrets() {
+    let home = Folder::new();
+    let issuer = authorization_server(Person::Agrees);
+    let url = protected(&issuer.url());
+    let mut login = program(&home);
+    login.args(["login", "-v", "--paste", &url]).stdin(Stdio::piped());
+    let mut child = login.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"the-code\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let mut rest = &*told;
+    for leg in [
+        "HTTP 401",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-authorization-server",
+        "/register",
+        "status 201",
+        "/authorize?",
+        "/token",
+        "grant_type=authorization_code",
+        "\"access_token\"",
+        "authorization: [redacted]",
+        "\"method\":\"tools/list\"",
+    ] {
+        let at = rest.find(leg).unwrap_or_else(|| panic!("{leg} is missing in {told}"));
+        rest = &rest[at..];
+    }
+    assert!(!told.contains(TOKEN) && !told.contains(&format!("code={CODE}")), "{told}");
 }

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use bowline_serve::testing::{HttpReply, Service};
 use serde_json::{Value, json};
 
+#[cfg(target_os = "linux")]
+use crate::check::wait_until;
 use crate::fixture::{Folder, PROGRAM, program, said, url};
 #[cfg(unix)]
 use crate::fixture::{signal, wait_for};
@@ -56,9 +58,11 @@ fn an_interrupt_while_connecting_leaves_nothing_behind() {
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let id = line.split_whitespace().last().unwrap();
-    // A dead process may still wait to be reaped.
-    let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "the server's child lives on: {state}");
+    // Killed already, but it may not have run since; a dead process may wait to be reaped.
+    wait_until(|| {
+        let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        state.is_empty() || state.contains(") Z ")
+    });
 }
 
 #[test]
@@ -437,4 +441,41 @@ fn data_of_an_error_is_shown() {
     let told = said(program(&home).args(["info", "--revision", "legacy", &service.url()]));
     assert_eq!(told.code, Some(7));
     assert!(told.err.contains("  data: {\"why\":\"\u{65e5}\"}\n"), "{}", told.err);
+}
+
+#[test]
+#[cfg(unix)]
+fn secrets_of_a_command_line_are_not_recorded_and_recordings_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Folder::new();
+    let file = home.write("session.jsonl", "old");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let mut server = shell_server("true");
+    server.extend(["sh", "--token", "hunter22", "API_KEY=hunter33"].map(str::to_owned));
+    let command = ["tools", "--env", "X=hunter44", "-v", "--record", "session.jsonl"];
+    let told = said(program(&home).args(command).args(&server));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("[redacted]") && kept.contains("--token"), "{kept}");
+    assert!(!kept.contains("hunter") && !told.err.contains("hunter"), "{kept}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let config = json!({ "mcpServers": { "a": { "command": "npx",
+        "args": ["s", "--token", "hunter22", "https://u:hunter33@a.b/?key=hunter44"] } } });
+    home.write("c.json", &config.to_string());
+    for format in ["human", "json"] {
+        let told = said(program(&home).args(["servers", "--config", "c.json", "-o", format]));
+        assert!(told.out.contains("npx s --token [redacted] https://"), "{}", told.out);
+        assert!(!told.out.contains("hunter"), "{}", told.out);
+    }
+}
+
+#[test]
+fn answers_of_any_size_can_be_allowed() {
+    let home = Folder::new();
+    let url = url("features");
+    let told = said(program(&home).args(["tools", "--max-size", "1k", &url]));
+    assert_eq!(told.code, Some(10), "{}", told.err);
+    assert!(told.err.contains("longer than 1024 bytes, a limit of this client"), "{}", told.err);
+    assert!(told.err.contains("--max-size SIZE accepts more"), "{}", told.err);
+    assert_eq!(said(program(&home).args(["tools", "--max-size", "32M", &url])).code, Some(0));
 }

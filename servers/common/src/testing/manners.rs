@@ -63,6 +63,19 @@ pub fn check_manners(program: &str, command: &[&str], help: &Path) {
     assert!(health(address).starts_with("HTTP/1.1 200"), "{address}");
     assert_eq!(process.terminate().code, Some(0), "SIGTERM over HTTP");
 
+    // Reachable from elsewhere only if that is meant.
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let said = ran(&["--http", address]);
+        assert_eq!((said.code, said.out.as_str()), (misused, ""), "{}", said.err);
+        let problem = "other machines could reach this server, which asks for no token";
+        assert!(said.err.contains(problem), "{}", said.err);
+        assert!(said.err.contains("--allow-unauthenticated"), "{}", said.err);
+    }
+    let mut process = started(&["--http", "0.0.0.0:0", "--allow-unauthenticated"]);
+    let port = process.http_address().port();
+    assert!(health(SocketAddr::from(([127, 0, 0, 1], port))).starts_with("HTTP/1.1 200"));
+    assert_eq!(process.terminate().code, Some(0), "SIGTERM on all addresses");
+
     check_taken_address(program, command);
 
     let said = Process::start_with(program, command, &[("RUST_LOG", "=loud=")]).close();

@@ -23,7 +23,10 @@ pub(super) fn about(entry: &Map<String, Value>) -> String {
         word => std::slice::from_ref(word),
     });
     let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-    if words.is_empty() { "neither a command nor a URL".to_owned() } else { words.join(" ") }
+    if words.is_empty() {
+        return "neither a command nor a URL".to_owned();
+    }
+    redact::words(&words).0.join(" ")
 }
 
 /// Where the server is.
@@ -201,6 +204,11 @@ mod tests {
         assert_eq!(
             about(entry.as_object().unwrap()),
             "https://[redacted]@a.b/mcp?token=[redacted]"
+        );
+        let entry = json!({ "command": "npx", "args": ["s", "--api-key", "abc", "TOKEN=abc"] });
+        assert_eq!(
+            about(entry.as_object().unwrap()),
+            "npx s --api-key [redacted] TOKEN=[redacted]"
         );
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct ConfigFile {
     pub(super) client: &'static str,
     pub(super) file: PathBuf,
+    /// Whether it comes with a project, and not from the user.
+    pub(super) is_project: bool,
 }
 
 impl ConfigFile {
@@ -19,7 +21,7 @@ impl ConfigFile {
             "opencode.json" | "opencode.jsonc" => "opencode",
             _ => "config",
         };
-        Self { client, file: file.to_owned() }
+        Self { client, file: file.to_owned(), is_project: false }
     }
 }
 
@@ -60,27 +62,24 @@ const SETTINGS: [(&str, &str); 9] = [
     ("bowline", "bowline/mcp.json"),
 ];
 
-/// How many folders above the current one are searched.
-const ABOVE: usize = 16;
-
 /// All usual files, whether they exist or not.
 pub(super) fn usual() -> Vec<ConfigFile> {
     let home = std::env::home_dir();
     let here = std::env::current_dir().ok();
-    let mut all = Vec::new();
-    let mut add = |client: &'static str, file: PathBuf| {
-        if !all.iter().any(|it: &ConfigFile| it.file == file) {
-            all.push(ConfigFile { client, file });
+    let mut all: Vec<ConfigFile> = Vec::new();
+    let mut put = |client: &'static str, file: PathBuf, is_project: bool| {
+        if !all.iter().any(|it| it.file == file) {
+            all.push(ConfigFile { client, file, is_project });
         }
     };
-    // A home is a project only if it is the current folder.
-    let above = here.iter().flat_map(|here| here.ancestors()).skip(1).take(ABOVE);
-    let above = above.take_while(|folder| Some(*folder) != home.as_deref());
-    for folder in here.as_deref().into_iter().chain(above) {
+    for folder in here.as_deref().map(|here| project(here, home.as_deref())).unwrap_or_default() {
+        // What is in the user's home is the user's.
+        let is_project = Some(folder) != home.as_deref();
         for (client, file) in PROJECT {
-            add(client, folder.join(file));
+            put(client, folder.join(file), is_project);
         }
     }
+    let mut add = |client, file| put(client, file, false);
     if let Some(dir) = named("CLAUDE_CONFIG_DIR") {
         add("claude-code", dir.join(".claude.json"));
     }
@@ -101,6 +100,19 @@ pub(super) fn usual() -> Vec<ConfigFile> {
     all
 }
 
+/// The folders of a project, from the current one up to the root of its repository; without a
+/// repository, up to the user's home; elsewhere, only the current one.
+fn project<'a>(here: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
+    if Some(here) == home {
+        return vec![here];
+    }
+    let inside: Vec<&Path> = here.ancestors().take_while(|folder| Some(*folder) != home).collect();
+    let root = inside.iter().position(|folder| folder.join(".git").exists());
+    let is_at_home = home.is_some_and(|home| here.starts_with(home));
+    let count = root.map_or(if is_at_home { inside.len() } else { 1 }, |root| root + 1);
+    inside.into_iter().take(count).collect()
+}
+
 /// Where applications of this system keep their settings.
 fn settings_folders(home: Option<&Path>) -> Vec<PathBuf> {
     let config = named("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")));
@@ -112,4 +124,24 @@ fn settings_folders(home: Option<&Path>) -> Vec<PathBuf> {
 
 fn named(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|it| !it.is_empty()).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_end_at_their_repository_or_at_home() {
+        let folders = |here: &str, home: &str| {
+            let found = project(Path::new(here), Some(Path::new(home)));
+            found.iter().map(|it| it.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(folders("/none/a/b", "/none"), ["/none/a/b", "/none/a"]);
+        assert_eq!(folders("/none", "/none"), ["/none"]);
+        assert_eq!(folders("/other/a/b", "/none"), ["/other/a/b"]);
+        // This file is in a repository.
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+        let found = project(Path::new(here), Some(Path::new("/none")));
+        assert_eq!(found.len(), if Path::new(here).join("../../../.git").exists() { 4 } else { 1 });
+    }
 }
