@@ -140,16 +140,6 @@ fn detail(data: &Value) -> String {
     }
 }
 
-/// The code for an HTTP status that came in place of an answer: 4 if the server itself cannot be
-/// reached, 7 if it answers that it will not.
-pub(crate) fn of_status(status: u16) -> Code {
-    match status {
-        401 => Code::Unauthorized,
-        407 | 502..=504 => Code::Unreachable,
-        _ => Code::Refused,
-    }
-}
-
 /// Reads a result as its type.
 ///
 /// # Errors
@@ -194,8 +184,8 @@ fn of_connect(error: &ConnectError) -> Failure {
         ConnectError::NothingEnabled => (Code::Usage, ""),
         ConnectError::Refused(rejection) | ConnectError::Blocked(rejection) => {
             let code = match rejection.status {
-                Some(403) => Code::Unauthorized,
-                Some(status) if rejection.error.is_none() => of_status(status),
+                Some(401 | 403) => Code::Unauthorized,
+                Some(_) if rejection.error.is_none() => Code::Unreachable,
                 _ => Code::Refused,
             };
             let is_elsewhere = matches!(rejection.status, Some(404 | 405));
@@ -251,7 +241,6 @@ impl From<CallError> for Failure {
             CallError::Unsupported(_) | CallError::Unsendable { .. } => (Code::Usage, ""),
             CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),
             CallError::Unauthorized { .. } => (Code::Unauthorized, ""),
-            CallError::Http { status: Some(status), .. } => (of_status(status), ""),
             CallError::ToolFailed { .. } => (Code::ToolFailed, ""),
             _ => (Code::Unreachable, ""),
         };

@@ -406,7 +406,7 @@ fn what_came_in_place_of_an_answer_is_shown() {
     let home = Folder::new();
     let broken = statuses(500, "Traceback: \u{1b}[31mdivision by zero");
     let told = said(program(&home).args(["raw", "--revision", "legacy", &broken.url(), "x/y"]));
-    assert_eq!(told.code, Some(7), "{}", told.err);
+    assert_eq!(told.code, Some(4), "{}", told.err);
     let shown = "HTTP 500 without a message; it says: Traceback: \\u{1b}[31mdivision by zero";
     assert!(told.err.contains(shown), "{}", told.err);
     let old = statuses(400, "unknown method");
@@ -421,7 +421,7 @@ fn a_path_without_a_server_has_one_exit_code() {
     let service = Service::start(|_| HttpReply::error(404, "nothing here"));
     for command in ["info", "doctor"] {
         let told = said(program(&home).args([command, &service.url()]));
-        assert_eq!(told.code, Some(7), "{command} {} {}", told.out, told.err);
+        assert_eq!(told.code, Some(4), "{command} {} {}", told.out, told.err);
     }
     let told = said(program(&home).args(["info", &service.url()]));
     assert!(told.err.contains("HTTP 404; it says: nothing here"), "{}", told.err);

@@ -81,7 +81,7 @@ fn the_environment_does_not_reach_a_server_that_is_not_trusted() {
     };
     assert_eq!(run(&[]).code, Some(1));
     assert!(service.asked().is_empty());
-    assert_eq!(run(&["--trust"]).code, Some(7));
+    assert_eq!(run(&["--trust"]).code, Some(4));
     assert!(service.asked()[0].what.contains("hunter2"), "{:?}", service.asked());
 }
 
