@@ -82,7 +82,8 @@ impl Visitor {
             let accounts = &self.service.inner.core.accounts;
             Reservation::new(accounts.find(Party::of(None, Some(self.address.ip()))))
         });
-        let held = reserved.resize(arrived);
+        // Twice, because buffers double as they grow.
+        let held = reserved.resize(2 * arrived);
         held.map_err(|spent| io::Error::other(format!("the head of a request: {spent}")))
     }
 
