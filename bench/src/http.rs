@@ -1,10 +1,10 @@
 //! Load over HTTP: one call at a time on each of many persistent connections.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -33,6 +33,29 @@ impl Connection {
             connection.open_session().await?;
         }
         Ok(connection)
+    }
+
+    /// Connects from a local address.
+    pub(crate) async fn open_from(address: SocketAddr, local: Ipv4Addr) -> Result<Self, String> {
+        let said = |error: std::io::Error| error.to_string();
+        let socket = TcpSocket::new_v4().map_err(said)?;
+        socket.bind((local, 0).into()).map_err(said)?;
+        let stream = socket.connect(address).await.map_err(said)?;
+        stream.set_nodelay(true).map_err(said)?;
+        let (out, read, headers) = (Vec::new(), Vec::new(), String::new());
+        Ok(Self { address, stream, out, read, headers, next: 1 })
+    }
+
+    /// Adds a line to the headers.
+    pub(crate) fn with_header(mut self, line: &str) -> Self {
+        self.headers += &format!("{line}\r\n");
+        self
+    }
+
+    /// Removes the headers that not all requests have.
+    pub(crate) fn without_headers(mut self) -> Self {
+        self.headers.clear();
+        self
     }
 
     /// Opens another session, which replaces the previous one.

@@ -11,6 +11,7 @@ mod callgrind;
 mod clients;
 mod document;
 mod drive;
+mod fairness;
 mod frames;
 mod hello;
 mod http;
@@ -46,6 +47,7 @@ const PARTS: &[Part] = &[
     Part { name: "clients", title: "Clients side by side", run: clients::run },
     Part { name: "identities", title: "Different clients at once", run: identities::run },
     Part { name: "scaling", title: "Cost as work grows", run: scaling::run },
+    Part { name: "fairness", title: "One floods, another calls", run: fairness::run },
     Part { name: "micro", title: "Instructions", run: micro::run },
     Part { name: "startup", title: "Start-up and idle memory", run: startup::run },
     Part { name: "hello", title: "Hello world", run: hello::run },

@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+#[cfg(feature = "http")]
+use bowline::http::HttpLimits;
 use bowline::{Context, Prompt, Resource, ServeError, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -100,7 +102,15 @@ async fn main() -> Result<(), ServeError> {
             if let Ok(address) = listener.local_addr() {
                 println!("{address}");
             }
-            server(more_tools).http().serve_on(listener).await
+            // One address stands for all clients.
+            let limits = HttpLimits {
+                connections_per_party: usize::MAX,
+                sessions_per_party: usize::MAX,
+                streams_per_party: usize::MAX,
+                calls_per_party: usize::MAX,
+                ..HttpLimits::default()
+            };
+            server(more_tools).http().limits(limits).serve_on(listener).await
         }
         _ => {
             eprintln!("usage: probe stdio | probe http PORT, with [--tools N]");

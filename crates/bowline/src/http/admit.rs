@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Denied, Fields};
+use bowline_proto::method::{CallTool, Complete, GetPrompt, Method as _, ReadResource};
 use bowline_proto::revision::Revision;
 use bowline_proto::wire::{Id, Message, parse_batch};
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
 use super::service::HttpService;
+use crate::server::account::places::{Kind, Place};
 use crate::server::account::{Account, Accounts, Party};
 use crate::server::audit::{self, Origin, Why};
 use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Scopes, Sender, Via, dispatch};
@@ -30,6 +32,8 @@ pub(super) struct Head<'a> {
     pub(super) remembered: &'a Remembered,
     /// The authenticated sender, if there is one.
     pub(super) principal: Option<Principal>,
+    /// What it counts against, once that is known.
+    pub(super) account: Option<Arc<Account>>,
 }
 
 /// What a connection remembers of earlier requests. Clients say the same in every request, so what
@@ -180,8 +184,41 @@ impl HttpService {
 
     /// What a request counts against, once its sender is known.
     pub(super) fn account(&self, head: &Head<'_>) -> Arc<Account> {
+        if let Some(account) = &head.account {
+            return Arc::clone(account);
+        }
         let address = head.shared.peer_addr.map(|address| address.ip());
         head.remembered.account(&self.inner.core.accounts, head.principal.as_ref(), address)
+    }
+
+    /// Lets other parties go first, if the sender of a request asks a lot.
+    pub(super) async fn take_turn(&self, head: &mut Head<'_>) {
+        let account = self.account(head);
+        if account.must_wait() {
+            Box::pin(account.wait()).await;
+        }
+        head.account = Some(account);
+    }
+
+    /// The same before a refusal. Whoever it is, it counts as its address.
+    pub(super) async fn take_turn_refused(&self, head: &Head<'_>) {
+        let address = head.shared.peer_addr.map(|address| address.ip());
+        let account = self.inner.core.accounts.find(Party::of(None, address));
+        if account.must_wait() {
+            account.wait().await;
+        }
+    }
+
+    /// Checks whether one more call may run, before it starts. Requests that are answered at once
+    /// always may.
+    pub(super) fn check_calls(&self, head: &Head<'_>, method: &str) -> Result<(), Failure> {
+        let Some(account) = &head.account else { return Ok(()) };
+        let checked = Place::check(account, self.inner.limits.most(Kind::Calls));
+        let may_take_long = [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME, Complete::NAME];
+        checked.or_else(|full| match may_take_long.contains(&method) {
+            true => Err(Failure::busy(method, full)),
+            false => Ok(()),
+        })
     }
 
     /// Authenticates the sender of a request.

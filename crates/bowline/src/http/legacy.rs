@@ -25,7 +25,8 @@ use super::service::HttpService;
 use super::sessions::{HttpSession, InFlight};
 use super::stop::Stopped;
 use super::stream::{Execution, Ticker, encode_event, poll_once};
-use crate::server::account::Reservation;
+use crate::server::account::places::{Full, Kind, Most, Place};
+use crate::server::account::{Account, Reservation};
 use crate::server::audit::Why;
 use crate::server::legacy::{self, SessionParts};
 use crate::server::{Call, Outbox, Started, dispatch, listen, until_deadline};
@@ -65,9 +66,14 @@ impl HttpService {
         };
         if has_session {
             let revision = profile.revision;
+            let place = match self.session_place(&account) {
+                Ok(place) => place,
+                Err(full) => return reply::busy(&format!("initialize: {full}")),
+            };
             let identity = request.params.raw().map_or(0, |params| params.get().len());
             let reserved = Reservation::new(account);
             let session = HttpSession::new(&self.inner.core, profile, (lifecycle, sink), reserved);
+            session.hold(place);
             let opened = Arc::clone(&session.session);
             let Some(id) = self.inner.sessions.open(session, identity) else {
                 return reply::busy("initialize: too many sessions at a time");
@@ -76,6 +82,16 @@ impl HttpService {
             reply.headers_mut().insert(MCP_SESSION_ID, id.as_value().clone());
         }
         reply
+    }
+
+    /// A place for one more session. Idle ones give theirs back first.
+    fn session_place(&self, account: &Arc<Account>) -> Result<Place, Full> {
+        // The table counts all of them.
+        let most = Most { all: usize::MAX, ..self.inner.limits.most(Kind::Sessions) };
+        Place::take(account, most).or_else(|_| {
+            self.inner.sessions.make_room();
+            Place::take(account, most)
+        })
     }
 
     /// Runs the middleware around an outcome that is already known. What it sends meanwhile is
@@ -127,6 +143,7 @@ impl HttpService {
                 let peer = session.peer.now(head.principal.as_ref());
                 let asker = head.asker(&peer);
                 self.serve_session(
+                    head,
                     &session,
                     &dispatch::Request { asker, asked: request, headers: None },
                 )
@@ -146,6 +163,7 @@ impl HttpService {
 
     async fn serve_session(
         &self,
+        head: &Head<'_>,
         session: &Arc<HttpSession>,
         asked: &dispatch::Request<'_>,
     ) -> Reply {
@@ -155,7 +173,10 @@ impl HttpService {
         let admitted = session.lock().lifecycle.handle_legacy_request(&request.method);
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
         let started = match admitted {
-            Ok(_) => dispatch::start(asked, &outbox, Some(session.parts())),
+            Ok(_) => match self.check_calls(head, &request.method) {
+                Ok(()) => dispatch::start(asked, &outbox, Some(session.parts())),
+                Err(failure) => dispatch::surround(asked, &outbox, Err(failure)),
+            },
             Err(error) => dispatch::surround(asked, &outbox, Err(Failure::rejected(error))),
         };
         let mut running = match started {
@@ -174,7 +195,8 @@ impl HttpService {
             Poll::Ready(outcome) => Execution::Done(Some(outcome)),
             Poll::Pending => Execution::new(running),
         };
-        match self.stream_session(session, &call, execution) {
+        let place = Place::claim(&self.account(head), Kind::Calls);
+        match self.stream_session(session, &call, execution, place) {
             Ok(reply) => reply,
             Err(error) => done(Err(Failure::rejected(error))),
         }
@@ -186,6 +208,7 @@ impl HttpService {
         session: &Arc<HttpSession>,
         call: &Arc<Call>,
         execution: Execution,
+        place: Place,
     ) -> Result<Reply, ErrorObject> {
         let (stream, live) = session.open_stream(self.inner.core.limits.outbox);
         let abort = Arc::new(OnceLock::new());
@@ -200,7 +223,8 @@ impl HttpService {
             }
         })?;
         let is_running = matches!(execution, Execution::Running(_));
-        let pump = Pump { session: Arc::clone(session), call: Arc::clone(call), stream, ticket };
+        let (owner, call_of) = (Arc::clone(session), Arc::clone(call));
+        let pump = Pump { session: owner, call: call_of, stream, ticket, _place: place };
         let task = self.spawn(pump.run(Arc::clone(&self.inner.core), execution));
         // It was created empty above.
         let _ = abort.set(task.clone());
@@ -225,7 +249,8 @@ impl HttpService {
         }
         let peer = self.outsider(head.stranger(revision));
         let asker = head.asker(&peer);
-        self.answer_alone(&dispatch::Request { asker, asked: request, headers: None }).await
+        let asked = dispatch::Request { asker, asked: request, headers: None };
+        self.answer_alone(head, &asked).await
     }
 
     /// Opens the standalone stream of a session, or resumes a stream.
@@ -248,12 +273,17 @@ impl HttpService {
         if let Some(last) = last {
             return Ok(self.resume(&session, last, stopped));
         }
+        let most = self.inner.limits.most(Kind::Streams);
+        let place = match Place::take(&self.account(head), most) {
+            Ok(place) => place,
+            Err(full) => return Ok(reply::busy(&full.to_string())),
+        };
         let opened = session.open_standalone(self.inner.core.limits.outbox);
         let Some((stream, live)) = opened else {
             return Ok(reply::status(StatusCode::CONFLICT));
         };
         let live = self.live(&session, stream, live);
-        Ok(reply::stream(Standalone { live, stopped }))
+        Ok(reply::stream(Standalone { live, stopped, _place: Some(place) }))
     }
 
     fn live(&self, session: &Arc<HttpSession>, stream: StreamId, live: Arc<Outbox>) -> Live {
@@ -294,7 +324,7 @@ impl HttpService {
         let live = self.live(session, missed.stream, live);
         let opening = Some(opening.into());
         if is_standalone {
-            let rest = Standalone { live, stopped };
+            let rest = Standalone { live, stopped, _place: None };
             return reply::stream(After { opening, rest });
         }
         reply::stream(After { opening, rest: live })

@@ -20,7 +20,8 @@ use super::service::HttpService;
 use super::tls::Tls;
 use crate::ServeError;
 use crate::rarely::Rarely;
-#[cfg(feature = "tls")]
+use crate::server::account::Party;
+use crate::server::account::places::{Full, Kind, Most, Place};
 use crate::server::audit;
 use crate::server::{BoxFuture, stop_signal};
 
@@ -34,6 +35,9 @@ const WINDOW: u32 = 256 << 10;
 /// Requests at a time on one HTTP/2 connection.
 #[cfg(feature = "http2")]
 const STREAMS: u32 = 100;
+
+/// Connections that are accepted although all places are taken, for one request each.
+const RESERVE: usize = 64;
 
 /// How often idle sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -89,6 +93,7 @@ impl Http {
                 service,
                 listener,
                 places,
+                reserve: Arc::new(Semaphore::new(RESERVE)),
                 #[cfg(feature = "tls")]
                 tls,
             };
@@ -103,16 +108,24 @@ struct Origin {
     address: SocketAddr,
     /// Whether the service stops already.
     is_late: bool,
+    /// Whether all places are taken.
+    is_extra: bool,
 }
 
-/// A connection, its address and its permit.
-type Accepted = (TcpStream, SocketAddr, OwnedSemaphorePermit);
+/// A connection that was accepted.
+struct Accepted {
+    stream: TcpStream,
+    address: SocketAddr,
+    permit: OwnedSemaphorePermit,
+    is_extra: bool,
+}
 
 /// Accepts connections.
 struct Door {
     service: HttpService,
     listener: TcpListener,
     places: Arc<Semaphore>,
+    reserve: Arc<Semaphore>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -165,19 +178,32 @@ impl Door {
 
     async fn admit(&self, accepted: io::Result<Accepted>, connections: &mut JoinSet<()>) {
         match accepted {
-            Ok((stream, address, place)) => {
+            Ok(Accepted { stream, address, permit, is_extra }) => {
                 let service = self.service.clone();
-                let origin = Origin { address, is_late: service.is_stopping() };
+                let party = Party::of(None, Some(address.ip()));
+                let account = service.inner.core.accounts.find(party);
+                // The semaphore counts all of them.
+                let most = Most { all: usize::MAX, ..service.inner.limits.most(Kind::Connections) };
+                let place = match Place::take(&account, most) {
+                    Ok(place) => place,
+                    Err(full) => return self.turn_away(&stream, address, full),
+                };
+                let origin = Origin { address, is_late: service.is_stopping(), is_extra };
                 #[cfg(feature = "tls")]
                 let tls = self.tls.clone();
                 connections.spawn(async move {
-                    let _place = place;
+                    let _places = (permit, place);
+                    if account.must_wait_outside() {
+                        Box::pin(account.wait()).await;
+                    }
                     #[cfg(feature = "tls")]
                     if let Some(tls) = tls {
                         return secured(service, &tls, stream, origin).await;
                     }
                     connection(service, stream, origin).await;
                 });
+                // Whatever is ready goes first, however many connections are waiting.
+                tokio::task::yield_now().await;
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
@@ -187,13 +213,35 @@ impl Door {
         }
     }
 
-    /// The next connection, once there is a permit for it.
+    /// Tells a party that it has too many connections, as far as that is possible without waiting
+    /// for it.
+    fn turn_away(&self, stream: &TcpStream, address: SocketAddr, full: Full) {
+        audit::refused_connection(address, "limit");
+        #[cfg(feature = "tls")]
+        let is_plain = self.tls.is_none();
+        #[cfg(not(feature = "tls"))]
+        let is_plain = true;
+        if is_plain {
+            let body = serde_json::json!({ "error": full.to_string() }).to_string();
+            let answer = format!(
+                "HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\n\
+                 content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            // A new connection has room for it.
+            let _ = stream.try_write(answer.as_bytes());
+        }
+    }
+
+    /// The next connection. If all places are taken, it is one of the reserve.
     async fn next(&self) -> io::Result<Accepted> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)?;
+        let extra = Arc::clone(&self.reserve).acquire_owned().await.map_err(io::Error::other)?;
         let (stream, address) = self.listener.accept().await?;
         stream.set_nodelay(true)?;
         set_unread(&stream, &self.service.inner.limits)?;
-        Ok((stream, address, place))
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let is_extra = place.is_err();
+        Ok(Accepted { stream, address, permit: place.unwrap_or(extra), is_extra })
     }
 }
 
@@ -235,11 +283,11 @@ async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, origin: Ori
 #[cfg(feature = "http2")]
 fn builder(
     limits: &HttpLimits,
-    is_late: bool,
+    is_brief: bool,
 ) -> hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor> {
     use hyper_util::rt::{TokioExecutor, TokioTimer};
     let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-    builder.http1().max_buf_size(limits.head_length.max(BUFFER)).keep_alive(!is_late);
+    builder.http1().max_buf_size(limits.head_length.max(BUFFER)).keep_alive(!is_brief);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -255,9 +303,9 @@ fn builder(
 
 /// Speaks HTTP/1.1.
 #[cfg(not(feature = "http2"))]
-fn builder(limits: &HttpLimits, is_late: bool) -> hyper::server::conn::http1::Builder {
+fn builder(limits: &HttpLimits, is_brief: bool) -> hyper::server::conn::http1::Builder {
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.max_buf_size(limits.head_length.max(BUFFER)).keep_alive(!is_late);
+    builder.max_buf_size(limits.head_length.max(BUFFER)).keep_alive(!is_brief);
     builder
 }
 
@@ -267,12 +315,13 @@ async fn connection<S>(service: HttpService, stream: S, origin: Origin)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Origin { address, is_late } = origin;
-    let builder = builder(&service.inner.limits, is_late);
+    let Origin { address, is_late, is_extra } = origin;
+    let builder = builder(&service.inner.limits, is_late || is_extra);
     let head = service.inner.limits.head;
+    let first = if is_extra { head.min(Duration::from_secs(1)) } else { head };
     let mut stopped = Rarely::new(service.stopped());
-    let visitor = Arc::new(Visitor::new(service, address));
-    let mut lost = Rarely::new(Arc::clone(&visitor).lost(head));
+    let visitor = Arc::new(Visitor::new(service, address, is_extra));
+    let mut lost = Rarely::new(Arc::clone(&visitor).lost(first));
     let waiting = Arc::clone(&visitor);
     let line = TokioIo::new(Line { stream, visitor: Arc::clone(&visitor) });
     let answer = service_fn(move |request| Arc::clone(&visitor).serve(request));

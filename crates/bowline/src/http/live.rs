@@ -12,6 +12,7 @@ use super::service::{HttpService, Slot};
 use super::sessions::HttpSession;
 use super::stop::Stopped;
 use super::stream::{self, Execution, Ticker};
+use crate::server::account::places::Place;
 use crate::server::{Call, Core, Outbox, listen};
 
 /// Runs a handler that outlives its connection, and publishes its messages on a stream.
@@ -20,6 +21,7 @@ pub(super) struct Pump {
     pub(super) call: Arc<Call>,
     pub(super) stream: StreamId,
     pub(super) ticket: Ticket,
+    pub(super) _place: Place,
 }
 
 impl Pump {
@@ -119,6 +121,7 @@ impl Drop for Live {
 pub(super) struct Standalone {
     pub(super) live: Live,
     pub(super) stopped: Stopped,
+    pub(super) _place: Option<Place>,
 }
 
 impl Source for Standalone {

@@ -13,6 +13,7 @@ use std::task::Poll;
 use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Outline, name_source};
+use bowline_proto::method::{Method, SubscriptionsListen};
 use bowline_proto::revision::Revision;
 use bowline_proto::session::Subscription;
 use bowline_proto::wire::{Id, Request};
@@ -21,14 +22,13 @@ use bytes::Bytes;
 use super::admit::Head;
 use super::body::Source;
 use super::reply::{self, Reply};
-use super::service::{HttpService, Slot};
+use super::service::HttpService;
 use super::stop::Stopped;
 use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
 use crate::server::account::Account;
+use crate::server::account::places::{Full, Kind, Place};
 use crate::server::dispatch::Listening;
-use crate::server::{
-    Asker, Core, Handling, Outbox, Peer, Sender, Sink, Started, Via, dispatch, listen,
-};
+use crate::server::{Core, Handling, Outbox, Peer, Sender, Sink, Started, Via, dispatch, listen};
 use crate::{Failure, FailureKind, Outcome, Principal, Profile};
 
 impl HttpService {
@@ -53,7 +53,7 @@ impl HttpService {
             Ok(peer) => {
                 let headers = Some(head.fields.headers());
                 let asked = dispatch::Request { asker: head.asker(&peer), asked: request, headers };
-                self.answer_alone(&asked).await
+                self.answer_alone(head, &asked).await
             }
             Err(error) => self.refuse(head, request, revision, error).await,
         }
@@ -73,14 +73,8 @@ impl HttpService {
             let asked =
                 dispatch::Request { asker: head.asker(&peer), asked: request, headers: None };
             let started = dispatch::surround(&asked, &outbox, Err(Failure::rejected(error)));
-            self.conclude(&asked, outbox, started).await
+            self.conclude(head, &asked, outbox, started).await
         })
-    }
-
-    /// What a request counts against, once its body has been read.
-    fn account_of(&self, asker: Asker<'_>) -> Arc<Account> {
-        let known = asker.head.and_then(|head| head.account());
-        known.map_or_else(|| self.inner.core.accounts.alone(), Arc::clone)
     }
 
     /// A sender without a session.
@@ -89,15 +83,23 @@ impl HttpService {
     }
 
     /// Serves a request without a session, on the task that read it.
-    pub(super) async fn answer_alone(&self, asked: &dispatch::Request<'_>) -> Reply {
+    pub(super) async fn answer_alone(
+        &self,
+        head: &Head<'_>,
+        asked: &dispatch::Request<'_>,
+    ) -> Reply {
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started = dispatch::start(asked, &outbox, None);
-        self.conclude(asked, outbox, started).await
+        let started = match self.check_calls(head, &asked.asked.method) {
+            Ok(()) => dispatch::start(asked, &outbox, None),
+            Err(failure) => dispatch::surround(asked, &outbox, Err(failure)),
+        };
+        self.conclude(head, asked, outbox, started).await
     }
 
     /// Answers a request that has started.
     async fn conclude(
         &self,
+        head: &Head<'_>,
         asked: &dispatch::Request<'_>,
         outbox: Arc<Outbox>,
         started: Started,
@@ -112,22 +114,23 @@ impl HttpService {
                 let principal = profile.principal.as_ref();
                 match *listening {
                     Listening { subscription, around: None } => {
-                        let account = self.account_of(asked.asker);
-                        return self.listen(&request.id, subscription, principal, account);
+                        let account = self.account(head);
+                        return self.listen(&request.id, subscription, principal, &account);
                     }
                     Listening { subscription, around: Some(around) } => {
                         let stopped = match self.listening(principal) {
                             Ok(stopped) => stopped,
                             Err(reply) => return reply,
                         };
-                        let sink =
-                            self.inner.core.registry.bus().attach(self.account_of(asked.asker));
+                        let account = self.account(head);
+                        let sink = self.inner.core.registry.bus().attach(Arc::clone(&account));
                         let id = request.id.clone();
-                        around.run(self.listening_within(
+                        let place = Place::take(&account, self.inner.limits.most(Kind::Streams));
+                        around.run(Self::listening_within(
                             id,
                             &outbox,
                             subscription,
-                            (sink, stopped),
+                            (place, sink, stopped),
                         ))
                     }
                 }
@@ -139,15 +142,17 @@ impl HttpService {
             Poll::Pending => Execution::new(running),
         };
         // Boxed, so that the futures of the many that are done by now stay small.
-        Box::pin(self.run_alone(request.id.clone(), revision, outbox, execution)).await
+        let place = Place::claim(&self.account(head), Kind::Calls);
+        let to = (request.id.clone(), revision);
+        Box::pin(self.run_alone(to, outbox, execution, place)).await
     }
 
     async fn run_alone(
         &self,
-        id: Id,
-        revision: Revision,
+        (id, revision): (Id, Revision),
         outbox: Arc<Outbox>,
         mut execution: Execution,
+        place: Place,
     ) -> Reply {
         let mut said = Vec::new();
         let done = poll_fn(|cx| match execution.poll(cx) {
@@ -172,6 +177,7 @@ impl HttpService {
                     outbox,
                     execution: Some(execution),
                     keep_alive: Ticker::new(self.inner.limits.keep_alive),
+                    _place: place,
                 };
                 reply::stream(After { opening: Some(opening.into()), rest: streaming })
             }
@@ -184,25 +190,23 @@ impl HttpService {
             Err(failure) if failure.kind == FailureKind::Forbidden => {
                 self.insufficient(Some(id), failure.needed())
             }
+            Err(failure) if failure.kind == FailureKind::Busy => {
+                reply::busy_with(Some(id), &failure.error)
+            }
             _ => reply::outcome(&self.inner.core, id, revision, outcome),
         }
     }
 
     /// A listening stream, as a handler that middleware can run.
     fn listening_within(
-        &self,
         id: Id,
         outbox: &Arc<Outbox>,
         subscription: Subscription,
-        (sink, stopped): (Arc<Sink>, Stopped),
+        (place, sink, stopped): (Result<Place, Full>, Arc<Sink>, Stopped),
     ) -> Handling {
-        let slot = Slot::take(&self.inner.streams, self.inner.limits.streams);
         let outbox = Arc::clone(outbox);
         Handling::Other(Box::pin(async move {
-            let Some(_slot) = slot else {
-                let message = "subscriptions/listen: too many streams at a time";
-                return Err(Failure::rejected(ErrorObject::internal(message)));
-            };
+            let _place = place.map_err(|full| Failure::busy(SubscriptionsListen::NAME, full))?;
             listen::serve(&sink, &outbox, id, subscription, stopped).await
         }))
     }
@@ -213,16 +217,20 @@ impl HttpService {
         id: &Id,
         subscription: Subscription,
         principal: Option<&Principal>,
-        account: Arc<Account>,
+        account: &Arc<Account>,
     ) -> Reply {
-        let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
-            return reply::busy("subscriptions/listen: too many streams at a time");
+        let place = match Place::take(account, self.inner.limits.most(Kind::Streams)) {
+            Ok(place) => place,
+            Err(full) => {
+                let failure = Failure::busy(SubscriptionsListen::NAME, full);
+                return reply::busy_with(Some(id), &failure.error);
+            }
         };
         let stopped = match self.listening(principal) {
             Ok(stopped) => stopped,
             Err(reply) => return reply,
         };
-        let sink = self.inner.core.registry.bus().attach(account);
+        let sink = self.inner.core.registry.bus().attach(Arc::clone(account));
         let mut frame = Vec::new();
         listen::acknowledgement(&subscription, id).encode(&mut frame);
         let mut opening = Vec::new();
@@ -237,7 +245,7 @@ impl HttpService {
             id: Some(id.clone()),
             sink,
             keep_alive: Ticker::new(self.inner.limits.keep_alive),
-            _slot: slot,
+            _place: place,
         };
         reply::stream(After { opening: Some(opening.into()), rest: listening })
     }
@@ -265,7 +273,7 @@ struct ListeningStream {
     id: Option<Id>,
     sink: Arc<Sink>,
     keep_alive: Ticker,
-    _slot: Slot,
+    _place: Place,
 }
 
 impl Source for ListeningStream {

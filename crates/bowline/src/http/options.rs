@@ -13,6 +13,7 @@ use http::request::Parts;
 use super::service::HttpService;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
+use crate::server::account::places::{Kind, Most};
 use crate::{BuildError, Principal, ServeError, Server};
 
 /// Settings for serving over HTTP.
@@ -62,11 +63,20 @@ pub struct HttpLimits {
     pub idle: Duration,
     /// The longest head of a request, in bytes: 64 KiB.
     pub head_length: usize,
-    /// Connections at a time: 10,000. Further ones wait to be accepted.
+    /// Connections at a time: 10,000. A few more are accepted for one request each: `/health` is
+    /// answered, and anything else is rejected with 503.
     pub connections: usize,
+    /// Connections of one address at a time: 2,500. Further ones are closed with 503. A proxy in
+    /// front of the server is one address, whatever [`Http::peer_addr`] says.
+    pub connections_per_party: usize,
     /// Legacy sessions at a time: 20,000. A further one replaces the oldest whose handshake is not
     /// complete. If there is none, it is rejected with 503.
     pub sessions: usize,
+    /// Legacy sessions of one party at a time: 5,000. Further ones are rejected with 503.
+    ///
+    /// A party is an authenticated principal or, where nobody is known, an address. Behind a proxy
+    /// all callers have one address, unless [`Http::peer_addr`] finds that of the caller.
+    pub sessions_per_party: usize,
     /// Running legacy calls whose clients have disconnected: 1,000. Clients may reconnect for the
     /// answers; further calls are cancelled when their clients disconnect.
     pub abandoned: usize,
@@ -75,6 +85,13 @@ pub struct HttpLimits {
     pub session_idle: Duration,
     /// Listening streams at a time: 10,000. Further ones are rejected with 503.
     pub streams: usize,
+    /// Listening streams of one party at a time: 2,500. Further ones are rejected with 503.
+    pub streams_per_party: usize,
+    /// Calls that wait for something at a time: 10,000. Further ones are rejected with 503;
+    /// requests that are answered at once, such as lists, are not.
+    pub calls: usize,
+    /// The same for those of one party: 2,500.
+    pub calls_per_party: usize,
     /// How often an idle stream sends a keep-alive: every 15 seconds.
     pub keep_alive: Duration,
     /// How long a client may stop reading before its connection is closed: 30 seconds. Linux only.
@@ -90,13 +107,31 @@ impl Default for HttpLimits {
             idle: Duration::from_secs(120),
             head_length: 64 << 10,
             connections: 10_000,
+            connections_per_party: 2_500,
             sessions: 20_000,
+            sessions_per_party: 5_000,
             abandoned: 1_000,
             session_idle: Duration::from_secs(30 * 60),
             streams: 10_000,
+            streams_per_party: 2_500,
+            calls: 10_000,
+            calls_per_party: 2_500,
             keep_alive: Duration::from_secs(15),
             unread: Duration::from_secs(30),
         }
+    }
+}
+
+impl HttpLimits {
+    /// How many of a kind there may be.
+    pub(super) fn most(&self, kind: Kind) -> Most {
+        let (all, each) = match kind {
+            Kind::Connections => (self.connections, self.connections_per_party),
+            Kind::Sessions => (self.sessions, self.sessions_per_party),
+            Kind::Streams => (self.streams, self.streams_per_party),
+            Kind::Calls => (self.calls, self.calls_per_party),
+        };
+        Most { kind, all, each }
     }
 }
 
@@ -205,7 +240,9 @@ impl Http {
     }
 
     /// Finds the address that a request came from, for
-    /// [`Context::peer_addr`](crate::Context::peer_addr). By default it is that of the connection,
+    /// [`Context::peer_addr`](crate::Context::peer_addr), for the audit, and for what counts
+    /// against callers without a principal. Behind a proxy, all of them are one party without it,
+    /// so that one of them can use up what is for all. By default it is that of the connection,
     /// which another framework or a proxy in front of the server does not tell:
     ///
     /// ```

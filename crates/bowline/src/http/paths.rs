@@ -48,6 +48,11 @@ impl HttpService {
         paths
     }
 
+    /// Whether a path asks how the server is.
+    pub(super) fn is_health(&self, path: &str) -> bool {
+        self.place(path) == Place::Health
+    }
+
     /// Where a path leads.
     pub(super) fn place(&self, path: &str) -> Place {
         // A framework has routed the request here, under whatever prefix it likes.

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use super::admit::Remembered;
 use super::body::Body;
+use super::reply;
 use super::service::HttpService;
 use crate::clock;
 use crate::server::account::{Party, Reservation};
@@ -31,6 +32,8 @@ pub(super) struct Visitor {
     service: HttpService,
     remembered: Remembered,
     address: SocketAddr,
+    /// Whether it is one of the reserve: only `/health` is answered.
+    is_extra: bool,
     opened: Instant,
     /// The number of requests that are being served.
     serving: AtomicUsize,
@@ -50,11 +53,12 @@ pub(super) struct Visitor {
 const UNCOUNTED: usize = 8 << 10;
 
 impl Visitor {
-    pub(super) fn new(service: HttpService, address: SocketAddr) -> Self {
+    pub(super) fn new(service: HttpService, address: SocketAddr, is_extra: bool) -> Self {
         Self {
             service,
             remembered: Remembered::default(),
             address,
+            is_extra,
             opened: clock::now(),
             serving: AtomicUsize::new(0),
             waiting: AtomicU64::new(0),
@@ -96,7 +100,10 @@ impl Visitor {
         let serving = Serving::new(self, parts.version);
         let Self { service, remembered, address, .. } = &*serving.visitor;
         let shared = remembered.share(service.head(parts, Some(*address)));
-        let reply = service.answer(&shared, body, remembered).await;
+        let reply = match serving.visitor.is_extra && !service.is_health(shared.parts.uri.path()) {
+            true => reply::busy("the server has as many connections open as it may"),
+            false => service.answer(&shared, body, remembered).await,
+        };
         let used = remembered.take_back(shared);
         Ok(reply.into_response(used, |body| Sent { body, _serving: serving }))
     }

@@ -208,9 +208,14 @@ fn with_allow(mut reply: Reply, refusal: &Refusal) -> Reply {
 
 /// 503 with `Retry-After`.
 pub(super) fn busy(message: &str) -> Reply {
-    let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, None, &ErrorObject::internal(message));
+    busy_with(None, &ErrorObject::internal(message)).because(Why::Limit)
+}
+
+/// The same as the answer to a request.
+pub(super) fn busy_with(id: Option<&Id>, answer: &ErrorObject) -> Reply {
+    let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, id, answer);
     reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
-    reply.because(Why::Limit)
+    reply
 }
 
 /// The outcome of a request as one JSON body.

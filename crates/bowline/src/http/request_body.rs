@@ -58,6 +58,10 @@ pub(super) async fn read_body<B: HttpBody>(
             }
         };
         let Ok(mut data) = frame.into_data() else { continue };
+        // A long body is read in turns, too.
+        if !all.is_empty() && reserved.account().must_wait() {
+            Box::pin(reserved.account().wait()).await;
+        }
         let length = all.len() + data.remaining();
         if length > limit {
             return Err(reply::refusal(&Refusal::TooLarge(limit)));

@@ -85,7 +85,6 @@ pub(super) struct Inner {
     remembered: Remembered,
     pub(super) sessions: SessionTable,
     pub(super) sse: Option<SseTable>,
-    pub(super) streams: Arc<AtomicUsize>,
     /// Legacy calls whose client has disconnected.
     pub(super) abandoned: Arc<AtomicUsize>,
     pub(super) tasks: Mutex<tokio::task::JoinSet<()>>,
@@ -120,7 +119,6 @@ impl HttpService {
             remembered: Remembered::default(),
             sessions: SessionTable::new(http.limits.sessions, http.limits.session_idle),
             sse: (http.has_sse && speaks_legacy).then(SseTable::default),
-            streams: Arc::default(),
             abandoned: Arc::default(),
             tasks: Mutex::default(),
             has_cors: http.has_cors,
@@ -178,12 +176,14 @@ impl HttpService {
             return reply;
         }
         let fields = Fields::read(&parts.headers);
-        let head = Head { parts, shared, fields: &fields, remembered, principal: None };
+        let head =
+            Head { parts, shared, fields: &fields, remembered, principal: None, account: None };
         if fields.length() > self.inner.limits.head_length {
             let reply = reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
             return head.audited(reply.because(Why::Head));
         }
         if let Err(denied) = self.let_in(parts, &fields, remembered) {
+            Box::pin(self.take_turn_refused(&head)).await;
             return head.audited(reply::refusal(&Refusal::Access(denied)));
         }
         if !self.inner.has_cors {
@@ -216,8 +216,12 @@ impl HttpService {
         }
         head.principal = match self.authenticate(parts).await {
             Ok(principal) => principal,
-            Err(reply) => return head.audited(reply),
+            Err(reply) => {
+                Box::pin(self.take_turn_refused(&head)).await;
+                return head.audited(reply);
+            }
         };
+        self.take_turn(&mut head).await;
         let head = &head;
         let only = |allow| reply::refusal(&Refusal::Method { allow });
         let reply = match (&parts.method, place) {

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 pub(super) use self::table::SessionTable;
 use super::service::Slot;
 use super::stream::encode_event;
+use crate::server::account::places::Place;
 use crate::server::account::{Reservation, Spent};
 use crate::server::{Call, Core, Outbox, Peer, Session, Sink, Via};
 use crate::{Profile, clock};
@@ -28,6 +29,8 @@ pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
     pub(super) sink: Arc<Sink>,
     state: Mutex<SessionState>,
+    /// Given back with it.
+    place: OnceLock<Place>,
 }
 
 /// The mutable part of a session.
@@ -88,7 +91,13 @@ impl HttpSession {
                 reserved,
                 used: clock::now(),
             }),
+            place: OnceLock::new(),
         }
+    }
+
+    /// Holds on to its place. There is only one.
+    pub(super) fn hold(&self, place: Place) {
+        let _ = self.place.set(place);
     }
 
     /// The client that opened it.

@@ -19,8 +19,9 @@ use super::body::Source;
 use super::modern::After;
 use super::reply::{self, Reply};
 use super::request_body::read_body;
-use super::service::{HttpService, Slot};
+use super::service::HttpService;
 use super::stream::{Ticker, encode_event};
+use crate::server::account::places::{Kind, Place};
 use crate::server::{Connection, Rights, Via};
 use crate::{Principal, random};
 
@@ -64,8 +65,9 @@ impl HttpService {
     /// Opens a stream; its first event names the endpoint to POST to.
     pub(super) fn open_sse(&self, head: &Head<'_>) -> Reply {
         let Some(table) = &self.inner.sse else { return reply::status(StatusCode::NOT_FOUND) };
-        let Some(slot) = Slot::take(&self.inner.streams, self.inner.limits.streams) else {
-            return reply::busy("too many streams at a time");
+        let place = match Place::take(&self.account(head), self.inner.limits.most(Kind::Streams)) {
+            Ok(place) => place,
+            Err(full) => return reply::busy(&full.to_string()),
         };
         let principal = head.principal.clone();
         let stopped = match self.listening(principal.as_ref()) {
@@ -101,7 +103,7 @@ impl HttpService {
             parser: line::Parser::default(),
             chunk: vec![0; 8 << 10].into_boxed_slice(),
             keep_alive: Ticker::new(self.inner.limits.keep_alive),
-            _slot: slot,
+            _place: place,
         };
         reply::stream(After { opening: Some(opening.into()), rest })
     }
@@ -145,7 +147,7 @@ struct Downward {
     parser: line::Parser,
     chunk: Box<[u8]>,
     keep_alive: Ticker,
-    _slot: Slot,
+    _place: Place,
 }
 
 impl Source for Downward {

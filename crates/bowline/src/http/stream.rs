@@ -14,6 +14,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, Interval};
 
 use super::body::Source;
+use crate::server::account::places::Place;
 use crate::server::{Core, Outbox, Running, until_deadline};
 use crate::{Outcome, clock};
 
@@ -26,6 +27,7 @@ pub(super) struct Streaming {
     /// `None` once the answer is written.
     pub(super) execution: Option<Execution>,
     pub(super) keep_alive: Ticker,
+    pub(super) _place: Place,
 }
 
 /// A handler that runs until its deadline, or its outcome.

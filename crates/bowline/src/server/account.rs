@@ -1,4 +1,4 @@
-//! How many bytes each party makes a server hold.
+//! How many bytes each party makes a server hold, and what else counts against it.
 //!
 //! Whatever a peer can make grow draws on one budget of the server, and on the share of its party.
 //! Short things are let in while long ones are refused already: a part of every budget is kept for
@@ -9,12 +9,17 @@
     expect(dead_code, reason = "without HTTP, every connection is a party by itself")
 )]
 
+pub(crate) mod places;
+mod turns;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use self::places::{Counts, Most};
+use self::turns::{Turn, Turns};
 use super::limits::Limits;
 use super::principal::Principal;
 
@@ -73,7 +78,14 @@ pub(crate) struct Accounts {
     memory: Arc<Budget>,
     share: usize,
     anyone: Arc<Account>,
+    common: Arc<Common>,
     open: Mutex<Open>,
+}
+
+/// What all parties have in common besides memory.
+struct Common {
+    counts: Counts,
+    turns: Turns,
 }
 
 struct Open {
@@ -86,14 +98,15 @@ impl Accounts {
     pub(crate) fn new(limits: &Limits) -> Self {
         let memory = Arc::new(Budget::new(limits.memory));
         // Nobody's share: it would be one for all of them.
-        let anyone = Account::new(Party::Anyone, limits.memory, &memory);
+        let common = Arc::new(Common { counts: Counts::default(), turns: Turns::new() });
+        let anyone = Account::new(Party::Anyone, limits.memory, &memory, &common);
         let open = Mutex::new(Open { by_party: HashMap::new(), prune_at: FEW });
-        Self { share: limits.memory_per_party.min(limits.memory), anyone, open, memory }
+        Self { share: limits.memory_per_party.min(limits.memory), anyone, common, open, memory }
     }
 
     /// The account of a connection that is a party by itself.
     pub(crate) fn alone(&self) -> Arc<Account> {
-        Account::new(Party::Connection, self.share, &self.memory)
+        Account::new(Party::Connection, self.share, &self.memory, &self.common)
     }
 
     /// The account of a party. It lasts as long as something refers to it.
@@ -112,7 +125,7 @@ impl Accounts {
             open.by_party.shrink_to_fit();
             open.prune_at = FEW.max(2 * open.by_party.len());
         }
-        let account = Account::new(party.clone(), self.share, &self.memory);
+        let account = Account::new(party.clone(), self.share, &self.memory, &self.common);
         open.by_party.insert(party, Arc::downgrade(&account));
         account
     }
@@ -127,11 +140,47 @@ pub(crate) struct Account {
     party: Party,
     share: Budget,
     memory: Arc<Budget>,
+    counts: Counts,
+    turn: Turn,
+    common: Arc<Common>,
 }
 
 impl Account {
-    fn new(party: Party, share: usize, memory: &Arc<Budget>) -> Arc<Self> {
-        Arc::new(Self { party, share: Budget::new(share), memory: Arc::clone(memory) })
+    fn new(party: Party, share: usize, memory: &Arc<Budget>, common: &Arc<Common>) -> Arc<Self> {
+        Arc::new(Self {
+            party,
+            share: Budget::new(share),
+            memory: Arc::clone(memory),
+            counts: Counts::default(),
+            turn: common.turns.party(),
+            common: Arc::clone(common),
+        })
+    }
+
+    /// What is open: of all parties, and of this one.
+    pub(crate) fn counts(&self) -> (&Counts, &Counts) {
+        (&self.common.counts, &self.counts)
+    }
+
+    /// How many of a kind it may have.
+    pub(crate) fn limit(&self, most: Most) -> usize {
+        // Nobody's share: it would be one for all of them.
+        if self.party == Party::Anyone { usize::MAX } else { most.each }
+    }
+
+    /// Whether a request must [wait](Self::wait) for those of other parties.
+    pub(crate) fn must_wait(&self) -> bool {
+        self.turn.must_wait(&self.common.turns)
+    }
+
+    /// The same for what is not a request yet.
+    pub(crate) fn must_wait_outside(&self) -> bool {
+        self.turn.must_wait_outside(&self.common.turns)
+    }
+
+    /// Waits for other parties.
+    pub(crate) async fn wait(&self) {
+        self.turn.wait().await;
     }
 
     /// Whether requests of this sender count against it.

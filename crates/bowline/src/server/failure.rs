@@ -26,6 +26,9 @@ pub enum FailureKind {
     Rejected,
     /// The caller lacks [scopes](Failure::scopes). Over HTTP, the answer has the status 403.
     Forbidden,
+    /// The caller, or the server, has as much open or running as a limit allows. Over HTTP, the
+    /// answer has the status 503 and says when to come back.
+    Busy,
     /// The handler, or middleware, returned an error of the protocol.
     Failed,
     /// The handler panicked. The client is not told the message.
@@ -44,6 +47,7 @@ impl FailureKind {
         match self {
             Self::Rejected => "rejected",
             Self::Forbidden => "forbidden",
+            Self::Busy => "busy",
             Self::Failed => "failed",
             Self::Panicked => "panicked",
             Self::TimedOut => "timed_out",
@@ -71,6 +75,12 @@ impl Failure {
     pub(crate) fn forbidden(needed: &Scopes) -> Self {
         let error = needed.to_error_object();
         Self { kind: FailureKind::Forbidden, error, scopes: needed.clone() }
+    }
+
+    /// A limit is reached, which `full` names.
+    #[cfg(feature = "http")]
+    pub(crate) fn busy(method: &str, full: impl fmt::Display) -> Self {
+        Self::new(FailureKind::Busy, ErrorObject::internal(format!("{method}: {full}")))
     }
 
     /// The scopes that the request needs, if it is [forbidden](FailureKind::Forbidden).

@@ -4,13 +4,13 @@
 //! memory back for the response unless a handler still runs.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{LazyLock, OnceLock};
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Extensions, HeaderMap};
 
-use super::account::{Account, Reservation};
+use super::account::Reservation;
 
 /// The head of a request, and where it came from.
 pub(crate) struct HttpHead {
@@ -43,11 +43,6 @@ impl HttpHead {
     /// Holds on to the memory of the body. There is only one.
     pub(crate) fn hold(&self, body: Reservation) {
         let _ = self.body.set(body);
-    }
-
-    /// What the request counts against, once its body has been read.
-    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
-        self.body.get().map(Reservation::account)
     }
 
     /// Forgets the request, and returns its headers.

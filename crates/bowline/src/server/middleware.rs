@@ -39,6 +39,7 @@ use super::running::{Handling, Running, guarded};
 /// | the client must answer a question first (2026-07-28) | `Ok(`[`Answer::InputRequired`](crate::Answer::InputRequired)`)`; the next round is a request of its own |
 /// | the method, name or parameters are wrong | `Err`, [`Rejected`](crate::FailureKind::Rejected) |
 /// | the caller lacks scopes | `Err`, [`Forbidden`](crate::FailureKind::Forbidden) |
+/// | a limit is reached | `Err`, [`Busy`](crate::FailureKind::Busy) |
 /// | the handler returns a protocol error | `Err`, [`Failed`](crate::FailureKind::Failed) |
 /// | the handler panics or times out | `Err`, [`Panicked`](crate::FailureKind::Panicked) or [`TimedOut`](crate::FailureKind::TimedOut) |
 /// | the client cancels the request or disconnects, the server stops | `Err`, [`Cancelled`](crate::FailureKind::Cancelled) or [`Disconnected`](crate::FailureKind::Disconnected) |

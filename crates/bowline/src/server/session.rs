@@ -30,7 +30,7 @@ pub(crate) struct Session {
     /// Its id, if it has one.
     id: OnceLock<String>,
     /// What the audit knows of it, once it has begun.
-    opened: OnceLock<Opened>,
+    opened: OnceLock<Box<Opened>>,
     /// The values that handlers keep in it.
     pub(crate) states: SessionStates,
 }
@@ -62,7 +62,7 @@ impl Session {
     /// Reports to the audit that it has begun.
     pub(crate) fn begin(&self, origin: Origin<'_>, revision: Revision) {
         if audit::is_on() {
-            self.opened.get_or_init(|| Opened::new(origin, revision.as_str()));
+            self.opened.get_or_init(|| Box::new(Opened::new(origin, revision.as_str())));
         }
     }
 

@@ -15,6 +15,7 @@ mod client;
 mod context;
 mod embedded;
 mod ends;
+mod fair;
 mod gate;
 mod legacy;
 mod load;

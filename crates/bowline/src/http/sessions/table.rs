@@ -46,11 +46,8 @@ impl SessionTable {
     /// many sessions, and none that is half open can make room.
     pub(in crate::http) fn open(&self, session: HttpSession, identity: usize) -> Option<SessionId> {
         let mut sessions = self.lock();
-        // Not on every attempt: scanning all sessions each time would make floods expensive.
-        let soon = self.idle.min(Duration::from_secs(1));
-        let is_due = sessions.swept.is_none_or(|swept| swept.elapsed() >= soon);
-        if sessions.by_id.len() >= self.limit && is_due {
-            sessions.sweep(self.idle);
+        if sessions.by_id.len() >= self.limit {
+            sessions.make_room(self.idle);
         }
         while sessions.by_id.len() >= self.limit {
             sessions.evict(None)?;
@@ -72,6 +69,12 @@ impl SessionTable {
             sessions.prune();
         }
         Some(id)
+    }
+
+    /// Removes idle sessions, but not on every attempt: scanning all of them each time would make
+    /// floods expensive.
+    pub(in crate::http) fn make_room(&self) {
+        self.lock().make_room(self.idle);
     }
 
     /// The session with this id. For other principals it does not exist.
@@ -111,6 +114,13 @@ impl SessionTable {
 }
 
 impl Sessions {
+    fn make_room(&mut self, idle: Duration) {
+        let soon = idle.min(Duration::from_secs(1));
+        if self.swept.is_none_or(|swept| swept.elapsed() >= soon) {
+            self.sweep(idle);
+        }
+    }
+
     /// Ends the oldest session that is half open, of an account or of all; `None` if there is none.
     fn evict(&mut self, account: Option<&Arc<Account>>) -> Option<()> {
         let is_meant = |session: &Weak<HttpSession>| {
