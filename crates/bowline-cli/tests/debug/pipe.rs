@@ -123,7 +123,7 @@ fn requests_run_side_by_side_on_demand() {
     process.send("echo(message: overtakes)");
     assert_eq!(process.receive()["id"], "line 2");
     let said = process.terminate();
-    assert_eq!(said.code, Some(8), "{}", said.err);
+    assert_eq!(said.code, Some(130), "{}", said.err);
     assert!(said.err.contains("interrupted"), "{}", said.err);
 }
 
