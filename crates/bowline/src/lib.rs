@@ -40,6 +40,7 @@
 //! | `client`, `client-http` | clients of commands and streams; of URLs |
 //! | `client-auth` | clients that log in |
 //! | `log-layer` | `ClientLog`: a `tracing` layer that sends a server's events to its client |
+//! | `skills` | servers with folders of skills, clients that verify what they read |
 //! | `testing` | `testing`: a client of a server in memory, for unit tests |
 
 pub mod agent;
@@ -61,6 +62,8 @@ mod random;
 mod rarely;
 pub mod seal;
 mod server;
+#[cfg(feature = "skills")]
+pub mod skills;
 pub mod stdio;
 mod stream;
 #[cfg(feature = "testing")]

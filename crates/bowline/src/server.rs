@@ -13,6 +13,7 @@ mod context;
 mod core;
 pub(crate) mod dispatch;
 mod error;
+mod extension;
 mod failure;
 mod form;
 pub(crate) mod handler;
@@ -74,6 +75,8 @@ pub(crate) use self::core::Core;
 #[cfg(feature = "http")]
 pub(crate) use self::dispatch::Started;
 pub use self::error::{BuildError, HandlerError};
+pub use self::extension::Extension;
+use self::extension::Extensions;
 pub use self::failure::{Failure, FailureKind};
 #[cfg(any(feature = "client", feature = "http"))]
 pub(crate) use self::handler::BoxFuture;
@@ -145,7 +148,7 @@ pub struct Server {
     offer: Offer,
     states: States,
     middleware: Vec<Arc<dyn Middleware>>,
-    extensions: Settings,
+    extensions: Vec<Extension>,
     experimental: Settings,
 }
 
@@ -167,18 +170,19 @@ impl Server {
             offer: Offer::default(),
             states: States::default(),
             middleware: Vec::new(),
-            extensions: Settings::new(),
+            extensions: Vec::new(),
             experimental: Settings::new(),
         }
     }
 
-    /// Adds a tool, a prompt, a resource, or several of them.
+    /// Adds a tool, a prompt, a resource, an [extension](Extension), or several of them.
     ///
     /// Mistakes in them are reported when the server is served, before the first client connects.
     pub fn with(mut self, part: impl Part) -> Self {
         let mut parts = Parts::default();
         parts.add(part);
         self.nested_instructions.append(&mut parts.instructions);
+        self.extensions.append(&mut parts.extensions);
         if let Err(problem) = self.registry.add(parts) {
             self.problem.get_or_insert(problem);
         }
@@ -195,6 +199,21 @@ impl Server {
         parts.add(part);
         parts.take_out(&nest::Step::Prefix(prefix.to_owned()));
         self.with(parts)
+    }
+
+    /// Serves the skills in a folder: see [`skills`](crate::skills).
+    ///
+    /// The folder is read now. Mistakes in it are reported when the server is served, before the
+    /// first client connects; [`Skills::open`](crate::skills::Skills::open) reports them at once.
+    #[cfg(feature = "skills")]
+    pub fn skills(mut self, folder: impl AsRef<std::path::Path>) -> Self {
+        match crate::skills::Skills::open(folder) {
+            Ok(skills) => self.with(skills),
+            Err(error) => {
+                self.problem.get_or_insert(BuildError::Skills(error));
+                self
+            }
+        }
     }
 
     /// Sets the name that people see.
@@ -271,12 +290,6 @@ impl Server {
         self
     }
 
-    /// Declares an extension of the protocol, with its settings.
-    pub fn extension(mut self, id: impl Into<String>, settings: Extra) -> Self {
-        self.extensions.insert(id, settings);
-        self
-    }
-
     /// Declares an experimental feature, with its settings.
     pub fn experimental(mut self, name: impl Into<String>, settings: Extra) -> Self {
         self.experimental.insert(name, settings);
@@ -323,7 +336,7 @@ impl Server {
             states,
             audited: audit::around(&self.middleware),
             middleware: self.middleware.into(),
-            extensions: declared(self.extensions),
+            extensions: Extensions::new(self.extensions)?,
             experimental: declared(self.experimental),
             leftovers: core::Leftovers::default(),
             principals: Principals::default(),
@@ -336,7 +349,6 @@ impl Server {
             (self.keys.is_some(), "keys"),
             (self.offer != Offer::default(), "revisions"),
             (self.registry.tables().cache != CacheHints::default(), "cache"),
-            (!self.extensions.is_empty(), "extension"),
             (!self.experimental.is_empty(), "experimental"),
         ];
         settings.into_iter().find_map(|(is_set, setting)| is_set.then_some(setting))
@@ -352,8 +364,9 @@ fn keys(keys: Option<KeyRing>, max_token: usize) -> core::Keys {
 
 /// A server as part of another one, by [`Server::with`] or [`Server::nest`].
 ///
-/// It stays what it is. Its tools, prompts and resources keep their scopes, and requests for them
-/// and for their completion:
+/// It stays what it is. Its tools, prompts and resources keep their scopes, its
+/// [extensions](Extension) are those of the outer server, and requests for all of these and for
+/// their completion:
 /// - run its middleware, within that of the outer server;
 /// - find its state before that of the outer server;
 /// - have the [deadline](Limits::deadline) that it sets with [`Server::limits`], if it sets limits.
@@ -362,8 +375,8 @@ fn keys(keys: Option<KeyRing>, max_token: usize) -> core::Keys {
 /// [`Registry`] goes on to work. Everything that concerns connections is up to the outer server:
 /// name and version, the other limits, and lists, to which only the outer middleware applies.
 /// Settings that would be lost ([`keys`](Server::keys), [`revisions`](Server::revisions),
-/// [`cache`](Server::cache), [`extension`](Server::extension),
-/// [`experimental`](Server::experimental)) are an error when the outer server is built.
+/// [`cache`](Server::cache), [`experimental`](Server::experimental)) are an error when the outer
+/// server is built.
 impl Part for Server {
     fn add_to(self, parts: &mut Parts) {
         let setting = self.setting_of_its_own();
@@ -379,6 +392,7 @@ impl Part for Server {
             live: self.registry.live(),
             offered: self.registry.tables().offered,
             instructions: self.instructions.into_iter().chain(self.nested_instructions).collect(),
+            extensions: self.extensions,
             nested: vec![(self.registry, Nest::default())],
             problem,
             ..Parts::default()

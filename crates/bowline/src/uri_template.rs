@@ -31,6 +31,9 @@ mod expand;
 mod matching;
 mod parse;
 
+#[cfg(feature = "skills")]
+pub(crate) use self::expand::push_segment;
+
 /// A parsed template.
 ///
 /// ```

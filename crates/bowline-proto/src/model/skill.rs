@@ -1,11 +1,15 @@
-//! Skills, as defined by the draft extension `io.modelcontextprotocol/skills`: instructions for a
-//! model that a server lists and serves as resources.
+//! Skills, as defined by the extension `io.modelcontextprotocol/skills`: instructions for a model
+//! that a server lists and serves as resources.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::page::{list_result, millis};
 use super::{CacheScope, Meta, RequestMeta, Resource, ResultType, request_params, result_body};
-use crate::json::{Extra, Json, Sparse};
+use crate::json::{Extra, Sparse};
 
 /// The identifier of the extension.
 pub const ID: &str = "io.modelcontextprotocol/skills";
@@ -18,11 +22,72 @@ pub struct Skill {
     pub uri: String,
     /// The front matter of that file, as JSON.
     pub frontmatter: Extra,
-    /// Its files, each with a digest, or the string `dynamic`.
-    pub resources: Json,
+    /// Its files.
+    pub resources: SkillResources,
     /// Members that the specification does not define.
     #[serde(flatten)]
     pub extra: Sparse,
+}
+
+/// The files of a skill.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SkillResources {
+    /// All of them, `SKILL.md` included.
+    Files(Vec<SkillFile>),
+    /// They are made on request, so they cannot be listed or verified.
+    Dynamic,
+}
+
+/// A file of a skill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SkillFile {
+    /// Its URI.
+    pub uri: String,
+    /// `sha256:` and 64 hexadecimal digits in lower case, over its bytes.
+    pub digest: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Members that the specification does not define.
+    #[serde(flatten)]
+    pub extra: Sparse,
+}
+
+const DYNAMIC: &str = "dynamic";
+
+impl Serialize for SkillResources {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Files(files) => files.serialize(serializer),
+            Self::Dynamic => serializer.serialize_str(DYNAMIC),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SkillResources {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SkillResourcesVisitor)
+    }
+}
+
+struct SkillResourcesVisitor;
+
+impl<'de> Visitor<'de> for SkillResourcesVisitor {
+    type Value = SkillResources;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of files, or {DYNAMIC:?}")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SkillResources, E> {
+        match text {
+            DYNAMIC => Ok(SkillResources::Dynamic),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, files: A) -> Result<SkillResources, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(files)).map(SkillResources::Files)
+    }
 }
 
 list_result! {
@@ -103,3 +168,31 @@ pub struct ReadDirectoryResult {
 
 request_params!(GetSkillParams, ReadDirectoryParams);
 result_body!(GetSkillResult, ReadDirectoryResult);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_are_a_list_or_dynamic_and_nothing_else() {
+        let file = json!({ "uri": "skill://a/SKILL.md", "digest": "sha256:00", "size": 3 });
+        for (json, is_valid) in [
+            (json!([file]), true),
+            (json!([]), true),
+            (json!("dynamic"), true),
+            (json!("static"), false),
+            (json!(null), false),
+            (json!({}), false),
+            (json!([{ "uri": "skill://a/SKILL.md" }]), false),
+            (json!([{ "uri": "a", "digest": "b", "size": -1 }]), false),
+        ] {
+            let read = serde_json::from_value::<SkillResources>(json.clone());
+            assert_eq!(read.is_ok(), is_valid, "{json}");
+            if let Ok(resources) = read {
+                assert_eq!(serde_json::to_value(&resources).unwrap(), json);
+            }
+        }
+    }
+}

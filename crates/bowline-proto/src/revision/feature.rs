@@ -13,6 +13,9 @@ impl Revision {
     pub const HTTP_SSE: Self = V2024_11_05;
     /// The only revision with batches.
     pub const BATCHING: Self = V2025_03_26;
+    /// The first revision in whose time there are extensions with methods of their own. Their
+    /// specifications are written for 2026-07-28, and say nothing against the revision before it.
+    pub const EXTENSIONS: Self = V2025_11_25;
 
     /// Whether it has batches: several messages in one array (2025-03-26, basic).
     pub const fn has_batches(self) -> bool {

@@ -18,6 +18,11 @@ use bowline_proto::model::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedParams, Prompt, RequestMeta, Resource, ResourceTemplate, Tool,
 };
+#[cfg(feature = "skills")]
+use bowline_proto::{
+    method::ListSkills,
+    model::skill::{ListSkillsResult, Skill},
+};
 use futures_core::Stream;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -73,6 +78,15 @@ impl Listing for ListResourceTemplates {
 
     fn take(page: ListResourceTemplatesResult) -> (Vec<ResourceTemplate>, Option<String>) {
         (page.resource_templates, page.next_cursor)
+    }
+}
+
+#[cfg(feature = "skills")]
+impl Listing for ListSkills {
+    type Item = Skill;
+
+    fn take(page: ListSkillsResult) -> (Vec<Skill>, Option<String>) {
+        (page.skills, page.next_cursor)
     }
 }
 

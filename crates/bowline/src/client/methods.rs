@@ -63,6 +63,12 @@ impl Client {
         Call::list(self)
     }
 
+    /// Lists the skills of the server. Nothing of them is read: [`Client::load_skill`] does that.
+    #[cfg(feature = "skills")]
+    pub fn list_skills(&self) -> List<bowline_proto::method::ListSkills> {
+        Call::list(self)
+    }
+
     /// Reads a resource.
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<Typed<'static, ReadResource>> {
         let params = ReadResourceParams { uri: uri.into(), ..ReadResourceParams::default() };

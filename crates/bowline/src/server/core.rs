@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use super::account::Accounts;
 use super::answer::Signature;
 use super::audit;
+use super::extension::Extensions;
 use super::limits::Limits;
 use super::middleware::Middleware;
 use super::registry::Registry;
@@ -41,7 +42,7 @@ pub(crate) struct Core {
     /// The same within the audit.
     pub(crate) audited: Arc<[Arc<dyn Middleware>]>,
     pub(crate) signature: Signature,
-    pub(crate) extensions: Option<Settings>,
+    pub(crate) extensions: Extensions,
     pub(crate) experimental: Option<Settings>,
     pub(crate) leftovers: Leftovers,
     pub(crate) principals: Principals,
@@ -69,7 +70,7 @@ impl Core {
                 .then_some(ResourcesCapability { subscribe: Some(true), list_changed: Some(true) }),
             tools: offered.tools.then(list),
             tasks: None,
-            extensions: self.extensions.clone(),
+            extensions: self.extensions.declared.clone(),
             extra: Sparse::default(),
         }
     }

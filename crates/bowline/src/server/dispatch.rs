@@ -29,6 +29,7 @@ use super::answer::{Answer, Outcome};
 use super::caller::{Asker, Profile};
 use super::context::Context;
 use super::core::Core;
+use super::extension::ExtensionMethod;
 use super::failure::Failure;
 #[cfg(feature = "http")]
 use super::failure::FailureKind;
@@ -98,6 +99,7 @@ pub(crate) fn start(
             Ok(Started::done(Ok(discovered)))
         }
         Target::Ping => Ok(Started::done(Ok(Answer::Empty))),
+        Target::Extension(method) => Ok(start_extension(&starting, method)),
         Target::Session(change, nest) => match session {
             Some(session) => Ok(start_change(&starting, session, change, &nest)),
             None => Err(ErrorObject::method_not_found(&request.asked.method).into()),
@@ -307,6 +309,15 @@ fn start_list(
     }
     let page = tables.list(kind, starting.request.asker, params.cursor.as_deref())?;
     Ok(Started::done(Ok(Answer::List(page))))
+}
+
+fn start_extension(starting: &Starting<'_>, method: ExtensionMethod) -> Started {
+    let params = starting.request.params();
+    let meta = RequestMeta::of(params);
+    let setting = starting.setting(None, &method.nest);
+    let context = starting.context(method.name, &meta, setting);
+    let (own, params) = (context.clone(), params.map(Json::copy_of));
+    Started::Running(starting.run(context, async move { method.start(own, params).await }))
 }
 
 fn start_change(

@@ -204,6 +204,18 @@ pub enum BuildError {
         /// The method that it was set with.
         setting: &'static str,
     },
+    /// An extension is invalid, or collides with another one.
+    #[error("extension {id:?}: {reason}")]
+    Extension {
+        /// Its id.
+        id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A folder of skills cannot be served.
+    #[cfg(feature = "skills")]
+    #[error("skills: {0}")]
+    Skills(crate::skills::SkillsError),
     /// More than [`Limits::registry`](crate::Limits::registry) of one kind.
     #[error("more than {limit} {kind}s")]
     TooMany {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::error::BuildError;
+use super::extension::Extension;
 use super::nest::{Nest, Step, prefixed};
 use super::prompt::{self, Prompt};
 use super::registry::{Offered, Place, Registry};
@@ -38,6 +39,7 @@ pub struct Parts {
     pub(crate) live: Vec<Live>,
     /// What nested servers offer, although they may not have it yet.
     pub(crate) offered: Offered,
+    pub(crate) extensions: Vec<Extension>,
     /// What nested servers tell the model.
     pub(crate) instructions: Vec<String>,
     /// The registries of nested servers, and where their parts go.
@@ -76,6 +78,12 @@ impl Parts {
         part.add_to(self);
     }
 
+    /// Declares resources, although there may be none.
+    #[cfg(feature = "skills")]
+    pub(crate) fn offer_resources(&mut self) {
+        self.offered.resources = true;
+    }
+
     /// Takes all parts one step outward. A prefix goes before the names of all tools and prompts;
     /// URIs stay as they are.
     pub(crate) fn take_out(&mut self, step: &Step) {
@@ -92,6 +100,10 @@ impl Parts {
         }
         let resources = self.resources.iter_mut().map(|it| &mut it.nest);
         for nest in resources.chain(entries.resources.iter_mut().map(|it| &mut it.nest)) {
+            *nest = nest.within(step);
+        }
+        let methods = self.extensions.iter_mut().flat_map(|it| &mut it.methods);
+        for nest in methods.map(|it| &mut it.nest) {
             *nest = nest.within(step);
         }
         for (_, nest) in &mut self.nested {
@@ -125,6 +137,7 @@ impl Part for Parts {
         parts.entries.resources.extend(self.entries.resources);
         parts.live.extend(self.live);
         parts.offered.extend(self.offered);
+        parts.extensions.extend(self.extensions);
         parts.instructions.extend(self.instructions);
         parts.nested.extend(self.nested);
         parts.problem = parts.problem.take().or(self.problem);

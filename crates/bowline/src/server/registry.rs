@@ -84,6 +84,11 @@ impl Registry {
         for step in self.nest.steps() {
             parts.take_out(step);
         }
+        if let Some(extension) = parts.extensions.pop() {
+            let reason = "a server that runs cannot be extended; help: add it with `Server::with`";
+            let late = BuildError::Extension { id: extension.id, reason: reason.to_owned() };
+            parts.problem.get_or_insert(late);
+        }
         parts
     }
 

@@ -56,6 +56,12 @@ fn push_value(uri: &mut String, expression: &Expression, variable: &Variable, va
     }
 }
 
+/// Appends a segment of a path, with everything encoded that could mean something else.
+#[cfg(feature = "skills")]
+pub(crate) fn push_segment(uri: &mut String, segment: &str) {
+    segment.bytes().for_each(|byte| push_encoded(uri, byte, is_unreserved(byte)));
+}
+
 /// Appends text, and encodes only what a URI must not contain.
 pub(super) fn push_reserved(uri: &mut String, text: &str) {
     let bytes = text.as_bytes();

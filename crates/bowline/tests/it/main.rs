@@ -13,6 +13,7 @@ mod drops;
 mod ends;
 mod errors;
 mod farewell;
+mod extension;
 mod handshake;
 mod held;
 mod limits;
@@ -29,6 +30,8 @@ mod regression;
 #[cfg(feature = "macros")]
 mod results;
 mod rounds;
+#[cfg(feature = "skills")]
+mod skills;
 mod steps;
 mod subscriptions;
 mod testing;

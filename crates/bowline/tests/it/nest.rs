@@ -238,7 +238,6 @@ async fn settings_that_would_be_lost_are_an_error() {
         (inner().keys(bowline::seal::KeyRing::random()), "keys"),
         (inner().revisions(Revision::V2025_11_25.into()), "revisions"),
         (inner().cache(Duration::from_secs(1), CacheScope::Public), "cache"),
-        (inner().extension("x/y", serde_json::Map::new()), "extension"),
         (inner().experimental("x", serde_json::Map::new()), "experimental"),
     ];
     for (inner, setting) in cases {

@@ -101,7 +101,7 @@ pub(crate) fn root() -> Json {
 }
 
 pub(crate) fn skill() -> Json {
-    let file = json!([{ "uri": "skill://a/b.md", "digest": "sha256:00" }]);
+    let file = json!([{ "uri": "skill://a/b.md", "digest": "sha256:00", "size": 3 }]);
     Object::new()
         .with("uri", uri())
         .with("frontmatter", any_object())

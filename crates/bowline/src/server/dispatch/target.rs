@@ -23,6 +23,7 @@ use bowline_proto::session::Subscription;
 use super::Request;
 use crate::server::caller::Asker;
 use crate::server::error::resource_not_found;
+use crate::server::extension::ExtensionMethod;
 use crate::server::failure::Failure;
 use crate::server::legacy::SessionChange;
 use crate::server::nest::Nest;
@@ -42,6 +43,7 @@ pub(super) enum Target<'a> {
     Ping,
     Session(SessionChange, Nest),
     Listen(Subscription, Nest),
+    Extension(ExtensionMethod),
 }
 
 /// Why a request is not started.
@@ -119,8 +121,9 @@ impl From<DecodeError> for Refusal {
 impl<'a> Target<'a> {
     /// Finds what a request is about.
     pub(super) fn find(request: &Request<'a>) -> Result<Self, Refusal> {
-        let missing = || ErrorObject::method_not_found(&request.asked.method);
-        let row = find(&request.asked.method, request.caller().revision).ok_or_else(missing)?;
+        let Some(row) = find(&request.asked.method, request.caller().revision) else {
+            return find_extension(request);
+        };
         match row.name {
             CallTool::NAME => find_tool(request),
             GetPrompt::NAME => find_prompt(request),
@@ -135,7 +138,7 @@ impl<'a> Target<'a> {
             Ping::NAME => Ok(Self::Ping),
             name => match ListKind::of(name) {
                 Some(kind) => Ok(Self::List(decode_params(name, request.params())?, kind)),
-                None => Err(missing().into()),
+                None => find_extension(request),
             },
         }
     }
@@ -286,6 +289,17 @@ fn find_listen<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let uris = params.notifications.resource_subscriptions.as_deref();
     let nest = permit_listening(request, uris.unwrap_or_default())?;
     Ok(Target::Listen(listen::subscription(request.core(), &params.notifications)?, nest))
+}
+
+/// A method that the protocol itself does not have.
+fn find_extension<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
+    let (name, caller) = (&request.asked.method, request.caller());
+    let found = request.core().extensions.method(name, caller.revision);
+    let method = found.ok_or_else(|| ErrorObject::method_not_found(name))?;
+    match method.check(caller) {
+        Ok(()) => Ok(Target::Extension(method.clone())),
+        Err(error) => Err(Refusal::new(Failure::rejected(error), &method.nest)),
+    }
 }
 
 /// Returns the nested servers that the resources belong to. Resources that do not exist for the
