@@ -4,6 +4,7 @@ use std::error::Error;
 
 use bowline::client::http::Endpoint;
 use bowline::client::{Client, ClientBuilder, FormAnswer, Preference, Verdicts};
+use bowline::model::skill::SkillResources;
 use bowline::{ErrorObject, Revision};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -75,11 +76,26 @@ async fn act(name: &str, client: &Client, given: &str) -> Outcome {
         _ if name.starts_with("auth/") => {
             call(client, &["test-tool", "test-tool"], json!({})).await
         }
+        "sep-2640-client-no-prefetch" => client.list_skills().await.map(drop).map_err(Into::into),
+        _ if name.starts_with("sep-2640-") => use_skills(client).await,
         // These test only how a client connects; there is nothing to list.
         "initialize" => Ok(()),
         "request-metadata" => client.ping().await.map_err(Into::into),
         _ => client.list_tools().await.map(drop).map_err(Into::into),
     }
+}
+
+/// Reads every skill with all of its files, until one does not verify.
+async fn use_skills(client: &Client) -> Outcome {
+    for skill in client.list_skills().await? {
+        let loaded = client.load_skill(&skill).await?;
+        if let SkillResources::Files(files) = &loaded.entry().resources {
+            for file in files {
+                loaded.read(&file.uri).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Lists, then calls tools one after another.

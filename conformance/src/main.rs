@@ -34,4 +34,5 @@ fn server() -> Server {
         .with(schemas::parts())
         .with(prompts::parts())
         .with(resources::parts())
+        .skills(concat!(env!("CARGO_MANIFEST_DIR"), "/skills"))
 }

@@ -12,5 +12,6 @@ pub(crate) mod raw;
 pub(crate) mod read;
 pub(crate) mod servers;
 pub(crate) mod shell;
+pub(crate) mod skills;
 pub(crate) mod tools;
 pub(crate) mod watch;

@@ -29,8 +29,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::commands::{
-    call, complete, info, list, listen, login, ping, prompt, raw, read, servers, shell, tools,
-    watch,
+    call, complete, info, list, listen, login, ping, prompt, raw, read, servers, shell, skills,
+    tools, watch,
 };
 use self::failure::{Code, Failure};
 use self::screen::OutputArgs;
@@ -65,6 +65,7 @@ enum Command {
     /// List the prompts of a server
     Prompts(Box<list::ListArgs>),
     Prompt(Box<prompt::Prompt>),
+    Skills(Box<skills::Skills>),
     Complete(Box<complete::Complete>),
     Ping(Box<ping::Ping>),
     Watch(Box<watch::Watch>),
@@ -93,6 +94,7 @@ impl Command {
             Self::Read(read) => read.run(root).await,
             Self::Prompts(args) => list::PROMPTS.run(&args, root).await,
             Self::Prompt(prompt) => prompt.run(root).await,
+            Self::Skills(skills) => skills.run(root).await,
             Self::Complete(complete) => complete.run(root).await,
             Self::Ping(ping) => ping.run(root).await,
             Self::Watch(watch) => watch.run(root).await,

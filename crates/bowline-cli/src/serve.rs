@@ -2,9 +2,11 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bowline::Server;
+use bowline::skills::Skills;
 use bowline_serve::{
     LogLevel, ServeArgs, complain, exposed, serve_on, snippets, start_log, tell, tool_names,
 };
@@ -46,6 +48,12 @@ pub(super) struct Serve {
     /// servers, because they ask for no token
     #[arg(long, requires = "http")]
     allow_unauthenticated: bool,
+
+    /// Serve the skills in this folder instead, on standard input and output or with --http
+    ///
+    /// Every folder in it that has a SKILL.md is a skill.
+    #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
+    skills: Option<PathBuf>,
 
     /// How much to log, on standard error; `RUST_LOG` overrides it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
@@ -110,6 +118,18 @@ fn logger(settings: &mcp_logger::Settings, callers: Callers) -> Result<Server, F
     server.map_err(|error| Failure::usage(bowline::with_causes(&error)))
 }
 
+/// A server of nothing but skills.
+fn skills(folder: &Path) -> Result<Server, Failure> {
+    let skills = Skills::open(folder).map_err(|error| Failure::usage(error.to_string()))?;
+    if skills.list().is_empty() {
+        let failure = Failure::usage(format!("{}: there are no skills in it", folder.display()));
+        return Err(failure.with_remedy("a skill is a folder with a SKILL.md"));
+    }
+    Ok(Server::new("skills", env!("CARGO_PKG_VERSION"))
+        .description("Skills from a folder")
+        .with(skills))
+}
+
 /// Serves one server. It reports its own failures.
 async fn run(name: &str, server: Server, args: ServeArgs) -> Result<(), Failure> {
     match bowline_serve::run(name, server, args).await {
@@ -123,6 +143,12 @@ impl Serve {
     pub(super) async fn run(self) -> Result<(), Failure> {
         if let Some(ready) = self.server {
             return ready.run().await;
+        }
+        if let Some(folder) = &self.skills {
+            let server = skills(folder)?;
+            let Self { http, allow_host, allow_unauthenticated, log_level, .. } = self;
+            let args = ServeArgs { http, allow_host, allow_unauthenticated, log_level };
+            return run("skills", server, args).await;
         }
         if self.stdio {
             let args = ServeArgs { log_level: self.log_level, ..ServeArgs::default() };

@@ -1,9 +1,10 @@
-//! The lists of a server: tools, resources, resource templates and prompts. Fetched page by page,
+//! The lists of a server: tools, resources, resource templates, prompts and skills. Fetched page by page,
 //! read item by item, shown as a table.
 
 use std::collections::{BTreeMap, HashSet};
 
 use bowline::client::CallError;
+use bowline::model::skill;
 use bowline::{Client, Json};
 use clap::Args;
 use serde::Deserialize;
@@ -80,6 +81,14 @@ pub(crate) const PROMPTS: List = List {
     empty: "no prompts\n",
 };
 
+pub(crate) const SKILLS: List = List {
+    noun: "skill",
+    method: "skills/list",
+    member: "skills",
+    columns: &[("URI", &["uri"]), ("DESCRIPTION", &["frontmatter"])],
+    empty: "no skills\n",
+};
+
 /// What a member of an item looks like in a table.
 fn cell(value: &Value) -> String {
     match value {
@@ -97,6 +106,8 @@ fn cell(value: &Value) -> String {
             });
             arguments.collect::<Vec<_>>().join(", ")
         }
+        // The one object is the front matter of a skill.
+        Value::Object(members) => members.get("description").map(cell).unwrap_or_default(),
         _ => String::new(),
     }
 }
@@ -138,6 +149,7 @@ impl List {
         let is_offered = session.client.peer().is_some_and(|peer| match capability {
             "tools" => peer.capabilities.tools.is_some(),
             "resources" => peer.capabilities.resources.is_some(),
+            "skills" => peer.capabilities.has_extension(skill::ID),
             _ => peer.capabilities.prompts.is_some(),
         });
         if !is_offered {
