@@ -23,6 +23,8 @@ mod person;
 #[cfg(unix)]
 #[path = "cli/readme.rs"]
 mod readme;
+#[path = "cli/skills.rs"]
+mod skills;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
 #[cfg(unix)]

@@ -201,21 +201,6 @@ impl Server {
         self.with(parts)
     }
 
-    /// Serves the skills in a folder: see [`skills`](crate::skills).
-    ///
-    /// The folder is read now. Mistakes in it are reported when the server is served, before the
-    /// first client connects; [`Skills::open`](crate::skills::Skills::open) reports them at once.
-    #[cfg(feature = "skills")]
-    pub fn skills(mut self, folder: impl AsRef<std::path::Path>) -> Self {
-        match crate::skills::Skills::open(folder) {
-            Ok(skills) => self.with(skills),
-            Err(error) => {
-                self.problem.get_or_insert(BuildError::Skills(error));
-                self
-            }
-        }
-    }
-
     /// Sets the name that people see.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.info.title = Some(title.into());

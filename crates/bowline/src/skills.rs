@@ -13,7 +13,7 @@
 //!                         # How to …
 //! ```
 //!
-//! [`Server::skills`](crate::Server::skills) serves such a folder. With the feature `client`,
+//! [`Server::skills`] serves such a folder. With the feature `client`,
 //! `Client::list_skills` lists what a server has, and `Client::load_skill` reads one, file by file,
 //! and returns nothing that does not verify.
 
@@ -38,7 +38,7 @@ use serde::Deserialize;
 use self::catalogue::Catalogue;
 #[cfg(feature = "client")]
 pub use self::verify::{LoadedSkill, SkillError};
-use crate::{Context, Extension, HandlerError, Part, Parts, Resource};
+use crate::{BuildError, Context, Extension, HandlerError, Part, Parts, Resource, Server};
 
 /// A folder of skills, as a part of a server.
 ///
@@ -111,6 +111,21 @@ impl Skills {
     /// The skills that were found.
     pub fn list(&self) -> &[Skill] {
         &self.catalogue.skills
+    }
+}
+
+impl Server {
+    /// Serves the skills in a folder: see [`skills`](crate::skills).
+    ///
+    /// The folder is read now. Mistakes in it are reported when the server is served, before the
+    /// first client connects; [`Skills::open`] reports them at once.
+    pub fn skills(self, folder: impl AsRef<Path>) -> Self {
+        let mut parts = Parts::default();
+        match Skills::open(folder) {
+            Ok(skills) => parts.add(skills),
+            Err(error) => parts.problem = Some(BuildError::Skills(error)),
+        }
+        self.with(parts)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The lists of a server: tools, resources, resource templates, prompts and skills. Fetched page by page,
-//! read item by item, shown as a table.
+//! The lists of a server: tools, resources, resource templates, prompts and skills. Fetched page by
+//! page, read item by item, shown as a table.
 
 use std::collections::{BTreeMap, HashSet};
 

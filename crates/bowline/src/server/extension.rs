@@ -80,8 +80,8 @@ impl Extension {
     /// Adds a method, in these revisions: `..` for all of them. Several handlers may share a name
     /// if no revision has two of them.
     ///
-    /// The parameters are read into `P`, and the result must be an object. In the modern era it gets
-    /// `"resultType": "complete"`, unless it says something else.
+    /// The parameters are read into `P`, and the result must be an object. In the modern era it
+    /// gets `"resultType": "complete"`, unless it says something else.
     pub fn method<P, R, E, F>(
         mut self,
         name: &'static str,

@@ -133,8 +133,8 @@ impl Catalogue {
         Ok(ReadDirectoryResult { resources, next_cursor, ..ReadDirectoryResult::default() })
     }
 
-    /// A page, and the cursor of the next one. Nothing changes while the server runs, so a cursor is
-    /// a position.
+    /// A page, and the cursor of the next one. Nothing changes while the server runs, so a cursor
+    /// is a position.
     fn page_of<T: Clone>(
         &self,
         method: &str,

@@ -260,6 +260,9 @@ mod tests {
     }
 
     fn object(value: Value) -> Extra {
-        value.as_object().cloned().unwrap()
+        match value {
+            Value::Object(members) => members,
+            other => panic!("{other} is not an object"),
+        }
     }
 }

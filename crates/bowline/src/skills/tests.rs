@@ -1,3 +1,5 @@
+//! Which folders are skills, and what is wrong with those that are not.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
