@@ -83,6 +83,7 @@ impl Listing for ListResourceTemplates {
 
 #[cfg(feature = "skills")]
 impl Listing for ListSkills {
+    const MEMBER: &'static str = "skills";
     type Item = Skill;
 
     fn take(page: ListSkillsResult) -> (Vec<Skill>, Option<String>) {
