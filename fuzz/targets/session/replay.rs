@@ -100,7 +100,9 @@ impl Model {
         let number = bytes.below(stream.frames.len() + 2);
         let after = EventId { stream: stream.id, number: number as u64 };
         assert_eq!(after.to_string().parse(), Ok(after));
-        let expected = if stream.is_forgotten || number < stream.gone {
+        let expected = if stream.is_forgotten {
+            Err(ResumeError::Ended)
+        } else if number < stream.gone {
             Err(ResumeError::Evicted)
         } else if number > stream.frames.len() {
             Err(ResumeError::Unknown)

@@ -4,7 +4,7 @@
 //! needs an atomic rename and a flush, which every file system has, and people can look at it.
 //!
 //! Nothing that was answered with "spooled" is lost, even if the process is killed. Up to
-//! [`GROUP`](queue::GROUP) messages may arrive twice if that happens, or if the connection breaks,
+//! `queue::GROUP` messages may arrive twice if that happens, or if the connection breaks,
 //! while they are being sent: syslog has no acknowledgements.
 
 mod drain;

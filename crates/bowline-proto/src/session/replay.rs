@@ -335,7 +335,7 @@ mod tests {
         replay.expire(base() + Duration::from_secs(299));
         check(&replay, "1-4", Ok("e"));
         replay.expire(base() + Duration::from_secs(300));
-        check(&replay, "1-4", EVICTED);
+        check(&replay, "1-4", Err(ResumeError::Ended));
         check(&replay, "2-0", Ok("ABC"));
         assert_eq!(replay.bytes(), 3);
         replay.close(base(), two);
