@@ -19,8 +19,7 @@ enum Payload {
     Stream(Box<dyn Source>, Option<Arc<Account>>),
 }
 
-/// Bytes that wait to be sent, and count until they are. Those of short answers do not: a
-/// connection has buffers of that size anyway.
+/// The longest answer or body that does not count: a connection has buffers of that size anyway.
 pub(super) const UNCOUNTED: usize = 4 << 10;
 
 /// Makes bytes count until they have been sent.

@@ -11,6 +11,7 @@ use http::StatusCode;
 use http_body::{Body as HttpBody, Frame};
 use tokio::time::Instant;
 
+use super::body::UNCOUNTED;
 use super::options::HttpLimits;
 use super::reply::{self, Reply};
 use crate::clock;
@@ -67,8 +68,10 @@ pub(super) async fn read_body<B: HttpBody>(
             return Err(reply::refusal(&Refusal::TooLarge(limit)));
         }
         if all.is_empty() && body.is_end_stream() {
-            // The whole body in one piece is not copied.
-            reserved.resize(length).map_err(refused)?;
+            // The whole body in one piece is not copied. Most are short, and do not count.
+            if length > UNCOUNTED {
+                reserved.resize(length).map_err(refused)?;
+            }
             return Ok((data.copy_to_bytes(length), reserved));
         }
         if length > all.capacity() {

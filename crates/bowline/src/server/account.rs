@@ -278,6 +278,11 @@ impl Reservation {
         &self.account
     }
 
+    /// Whether it holds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
     /// Holds this many bytes from now on.
     ///
     /// # Errors
@@ -294,7 +299,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.account.give_back(self.bytes);
+        if !self.is_empty() {
+            self.account.give_back(self.bytes);
+        }
     }
 }
 
