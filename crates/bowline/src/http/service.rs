@@ -246,9 +246,7 @@ impl HttpService {
         }
         match read_body(body, &self.inner.limits, self.account(head)).await {
             Ok((frame, reserved)) => {
-                if !reserved.is_empty() {
-                    head.shared.hold(reserved);
-                }
+                head.shared.hold(reserved);
                 self.post_frame(head, &frame).await
             }
             Err(reply) => reply,

@@ -40,9 +40,11 @@ impl HttpHead {
         Self { parts, peer_addr, credentials, body: OnceLock::new() }
     }
 
-    /// Holds on to the memory of the body. There is only one.
+    /// Holds on to the memory of the body, if it counts. There is only one.
     pub(crate) fn hold(&self, body: Reservation) {
-        let _ = self.body.set(body);
+        if !body.is_empty() {
+            let _ = self.body.set(body);
+        }
     }
 
     /// Forgets the request, and returns its headers.
