@@ -18,7 +18,7 @@ use super::reply::{self, Reply};
 use super::service::HttpService;
 use crate::server::account::places::{Kind, Place};
 use crate::server::account::{Account, Accounts, Party};
-use crate::server::audit::{self, Origin, Why};
+use crate::server::audit::{self, Origin};
 use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Scopes, Sender, Via, dispatch};
 use crate::{Failure, Principal, Profile, Transport};
 
@@ -234,7 +234,7 @@ impl HttpService {
                 Ok(identity) => Ok(Some(identity.into())),
                 Err(denial) => {
                     let is_known = denial.status == StatusCode::FORBIDDEN;
-                    let why = if is_known { Why::Scopes } else { Why::Token };
+                    let why = if is_known { audit::Why::Scopes } else { audit::Why::Token };
                     Err(denied(None, denial).because(why))
                 }
             },

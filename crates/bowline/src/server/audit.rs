@@ -194,10 +194,10 @@ pub(crate) enum Why {
     #[cfg(feature = "http")]
     Origin,
     /// The token is missing or not valid.
-    #[cfg(feature = "http")]
+    #[cfg(feature = "auth")]
     Token,
     /// The caller lacks scopes.
-    #[cfg(feature = "http")]
+    #[cfg(feature = "auth")]
     Scopes,
     /// There is no such session.
     #[cfg(feature = "http")]
@@ -225,9 +225,9 @@ impl Why {
             Self::Host => "host",
             #[cfg(feature = "http")]
             Self::Origin => "origin",
-            #[cfg(feature = "http")]
+            #[cfg(feature = "auth")]
             Self::Token => "token",
-            #[cfg(feature = "http")]
+            #[cfg(feature = "auth")]
             Self::Scopes => "scopes",
             #[cfg(feature = "http")]
             Self::Session => "session",
