@@ -1,22 +1,36 @@
 //! Collects the events of the audit on this thread.
+//!
+//! There is one subscriber for the whole process. Subscribers of threads come and go while other
+//! tests run, and `tracing` may then miss events of those that stay.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use tracing::field::{Field, Visit};
-use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::layer::{Context, SubscriberExt};
-use tracing_subscriber::util::SubscriberInitExt;
 
 /// The events so far, in order.
 pub(crate) struct Trail {
-    entries: Arc<Mutex<Vec<Entry>>>,
-    _guard: DefaultGuard,
+    entries: Entries,
+}
+
+type Entries = Arc<Mutex<Vec<Entry>>>;
+
+thread_local! {
+    /// The trail of the test on this thread.
+    static HERE: RefCell<Option<Entries>> = const { RefCell::new(None) };
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        HERE.set(None);
+    }
 }
 
 /// The fields of one event. Those that have no value are missing.
@@ -44,13 +58,17 @@ impl Entry {
     }
 }
 
-struct Collector(Arc<Mutex<Vec<Entry>>>);
+struct Collector;
 
 impl<S: Subscriber> Layer<S> for Collector {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut entry = Entry::default();
         event.record(&mut entry);
-        self.0.lock().unwrap().push(entry);
+        HERE.with_borrow(|here| {
+            if let Some(entries) = here {
+                entries.lock().unwrap().push(entry);
+            }
+        });
     }
 }
 
@@ -66,11 +84,17 @@ impl Visit for Entry {
 
 impl Trail {
     pub(crate) fn new() -> Self {
-        let entries = Arc::new(Mutex::new(Vec::new()));
-        let only = Targets::new().with_target("bowline::audit", tracing::Level::DEBUG);
-        let collector = Collector(Arc::clone(&entries)).with_filter(only);
-        let guard = tracing_subscriber::registry().with(collector).set_default();
-        Self { entries, _guard: guard }
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let only = dynamic_filter_fn(|event, _| {
+                event.target() == "bowline::audit" && HERE.with_borrow(Option::is_some)
+            });
+            let subscriber = tracing_subscriber::registry().with(Collector.with_filter(only));
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+        let entries = Entries::default();
+        HERE.set(Some(Arc::clone(&entries)));
+        Self { entries }
     }
 
     /// Waits until there are as many events as lines, which must be the same. Returns and forgets
