@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::subscriber::Interest;
+use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
 /// The events so far, in order.
@@ -61,6 +61,15 @@ impl Entry {
 struct Collector;
 
 impl<S: Subscriber> Layer<S> for Collector {
+    /// Whether anybody listens differs by thread.
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, event: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        event.target() == "bowline::audit" && HERE.with_borrow(Option::is_some)
+    }
+
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut entry = Entry::default();
         event.record(&mut entry);
@@ -86,10 +95,7 @@ impl Trail {
     pub(crate) fn new() -> Self {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            let only = dynamic_filter_fn(|event, _| {
-                event.target() == "bowline::audit" && HERE.with_borrow(Option::is_some)
-            });
-            let subscriber = tracing_subscriber::registry().with(Collector.with_filter(only));
+            let subscriber = tracing_subscriber::registry().with(Collector);
             tracing::subscriber::set_global_default(subscriber).unwrap();
         });
         let entries = Entries::default();
