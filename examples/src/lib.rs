@@ -1,4 +1,7 @@
 //! A notes server: `SQLite`, five tools, resources, a prompt, questions, sampling and progress.
+//! [`receipts`] is an extension of the protocol.
+
+pub mod receipts;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

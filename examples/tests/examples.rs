@@ -6,10 +6,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bowline::client::http::Endpoint;
-use bowline::client::{Command, FormAnswer, Target};
+use bowline::client::{CallError, Command, FormAnswer, Notifications, Target, Wanted};
 use bowline::model::CreateMessageResult;
 use bowline::proto::session::Preference;
-use bowline::{Client, Revision, Revisions};
+use bowline::{Client, ErrorCode, Revision, Revisions};
+use bowline_examples::receipts::{ID, RECEIPT, REDEEMED, TOPIC, with_receipts};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command as Process};
@@ -112,6 +113,75 @@ async fn the_proxy_forwards_everything_in_both_eras() {
         walk(&client, "my_").await;
         client.close().await;
     }
+}
+
+/// Uses the extension, with a client that knows it.
+async fn walk_receipts(revision: Revision, target: impl Into<Target>) {
+    let builder = Client::builder("test", "1.0.0").preference(Preference::Pin(revision));
+    let client = with_receipts(builder).connect(target).await.unwrap();
+    let declared = &client.peer().unwrap().capabilities.extensions;
+    assert_eq!(declared.as_ref().unwrap().get(ID).unwrap()["most"], 1_000);
+    let tool = client.list_tools().await.unwrap().remove(0);
+    assert_eq!(tool.meta.unwrap().read(ID), Some(true));
+    // The receipt is redeemed by the client, or is beside the result.
+    let text = client.call_tool("brew", json!({ "cups": 2 })).text().await.unwrap();
+    assert_eq!(text, "2 cups of tea");
+
+    let brew = json!({ "name": "brew", "arguments": { "cups": 3 } });
+    let said = client.call_json("tools/call", brew).once().await.unwrap().to_value();
+    let id = match revision.is_modern() {
+        true => said["id"].as_str(),
+        false => said["_meta"][ID].as_str(),
+    };
+    let wanted = json!({ "id": id.unwrap() });
+    if revision.is_modern() {
+        assert_eq!(said["resultType"], RECEIPT);
+        let mut told = client.notifications();
+        let listening = client.changes(Wanted::new().topic(TOPIC, id.unwrap())).await.unwrap();
+        assert_eq!(listening.granted().extra[TOPIC], json!([id.unwrap()]));
+        let state = async |told: &mut Notifications| {
+            told.next_of(REDEEMED).await.unwrap().params.to_value()["isRedeemed"].clone()
+        };
+        assert_eq!(state(&mut told).await, false);
+        client.call_json("receipts/get", wanted).await.unwrap();
+        assert_eq!(state(&mut told).await, true);
+        let gone = client.call_json("receipts/list", json!({})).await.unwrap_err();
+        assert_eq!(gone.as_refusal().unwrap().code, ErrorCode::METHOD_NOT_FOUND);
+    } else {
+        client.call_json("receipts/get", wanted).await.unwrap();
+        let listed = client.call_json("receipts/list", json!({})).await.unwrap().to_value();
+        let redeemed =
+            listed["receipts"].as_array().unwrap().iter().find(|it| it["id"] == id.unwrap());
+        assert_eq!(redeemed.unwrap()["isRedeemed"], true, "{listed}");
+        let lacks = client.changes(Wanted::new().topic(TOPIC, id.unwrap())).await;
+        assert!(matches!(lacks, Err(CallError::Lacks { .. })));
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn the_extension_serves_both_eras_on_stdio_and_over_http() {
+    let program = env!("CARGO_BIN_EXE_receipts");
+    let server = Served::start(|address| {
+        let mut receipts = Process::new(program);
+        receipts.args(["--http", address]);
+        receipts
+    })
+    .await;
+    for revision in ERAS {
+        walk_receipts(revision, Command::new(program)).await;
+        walk_receipts(revision, server.url("/mcp")).await;
+        // A client that does not know it sees nothing of it.
+        let plain = client(revision, Command::new(program)).await;
+        let brew = json!({ "name": "brew", "arguments": { "cups": 1 } });
+        let result = plain.call_json("tools/call", brew).once().await.unwrap().to_value();
+        assert_eq!(result["content"][0]["text"], "1 cups of tea", "{result}");
+        assert_eq!(result["_meta"].get(ID), None);
+        let refused = plain.call_json("receipts/get", json!({ "id": "0" })).await.unwrap_err();
+        assert!(refused.to_string().contains("extension"), "{refused}");
+        plain.close().await;
+    }
+    server.stop().await;
 }
 
 /// The URL of a notes server in this process that speaks one revision only.

@@ -45,6 +45,7 @@ pub use fixed::StaticToken;
 pub use grant::{AssertionSource, Enterprise};
 pub use login::{
     AuthorizationUrl, Browser, Hook, Login, LoginError, Paste, Redirected, Visit, Waiting,
+    open_page,
 };
 pub use metadata::{MetadataError, ResourceMetadata, ServerMetadata};
 pub use oauth::OAuth;

@@ -22,6 +22,7 @@ mod replay;
 mod statics;
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -62,6 +63,12 @@ pub use bowline_web::Cause;
 pub trait Verify: Send + Sync {
     /// Returns the identity of the token's holder.
     fn verify<'a>(&'a self, token: &'a str) -> Verifying<'a>;
+
+    /// The same for a token that came from this address or network, if that is known. A verifier
+    /// that is limited in what it can do at a time tells callers apart by it.
+    fn verify_from<'a>(&'a self, token: &'a str, _from: Option<IpAddr>) -> Verifying<'a> {
+        self.verify(token)
+    }
 
     /// The authorization servers whose tokens are accepted, for the metadata.
     fn issuers(&self) -> Vec<String> {
@@ -112,6 +119,10 @@ where
 impl<V: Verify + ?Sized> Verify for Arc<V> {
     fn verify<'a>(&'a self, token: &'a str) -> Verifying<'a> {
         (**self).verify(token)
+    }
+
+    fn verify_from<'a>(&'a self, token: &'a str, from: Option<IpAddr>) -> Verifying<'a> {
+        (**self).verify_from(token, from)
     }
 
     fn issuers(&self) -> Vec<String> {

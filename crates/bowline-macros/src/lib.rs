@@ -12,6 +12,7 @@ mod group;
 mod options;
 mod parameter;
 mod signature;
+mod task;
 mod template;
 
 use proc_macro::TokenStream;
@@ -67,7 +68,11 @@ use self::options::Kind;
 /// | `destructive = true`, `open_world = false` | whether it may destroy data; whether it reaches the outside world |
 /// | `annotations = …` | a `ToolAnnotations`, which the four above amend |
 /// | `lenient` | accepts JSON inside strings (`"5"`, `"[1, 2]"`), and ignores unknown arguments |
+/// | `ui = "ui://…"` | the app that shows its results |
+/// | `app_only`, `model_only` | for apps and not for the model, or the reverse |
 /// | `timeout = "30s"` | how long one call may run; text with `ms`, `s`, `m` or `h`, or a `Duration` |
+/// | `task`, `task = "required"`, `task = "on_demand"`, `task(after = "2s")` | a call may go on as a task: at once, only so, when its handler says so, if it takes longer |
+/// | `rerun` | a task runs again if its server ended while it ran |
 /// | `icon = "https://…"` | an icon, by its URL or as an `Icon`; may be repeated |
 /// | `scopes = ["a", "b"]` | the scopes that a caller's token must have |
 /// | `visible_to = rule` | a function or closure that decides by the `&Caller`; others do not see it |

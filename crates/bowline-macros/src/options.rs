@@ -8,8 +8,8 @@ use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized, parse_quote};
 
 use crate::callback::Callback;
-use crate::duration;
 use crate::signature::Signature;
+use crate::{duration, task};
 
 /// What a function is turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,8 @@ enum Form {
     Function,
     /// `name(key = value, …)`; the method is called for each.
     Entries,
+    /// `name`, `name = "mode"` or `name(after = duration)`.
+    Task,
     /// `crate = path`.
     Crate,
 }
@@ -92,6 +94,11 @@ const OPTIONS: &[Known] = &[
     known("input_schema", Form::Value, &[Kind::Tool]),
     known("output_schema", Form::Value, &[Kind::Tool]),
     known("timeout", Form::Value, &[Kind::Tool]),
+    known("task", Form::Task, &[Kind::Tool]),
+    known("rerun", Form::Switch, &[Kind::Tool]),
+    known("ui", Form::Value, &[Kind::Tool]),
+    known("app_only", Form::Switch, &[Kind::Tool]),
+    known("model_only", Form::Switch, &[Kind::Tool]),
     known("mime_type", Form::Value, &[Kind::Resource]),
     known("size", Form::Value, &[Kind::Resource]),
     known("complete", Form::Entries, &[Kind::Prompt, Kind::Resource]),
@@ -228,6 +235,7 @@ impl Options {
         let mut calls = TokenStream::new();
         for Choice { name, form, value } in &self.list {
             let call = match value {
+                _ if *form == Form::Task => self.task_call(name, value)?,
                 Value::Entries(entries) if name == "complete" => {
                     complete_calls(entries, signature, callback)?
                 }
@@ -243,6 +251,24 @@ impl Options {
             calls.extend(call);
         }
         Ok(calls)
+    }
+}
+
+impl Options {
+    fn task_call(&self, name: &Ident, value: &Value) -> syn::Result<TokenStream> {
+        let krate = self.krate();
+        match value {
+            Value::Flag => Ok(task::at_once(&krate)),
+            Value::Given(value) => task::named(&krate, value),
+            Value::Entries(entries) if entries.len() == 1 => {
+                let Entry { key, at, value } = &entries[0];
+                task::later(&krate, (key, *at, value))
+            }
+            Value::Entries(_) | Value::Crate(_) => {
+                let message = "expected one entry: `task(after = \"2s\")`";
+                Err(syn::Error::new(name.span(), message))
+            }
+        }
     }
 }
 
@@ -263,7 +289,7 @@ fn parse_choice(kind: Kind, input: ParseStream<'_>) -> syn::Result<Choice> {
         return Err(syn::Error::new(name.span(), message));
     };
     let value = match form {
-        Form::Entries if input.peek(syn::token::Paren) => {
+        Form::Entries | Form::Task if input.peek(syn::token::Paren) => {
             let inside;
             parenthesized!(inside in input);
             Value::Entries(Punctuated::parse_terminated(&inside)?)
@@ -277,7 +303,7 @@ fn parse_choice(kind: Kind, input: ParseStream<'_>) -> syn::Result<Choice> {
             Value::Crate(input.call(Path::parse_mod_style)?)
         }
         _ if input.parse::<Option<Token![=]>>()?.is_some() => Value::Given(input.parse()?),
-        Form::Switch | Form::Hint => Value::Flag,
+        Form::Switch | Form::Hint | Form::Task => Value::Flag,
         Form::Value | Form::Function => {
             let message = format!("`{text}` needs a value: `{text} = …`");
             return Err(syn::Error::new(name.span(), message));
@@ -309,8 +335,23 @@ fn given_call(name: &Ident, form: Form, value: &Expr) -> syn::Result<TokenStream
             let timeout = duration::tokens(value)?;
             quote!(.timeout(#timeout))
         }
+        "ui" => {
+            check_app_uri(value)?;
+            quote!(.ui(#value))
+        }
         _ => quote!(.#name(#value)),
     })
+}
+
+/// A URI that is written down can be checked now.
+fn check_app_uri(value: &Expr) -> syn::Result<()> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(uri), .. }) if !uri.value().starts_with("ui://") => {
+            let message = "the URI of an app begins with `ui://`: `ui = \"ui://…\"`";
+            Err(syn::Error::new_spanned(value, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn entry_calls(name: &Ident, entries: &Punctuated<Entry, Token![,]>) -> TokenStream {

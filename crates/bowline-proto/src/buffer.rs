@@ -6,7 +6,12 @@
 /// little enough that one huge message does not occupy its size for the rest of a connection.
 pub(crate) const KEPT: usize = 2 << 20;
 
-/// Appends, doubling the capacity as a `Vec` does, but not beyond `limit` unless necessary.
+/// From this capacity on, a buffer grows to four times its size: pages that are not written to take
+/// no memory, while each step leaves a buffer behind that an allocator may keep for a while.
+const WIDE: usize = 64 << 10;
+
+/// Appends, growing in steps that double the capacity or more, but not beyond `limit` unless
+/// necessary.
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     reserve(buffer, bytes.len(), limit);
     buffer.extend_from_slice(bytes);
@@ -16,9 +21,11 @@ pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {
 pub(crate) fn reserve(buffer: &mut Vec<u8>, count: usize, limit: usize) {
     let needed = buffer.len() + count;
     if needed > buffer.capacity() {
-        let doubled = buffer.capacity().saturating_mul(2).max(1024);
-        let capacity = doubled.min(limit).max(needed);
-        buffer.reserve_exact(capacity - buffer.len());
+        let factor = if buffer.capacity() < WIDE { 2 } else { 4 };
+        let grown = buffer.capacity().saturating_mul(factor).max(1024);
+        // A last step that is small would copy everything for little.
+        let capacity = if grown > limit / 2 { limit } else { grown };
+        buffer.reserve_exact(capacity.max(needed) - buffer.len());
     }
 }
 

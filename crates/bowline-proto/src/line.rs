@@ -114,7 +114,9 @@ impl Parser {
         if self.state != ParserState::LineEnd || self.partial.len() < LONG {
             return None;
         }
-        buffer::reserve(&mut self.partial, LONG, self.limit);
+        // A read may pass the limit by `LONG`: room for that comes with the last step, because an
+        // allocator that cannot grow in place would copy all of a line at its limit.
+        buffer::reserve(&mut self.partial, LONG, self.limit + LONG);
         Some(&mut self.partial)
     }
 

@@ -38,6 +38,12 @@ impl<T> Members<T> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    /// Removes a member, and returns its value.
+    pub fn remove(&mut self, key: &str) -> Option<T> {
+        let at = self.0.iter().position(|(other, _)| other == key)?;
+        Some(self.0.remove(at).1)
+    }
+
     /// All members, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))

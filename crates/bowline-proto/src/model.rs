@@ -27,6 +27,7 @@ mod subscription;
 mod task;
 pub mod task_extension;
 mod tool;
+pub mod ui;
 mod write;
 
 pub use self::capability::*;

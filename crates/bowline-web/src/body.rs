@@ -1,6 +1,5 @@
-//! Bodies: a request's in one piece, a response's as a stream.
+//! Bodies: a request's in one piece or passed on, a response's as a stream.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -102,31 +101,86 @@ impl fmt::Debug for Body {
 }
 
 /// The body of a request.
-pub(crate) struct Whole(Option<Bytes>);
+pub(crate) enum Upload {
+    /// In one piece.
+    Whole(Option<Bytes>),
+    /// As it comes.
+    Stream(Stream),
+}
 
-impl Whole {
-    pub(crate) fn new(bytes: Bytes) -> Self {
-        Self(Some(bytes).filter(|bytes| !bytes.is_empty()))
+/// A body of any type that is passed on as it comes.
+type Stream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError> + Send>>;
+
+/// Why such a body broke off.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Upload {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+
+    pub(crate) fn stream<B>(body: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        Self::Stream(Box::pin(Boxed(Box::pin(body))))
     }
 }
 
-impl http_body::Body for Whole {
+impl http_body::Body for Upload {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Stream(body) => body.as_mut().poll_frame(cx),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_none()
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Stream(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        let length = self.0.as_ref().map_or(0, Bytes::len);
-        SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+        match self {
+            Self::Whole(bytes) => {
+                let length = bytes.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+            }
+            Self::Stream(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A body whose errors have one type.
+struct Boxed<B>(Pin<Box<B>>);
+
+impl<B> http_body::Body for Boxed<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.0.as_mut().poll_frame(cx).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
     }
 }

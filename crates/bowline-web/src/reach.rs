@@ -9,7 +9,7 @@ use std::sync::Arc;
 use http::uri::Authority;
 
 use crate::address::why_not_public;
-use crate::{Host, Origin, WebError};
+use crate::{Host, Origin, Url, WebError};
 
 /// Which hosts a client may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +32,15 @@ impl Reach {
     #[must_use]
     pub fn public() -> Self {
         Self::Public { also: Vec::new() }
+    }
+
+    /// Checks whether a URL may be reached, as far as that can be known before connecting: names
+    /// are resolved, and each connection is checked again.
+    ///
+    /// # Errors
+    /// [`WebError::Forbidden`] when it may not, and [`WebError::Dns`] when it has no address.
+    pub async fn check(&self, url: &Url) -> Result<(), WebError> {
+        self.resolve(url.origin()).await.map(drop)
     }
 
     /// The allowed addresses of a host.

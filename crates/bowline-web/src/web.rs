@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::io::DuplexStream;
 use tokio_rustls::rustls::client::danger::ServerCertVerifier;
 
-use crate::body::Whole;
+use crate::body::{BoxError, Upload};
 use crate::connect::{Connector, InMemory};
 use crate::proxy::Route;
 use crate::tls::{Basis, Tls};
@@ -22,7 +22,7 @@ use crate::{Body, Origin, Proxy, Reach, WebError};
 /// An HTTP client. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Web {
-    client: Client<Connector, Whole>,
+    client: Client<Connector, Upload>,
     connector: Connector,
     header_timeout: Option<Duration>,
     limits: FetchLimits,
@@ -81,22 +81,35 @@ impl Web {
     /// Dropping the future or the body ends the request: the connection is closed, or with HTTP/2
     /// the stream is reset. The host may have seen the request.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>, WebError> {
-        self.sending(request).await
+        self.sending(request.map(Upload::whole)).await
+    }
+
+    /// Sends a request whose body is passed on as it comes: for proxies.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and when the body breaks off.
+    ///
+    /// # Cancel safety
+    /// As [`send`](Self::send).
+    pub async fn forward<B>(&self, request: Request<B>) -> Result<Response<Body>, WebError>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        self.sending(request.map(Upload::stream)).await
     }
 
     /// Boxed, because a crate that polls a future compiles everything in it: here that is a whole
     /// HTTP client, which is thus compiled once.
     fn sending(
         &self,
-        request: Request<Bytes>,
+        request: Request<Upload>,
     ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, WebError>> + Send + '_>> {
         Box::pin(self.send_once(request))
     }
 
-    async fn send_once(&self, request: Request<Bytes>) -> Result<Response<Body>, WebError> {
+    async fn send_once(&self, mut request: Request<Upload>) -> Result<Response<Body>, WebError> {
         let origin = Origin::of(request.uri()).map_err(WebError::unusable(request.uri()))?;
         let host: Arc<str> = origin.authority().into();
-        let mut request = request.map(Whole::new);
         // Only a proxy may see a proxy's credentials.
         request.headers_mut().remove(PROXY_AUTHORIZATION);
         if let Some(credentials) = self.connector.route.credentials(request.uri(), &origin) {
@@ -248,7 +261,7 @@ impl fmt::Debug for Web {
     }
 }
 
-fn client(connector: &Connector) -> Client<Connector, Whole> {
+fn client(connector: &Connector) -> Client<Connector, Upload> {
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())

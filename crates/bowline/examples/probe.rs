@@ -13,6 +13,11 @@ use bowline::{Context, Prompt, Resource, ServeError, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+/// As in the ready-made servers.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 #[derive(Deserialize, JsonSchema)]
 struct Echo {
     /// What to say back.

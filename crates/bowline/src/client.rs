@@ -26,6 +26,8 @@
 //!
 //! - Every call has a deadline ([`Timeouts`]), which progress extends. A call can set its own.
 //! - Dropping a call cancels it. A late answer is ignored.
+//! - A call that becomes a task on the server is waited for like any other; [`ToolCall::start`]
+//!   returns a handle instead.
 //! - When the connection ends, every pending call fails with the reason; for a process, with its
 //!   exit status and its last lines on standard error.
 //! - A process that exits unexpectedly is restarted ([`Restart`]). [Changes](Client::changes)
@@ -46,6 +48,7 @@ mod cache;
 mod call;
 mod changes;
 mod child;
+mod claim;
 mod connection;
 mod error;
 mod exchange;
@@ -66,11 +69,12 @@ mod shared;
 mod state;
 mod supervise;
 mod target;
-mod tasks;
+mod task;
 mod tools;
 mod trace;
 mod verdicts;
 mod wire;
+mod workers;
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -95,6 +99,7 @@ pub use self::restart::Restart;
 use self::shared::{Shared, lock};
 pub use self::state::{Peer, PendingCall, Phase, State, StateWatch, WaitError};
 pub use self::target::Target;
+pub use self::task::{Started, TaskHandle, TaskState};
 pub use self::tools::{ToolCall, ToolRequest};
 pub use self::trace::TraceContext;
 pub use self::verdicts::Verdicts;

@@ -10,7 +10,13 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Seconds since 1970, for values that other processes read.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
 pub(crate) fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+    unix_millis() / 1_000
+}
+
+/// Milliseconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+pub(crate) fn unix_millis() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }

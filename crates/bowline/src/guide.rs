@@ -5,7 +5,10 @@
 //! | [`tutorial`] | a first server, from nothing to HTTP |
 //! | [`state_and_errors`] | what tools share, and what becomes of their errors |
 //! | [`questions`] | asking the user, in both eras |
+//! | [`tasks`] | calls that take long, survive restarts, and end elsewhere |
 //! | [`middleware`] | code around every request |
+//! | [`apps`] | results to look at and click |
+//! | [`extensions`] | methods, results and notifications beyond the protocol |
 //! | [`testing`] | unit tests of servers |
 //! | [`axum`] | a server inside an application |
 //! | [`verifiers`] | tokens, scopes, and who may call |
@@ -21,6 +24,6 @@ macro_rules! pages {
     )*};
 }
 pages! {
-    tutorial state_and_errors questions middleware testing axum verifiers client proxying
-    from_rmcp from_fastmcp
+    tutorial state_and_errors questions tasks middleware apps extensions testing axum verifiers
+    client proxying from_rmcp from_fastmcp
 }

@@ -12,18 +12,23 @@
 //! into another framework, or served on a socket with [`Server::serve_http`].
 
 mod admit;
+mod arrival;
 mod batch;
 mod body;
 mod cors;
+mod fleet;
 mod legacy;
+mod letters;
 mod listener;
 mod live;
 mod modern;
+mod mount;
 mod options;
 mod paths;
 mod patience;
 mod reply;
 mod request_body;
+mod resume;
 mod service;
 mod sessions;
 mod sse;
@@ -31,11 +36,13 @@ mod stop;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
+mod tower;
 
 #[cfg(feature = "auth")]
 pub use bowline_auth::verify as auth;
 
 pub use self::body::Body;
+pub use self::mount::Mounted;
 pub use self::options::{Http, HttpLimits};
 pub use self::service::HttpService;
 #[cfg(feature = "tls")]

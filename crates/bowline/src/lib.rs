@@ -39,6 +39,7 @@
 //! | `auth` | servers that reject requests without a valid token |
 //! | `client`, `client-http` | clients of commands and streams; of URLs |
 //! | `client-auth` | clients that log in |
+//! | `events` | **experimental:** servers that report events, by webhooks too |
 //! | `log-layer` | `ClientLog`: a `tracing` layer that sends a server's events to its client |
 //! | `skills` | servers with folders of skills, clients that verify what they read |
 //! | `testing` | `testing`: a client of a server in memory, for unit tests |
@@ -47,6 +48,8 @@ pub mod agent;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
+#[cfg(feature = "events")]
+pub mod events;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 #[cfg(feature = "http")]

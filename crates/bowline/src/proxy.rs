@@ -15,37 +15,49 @@
 //! A legacy server asks on its connection. Over HTTP the question arrives in the stream of the call
 //! that it belongs to. On a pipe nothing says to which call it belongs: it goes to the only call in
 //! flight, or to the session from which all calls in flight come. With calls of several callers in
-//! flight the question is refused, because it could reach the wrong user. Give each user a proxy
-//! with a pipe of its own where that matters. Log messages find their call in the same way; those
-//! that belong to no single caller are dropped.
+//! flight the question is refused, because it could reach the wrong user. A proxy that can open
+//! [further connections](ProxyBuilder::further) gives each call one of its own from the first
+//! question on. Log messages find their call in the same way; those that belong to no single
+//! caller are dropped.
 //!
 //! A modern caller is asked by the answer to its request. While it thinks, the call to a legacy
 //! server goes on in this process, at most for
 //! [`Limits::request_state_age`](crate::Limits::request_state_age); so the caller must come back to
 //! the same process. With a modern server there is no such limit: its state travels along, sealed.
 //!
+//! # Tasks
+//!
+//! Calls of tools that can run as tasks become tasks of the front, in the generation that the
+//! caller knows, and are kept where [`Server::tasks`] says. The proxy waits for what the upstream
+//! server does, which may be a task of its own, in either generation; dropping or cancelling the
+//! task at the front cancels it there.
+//!
 //! # What is not forwarded
 //!
-//! Tasks, instructions, changes of the caller's roots, `notifications/elicitation/complete`, and
-//! URIs that the upstream server neither lists nor has a template for.
+//! Instructions (except by [`Proxy::into_server`]), changes of the caller's roots,
+//! `notifications/elicitation/complete`, and URIs that the upstream server neither lists nor has a
+//! template for.
 
+mod builder;
 mod entries;
 mod forward;
+mod losses;
 mod mirror;
+mod picked;
+mod pool;
 mod route;
 mod upstream;
 
 use std::fmt;
 use std::sync::Arc;
 
-use bowline_proto::method::{LoggingMessage, Notice};
-
+pub use self::builder::ProxyBuilder;
+pub use self::losses::Losses;
 use self::mirror::{Added, Mirror};
-use self::route::Routes;
-use self::upstream::Upstream;
+pub use self::picked::{Listed, Picked};
 use crate::client::{CallError, Client, ClientBuilder, OpenError, Target};
-use crate::server::{Live, Nest};
-use crate::{Part, Parts};
+use crate::server::{Live, Nest, Offered};
+use crate::{Part, Parts, Server};
 
 /// Another server as a part of this one.
 ///
@@ -103,20 +115,40 @@ impl Proxy {
         client: ClientBuilder,
         target: impl Into<Target>,
     ) -> Result<Self, ProxyError> {
-        let routes = Arc::new(Routes::default());
-        let (asked, told) = (Arc::clone(&routes), Arc::clone(&routes));
-        let client = client.on_question(move |question| asked.ask(question)).also_on_notification(
-            move |notification| {
-                if &*notification.method == LoggingMessage::NAME
-                    && let Some(message) = notification.read()
-                {
-                    told.log(&message);
-                }
-            },
-        );
-        let client = client.connect(target).await?;
-        let upstream = Upstream::new(client, routes).await?;
-        Ok(Self { mirror: Mirror::open(upstream).await? })
+        Self::builder(client).connect(target).await
+    }
+
+    /// A proxy with more settings: which tools it has, and what the upstream server may ask.
+    pub fn builder(client: ClientBuilder) -> ProxyBuilder {
+        ProxyBuilder::new(client)
+    }
+
+    /// A server that introduces itself as the upstream server does, with the same instructions, and
+    /// has everything that the upstream server has.
+    pub fn into_server(self) -> Server {
+        let mut server = Server::new("bowline", env!("CARGO_PKG_VERSION"));
+        let mut parts = Parts::default();
+        if let Some(peer) = self.client().peer() {
+            if let Some(info) = &peer.info {
+                server = server.introduced_as(info.clone());
+            }
+            if let Some(instructions) = &peer.instructions {
+                server = server.instructions(instructions);
+            }
+            let offers = &peer.capabilities;
+            parts.offered = Offered {
+                tools: offers.tools.is_some(),
+                prompts: offers.prompts.is_some(),
+                resources: offers.resources.is_some(),
+                apps: false,
+            };
+        }
+        server.with(parts).with(self)
+    }
+
+    /// How often something could not be passed on. Outlives the proxy.
+    pub fn losses(&self) -> Arc<Losses> {
+        self.mirror.upstream.pool.losses()
     }
 
     /// The client of the upstream server, for everything else that one may want to know or do.

@@ -9,7 +9,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 pub(crate) fn token() -> String {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).expect("the operating system has random bytes");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
 /// A number between 0 and 1, for jitter. Constant if the operating system has no random bytes.

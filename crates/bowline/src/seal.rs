@@ -9,7 +9,7 @@
 //! must rotate its keys.
 
 use std::fmt;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use bowline_proto::base64::URL;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -18,7 +18,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 /// The keys that seal and open tokens: one that does both, and older ones that only open.
 ///
-/// Replicas that share secrets open each other's tokens.
+/// Replicas that share secrets open each other's tokens. Clones share their keys.
 ///
 /// ```
 /// use bowline::seal::{KeyRing, SealError};
@@ -32,9 +32,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 /// assert_eq!(ring.open("cursor", b"alice", &token)?, b"page 3");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct KeyRing {
     /// Never empty; the first one seals.
-    keys: RwLock<Vec<Key>>,
+    keys: Arc<RwLock<Vec<Key>>>,
     max_token: usize,
 }
 
@@ -199,7 +200,7 @@ impl KeyRing {
     }
 
     fn new(keys: Vec<Key>) -> Self {
-        Self { keys: RwLock::new(keys), max_token: Self::DEFAULT_MAX_TOKEN }
+        Self { keys: Arc::new(RwLock::new(keys)), max_token: Self::DEFAULT_MAX_TOKEN }
     }
 
     fn keys(&self) -> RwLockReadGuard<'_, Vec<Key>> {

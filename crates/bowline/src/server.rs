@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 mod answer;
+mod app;
 mod ask;
 pub(crate) mod audit;
 mod bus;
@@ -15,6 +16,7 @@ pub(crate) mod dispatch;
 mod error;
 mod extension;
 mod failure;
+pub mod fleet;
 mod form;
 pub(crate) mod handler;
 #[cfg(feature = "http")]
@@ -43,6 +45,7 @@ mod session_state;
 mod state;
 mod step;
 mod strings;
+pub mod tasks;
 mod tool;
 
 use std::any::Any;
@@ -51,10 +54,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_proto::json::Extra;
-use bowline_proto::model::{CacheScope, Icon, Implementation, Settings};
+use bowline_proto::model::{CacheScope, Icon, Implementation, Settings, task_extension};
 use bowline_proto::revision::{Offer, Revisions};
 
 pub use self::answer::{Answer, Outcome};
+pub use self::app::App;
 #[cfg(feature = "client")]
 pub(crate) use self::ask::check_capability;
 pub use self::ask::{Ask, AskError, Elicited, MissingCapability};
@@ -77,6 +81,8 @@ pub(crate) use self::dispatch::Started;
 pub use self::error::{BuildError, HandlerError};
 pub use self::extension::Extension;
 use self::extension::Extensions;
+#[cfg(feature = "http")]
+pub(crate) use self::extension::TopicReader;
 pub use self::failure::{Failure, FailureKind};
 #[cfg(any(feature = "client", feature = "http"))]
 pub(crate) use self::handler::BoxFuture;
@@ -86,11 +92,8 @@ pub(crate) use self::head::{Credentials, HttpHead};
 pub use self::limits::Limits;
 pub use self::logger::Logger;
 pub use self::middleware::{Incoming, Middleware, Next};
-use self::nest::Home;
 #[cfg(feature = "client")]
 pub(crate) use self::nest::Nest;
-#[cfg(not(feature = "client"))]
-use self::nest::Nest;
 pub use self::output::{Described, Structured, ToolOutcome, ToolOutput};
 #[cfg(feature = "client")]
 pub(crate) use self::part::{Entries, Live, LivePart};
@@ -101,9 +104,9 @@ pub(crate) use self::peer::{LastPeer, Peer, Sender, Via};
 pub use self::principal::Principal;
 pub use self::prompt::{Prompt, PromptOutcome, PromptOutput};
 use self::registry::CacheHints;
-#[cfg(feature = "client")]
-pub(crate) use self::registry::Place;
 pub use self::registry::Registry;
+#[cfg(feature = "client")]
+pub(crate) use self::registry::{Offered, Place};
 #[cfg(feature = "client")]
 pub(crate) use self::resource::Entry as ResourceEntry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
@@ -123,6 +126,7 @@ use self::session_state::Principals;
 use self::state::States;
 pub use self::state::{MissingState, State};
 pub use self::step::{InputRequired, Step, Verbatim};
+pub use self::tasks::{Elsewhere, TaskLimits, TaskMode, Tasks};
 pub use self::tool::Tool;
 #[cfg(feature = "http")]
 pub(crate) use crate::outbox::Outbox;
@@ -150,6 +154,8 @@ pub struct Server {
     middleware: Vec<Arc<dyn Middleware>>,
     extensions: Vec<Extension>,
     experimental: Settings,
+    tasks: Option<Tasks>,
+    fleet: Option<Arc<dyn fleet::Fleet>>,
 }
 
 impl Server {
@@ -172,6 +178,8 @@ impl Server {
             middleware: Vec::new(),
             extensions: Vec::new(),
             experimental: Settings::new(),
+            tasks: None,
+            fleet: None,
         }
     }
 
@@ -269,6 +277,12 @@ impl Server {
         self
     }
 
+    /// Sets where [tasks](crate::tasks) are kept, and their limits. By default they are in memory.
+    pub fn tasks(mut self, tasks: Tasks) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
     /// Restricts the server to these revisions. By default it speaks all of them.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.offer = Offer::new(revisions);
@@ -293,6 +307,13 @@ impl Server {
         &self.info
     }
 
+    /// Introduces itself as another server does.
+    #[cfg(feature = "client")]
+    pub(crate) fn introduced_as(mut self, info: Implementation) -> Self {
+        self.info = info;
+        self
+    }
+
     /// The tools, prompts and resources of the server, for changing them while it runs.
     pub fn registry(&self) -> Registry {
         self.registry.clone()
@@ -304,28 +325,51 @@ impl Server {
             return Err(problem);
         }
         let states = Arc::new(self.states);
-        // Limits and state may have been set after the parts were added.
-        self.registry.check(&states)?;
         let instructions: Vec<_> =
             self.instructions.into_iter().chain(self.nested_instructions).collect();
         let declared = |settings: Settings| (!settings.is_empty()).then_some(settings);
-        Ok(Arc::new(Core {
+        let has_task = self.registry.tables().tools.iter().any(|it| it.task.is_some());
+        let tasks = self.tasks.or_else(|| {
+            has_task.then(|| self.fleet.as_ref().map_or_else(Tasks::in_memory, |it| it.tasks()))
+        });
+        let mut extensions = self.extensions;
+        extensions.extend(tasks.as_ref().map(Tasks::extension));
+        let extensions = Extensions::new(extensions)?;
+        // Limits and state may have been set after the parts were added.
+        self.registry.check(&states, &extensions.decorators)?;
+        let core = Arc::new(Core {
             signature: answer::Signature::new(&self.info),
             info: self.info,
             instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
             registry: self.registry,
-            keys: keys(self.keys, self.limits.request_state),
+            keys: core::keys(
+                self.keys.or_else(|| self.fleet.as_ref().map(|it| it.keys())),
+                self.limits.request_state,
+            ),
             accounts: account::Accounts::new(&self.limits),
             limits: self.limits,
             offer: self.offer,
             states,
             audited: audit::around(&self.middleware),
             middleware: self.middleware.into(),
-            extensions: Extensions::new(self.extensions)?,
+            extensions,
             experimental: declared(self.experimental),
             leftovers: core::Leftovers::default(),
             principals: Principals::default(),
-        }))
+            tasks,
+            fleet: self.fleet.map(fleet::Joined::new),
+        });
+        if let Some(tasks) = &core.tasks
+            && !tasks.belong_to(&core)
+        {
+            let reason = "these tasks are those of another server".to_owned();
+            return Err(BuildError::Extension { id: task_extension::ID.to_owned(), reason });
+        }
+        if let Some(tasks) = &core.tasks {
+            tasks.start();
+        }
+        fleet::join(&core);
+        Ok(core)
     }
 
     /// The first setting that only an outermost server can have.
@@ -335,57 +379,11 @@ impl Server {
             (self.offer != Offer::default(), "revisions"),
             (self.registry.tables().cache != CacheHints::default(), "cache"),
             (!self.experimental.is_empty(), "experimental"),
+            (self.tasks.is_some(), "tasks"),
+            (self.fleet.is_some(), "fleet"),
+            (self.registry.tables().hides_apps, "hide_unusable_apps"),
         ];
         settings.into_iter().find_map(|(is_set, setting)| is_set.then_some(setting))
-    }
-}
-
-/// Random keys are generated when the first state is sealed: most servers never ask anything.
-fn keys(keys: Option<KeyRing>, max_token: usize) -> core::Keys {
-    core::Keys::new(Box::new(move || {
-        keys.unwrap_or_else(KeyRing::random).with_max_token(max_token)
-    }))
-}
-
-/// A server as part of another one, by [`Server::with`] or [`Server::nest`].
-///
-/// It stays what it is. Its tools, prompts and resources keep their scopes, its
-/// [extensions](Extension) are those of the outer server, and requests for all of these and for
-/// their completion:
-/// - run its middleware, within that of the outer server;
-/// - find its state before that of the outer server;
-/// - have the [deadline](Limits::deadline) that it sets with [`Server::limits`], if it sets limits.
-///
-/// Its instructions follow those of the outer server, unless it is added while that one runs. Its
-/// [`Registry`] goes on to work. Everything that concerns connections is up to the outer server:
-/// name and version, the other limits, and lists, to which only the outer middleware applies.
-/// Settings that would be lost ([`keys`](Server::keys), [`revisions`](Server::revisions),
-/// [`cache`](Server::cache), [`experimental`](Server::experimental)) are an error when the outer
-/// server is built.
-impl Part for Server {
-    fn add_to(self, parts: &mut Parts) {
-        let setting = self.setting_of_its_own();
-        let nested = |setting| BuildError::Nested { server: self.info.name.clone(), setting };
-        let problem = self.problem.or_else(|| setting.map(nested));
-        let home = Home {
-            middleware: self.middleware.into(),
-            states: self.states,
-            deadline: self.has_own_limits.then_some(self.limits.deadline),
-        };
-        let mut own = Parts {
-            entries: self.registry.entries(),
-            live: self.registry.live(),
-            offered: self.registry.tables().offered,
-            instructions: self.instructions.into_iter().chain(self.nested_instructions).collect(),
-            extensions: self.extensions,
-            nested: vec![(self.registry, Nest::default())],
-            problem,
-            ..Parts::default()
-        };
-        if !home.is_empty() {
-            own.take_out(&nest::Step::Home(Arc::new(home)));
-        }
-        parts.add(own);
     }
 }
 

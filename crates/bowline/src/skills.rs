@@ -37,7 +37,7 @@ use serde::Deserialize;
 
 use self::catalogue::Catalogue;
 #[cfg(feature = "client")]
-pub use self::verify::{LoadedSkill, SkillError};
+pub use self::verify::{LoadedSkill, SkillError, verify_entry, verify_file, verify_instructions};
 use crate::{BuildError, Context, Extension, HandlerError, Part, Parts, Resource, Server};
 
 /// A folder of skills, as a part of a server.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::secret::Secret;
 
-pub use browser::Browser;
+pub use browser::{Browser, open_page};
 pub use paste::Paste;
 
 /// What the methods of [`Login`] and [`Visit`] return.

@@ -3,6 +3,7 @@
 mod refuse;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
@@ -169,8 +170,21 @@ impl Guard {
     /// # Errors
     /// The response to send when the request is rejected.
     pub async fn check(&self, request: &Parts) -> Result<Identity, Denial> {
+        self.check_from(request, None).await
+    }
+
+    /// The same for a request that came from this address or network, if that is known: see
+    /// [`Verify::verify_from`].
+    ///
+    /// # Errors
+    /// The response to send when the request is rejected.
+    pub async fn check_from(
+        &self,
+        request: &Parts,
+        from: Option<IpAddr>,
+    ) -> Result<Identity, Denial> {
         let (scheme, token) = self.presented(request)?;
-        let mut identity = match self.verifier.verify(token).await {
+        let mut identity = match self.verifier.verify_from(token, from).await {
             Ok(identity) => identity,
             Err(VerifyError::Invalid(why)) => return Err(self.invalid_token(scheme, why)),
             Err(error @ VerifyError::Unavailable(_)) => {

@@ -4,6 +4,7 @@ mod flights;
 mod memory;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,11 +51,13 @@ pub struct IntrospectionLimits {
     /// How many rejected tokens are cached: 10,000. They have their own place, so that invented
     /// tokens do not drive out good ones.
     pub rejected: usize,
-    /// How many tokens are asked about at a time: 64. Others are rejected with 503 meanwhile.
+    /// How many tokens are asked about at a time: 64, and half as many of one address. Others are
+    /// rejected with 503 meanwhile.
     pub in_flight: usize,
-    /// How many tokens the issuer may reject per second: 100, and ten times as many at once. Beyond
-    /// it only cached tokens are accepted, others are rejected with 503: a flood of invented tokens
-    /// does not reach the issuer.
+    /// How many tokens the issuer may reject per second: 100, a quarter as many of one address, and
+    /// ten times as many at once. Beyond it only cached tokens are accepted, and others only from
+    /// addresses that had none rejected lately; the rest is rejected with 503. So a flood of
+    /// invented tokens does not reach the issuer, and does not shut out anybody else.
     pub rejected_per_second: u32,
 }
 
@@ -136,7 +139,7 @@ impl Introspection {
         self
     }
 
-    async fn check(&self, token: &str) -> Result<Identity, VerifyError> {
+    async fn check(&self, token: &str, from: Option<IpAddr>) -> Result<Identity, VerifyError> {
         let unknown = VerifyError::Invalid("the token is not active");
         if token.len() > MAX_TOKEN {
             return Err(VerifyError::Invalid("the token is too long"));
@@ -147,13 +150,17 @@ impl Introspection {
             // It may have expired while it was cached.
             return remembered.filter(|it| !has_expired(it)).ok_or(unknown);
         }
-        if self.memory().is_flooded(&self.limits) {
+        if self.memory().is_flooded(from, &self.limits) {
             return Err(VerifyError::unavailable("too many invalid tokens are being presented"));
         }
-        let asked = self.flights.join(name, self.limits.in_flight, async {
+        let asked = self.flights.join((name, from), self.limits.in_flight, async {
             let said = self.ask(token).await;
             if let Ok(known) = &said {
-                self.memory().keep(name, known.clone(), self.cache, &self.limits);
+                let mut memory = self.memory();
+                if known.0.is_none() {
+                    memory.reject(from, &self.limits);
+                }
+                memory.keep(name, known.clone(), self.cache, &self.limits);
             }
             said
         });
@@ -220,7 +227,11 @@ fn has_expired(identity: &Identity) -> bool {
 
 impl Verify for Introspection {
     fn verify<'a>(&'a self, token: &'a str) -> Verifying<'a> {
-        Box::pin(self.check(token))
+        Box::pin(self.check(token, None))
+    }
+
+    fn verify_from<'a>(&'a self, token: &'a str, from: Option<IpAddr>) -> Verifying<'a> {
+        Box::pin(self.check(token, from))
     }
 
     fn issuers(&self) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Opaque tokens: the issuer is asked, and believed for a while.
 
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -175,4 +176,34 @@ async fn a_flood_of_invented_tokens_harms_nobody_else() {
     assert!(refused >= 100, "{refused} of 200");
     assert!(site.asked().len() <= 101, "{}", site.asked().len());
     assert_eq!(verifier.verify("good").await.unwrap().subject, "alice");
+}
+
+#[tokio::test]
+async fn a_flood_from_one_address_does_not_shut_out_another() {
+    let at = |last| Some(IpAddr::from([192, 0, 2, last]));
+    let site = site(json!({"active": false})).await;
+    let limits = IntrospectionLimits { rejected_per_second: 4, ..IntrospectionLimits::default() };
+    let verifier = introspection(&site).limits(limits);
+    let mut refused = 0;
+    for number in 0..100 {
+        let error = verifier.verify_from(&format!("junk-{number}"), at(1)).await.unwrap_err();
+        refused += usize::from(matches!(error, VerifyError::Unavailable(_)));
+    }
+    // A quarter of forty at once, and one for every second that this takes.
+    assert!(refused >= 50, "{refused} of 100");
+    site.show("/introspect", 200, active());
+    assert_eq!(verifier.verify_from("good", at(2)).await.unwrap().subject, "alice");
+}
+
+#[tokio::test]
+async fn one_address_asks_about_half_of_what_is_asked_at_a_time() {
+    let at = |last| Some(IpAddr::from([192, 0, 2, last]));
+    let site = site(active()).await;
+    let limits = IntrospectionLimits { in_flight: 4, ..IntrospectionLimits::default() };
+    let verifier = introspection(&site).limits(limits);
+    let asked = [("a", 1), ("b", 1), ("c", 1), ("d", 2), ("e", 2), ("f", 3)];
+    let all = asked.map(|(token, last)| verifier.verify_from(token, at(last)));
+    let all = futures_util::future::join_all(all).await;
+    let kinds: Vec<_> = all.iter().map(Result::is_ok).collect();
+    assert_eq!(kinds, [true, true, false, true, true, false]);
 }

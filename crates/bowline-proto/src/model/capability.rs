@@ -90,6 +90,12 @@ pub struct ServerCapabilities {
 }
 
 impl ServerCapabilities {
+    /// Whether a caller may request that a tool runs as a task. 2025-11-25.
+    pub fn has_tool_tasks(&self) -> bool {
+        let requests = self.tasks.as_ref().and_then(|tasks| tasks.requests.as_ref());
+        requests.and_then(|requests| requests.tools.as_ref()).is_some_and(|it| it.call.is_some())
+    }
+
     /// Whether an extension is declared.
     pub fn has_extension(&self, id: &str) -> bool {
         self.extensions.as_ref().is_some_and(|extensions| extensions.get(id).is_some())

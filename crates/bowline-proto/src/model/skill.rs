@@ -158,6 +158,13 @@ pub struct ReadDirectoryResult {
     /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28; optional, but some
+    /// clients want it.
+    #[serde(default, deserialize_with = "millis", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may reuse the cached result. Since 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
     /// Metadata.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,

@@ -38,6 +38,21 @@ pub struct Task {
     pub poll_interval_ms: Option<u64>,
 }
 
+/// The same task as 2025-11-25 shows it.
+impl From<Task> for super::Task {
+    fn from(task: Task) -> Self {
+        Self {
+            task_id: task.task_id,
+            status: task.status,
+            status_message: task.status_message,
+            created_at: task.created_at,
+            last_updated_at: task.last_updated_at,
+            ttl: task.ttl_ms,
+            poll_interval: task.poll_interval_ms,
+        }
+    }
+}
+
 /// The result of a request that became a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -17,6 +17,11 @@ impl Revision {
     /// specifications are written for 2026-07-28, and say nothing against the revision before it.
     pub const EXTENSIONS: Self = V2025_11_25;
 
+    /// The first revision of the modern era.
+    pub const MODERN: Self = V2026_07_28;
+    /// The only revision in which callers request tasks (2025-11-25, basic/utilities/tasks).
+    pub const REQUESTED_TASKS: Self = V2025_11_25;
+
     /// Whether it has batches: several messages in one array (2025-03-26, basic).
     pub const fn has_batches(self) -> bool {
         matches!(self, Self::BATCHING)
@@ -50,6 +55,12 @@ impl Revision {
     pub const fn has_elicitation_ids(self) -> bool {
         matches!(self, V2025_11_25)
     }
+
+    /// Whether the caller decides that a call runs as a task (2025-11-25, basic/utilities/tasks).
+    /// Later the server decides, by the extension.
+    pub const fn has_requested_tasks(self) -> bool {
+        matches!(self, Self::REQUESTED_TASKS)
+    }
 }
 
 #[cfg(test)]
@@ -68,5 +79,6 @@ mod tests {
         check(Revision::has_origin_status, &[V2025_11_25, V2026_07_28]);
         check(Revision::reports_bad_arguments_in_result, &[V2025_11_25, V2026_07_28]);
         check(Revision::has_elicitation_ids, &[V2025_11_25]);
+        check(Revision::has_requested_tasks, &[V2025_11_25]);
     }
 }

@@ -53,6 +53,7 @@ impl Default for Timeout {
 /// which is not the same as an answer to an id that was never allocated.
 #[derive(Debug)]
 pub struct Calls<W> {
+    first: i64,
     next: i64,
     waiting: HashMap<i64, Waiting<W>, BuildHasherDefault<Spread>>,
     /// A lower bound of all deadlines in `waiting`.
@@ -106,7 +107,13 @@ pub struct Pending<'a> {
 impl<W> Calls<W> {
     /// Creates an empty set of calls. The first id is 1.
     pub fn new() -> Self {
-        Self { next: 1, waiting: HashMap::default(), earliest: None }
+        Self::after(0)
+    }
+
+    /// Creates an empty set of calls whose ids come after a number.
+    pub fn after(number: i64) -> Self {
+        let first = number.saturating_add(1);
+        Self { first, next: first, waiting: HashMap::default(), earliest: None }
     }
 
     /// Adds a call and returns its id. Ids are never reused.
@@ -241,7 +248,7 @@ impl<W> Calls<W> {
 
     /// The number of an id that was allocated here.
     fn number(&self, id: &Id) -> Option<i64> {
-        id.as_i64().filter(|id| (1..self.next).contains(id))
+        id.as_i64().filter(|id| (self.first..self.next).contains(id))
     }
 }
 

@@ -135,6 +135,12 @@ impl<H> Inbound<H> {
         handles.find(|handle| is_it(handle))
     }
 
+    /// How many requests have such a handle.
+    pub fn count(&self, is_it: impl Fn(&H) -> bool) -> usize {
+        let doubles = self.doubles.iter().map(|(_, double)| double);
+        self.working.values().chain(doubles).filter(|it| is_it(&it.handle)).count()
+    }
+
     /// Cancels a request that is known by its handle, whatever its id.
     pub fn cancel_where(&mut self, is_it: impl Fn(&H) -> bool) -> Option<H> {
         let double = self.doubles.iter().position(|(_, double)| is_it(&double.handle));

@@ -35,6 +35,13 @@ impl Default for ReplayLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(u64);
 
+impl StreamId {
+    /// Its number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// The id of an event within its session. Number 0 is the start of a stream: the event with an id
 /// and no data that 2025-11-25 sends first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +63,7 @@ impl EventId {
 #[derive(Debug)]
 pub struct Replay<F> {
     limits: ReplayLimits,
+    before: u64,
     opened: u64,
     streams: HashMap<StreamId, Stream>,
     events: VecDeque<(EventId, F)>,
@@ -95,7 +103,13 @@ pub enum ResumeError {
 impl<F: AsRef<[u8]> + Clone> Replay<F> {
     /// Creates an empty buffer.
     pub fn new(limits: ReplayLimits) -> Self {
-        Self { limits, opened: 0, streams: HashMap::new(), events: VecDeque::new(), bytes: 0 }
+        Self::after(0, limits)
+    }
+
+    /// Creates an empty buffer whose streams are numbered after a number.
+    pub fn after(before: u64, limits: ReplayLimits) -> Self {
+        let (streams, events) = (HashMap::new(), VecDeque::new());
+        Self { limits, before, opened: before, streams, events, bytes: 0 }
     }
 
     /// Opens a stream.
@@ -150,7 +164,7 @@ impl<F: AsRef<[u8]> + Clone> Replay<F> {
     pub fn resume(&self, last_event_id: &str) -> Result<Missed<F>, ResumeError> {
         let after: EventId = last_event_id.parse()?;
         let StreamId(number) = after.stream;
-        if number == 0 || number > self.opened {
+        if number <= self.before || number > self.opened {
             return Err(ResumeError::Unknown);
         }
         let Some(stream) = self.streams.get(&after.stream) else {

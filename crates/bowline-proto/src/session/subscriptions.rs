@@ -6,7 +6,7 @@
 //! changed.
 //!
 //! A notification says that something changed, not how: the client fetches the new state, and so
-//! does a server that must send the state of a task along.
+//! does a server that must send the state along, such as that of a task.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,16 +24,21 @@ pub enum Topic {
     Resources,
     /// `notifications/resources/updated` of exactly this URI.
     Resource(Arc<str>),
-    /// `notifications/tasks` of this task.
-    Task(Arc<str>),
+    /// Something that an extension reports: a member of the listen request, and a name in it.
+    Extension(Arc<str>, Arc<str>),
 }
 
 impl Topic {
     fn name(&self) -> Option<&str> {
         match self {
             Self::Tools | Self::Prompts | Self::Resources => None,
-            Self::Resource(name) | Self::Task(name) => Some(name),
+            Self::Resource(name) | Self::Extension(_, name) => Some(name),
         }
+    }
+
+    /// What it takes in a listener.
+    fn bytes(&self) -> usize {
+        self.name().map_or(0, str::len) + size_of::<(Self, State)>()
     }
 }
 
@@ -48,14 +53,14 @@ pub struct Promised {
     pub resources: bool,
     /// `resources.subscribe`.
     pub resource: bool,
-    /// The extension for tasks.
-    pub task: bool,
+    /// What extensions report.
+    pub extension: bool,
 }
 
 impl Promised {
     /// Everything.
     pub const ALL: Self =
-        Self { tools: true, prompts: true, resources: true, resource: true, task: true };
+        Self { tools: true, prompts: true, resources: true, resource: true, extension: true };
 
     /// Whether it includes this topic.
     pub fn includes(self, topic: &Topic) -> bool {
@@ -64,7 +69,7 @@ impl Promised {
             Topic::Prompts => self.prompts,
             Topic::Resources => self.resources,
             Topic::Resource(_) => self.resource,
-            Topic::Task(_) => self.task,
+            Topic::Extension(..) => self.extension,
         }
     }
 }
@@ -72,9 +77,9 @@ impl Promised {
 /// How much one listener may subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionLimits {
-    /// Resources and tasks together. 1024 by default.
+    /// Resources, and names that extensions report, together. 1024 by default.
     pub names: usize,
-    /// Bytes of one URI or task id. 8192 by default.
+    /// Bytes of one URI or name. 8192 by default.
     pub name_length: usize,
 }
 
@@ -96,6 +101,8 @@ pub struct Subscription {
     /// eleven.
     topics: Vec<(Topic, State)>,
     queue: VecDeque<Topic>,
+    /// What the topics take, so that following one more of many costs no more than the first.
+    bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +138,7 @@ impl Subscription {
             limits,
             topics: Vec::new(),
             queue: VecDeque::new(),
+            bytes: 0,
         };
         for topic in wanted {
             subscription.add("subscriptions/listen", topic)?;
@@ -161,15 +169,28 @@ impl Subscription {
         let topic = Topic::Resource(uri.into());
         let Ok(at) = self.find(&topic) else { return };
         let (topic, state) = self.topics.remove(at);
+        self.bytes -= topic.bytes();
         if state == State::Changed {
             self.queue.retain(|queued| *queued != topic);
         }
     }
 
+    /// Follows something that a request of this session has started. Without effect if that is not
+    /// promised, or exceeds the limits.
+    pub fn follow(&mut self, topic: Topic) {
+        let _ = self.add("tools/call", topic);
+    }
+
+    /// Revokes topics that were granted.
+    pub fn revoke(&mut self, is_revoked: impl Fn(&Topic) -> bool) {
+        self.topics.retain(|(topic, _)| !is_revoked(topic));
+        self.queue.retain(|topic| !is_revoked(topic));
+        self.bytes = self.granted().map(Topic::bytes).sum();
+    }
+
     /// The bytes that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        let named = |topic: &Topic| topic.name().map_or(0, str::len) + size_of::<(Topic, State)>();
-        self.granted().map(named).sum()
+        self.bytes
     }
 
     /// The topics that are granted, for the acknowledgement.
@@ -221,6 +242,7 @@ impl Subscription {
         self.phase = Phase::Closed;
         self.topics = Vec::new();
         self.queue = VecDeque::new();
+        self.bytes = 0;
     }
 
     fn add(&mut self, method: &str, topic: Topic) -> Result<(), ErrorObject> {
@@ -230,16 +252,17 @@ impl Subscription {
         }
         if let Some(name) = topic.name() {
             let SubscriptionLimits { names, name_length } = self.limits;
-            let taken = self.granted().filter(|topic| topic.name().is_some());
+            let taken = || self.granted().filter(|topic| topic.name().is_some());
             if name.len() > name_length {
                 let message = format!("{method}: a name has more than {name_length} bytes");
                 return Err(ErrorObject::invalid_params(message));
             }
-            if self.topics.len() >= names && taken.count() >= names {
-                let message = format!("{method}: more than {names} resources and tasks");
+            if self.topics.len() >= names && taken().count() >= names {
+                let message = format!("{method}: more than {names} resources and other names");
                 return Err(ErrorObject::invalid_params(message));
             }
         }
+        self.bytes += topic.bytes();
         self.topics.insert(at, (topic, State::Quiet));
         Ok(())
     }
@@ -274,7 +297,7 @@ mod tests {
             let found: Vec<Topic> = listener.granted().cloned().collect();
             assert_eq!(found, granted, "{promised:?}");
         }
-        let task = Topic::Task("t".into());
+        let task = Topic::Extension("taskIds".into(), "t".into());
         let all = [Topic::Tools, Topic::Prompts, Topic::Resources, resource("a:b"), task];
         let nothing = Promised::default();
         check(Promised::ALL, &all, &all);
@@ -284,7 +307,7 @@ mod tests {
         check(Promised { prompts: true, ..nothing }, &all, &all[1..2]);
         check(Promised { resources: true, ..nothing }, &all, &all[2..3]);
         check(Promised { resource: true, ..nothing }, &all, &all[3..4]);
-        check(Promised { task: true, ..nothing }, &all, &all[4..]);
+        check(Promised { extension: true, ..nothing }, &all, &all[4..]);
         let twice = [resource("a:b"), Topic::Tools, resource("a:b")];
         check(Promised::ALL, &twice, &[Topic::Tools, resource("a:b")]);
     }

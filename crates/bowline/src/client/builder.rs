@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::{Extra, Json};
 use bowline_proto::model::{
-    CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitUrlParams, Implementation,
-    InputRequest, Root,
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
+    ElicitUrlParams, Implementation, InputRequest, Root,
 };
 use bowline_proto::session::Preference;
 use tokio::sync::{oneshot, watch};
 
-use super::error::OpenError;
+use super::claim::Claims;
+use super::error::{CallError, OpenError};
 use super::handlers::{FormAnswer, Handlers, UrlAnswer, handler};
 use super::limits::{ClientLimits, Timeouts};
 use super::notification::{Boxed, Fault, Notification};
@@ -59,7 +60,9 @@ impl ClientBuilder {
             restart: Restart::default(),
             verdicts: Verdicts::of_process(),
             has_cache: true,
+            has_tasks: true,
             trace: Arc::new(trace::current),
+            claims: Claims::default(),
             on_notification: None,
             on_fault: None,
             on_stderr: None,
@@ -175,6 +178,47 @@ impl ClientBuilder {
         self
     }
 
+    /// Keeps calls from becoming tasks: the client does not declare the extension
+    /// `io.modelcontextprotocol/tasks`, and requests no tasks of 2025-11-25. Tools that can only
+    /// run as tasks reject its calls.
+    pub fn without_tasks(mut self) -> Self {
+        self.profile.has_tasks = false;
+        self
+    }
+
+    /// Says what becomes of results of a kind that an [extension](Self::extension) defines: results
+    /// whose `resultType` is `kind`. `claim` gets the client, for further calls, and the result as
+    /// it came; it returns the result that the method would have had without the extension.
+    ///
+    /// ```
+    /// use bowline::Json;
+    /// use bowline::client::{CallError, Client};
+    /// use serde_json::json;
+    ///
+    /// # fn example() {
+    /// let builder = Client::builder("my-app", "1.0.0")
+    ///     .extension("com.example/receipts", Default::default())
+    ///     .on_result("com.example/receipt", |client, receipt: Json| async move {
+    ///         let id = receipt.to_value()["id"].clone();
+    ///         client.call_json("receipts/redeem", json!({ "id": id })).await
+    ///     });
+    /// # }
+    /// ```
+    ///
+    /// It concerns clients of the modern era, as results of the legacy era have no kind. Results
+    /// of other unknown kinds fail the call, and [`once`](super::JsonCall::once) returns them.
+    pub fn on_result<F>(
+        mut self,
+        kind: impl Into<String>,
+        claim: impl Fn(Client, Json) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Json, CallError>> + Send + 'static,
+    {
+        self.profile.claims.add(kind.into(), claim);
+        self
+    }
+
     /// Sets where the trace context of calls comes from; by default, the current `tracing` span.
     pub fn trace_context(
         mut self,
@@ -205,15 +249,18 @@ impl ClientBuilder {
         })
     }
 
-    /// Handles every question of the server, whatever its kind, and declares that it can.
+    /// Handles every question of the server, whatever its kind, and declares these capabilities;
+    /// without them, that it can be asked anything.
     pub(crate) fn on_question<F>(
         mut self,
+        declared: Option<ClientCapabilities>,
         ask: impl Fn(InputRequest) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Json, ErrorObject>> + Send + 'static,
     {
         self.handlers.any = Some(handler(ask));
+        self.handlers.any_declares = declared;
         self
     }
 
@@ -312,6 +359,7 @@ async fn wait_for_open(
     outcome: oneshot::Receiver<Result<(), OpenError>>,
 ) -> Result<Client, OpenError> {
     let handle = Arc::new(Handle { closing, task: Mutex::new(Some(task)) });
+    let _ = shared.handle.set(Arc::downgrade(&handle));
     let client = Client { shared, handle };
     let gone = || Err(OpenError::Target("the connection's task ended".to_owned()));
     outcome.await.unwrap_or_else(|_| gone())?;

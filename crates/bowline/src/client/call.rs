@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bowline_proto::decode::DecodeError;
 use bowline_proto::json::Json;
-use bowline_proto::members::Members;
 use bowline_proto::method::{self, Method, SetLevel};
 use bowline_proto::model::{
     InputRequiredResult, LoggingLevel, ProgressParams, RequestMeta, RequestParams, SetLevelParams,
@@ -26,6 +25,7 @@ use super::notification::Boxed;
 use super::outgoing::{Outgoing, Round};
 use super::rounds::Rounds;
 use super::shared::{Hears, Live, Shared, guarded, lock};
+use super::task::{self, OnStatus, TaskState};
 
 /// A call that has not been sent: await it.
 ///
@@ -50,7 +50,20 @@ pub(super) struct CallOptions {
     pub(super) total: Option<Duration>,
     pub(super) skips_cache: bool,
     pub(super) reports: Option<Reports>,
+    /// Receives what a task does, if the call becomes one.
+    pub(super) on_status: Option<OnStatus>,
 }
+
+/// What a call led to, once the server asks nothing more.
+pub(super) enum Settled<T> {
+    /// The answer.
+    Complete(T),
+    /// A task that will have the answer.
+    Task(Box<TaskState>),
+}
+
+/// A result that was read: `Err` has questions that must be answered first.
+pub(super) type Decoded<T> = Result<Settled<T>, Box<InputRequiredResult>>;
 
 /// Where the progress of a call goes.
 #[derive(Clone)]
@@ -103,10 +116,12 @@ impl<R> Call<R> {
 impl CallOptions {
     fn timeout(&self, shared: &Shared) -> Timeout {
         let timeouts = &shared.profile.timeouts;
-        Timeout {
-            idle: Some(self.idle.unwrap_or(timeouts.idle)),
-            total: Some(self.total.unwrap_or(timeouts.total)),
-        }
+        Timeout { idle: Some(self.idle.unwrap_or(timeouts.idle)), total: Some(self.total(shared)) }
+    }
+
+    /// How long the whole call may take.
+    pub(super) fn total(&self, shared: &Shared) -> Duration {
+        self.total.unwrap_or(shared.profile.timeouts.total)
     }
 
     /// How long to wait for a connection.
@@ -123,8 +138,9 @@ impl<'p, M: Method + 'p> Call<Typed<'p, M>>
 where
     M::Params<'p>: RequestParams<'p> + Send + 'p,
 {
-    /// Sends the call once, and returns what the server says: a result, or questions. The client's
-    /// handlers are not asked. For applications that pass the questions on.
+    /// Sends the call once, and returns what the server says: a result, questions, or a task. The
+    /// client's handlers are not asked, and nobody waits for the task. For applications that pass
+    /// them on.
     ///
     /// # Errors
     /// When there is no answer, or it is an error.
@@ -183,64 +199,73 @@ impl Shared {
         let (live, outgoing) = self.prepare::<M>(build, options).await?;
         let decode = |result: Json| {
             examine(&result)?;
-            match decode_outcome::<M>(live.peer.revision, result.as_raw())? {
-                Outcome::Complete(result) => Ok(Ok(result)),
-                Outcome::InputRequired(asked) => Ok(Err(Box::new(asked))),
-                Outcome::Task(_) => {
-                    let problem = "result is a task, which the call did not ask for";
-                    Err(DecodeError::new(M::NAME, problem).into())
-                }
-            }
+            self.decode::<M>(&live, &result)
         };
-        self.call_until_complete(&live, &outgoing, options, decode).await
+        match self.call_until_settled(&live, &outgoing, options, &decode).await? {
+            Settled::Complete(result) => Ok(result),
+            Settled::Task(state) => Box::pin(self.wait_for_task(state, options, &decode)).await,
+        }
+    }
+
+    /// Waits for the task that a call has become.
+    pub(super) async fn wait_for_task<T>(
+        self: &Arc<Self>,
+        state: Box<TaskState>,
+        options: &CallOptions,
+        decode: &impl Fn(Json) -> Result<Decoded<T>, CallError>,
+    ) -> Result<T, CallError> {
+        let result = task::wait_or_cancel(self, *state, options).await?;
+        match decode(result)? {
+            Ok(Settled::Complete(result)) => Ok(result),
+            _ => Err(task::not_complete()),
+        }
     }
 
     /// Sends a call, and sends it again with answers as long as `decode` finds questions in the
     /// result.
-    pub(super) async fn call_until_complete<T>(
+    pub(super) async fn call_until_settled<T>(
         self: &Arc<Self>,
         live: &Live,
         outgoing: &Outgoing<'_>,
         options: &CallOptions,
-        decode: impl Fn(Json) -> Result<Result<T, Box<InputRequiredResult>>, CallError>,
-    ) -> Result<T, CallError> {
+        decode: &impl Fn(Json) -> Result<Decoded<T>, CallError>,
+    ) -> Result<Settled<T>, CallError> {
         let mut round = Round::default();
         let mut rounds = Rounds::new();
         loop {
-            let result = self.send(live, outgoing, &round, options).await?;
+            let mut result = self.send(live, outgoing, &round, options).await?;
+            if !self.profile.claims.is_empty() && live.peer.revision.is_modern() {
+                result = Box::pin(self.claimed(&outgoing.method, result, options)).await?;
+            }
             let asked = match decode(result)? {
-                Ok(result) => return Ok(result),
+                Ok(settled) => return Ok(settled),
                 Err(asked) => asked,
             };
             round = Box::pin(rounds.next(self, &outgoing.method, live, *asked)).await?;
         }
     }
 
-    /// Answers the questions of one round, one after another: a person can only read one.
-    pub(super) async fn answer(
+    /// What a result of `M` says.
+    pub(super) fn decode<M: Method>(
         &self,
-        method: &str,
         live: &Live,
-        asked: InputRequiredResult,
-    ) -> Result<Round, CallError> {
-        let InputRequiredResult { input_requests, request_state, .. } = asked;
-        let mut answers = Members::new();
-        let has_questions = input_requests.is_some();
-        for (key, question) in input_requests.unwrap_or_default() {
-            let name = question.method();
-            let answer = self.handlers.answer(live.peer.revision, question).await;
-            let answer = answer.map_err(|error| CallError::CannotAnswer {
-                method: method.to_owned(),
-                asked: name.to_owned(),
-                problem: error.message,
-            })?;
-            answers.insert(key, answer);
+        result: &Json,
+    ) -> Result<Decoded<M::Result>, CallError> {
+        match decode_outcome::<M>(live.peer.revision, result.as_raw())? {
+            Outcome::Complete(result) => Ok(Ok(Settled::Complete(result))),
+            Outcome::InputRequired(asked) => Ok(Err(Box::new(asked))),
+            Outcome::Task(created) if self.profile.has_tasks => {
+                Ok(Ok(Settled::Task(Box::new(created.task.into()))))
+            }
+            Outcome::Task(_) => {
+                let problem = "result is a task, which the call did not ask for";
+                Err(DecodeError::new(M::NAME, problem).into())
+            }
         }
-        Ok(Round { answers: has_questions.then_some(answers), state: request_state })
     }
 
     /// Waits for a connection, and checks that the server can answer.
-    async fn prepare<'a, M: Method>(
+    pub(super) async fn prepare<'a, M: Method>(
         &self,
         build: impl FnOnce(Revision) -> Result<Outgoing<'a>, CallError>,
         options: &CallOptions,

@@ -56,7 +56,8 @@ pub enum CallError {
     /// The server's answer is not a valid result of the method.
     #[error("the server's answer cannot be read: {0}")]
     Malformed(DecodeError),
-    /// No answer arrived in time. The server was told to stop.
+    /// No answer arrived in time. The server was told to stop, unless the call is a task that was
+    /// [started](super::ToolCall::start).
     #[error("{method}: no answer within {after:?}")]
     TimedOut {
         /// Which call.
@@ -105,6 +106,22 @@ pub enum CallError {
         tool: String,
         /// What it said.
         message: String,
+    },
+    /// The call became a task, and the task was cancelled.
+    #[error("task {id:?} was cancelled{}", message.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
+    TaskCancelled {
+        /// Which task.
+        id: String,
+        /// What the server said about it.
+        message: Option<String>,
+    },
+    /// The call became a task, which did not end while the server keeps it.
+    #[error("task {id:?} did not end within its time to live, {ttl:?}")]
+    TaskExpired {
+        /// Which task.
+        id: String,
+        /// How long the server keeps it.
+        ttl: Duration,
     },
     /// HTTP failed: the network, a proxy, the server's status.
     #[error("{method}: {problem}")]

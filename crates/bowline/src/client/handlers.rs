@@ -13,7 +13,7 @@ use bowline_proto::method::{CreateMessage, ElicitationCreate, ListRoots, Method,
 use bowline_proto::model::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
     ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCapability, InputRequest,
-    ListRootsResult, Root, RootsCapability, SamplingCapability, Settings,
+    ListRootsResult, RequestMeta, Root, RootsCapability, SamplingCapability, Settings, meta_key,
 };
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Adapt, Revision};
@@ -76,6 +76,8 @@ pub(super) struct Handlers {
     pub(super) roots: Option<Mutex<Vec<Root>>>,
     /// Takes every question, whatever its kind, instead of the handlers above.
     pub(super) any: Option<Handler<InputRequest, Json>>,
+    /// What is declared with it, if not everything.
+    pub(super) any_declares: Option<ClientCapabilities>,
     pub(super) extensions: Settings,
     pub(super) experimental: Settings,
 }
@@ -92,7 +94,7 @@ impl Handlers {
     /// The capabilities that the client declares.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
         if self.any.is_some() {
-            return everything();
+            return self.any_declares.clone().unwrap_or_else(everything);
         }
         let yes = |is_there: bool| is_there.then(Extra::new);
         let elicits = self.form.is_some() || self.url.is_some();
@@ -131,8 +133,22 @@ impl Handlers {
         Some(pass_on(question))
     }
 
-    /// Answers a request of the legacy era.
+    /// Answers a request of the legacy era. The `task` of 2025-11-25 in its parameters is ignored,
+    /// as the specification demands of clients that do not declare the capability.
     pub(super) async fn respond(
+        &self,
+        revision: Revision,
+        method: &str,
+        params: Option<Raw<'_>>,
+    ) -> Result<Json, ErrorObject> {
+        let answer = self.respond_plainly(revision, method, params).await?;
+        match RequestMeta::of(params).others.get(meta_key::RELATED_TASK) {
+            Some(task) => Ok(with_meta(&answer, meta_key::RELATED_TASK, task)),
+            None => Ok(answer),
+        }
+    }
+
+    async fn respond_plainly(
         &self,
         revision: Revision,
         method: &str,
@@ -156,6 +172,9 @@ impl Handlers {
         revision: Revision,
         question: InputRequest,
     ) -> Result<Json, ErrorObject> {
+        if let Some(pass_on) = &self.any {
+            return pass_on(question).await;
+        }
         match question {
             InputRequest::Elicit(params) => self.elicit(revision, params).await,
             InputRequest::CreateMessage(params) => self.sample(revision, *params).await,
@@ -248,6 +267,17 @@ fn can_say(revision: Revision, value: &Value) -> bool {
     let content = Some(Extra::from_iter([("field".to_owned(), value.clone())]));
     let mut alone = ElicitResult { content, ..ElicitResult::default() };
     alone.adapt(revision).is_ok()
+}
+
+/// The answer with one more member in its `_meta`: messages that belong to a task of 2025-11-25
+/// name it.
+fn with_meta(answer: &Json, key: &str, value: Raw<'_>) -> Json {
+    let Value::Object(mut answer) = answer.to_value() else { return answer.clone() };
+    let meta = answer.entry("_meta").or_insert_with(|| Value::Object(Extra::new()));
+    if let Some(meta) = meta.as_object_mut() {
+        meta.insert(key.to_owned(), Json::copy_of(value).to_value());
+    }
+    Json::from(Value::Object(answer))
 }
 
 /// The error for a server that asks for something that the client never declared.

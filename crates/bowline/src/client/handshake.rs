@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_proto::decode::decode_result;
-use bowline_proto::json::Json;
+use bowline_proto::json::{Extra, Json};
 use bowline_proto::method::{Discover, Initialize, Initialized, Method, Notice};
 use bowline_proto::model::{
     DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, RequestMeta,
+    task_extension,
 };
 use bowline_proto::revision::{Adapt, Revision};
 use bowline_proto::session::{Action, Connect, ConnectError, Event, Question, Timeout};
@@ -172,7 +173,12 @@ impl<'a> Search<'a> {
     }
 
     fn claim(&self, revision: Revision) -> Claim {
-        let capabilities = self.shared.handlers.capabilities();
+        let mut capabilities = self.shared.handlers.capabilities();
+        // Only the modern era has the extension; its ids mean something else before.
+        if self.shared.profile.has_tasks && revision.is_modern() {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.insert(task_extension::ID, Extra::new());
+        }
         Claim::new(revision, &self.shared.profile.info, &capabilities)
     }
 

@@ -10,10 +10,10 @@ use bowline_proto::json::Json;
 use bowline_proto::line::LineTooLong;
 use bowline_proto::method::{
     Cancelled, Notice, Progress, PromptListChanged, ResourceListChanged, ResourceUpdated,
-    SubscriptionsAcknowledged, ToolListChanged,
+    SubscriptionsAcknowledged, TaskChanged, TaskStatusChanged, ToolListChanged,
 };
 use bowline_proto::model::{
-    CancelledParams, Meta, ProgressParams, ResourceUpdatedParams, SubscriptionFilter,
+    CancelledParams, Meta, ProgressParams, RelatedTask, ResourceUpdatedParams, SubscriptionFilter,
     SubscriptionsAcknowledgedParams,
 };
 use bowline_proto::raw::Raw;
@@ -165,6 +165,7 @@ impl Shared {
                 }
             }
             SubscriptionsAcknowledged::NAME => self.handle_acknowledged(params),
+            TaskChanged::NAME | TaskStatusChanged::NAME => self.handle_task(params),
             _ => {}
         }
         self.tell(method, params);
@@ -211,7 +212,8 @@ impl Shared {
         }
         // A modern server may end a subscription this way.
         let mut calls = lock(&self.calls);
-        let listens = matches!(calls.waiter(&id).map(|it| &it.hears), Some(Hears::Changes(_)));
+        let hears = calls.waiter(&id).map(|it| &it.hears);
+        let listens = matches!(hears, Some(Hears::Changes(_) | Hears::Task(_)));
         if listens && let Some(waiter) = calls.abandon(&id) {
             let _ = waiter.answer.send(Ok(Json::empty_object()));
         }
@@ -227,12 +229,20 @@ impl Shared {
         let granted: SubscriptionFilter = acknowledged.notifications;
         let id = acknowledged.meta.as_ref().and_then(Meta::subscription_id);
         let mut calls = lock(&self.calls);
-        if let Some(id) = id
-            && let Some(Hears::Changes(feed)) = calls.waiter(&id).map(|waiter| &waiter.hears)
-        {
-            feed.acknowledge(granted);
-            self.cache.clear();
+        match id.and_then(|id| calls.waiter(&id)).map(|waiter| &waiter.hears) {
+            Some(Hears::Changes(feed)) => {
+                feed.acknowledge(granted);
+                self.cache.clear();
+            }
+            Some(Hears::Task(feed)) => feed.acknowledge(&granted),
+            _ => {}
         }
+    }
+
+    /// Passes the state of a task on to whoever waits for it.
+    fn handle_task(&self, params: Option<Raw<'_>>) {
+        let (Some(RelatedTask { task_id }), Some(params)) = (read(params), params) else { return };
+        self.task_feeds.tell(&task_id, params, &self.queued);
     }
 
     /// Starts to answer a request of the server.

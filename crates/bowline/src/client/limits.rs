@@ -15,6 +15,7 @@ use std::time::Duration;
 /// | definitions of tools, for their headers and the check of their output | `tool_bytes`, `tools`, `schema_bytes` |
 /// | cached results | `cache_bytes`, `cache_entries` |
 /// | URIs of resources that changed | `changed_bytes` |
+/// | names of the questions of a task | `task_bytes`, `task_questions` |
 /// | the last lines of standard error | `stderr_lines`, `stderr_line_length` |
 /// | session id, URL for messages, id of the last event | heads of 128 KiB, URLs of 64 KiB, ids of 4 KiB |
 /// | the body of an error response | 1 MiB |
@@ -54,6 +55,23 @@ pub struct ClientLimits {
     pub rounds: u32,
     /// How often a modern call is repeated because the server asks for time, not answers: 5.
     pub waits: u32,
+    /// Questions that one task may ask: 100.
+    pub task_questions: usize,
+    /// Bytes of the keys of these questions: 64 KiB.
+    pub task_bytes: usize,
+    /// How often in a row a task may be found waiting for input although nobody is asked anything
+    /// new: 60.
+    pub task_repeats: u32,
+    /// The shortest time between two polls of a task, whatever its server wants: 100 milliseconds.
+    pub task_poll_shortest: Duration,
+    /// The longest time between two polls of a task, whatever its server wants: 60 seconds. Also
+    /// the time between polls while the server reports changes by itself.
+    pub task_poll_longest: Duration,
+    /// How often in a row asking for a task may fail, because the network does or the server
+    /// restarts, before the client gives up: 5. It waits longer each time.
+    pub task_failures: u32,
+    /// Tasks that the client subscribes to at a time: 16. Further ones are only polled.
+    pub task_streams: usize,
     /// Notifications that are held for a slow reader: 1,024. Beyond it the oldest are dropped, and
     /// the reader learns how many.
     pub notifications: usize,
@@ -100,6 +118,13 @@ impl Default for ClientLimits {
             questions: 64,
             rounds: 10,
             waits: 5,
+            task_questions: 100,
+            task_bytes: 64 << 10,
+            task_repeats: 60,
+            task_poll_shortest: Duration::from_millis(100),
+            task_poll_longest: Duration::from_secs(60),
+            task_failures: 5,
+            task_streams: 16,
             notifications: 1024,
             progress: 64,
             cache_entries: 256,
@@ -136,6 +161,12 @@ pub enum ClientLimit {
     Rounds,
     /// [`ClientLimits::waits`].
     Waits,
+    /// [`ClientLimits::task_questions`].
+    TaskQuestions,
+    /// [`ClientLimits::task_bytes`].
+    TaskBytes,
+    /// [`ClientLimits::task_repeats`].
+    TaskRepeats,
 }
 
 impl ClientLimit {
@@ -150,6 +181,9 @@ impl ClientLimit {
             Self::PeerBytes => "peer_bytes",
             Self::Rounds => "rounds",
             Self::Waits => "waits",
+            Self::TaskQuestions => "task_questions",
+            Self::TaskBytes => "task_bytes",
+            Self::TaskRepeats => "task_repeats",
         }
     }
 
@@ -165,6 +199,11 @@ impl ClientLimit {
             Self::PeerBytes => ("what the server says about itself has more than", "bytes"),
             Self::Rounds => ("the server asks back more than", "times"),
             Self::Waits => ("the server asks for time more than", "times"),
+            Self::TaskQuestions => ("the task asks more than", "questions"),
+            Self::TaskBytes => ("the names of the task's questions have more than", "bytes"),
+            Self::TaskRepeats => {
+                ("the task waits for input, though it asked nothing new more than", "times")
+            }
         };
         format!("{what} {most} {unit}, a limit of this client")
     }
@@ -182,7 +221,8 @@ pub struct Timeouts {
     /// Without an answer and without progress: 60 seconds.
     pub idle: Duration,
     /// For one answer in total, whatever progress is reported: 1 hour. Each round of questions
-    /// starts over, and the time that the user takes to answer them does not count.
+    /// starts over, and the time that the user takes to answer them does not count. A task is one
+    /// answer: its time counts from its creation, and starts over when it asked something.
     pub total: Duration,
 }
 

@@ -13,10 +13,12 @@ use std::task::{Context, Poll};
 
 use bowline_proto::decode::DecodeError;
 use bowline_proto::json::Json;
-use bowline_proto::method::{ListPrompts, ListResourceTemplates, ListResources, ListTools, Method};
+use bowline_proto::method::{
+    ListPrompts, ListResourceTemplates, ListResources, ListTasks, ListTools, Method,
+};
 use bowline_proto::model::{
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedParams, Prompt, RequestMeta, Resource, ResourceTemplate, Tool,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListTasksResult,
+    ListToolsResult, PaginatedParams, Prompt, RequestMeta, Resource, ResourceTemplate, Tool,
 };
 #[cfg(feature = "skills")]
 use bowline_proto::{
@@ -32,6 +34,7 @@ use super::error::CallError;
 use super::limits::{ClientLimit, ClientLimits};
 use super::notification::Boxed;
 use super::shared::Shared;
+use super::task::TaskState;
 
 /// A method that lists items in pages.
 pub trait Listing: for<'a> Method<Params<'a> = PaginatedParams<'a>> + 'static {
@@ -78,6 +81,15 @@ impl Listing for ListResourceTemplates {
 
     fn take(page: ListResourceTemplatesResult) -> (Vec<ResourceTemplate>, Option<String>) {
         (page.resource_templates, page.next_cursor)
+    }
+}
+
+impl Listing for ListTasks {
+    const MEMBER: &'static str = "tasks";
+    type Item = TaskState;
+
+    fn take(page: ListTasksResult) -> (Vec<TaskState>, Option<String>) {
+        (page.tasks.into_iter().map(TaskState::from).collect(), page.next_cursor)
     }
 }
 
@@ -329,8 +341,8 @@ fn admit(shared: &Shared, item: &dyn Any) -> bool {
     shared.tools.learn(tool, needs_headers)
 }
 
-/// Lists the tools again, because the server misses headers that only their schemas tell of.
-#[cfg(feature = "client-http")]
+/// Lists the tools again, because the server misses headers, or rejects a call, and only their
+/// definitions tell why.
 pub(super) async fn relist(shared: &Arc<Shared>) {
     let options = CallOptions { skips_cache: true, ..CallOptions::default() };
     let mut walk = Walk::<ListTools>::new();

@@ -1,6 +1,8 @@
-//! Repeats calls whose result is a question.
+//! Repeats calls whose result is a question, and answers questions.
 
-use bowline_proto::model::InputRequiredResult;
+use bowline_proto::json::Json;
+use bowline_proto::members::Members;
+use bowline_proto::model::{InputRequest, InputRequiredResult};
 
 use super::error::CallError;
 use super::limits::ClientLimit;
@@ -48,5 +50,39 @@ impl Rounds {
             return exceeded(ClientLimit::Waits, limits.waits);
         }
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Answers the questions of one round, one after another: a person can only read one.
+    async fn answer(
+        &self,
+        method: &str,
+        live: &Live,
+        asked: InputRequiredResult,
+    ) -> Result<Round, CallError> {
+        let InputRequiredResult { input_requests, request_state, .. } = asked;
+        let mut answers = Members::new();
+        let has_questions = input_requests.is_some();
+        for (key, question) in input_requests.unwrap_or_default() {
+            answers.insert(key, self.answer_one(method, live, question).await?);
+        }
+        Ok(Round { answers: has_questions.then_some(answers), state: request_state })
+    }
+
+    /// Answers one question.
+    pub(super) async fn answer_one(
+        &self,
+        method: &str,
+        live: &Live,
+        question: InputRequest,
+    ) -> Result<Json, CallError> {
+        let name = question.method();
+        let answer = self.handlers.answer(live.peer.revision, question).await;
+        answer.map_err(|error| CallError::CannotAnswer {
+            method: method.to_owned(),
+            asked: name.to_owned(),
+            problem: error.message,
+        })
     }
 }

@@ -2,7 +2,7 @@
 //! the connection.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use bowline_proto::decode::DecodeError;
@@ -17,6 +17,7 @@ use super::budget::Budget;
 use super::cache::Cache;
 use super::call::ProgressSink;
 use super::changes::{Feed, Feeds};
+use super::claim::Claims;
 use super::error::{CallError, CloseReason};
 use super::exchange::ExchangeError;
 use super::handlers::Handlers;
@@ -27,11 +28,13 @@ use super::notification::{Fault, OnFault, OnNotification, OnStderr, Told};
 use super::outgoing::{Claim, cancelled};
 use super::restart::Restart;
 use super::state::{Peer, PendingCall, Phase, State};
-use super::tasks::Tasks;
+use super::task::{TaskFeed, TaskFeeds};
 use super::tools::ToolBook;
 use super::trace::TraceContext;
 use super::verdicts::Verdicts;
 use super::wire::OnWire;
+use super::workers::Workers;
+use super::{Client, Handle};
 use crate::clock;
 use crate::outbox::Outbox;
 
@@ -44,7 +47,11 @@ pub(super) struct Profile {
     pub(super) restart: Restart,
     pub(super) verdicts: Verdicts,
     pub(super) has_cache: bool,
+    /// Whether calls may become tasks.
+    pub(super) has_tasks: bool,
     pub(super) trace: Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>,
+    /// What becomes of results of kinds that extensions define.
+    pub(super) claims: Claims,
     pub(super) on_notification: Option<OnNotification>,
     pub(super) on_fault: Option<OnFault>,
     pub(super) on_stderr: Option<OnStderr>,
@@ -61,18 +68,23 @@ pub(super) struct Shared {
     /// A permit for every request of the server until its answer is on its way.
     pub(super) places: Arc<Semaphore>,
     /// Requests of the server that are being answered, and subscriptions to changes.
-    pub(super) tasks: Tasks,
+    pub(super) workers: Workers,
     live: Mutex<Option<Live>>,
     pub(super) notifications: broadcast::Sender<Told>,
     /// What the server may still send that nobody has taken.
     pub(super) queued: Budget,
     pub(super) feeds: Feeds,
+    pub(super) task_feeds: TaskFeeds,
+    /// A permit for every subscription to a task. Closed once the server refused one.
+    pub(super) task_streams: Arc<Semaphore>,
     pub(super) cache: Cache,
     pub(super) tools: ToolBook,
     /// The wanted log level as an index, or [`NO_LEVEL`].
     log_level: AtomicU8,
     /// The id of the process, or 0.
     pub(super) process: AtomicU32,
+    /// What keeps the connection open.
+    pub(super) handle: OnceLock<Weak<Handle>>,
 }
 
 /// A connection that is ready for calls.
@@ -118,6 +130,7 @@ pub(super) enum Hears {
     Nothing,
     Progress(ProgressSink),
     Changes(Arc<Feed>),
+    Task(Arc<TaskFeed>),
 }
 
 impl Shared {
@@ -129,15 +142,18 @@ impl Shared {
             calls: Mutex::new(Calls::new()),
             inbound: Mutex::new(Inbound::new(SameId::Refuse, limits.questions)),
             places: Arc::new(Semaphore::new(limits.questions.saturating_mul(2).min(MOST_PLACES))),
-            tasks: Tasks::default(),
+            workers: Workers::default(),
             live: Mutex::default(),
             notifications: broadcast::Sender::new(limits.notifications.max(1)),
             queued: Budget::new(limits.queued_bytes),
             feeds: Feeds::default(),
+            task_feeds: TaskFeeds::default(),
+            task_streams: Arc::new(Semaphore::new(limits.task_streams.min(MOST_PLACES))),
             cache: Cache::new(limits, profile.has_cache),
             tools: ToolBook::new(limits),
             log_level: AtomicU8::new(NO_LEVEL),
             process: AtomicU32::new(0),
+            handle: OnceLock::new(),
             handlers,
             profile,
         })
@@ -176,6 +192,12 @@ impl Shared {
         for task in lock(&self.inbound).drain() {
             task.abort();
         }
+    }
+
+    /// The client that these parts belong to, unless the application has dropped it.
+    pub(super) fn client(self: &Arc<Self>) -> Option<Client> {
+        let handle = self.handle.get()?.upgrade()?;
+        Some(Client { shared: Arc::clone(self), handle })
     }
 
     /// The connection, if it is ready for calls.
@@ -246,9 +268,9 @@ impl Shared {
         }
     }
 
-    /// Spawns a task that must not outlive the client.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        self.tasks.spawn(task)
+    /// Spawns a worker that must not outlive the client.
+    pub(super) fn spawn(&self, worker: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.workers.spawn(worker)
     }
 
     /// Reports something that the client could not use.

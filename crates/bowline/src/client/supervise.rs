@@ -212,7 +212,7 @@ impl Supervisor {
 /// Ends everything that a client still does.
 pub(super) async fn finish(shared: &Shared, reason: CloseReason) {
     shared.go_down(&reason);
-    shared.tasks.stop().await;
+    shared.workers.stop().await;
     // A task may have opened a session just before it was stopped.
     shared.go_down(&reason);
     shared.feeds.end();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use bowline_proto::http::ParamHeaders;
 use bowline_proto::json::Json;
 use bowline_proto::method::{CallTool, Method as _};
-use bowline_proto::model::{CallToolResult, ContentBlock, Tool};
+use bowline_proto::model::{CallToolResult, ContentBlock, TaskSupport, Tool};
 use bowline_schema::Schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,6 +44,8 @@ pub(super) struct KnownTool {
     #[cfg(feature = "client-http")]
     pub(super) headers: ParamHeaders,
     output: Option<Schema>,
+    /// Whether it can run as a task. 2025-11-25.
+    pub(super) task: Option<TaskSupport>,
     /// The bytes of its name and of the schemas that are kept.
     bytes: usize,
 }
@@ -57,6 +59,18 @@ impl ToolBook {
 
     pub(super) fn find(&self, name: &str) -> Option<Arc<KnownTool>> {
         lock(&self.known).tools.get(name).cloned()
+    }
+
+    /// Checks the result of a tool against its output schema, if that is known.
+    pub(super) fn check(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+    ) -> Result<CallToolResult, CallError> {
+        match self.find(tool) {
+            Some(known) => known.check(tool, result),
+            None => Ok(result),
+        }
     }
 
     /// Remembers a tool. Returns whether it may be used: over HTTP, tools with invalid annotations
@@ -89,6 +103,7 @@ impl Known {
 fn read(tool: &Tool, needs_headers: bool, longest: usize) -> Result<KnownTool, String> {
     let is_short = |schema: &&Json| schema.as_str().len() <= longest;
     let mut bytes = tool.name.len();
+    let task = tool.execution.as_ref().and_then(|execution| execution.task_support);
     let output = tool.output_schema.as_ref().filter(is_short).and_then(|schema| {
         bytes += schema.as_str().len();
         let compiled = Schema::compile(&schema.to_value());
@@ -109,12 +124,12 @@ fn read(tool: &Tool, needs_headers: bool, longest: usize) -> Result<KnownTool, S
         if !headers.is_empty() {
             bytes += tool.input_schema.as_str().len();
         }
-        Ok(KnownTool { headers, output, bytes })
+        Ok(KnownTool { headers, output, task, bytes })
     }
     #[cfg(not(feature = "client-http"))]
     {
         let _ = needs_headers;
-        Ok(KnownTool { output, bytes })
+        Ok(KnownTool { output, task, bytes })
     }
 }
 
@@ -123,7 +138,7 @@ pub type ToolCall = Call<ToolRequest>;
 
 /// A tool with its arguments.
 pub struct ToolRequest {
-    name: String,
+    pub(super) name: String,
     /// `params` as text, or what is wrong with the arguments.
     params: Result<Params, String>,
 }
@@ -175,24 +190,47 @@ impl Call<ToolRequest> {
         finish: impl FnOnce(String, CallToolResult) -> Result<T, CallError>,
     ) -> impl Future<Output = Result<T, CallError>> {
         async move {
-            let build = |_| self.request.outgoing();
-            let result = self.client.shared.call::<CallTool>(build, &self.options).await?;
-            let result = match self.client.shared.tools.find(&self.request.name) {
-                Some(tool) => tool.check(&self.request.name, result)?,
-                None => result,
-            };
+            let result = self.make().await?;
+            let result = self.client.shared.tools.check(&self.request.name, result)?;
             finish(self.request.name, result)
         }
     }
 }
 
+impl Call<ToolRequest> {
+    /// Makes the call: plainly, unless the tool can only run as a task that the client requests.
+    async fn make(&self) -> Result<CallToolResult, CallError> {
+        let rejected = match self.client.shared.must_request_task(&self.request.name) {
+            true => None,
+            false => {
+                let build = |_| self.request.outgoing();
+                match self.client.shared.call::<CallTool>(build, &self.options).await {
+                    Ok(result) => return Ok(result),
+                    Err(error) => Some(error),
+                }
+            }
+        };
+        Box::pin(self.make_as_task(rejected)).await
+    }
+}
+
 impl ToolRequest {
-    fn outgoing(&self) -> Result<Outgoing<'_>, CallError> {
-        let unsendable = |problem| CallError::unsendable(CallTool::NAME, problem);
-        let Params { text, arguments } = self.params.as_ref().map_err(unsendable)?;
+    pub(super) fn outgoing(&self) -> Result<Outgoing<'_>, CallError> {
+        let Params { text, arguments } = self.params()?;
         let name = Some(Cow::Borrowed(self.name.as_str()));
         let repeated = Repeated { name, arguments: text.get(*arguments..text.len() - 1) };
         Ok(Outgoing::written(CallTool::NAME, text, repeated))
+    }
+
+    /// The parameters with the request to run as a task. 2025-11-25.
+    pub(super) fn params_as_task(&self) -> Result<String, CallError> {
+        let Params { text, .. } = self.params()?;
+        Ok(format!(r#"{},"task":{{}}}}"#, &text[..text.len() - 1]))
+    }
+
+    fn params(&self) -> Result<&Params, CallError> {
+        let unsendable = |problem| CallError::unsendable(CallTool::NAME, problem);
+        self.params.as_ref().map_err(unsendable)
     }
 }
 

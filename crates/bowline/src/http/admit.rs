@@ -16,6 +16,8 @@ use http::{HeaderMap, StatusCode};
 
 use super::reply::{self, Reply};
 use super::service::HttpService;
+#[cfg(feature = "auth")]
+use crate::server::account::network;
 use crate::server::account::places::{Kind, Place};
 use crate::server::account::{Account, Accounts, Party};
 use crate::server::audit::{self, Origin};
@@ -118,10 +120,16 @@ impl Remembered {
     }
 }
 
-/// A frame whose sender has the scopes for it. Only [`HttpService::permit_frame`] makes one.
+/// A frame whose sender has the scopes for it. Only [`HttpService::permit_frame`] makes one, here
+/// or on the node of a fleet that passed it on.
 pub(super) struct Permitted(Bytes);
 
 impl Permitted {
+    /// A frame that another node has permitted and sealed.
+    pub(super) fn by_another_node(frame: Bytes) -> Self {
+        Self(frame)
+    }
+
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -226,11 +234,12 @@ impl HttpService {
     /// # Errors
     /// When it is rejected; this is the answer.
     #[cfg(feature = "auth")]
-    pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
+    pub(super) async fn authenticate(&self, head: &Head<'_>) -> Result<Option<Principal>, Reply> {
+        let from = || head.shared.peer_addr.map(|address| network(address.ip()));
         match &self.inner.guard {
-            None => Ok(self.identified(parts)),
+            None => Ok(self.identified(head.parts)),
             // Boxed so that services without a guard do not pay for it.
-            Some(guard) => match Box::pin(guard.check(parts)).await {
+            Some(guard) => match Box::pin(guard.check_from(head.parts, from())).await {
                 Ok(identity) => Ok(Some(identity.into())),
                 Err(denial) => {
                     let is_known = denial.status == StatusCode::FORBIDDEN;
@@ -242,8 +251,8 @@ impl HttpService {
     }
 
     #[cfg(not(feature = "auth"))]
-    pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Option<Principal>, Reply> {
-        Ok(self.identified(parts))
+    pub(super) async fn authenticate(&self, head: &Head<'_>) -> Result<Option<Principal>, Reply> {
+        Ok(self.identified(head.parts))
     }
 
     fn identified(&self, parts: &Parts) -> Option<Principal> {

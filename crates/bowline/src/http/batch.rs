@@ -34,9 +34,9 @@ impl HttpService {
         let session = match head.fields.session_id() {
             Err(refusal) => return reply::refusal(&refusal),
             Ok(None) => None,
-            Ok(Some(id)) => match self.session(head, Some(&id)) {
+            Ok(Some(id)) => match self.session(head, Some(&id)).await {
                 Ok(session) => Some(session),
-                Err(refusal) => return reply::refusal(&refusal),
+                Err(reply) => return reply,
             },
         };
         let allowed = match &session {

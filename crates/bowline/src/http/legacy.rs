@@ -8,29 +8,26 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::http::{
-    LAST_EVENT_ID, MCP_SESSION_ID, Refusal, SessionId, check_accept, legacy_revision,
-};
+use bowline_proto::http::{MCP_SESSION_ID, Refusal, SessionId, legacy_revision};
+use bowline_proto::method::{Method, SetLevel, Subscribe, Unsubscribe};
 use bowline_proto::model::ResourcesCapability;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{BeginError, Lifecycle, Reaction, ResumeError, Sessions, StreamId};
+use bowline_proto::session::{BeginError, Lifecycle, Reaction, Sessions};
 use bowline_proto::wire::{Id, Message, Notification, Request};
 use http::StatusCode;
 
 use super::admit::Head;
-use super::live::{Ended, Live, Pump, Standalone};
-use super::modern::After;
+use super::live::Pump;
 use super::reply::{self, Reply};
 use super::service::HttpService;
 use super::sessions::{HttpSession, InFlight};
-use super::stop::Stopped;
-use super::stream::{Execution, Ticker, encode_event, poll_once};
+use super::stream::{Execution, poll_once};
+use crate::fleet::Node;
 use crate::server::account::places::{Full, Kind, Most, Place};
 use crate::server::account::{Account, Reservation};
-use crate::server::audit::Why;
-use crate::server::legacy::{self, SessionParts};
+use crate::server::legacy::{self, SessionChange, SessionParts};
 use crate::server::{Call, Outbox, Started, dispatch, listen, until_deadline};
-use crate::{Answer, Failure, FailureKind, Outcome};
+use crate::{Answer, Failure, FailureKind, Outcome, Transport};
 
 impl HttpService {
     /// Opens a session.
@@ -43,7 +40,7 @@ impl HttpService {
             &mut lifecycle,
             &sink,
             request.params.raw(),
-            head.principal.clone(),
+            (Transport::Http, head.principal.clone()),
         );
         let has_session = self.rules().sessions == Sessions::Required;
         let (profile, outcome) = match initialized {
@@ -64,7 +61,12 @@ impl HttpService {
             }
             outcome => self.reply(&request.id, profile.revision, outcome),
         };
-        if has_session {
+        if let Some(joined) = self.inner.core.fleet.as_ref().filter(|_| has_session) {
+            match Box::pin(self.seal_session(head, joined, &profile)).await {
+                Ok(id) => reply.headers_mut().insert(MCP_SESSION_ID, id.as_value().clone()),
+                Err(reply) => return reply,
+            };
+        } else if has_session {
             let revision = profile.revision;
             let place = match self.session_place(&account) {
                 Ok(place) => place,
@@ -85,7 +87,7 @@ impl HttpService {
     }
 
     /// A place for one more session. Idle ones give theirs back first.
-    fn session_place(&self, account: &Arc<Account>) -> Result<Place, Full> {
+    pub(super) fn session_place(&self, account: &Arc<Account>) -> Result<Place, Full> {
         // The table counts all of them.
         let most = Most { all: usize::MAX, ..self.inner.limits.most(Kind::Sessions) };
         Place::take(account, most).or_else(|_| {
@@ -115,15 +117,24 @@ impl HttpService {
     }
 
     /// The session that a request names.
-    pub(super) fn session(
+    ///
+    /// # Errors
+    /// When there is none; this is the answer.
+    pub(super) async fn session(
         &self,
         head: &Head<'_>,
         id: Option<&SessionId>,
-    ) -> Result<Arc<HttpSession>, Refusal> {
-        let id = id.ok_or(Refusal::SessionMissing)?;
-        let session =
-            self.inner.sessions.find(id, head.principal.as_ref()).ok_or(Refusal::SessionUnknown)?;
-        legacy_revision(head.fields, Some(session.profile().revision))?;
+    ) -> Result<Arc<HttpSession>, Reply> {
+        let refused = |refusal| reply::refusal(&refusal);
+        let id = id.ok_or(Refusal::SessionMissing).map_err(refused)?;
+        let session = match &self.inner.core.fleet {
+            Some(joined) => Box::pin(self.shared_session(head, joined, id)).await?,
+            None => {
+                let found = self.inner.sessions.find(id, head.principal.as_ref());
+                found.ok_or(Refusal::SessionUnknown).map_err(refused)?
+            }
+        };
+        legacy_revision(head.fields, Some(session.profile().revision)).map_err(refused)?;
         Ok(session)
     }
 
@@ -133,32 +144,61 @@ impl HttpService {
         head: &Head<'_>,
         id: Option<SessionId>,
         message: &Message<'_>,
+        frame: &[u8],
     ) -> Reply {
-        let session = match self.session(head, id.as_ref()) {
+        let session = match self.session(head, id.as_ref()).await {
             Ok(session) => session,
-            Err(refusal) => return reply::refusal(&refusal),
+            Err(reply) => return reply,
         };
         match message {
             Message::Request(request) => {
                 let peer = session.peer.now(head.principal.as_ref());
                 let asker = head.asker(&peer);
-                self.serve_session(
-                    head,
-                    &session,
-                    &dispatch::Request { asker, asked: request, headers: None },
-                )
-                .await
+                let asked = dispatch::Request { asker, asked: request, headers: None };
+                let reply = self.serve_session(head, &session, &asked).await;
+                if session.key().is_some() && is_session_change(&request.method) {
+                    return Box::pin(self.keep_changed(&session, request, reply)).await;
+                }
+                reply
             }
             Message::Notification(told) => {
                 session.handle_notification(told);
+                if session.key().is_some() && listen::cancelled(told).is_some() {
+                    // The request may run on any node.
+                    Box::pin(self.pass_on(None, session.session.id().unwrap_or(""), frame)).await;
+                }
                 reply::status(StatusCode::ACCEPTED)
             }
             Message::Response(response) => {
-                session.session.handle_response(response);
+                let asker = response.id.as_i64().and_then(|it| u64::try_from(it).ok());
+                let asker = asker.and_then(Node::of).filter(|_| session.key().is_some());
+                let own = self.inner.core.fleet.as_ref().map(|it| it.fleet.node());
+                match asker.filter(|asker| Some(*asker) != own) {
+                    None => session.session.handle_response(response),
+                    Some(asker) => {
+                        let id = session.session.id().unwrap_or("");
+                        if !Box::pin(self.pass_on(Some(asker), id, frame)).await {
+                            return reply::busy("the node that has asked cannot be reached");
+                        }
+                    }
+                }
                 reply::status(StatusCode::ACCEPTED)
             }
             Message::Fault(_) => reply::status(StatusCode::ACCEPTED),
         }
+    }
+
+    /// Keeps what a request has changed in its session, before that is acknowledged.
+    async fn keep_changed(
+        &self,
+        session: &HttpSession,
+        request: &Request<'_>,
+        reply: Reply,
+    ) -> Reply {
+        let Ok(change) = SessionChange::read(&request.method, request.params.raw()) else {
+            return reply;
+        };
+        self.keep_change(session, change).await.map_or_else(|refused| refused, |()| reply)
     }
 
     async fn serve_session(
@@ -252,95 +292,10 @@ impl HttpService {
         let asked = dispatch::Request { asker, asked: request, headers: None };
         self.answer_alone(head, &asked).await
     }
+}
 
-    /// Opens the standalone stream of a session, or resumes a stream.
-    pub(super) fn get_legacy(&self, head: &Head<'_>) -> Reply {
-        match self.try_get_legacy(head) {
-            Ok(reply) => reply,
-            Err(refusal) => reply::refusal(&refusal),
-        }
-    }
-
-    fn try_get_legacy(&self, head: &Head<'_>) -> Result<Reply, Refusal> {
-        check_accept(&head.parts.method, head.fields)?;
-        let id = head.fields.session_id()?;
-        let session = self.session(head, id.as_ref())?;
-        let last = head.fields.headers().get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
-        let stopped = match self.listening(head.principal.as_ref()) {
-            Ok(stopped) => stopped,
-            Err(reply) => return Ok(reply),
-        };
-        if let Some(last) = last {
-            return Ok(self.resume(&session, last, stopped));
-        }
-        let most = self.inner.limits.most(Kind::Streams);
-        let place = match Place::take(&self.account(head), most) {
-            Ok(place) => place,
-            Err(full) => return Ok(reply::busy(&full.to_string())),
-        };
-        let opened = session.open_standalone(self.inner.core.limits.outbox);
-        let Some((stream, live)) = opened else {
-            return Ok(reply::status(StatusCode::CONFLICT));
-        };
-        let live = self.live(&session, stream, live);
-        Ok(reply::stream(Standalone { live, stopped, _place: Some(place) }))
-    }
-
-    fn live(&self, session: &Arc<HttpSession>, stream: StreamId, live: Arc<Outbox>) -> Live {
-        let keep_alive = Ticker::new(self.inner.limits.keep_alive);
-        let (service, session) = (self.clone(), Arc::clone(session));
-        Live { service, session, stream, live, keep_alive }
-    }
-
-    /// Sends what a client has missed of a stream, and then the rest of it.
-    fn resume(&self, session: &Arc<HttpSession>, last: &str, stopped: Stopped) -> Reply {
-        let mut state = session.lock();
-        let missed = match state.replay().resume(last) {
-            Ok(missed) => missed,
-            Err(ResumeError::Ended) => return reply::status(StatusCode::NO_CONTENT),
-            Err(error) => {
-                let error = ErrorObject::invalid_request(error.to_string());
-                return reply::error(StatusCode::BAD_REQUEST, None, &error).because(Why::Session);
-            }
-        };
-        // A call that was cancelled, or whose answer the client has. To an `EventSource`, 204 means
-        // not to come back (HTML, server-sent events); the TypeScript SDK sees a response without a
-        // body and is content. An empty 200 makes both official SDKs ask again and again, because
-        // the stream ended without an answer; any error reaches the application.
-        if missed.is_closed && missed.events.is_empty() {
-            return reply::status(StatusCode::NO_CONTENT);
-        }
-        let mut opening = Vec::new();
-        for (id, frame) in &missed.events {
-            encode_event(&mut opening, Some(&id.to_string()), frame);
-        }
-        if missed.is_closed {
-            drop(state);
-            return reply::stream(After { opening: Some(opening.into()), rest: Ended });
-        }
-        let live = state.attach(missed.stream, self.inner.core.limits.outbox);
-        let is_standalone = state.standalone == Some(missed.stream);
-        drop(state);
-        let live = self.live(session, missed.stream, live);
-        let opening = Some(opening.into());
-        if is_standalone {
-            let rest = Standalone { live, stopped, _place: None };
-            return reply::stream(After { opening, rest });
-        }
-        reply::stream(After { opening, rest: live })
-    }
-
-    /// Ends a session.
-    pub(super) fn delete_legacy(&self, head: &Head<'_>) -> Reply {
-        match head.fields.session_id() {
-            Err(refusal) => reply::refusal(&refusal),
-            Ok(None) => reply::refusal(&Refusal::SessionMissing),
-            Ok(Some(id)) if self.inner.sessions.close(&id, head.principal.as_ref()) => {
-                reply::status(StatusCode::NO_CONTENT)
-            }
-            Ok(Some(_)) => reply::refusal(&Refusal::SessionUnknown),
-        }
-    }
+fn is_session_change(method: &str) -> bool {
+    [Subscribe::NAME, Unsubscribe::NAME, SetLevel::NAME].contains(&method)
 }
 
 /// Without a session, changes cannot be reported.

@@ -87,6 +87,11 @@ impl Http {
             let scheme = "http";
             if let Ok(address) = listener.local_addr() {
                 tracing::info!("listening on {scheme}://{address}{}", service.inner.path);
+                if let Some(joined) = &service.inner.core.fleet
+                    && !address.ip().is_unspecified()
+                {
+                    joined.fleet.listens_at(&format!("{scheme}://{address}"));
+                }
             }
             let places = Arc::new(Semaphore::new(service.inner.limits.connections));
             let door = Door {
@@ -143,9 +148,10 @@ impl Door {
                 _ = sweep.tick() => self.service.sweep(),
             }
         }
-        self.service.stop();
-        let grace = self.service.inner.core.limits.grace;
-        let _ = tokio::time::timeout(grace, self.finish(&mut connections)).await;
+        self.service.stop_listening();
+        let core = &self.service.inner.core;
+        let finished = tokio::time::timeout(core.limits.grace, self.finish(&mut connections));
+        let _ = tokio::join!(finished, core.stop_extensions(core.limits.grace));
         connections.shutdown().await;
         self.tasks().shutdown().await;
         // None takes longer than the grace period.

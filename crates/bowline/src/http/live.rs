@@ -128,8 +128,11 @@ impl Source for Standalone {
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         while let Poll::Ready(change) = self.live.session.sink.poll_next(cx) {
             let mut frame = Vec::new();
-            listen::change(&change).encode(&mut frame);
-            self.live.session.publish(self.live.stream, &frame);
+            let tasks = self.live.service.inner.core.tasks.as_ref();
+            listen::change(&change, tasks).encode(&mut frame);
+            if !frame.is_empty() {
+                self.live.session.publish(self.live.stream, &frame);
+            }
         }
         match self.live.poll_bytes(cx) {
             Poll::Pending => self.stopped.as_mut().poll(cx).map(|()| None),

@@ -28,7 +28,10 @@ use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
 use crate::server::account::Account;
 use crate::server::account::places::{Full, Kind, Place};
 use crate::server::dispatch::Listening;
-use crate::server::{Core, Handling, Outbox, Peer, Sender, Sink, Started, Via, dispatch, listen};
+use crate::server::listen::Listener;
+use crate::server::{
+    Core, Handling, Outbox, Peer, Sender, Sink, Started, TopicReader, Via, dispatch, listen,
+};
 use crate::{Failure, FailureKind, Outcome, Principal, Profile};
 
 impl HttpService {
@@ -117,7 +120,7 @@ impl HttpService {
                         let account = self.account(head);
                         return self.listen(&request.id, subscription, principal, &account);
                     }
-                    Listening { subscription, around: Some(around) } => {
+                    Listening { subscription, around: Some((around, reader)) } => {
                         let stopped = match self.listening(principal) {
                             Ok(stopped) => stopped,
                             Err(reply) => return reply,
@@ -129,7 +132,7 @@ impl HttpService {
                         around.run(Self::listening_within(
                             id,
                             &outbox,
-                            subscription,
+                            (subscription, reader),
                             (place, sink, stopped),
                         ))
                     }
@@ -201,13 +204,14 @@ impl HttpService {
     fn listening_within(
         id: Id,
         outbox: &Arc<Outbox>,
-        subscription: Subscription,
+        (subscription, reader): (Subscription, Option<TopicReader>),
         (place, sink, stopped): (Result<Place, Full>, Arc<Sink>, Stopped),
     ) -> Handling {
         let outbox = Arc::clone(outbox);
         Handling::Other(Box::pin(async move {
             let _place = place.map_err(|full| Failure::busy(SubscriptionsListen::NAME, full))?;
-            listen::serve(&sink, &outbox, id, subscription, stopped).await
+            let to = Listener { sink: &sink, outbox: &outbox, reader };
+            to.serve(id, subscription, stopped).await
         }))
     }
 
@@ -282,7 +286,7 @@ impl Source for ListeningStream {
         let mut out = Vec::new();
         while let Poll::Ready(change) = self.sink.poll_next(cx) {
             let mut frame = Vec::new();
-            listen::change(&change).encode(&mut frame);
+            listen::change(&change, None).encode(&mut frame);
             encode_event(&mut out, None, &frame);
         }
         if self.stopped.as_mut().poll(cx).is_ready() {

@@ -35,6 +35,7 @@ pub struct Http {
     pub(super) has_sessions: bool,
     pub(super) identify: Option<Identify>,
     pub(super) peer_addr: Option<PeerAddr>,
+    pub(super) mounts: Option<super::mount::Mounts>,
     #[cfg(feature = "auth")]
     pub(super) guard: Option<Guard>,
     #[cfg(feature = "tls")]
@@ -153,6 +154,7 @@ impl Http {
             has_sessions: true,
             identify: None,
             peer_addr: None,
+            mounts: None,
             #[cfg(feature = "auth")]
             guard: None,
             #[cfg(feature = "tls")]

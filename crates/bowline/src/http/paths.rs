@@ -11,6 +11,7 @@ const SSE: &str = "/sse";
 const MESSAGES: &str = "/messages";
 
 const HEALTH: &str = "/health";
+const READY: &str = "/ready";
 
 /// Where a path leads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) enum Place {
     /// Where clients of HTTP+SSE send their messages.
     Messages,
     Health,
+    /// Whether a load balancer should send requests.
+    Ready,
     Nowhere,
 }
 
@@ -35,7 +38,7 @@ impl HttpService {
     /// }
     /// ```
     ///
-    /// `/health` is not among them.
+    /// `/health` and `/ready` are not among them.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = vec![self.inner.path.clone()];
         if self.inner.sse.is_some() {
@@ -64,6 +67,8 @@ impl HttpService {
             Place::Endpoint
         } else if path == HEALTH {
             Place::Health
+        } else if path == READY {
+            Place::Ready
         } else if self.inner.sse.is_some() && is(SSE) {
             Place::Sse
         } else if self.inner.sse.is_some() && is(MESSAGES) {
@@ -78,6 +83,14 @@ impl HttpService {
         // Only a relative reference keeps the prefix that a framework may have stripped.
         let path = if self.inner.is_embedded { MESSAGES.trim_start_matches('/') } else { MESSAGES };
         format!("{path}?session={session}")
+    }
+
+    /// Whether a load balancer should send requests.
+    pub(super) fn ready(&self) -> Reply {
+        match self.inner.core.fleet.as_ref().is_none_or(|joined| joined.fleet.is_ready()) {
+            true => reply::status(StatusCode::OK),
+            false => reply::busy("the store of the fleet does not answer"),
+        }
     }
 
     /// The answer to a request for any other path.

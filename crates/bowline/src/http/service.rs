@@ -1,12 +1,8 @@
 //! The service: from an HTTP request to its response.
 
-use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
 use bowline_proto::http::{Access, Fields, Refusal, SessionId, check_accept, check_content_type};
 use bowline_proto::revision::Era;
@@ -14,7 +10,6 @@ use bowline_proto::session::{Claim, Class, Facts, Kind, Rules, Sessions, Transpo
 use bowline_proto::wire::Message;
 use bytes::Bytes;
 use http::header::ORIGIN;
-use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 
@@ -30,9 +25,7 @@ use super::sse::SseTable;
 use super::stop::Stop;
 use crate::BuildError;
 use crate::server::audit::Why;
-use crate::server::{Core, Credentials, HttpHead};
-#[cfg(feature = "auth")]
-use std::sync::OnceLock;
+use crate::server::{Core, HttpHead};
 
 /// An MCP server as an HTTP service. Cheap to clone.
 ///
@@ -57,6 +50,7 @@ use std::sync::OnceLock;
 /// | `/sse`, `/messages` | GET, POST | HTTP+SSE of 2024-11-05, unless [`Http::without_sse`] |
 /// | `/.well-known/oauth-protected-resource`, alone and with the path of the resource | GET | where to get a token, with `Http::require_auth` |
 /// | `/health` | any | 200, or 503 while it stops |
+/// | `/ready` | any | the same; also 503 while the store of a [fleet](crate::fleet) does not answer |
 ///
 /// Any other path is answered with 404 and this list. Within another framework the first two rows
 /// may have any prefix: `nest_service("/api", mcp)` serves `/api/mcp` and `/api/sse`,
@@ -82,7 +76,7 @@ pub(super) struct Inner {
     pub(super) access: Access,
     pub(super) limits: HttpLimits,
     /// For requests that come through another framework, without a connection of ours.
-    remembered: Remembered,
+    pub(super) remembered: Remembered,
     pub(super) sessions: SessionTable,
     pub(super) sse: Option<SseTable>,
     /// Legacy calls whose client has disconnected.
@@ -96,7 +90,8 @@ pub(super) struct Inner {
     pub(super) stop: Stop,
     /// Whether another framework serves it.
     pub(super) is_embedded: bool,
-    peer_addr: Option<PeerAddr>,
+    pub(super) peer_addr: Option<PeerAddr>,
+    pub(super) mounts: Option<super::mount::Mounts>,
 }
 
 impl HttpService {
@@ -130,8 +125,11 @@ impl HttpService {
             stop: Stop::default(),
             is_embedded,
             peer_addr: http.peer_addr,
+            mounts: http.mounts,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        let inner = Arc::new(inner);
+        super::fleet::join(&inner);
+        Ok(Self { inner })
     }
 
     /// Answers one request.
@@ -148,19 +146,6 @@ impl HttpService {
         let shared = remembered.share(self.head(parts, None));
         let reply = self.answer(&shared, body, remembered).await;
         reply.into_response(remembered.take_back(shared), |body| body)
-    }
-
-    /// The head of a request, and who sees what of it; `address` is that of its connection.
-    pub(super) fn head(&self, parts: Parts, address: Option<SocketAddr>) -> HttpHead {
-        let address = match &self.inner.peer_addr {
-            Some(peer_addr) => peer_addr(&parts),
-            None => address,
-        };
-        #[cfg(feature = "auth")]
-        if self.inner.guard.is_some() {
-            return HttpHead::new(parts, address, Credentials::Hidden(OnceLock::new()));
-        }
-        HttpHead::new(parts, address, Credentials::Shown)
     }
 
     /// Answers one request; `remembered` belongs to its connection.
@@ -182,9 +167,18 @@ impl HttpService {
             let reply = reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
             return head.audited(reply.because(Why::Head));
         }
+        if let Some(joined) = &self.inner.core.fleet
+            && parts.uri.path() == crate::fleet::PATH
+        {
+            // Other nodes prove who they are by the seal; they need no name that is allowed.
+            return Box::pin(self.handle_letter(&head, joined, body)).await;
+        }
         if let Err(denied) = self.let_in(parts, &fields, remembered) {
             Box::pin(self.take_turn_refused(&head)).await;
             return head.audited(reply::refusal(&Refusal::Access(denied)));
+        }
+        if let Some(mounted) = self.mounted(parts.uri.path()) {
+            return mounted.answer(shared, body).await;
         }
         if !self.inner.has_cors {
             return self.route(head, body).await;
@@ -208,13 +202,14 @@ impl HttpService {
         }
         match place {
             Place::Health => return reply::status(StatusCode::OK),
+            Place::Ready => return self.ready(),
             Place::Nowhere => {
                 let reply = self.nowhere(parts.uri.path()).because(Why::Head);
                 return head.audited(reply);
             }
             Place::Endpoint | Place::Sse | Place::Messages => {}
         }
-        head.principal = match self.authenticate(parts).await {
+        head.principal = match self.authenticate(&head).await {
             Ok(principal) => principal,
             Err(reply) => {
                 Box::pin(self.take_turn_refused(&head)).await;
@@ -230,8 +225,10 @@ impl HttpService {
             (&Method::POST, Place::Messages) => Box::pin(self.post_sse(head, body)).await,
             (_, Place::Messages) => only("POST"),
             (&Method::POST, _) => self.post(head, body).await,
-            (&Method::GET, _) if self.inner.has_sessions => self.get_legacy(head),
-            (&Method::DELETE, _) if self.inner.has_sessions => self.delete_legacy(head),
+            (&Method::GET, _) if self.inner.has_sessions => Box::pin(self.get_legacy(head)).await,
+            (&Method::DELETE, _) if self.inner.has_sessions => {
+                Box::pin(self.delete_legacy(head)).await
+            }
             _ if self.inner.has_sessions => only("GET, POST, DELETE"),
             _ => only("POST"),
         };
@@ -292,7 +289,7 @@ impl HttpService {
             (Class::LegacyStateless(revision), Message::Request(request)) => {
                 self.serve_stateless(head, request, revision).await
             }
-            (Class::LegacySession, message) => self.post_legacy(head, id, message).await,
+            (Class::LegacySession, message) => self.post_legacy(head, id, message, frame).await,
             (Class::LegacyInitialize | Class::LegacyStateless(_), _) => {
                 reply::status(StatusCode::ACCEPTED)
             }
@@ -360,41 +357,5 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-impl<B> tower_service::Service<Request<B>> for HttpService
-where
-    B: HttpBody + Send + 'static,
-    B::Data: Send,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Answering;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Answering {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.handle(request).await) })
-    }
-}
-
-impl<B> hyper::service::Service<Request<B>> for HttpService
-where
-    B: HttpBody + Send + 'static,
-    B::Data: Send,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Answering;
-
-    fn call(&self, request: Request<B>) -> Answering {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.handle(request).await) })
     }
 }

@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 pub(super) use self::table::SessionTable;
 use super::service::Slot;
 use super::stream::encode_event;
+use crate::fleet::Node;
 use crate::server::account::places::Place;
 use crate::server::account::{Reservation, Spent};
 use crate::server::{Call, Core, Outbox, Peer, Session, Sink, Via};
@@ -31,6 +33,8 @@ pub(super) struct HttpSession {
     state: Mutex<SessionState>,
     /// Given back with it.
     place: OnceLock<Place>,
+    /// In a fleet: its key in the store, and the latest version of what is kept there.
+    shared: Option<(String, AtomicU64)>,
 }
 
 /// The mutable part of a session.
@@ -43,6 +47,8 @@ pub(super) struct SessionState {
     pub(super) live: Vec<(StreamId, Arc<Outbox>)>,
     /// The stream that belongs to no request, once it has been opened.
     pub(super) standalone: Option<StreamId>,
+    /// The number that those of its streams come after.
+    base: u64,
     /// The bytes of the session itself.
     fixed: usize,
     reserved: Reservation,
@@ -89,9 +95,45 @@ impl HttpSession {
                 standalone: None,
                 fixed: 0,
                 reserved,
+                base: 0,
                 used: clock::now(),
             }),
             place: OnceLock::new(),
+            shared: None,
+        }
+    }
+
+    /// The same on a node of a fleet: no other node gives the same numbers to questions and
+    /// streams.
+    pub(super) fn of_node(mut self, node: Node, key: String) -> Self {
+        let core = Arc::clone(&self.peer.core);
+        let questions = i64::try_from(node.base()).unwrap_or(0);
+        self.session = Arc::new(Session::numbered_after(questions));
+        self.peer = Peer::in_session(&core, self.peer.profile.clone(), Via::HTTP, &self.session);
+        self.lock().base = node.base();
+        // Versions begin with 0.
+        self.shared = Some((key, AtomicU64::new(0)));
+        self
+    }
+
+    /// In a fleet: its key in the store.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.shared.as_ref().map(|(key, _)| key.as_str())
+    }
+
+    /// Whether a version of what is kept was not seen before.
+    pub(super) fn is_news(&self, version: u64) -> bool {
+        self.shared
+            .as_ref()
+            .is_some_and(|(_, seen)| seen.fetch_max(version + 1, Ordering::AcqRel) <= version)
+    }
+
+    /// Closes the stream that belongs to no request, unless it is the latest one.
+    pub(super) fn yield_standalone(&self, latest: u64) {
+        let mut state = self.lock();
+        if let Some(stream) = state.standalone.filter(|stream| stream.number() != latest) {
+            state.detach(stream);
+            state.standalone = None;
         }
     }
 
@@ -214,7 +256,8 @@ impl SessionState {
 
     /// The events of its streams.
     pub(super) fn replay(&mut self) -> &mut Replay<Bytes> {
-        self.replay.get_or_insert_with(|| Box::new(Replay::new(ReplayLimits::default())))
+        let base = self.base;
+        self.replay.get_or_insert_with(|| Box::new(Replay::after(base, ReplayLimits::default())))
     }
 
     /// Forgets the events of streams that ended long ago.
@@ -232,17 +275,21 @@ impl SessionState {
         Ok(())
     }
 
-    /// Reserves memory for what is kept and what waits to be read. If there is none left, the
-    /// oldest events are forgotten, then clients that do not keep up are detached.
+    /// Reserves memory for what is kept and what waits to be read. If half of it is taken, the
+    /// oldest events are forgotten; if none is left, clients that do not keep up are detached.
     pub(super) fn recount(&mut self) {
         loop {
             let waiting: usize = self.live.iter().map(|(_, live)| live.length()).sum();
             let kept = self.replay.as_ref().map_or(0, |replay| replay.bytes());
             let bytes = self.fixed + kept + waiting;
-            if self.reserved.resize(bytes).is_ok() {
+            let held = match kept {
+                0 => self.reserved.resize(bytes),
+                _ => self.reserved.resize_spare(bytes),
+            };
+            if held.is_ok() {
                 return;
             }
-            if self.replay().forget_oldest() {
+            if kept > 0 && self.replay().forget_oldest() {
                 continue;
             }
             let longest = self.live.iter().max_by_key(|(_, live)| live.length());

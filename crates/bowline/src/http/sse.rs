@@ -21,6 +21,7 @@ use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::service::HttpService;
 use super::stream::{Ticker, encode_event};
+use crate::fleet::Node;
 use crate::server::account::places::{Kind, Place};
 use crate::server::{Connection, Rights, Via};
 use crate::{Principal, random};
@@ -88,7 +89,10 @@ impl HttpService {
         });
         let (read, pipe) = tokio::io::split(ours);
         let upward = Arc::new(tokio::sync::Mutex::new(Upward { pipe, is_torn: false }));
-        let name = random::token();
+        let mut name = random::token();
+        if let Some(joined) = &self.inner.core.fleet {
+            name = format!("{}-{name}", joined.fleet.node().number());
+        }
         let mut sessions = table.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(name.clone(), Endpoint { principal, upward });
         drop(sessions);
@@ -114,13 +118,11 @@ impl HttpService {
             return reply::refusal(&refusal);
         }
         let name = head.parts.uri.query().and_then(|query| query.strip_prefix("session="));
-        let endpoint = self.inner.sse.as_ref().zip(name).and_then(|(table, name)| {
-            table.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-        });
-        let endpoint = endpoint.filter(|endpoint| endpoint.principal == head.principal);
-        let Some(Endpoint { upward, .. }) = endpoint else {
+        let elsewhere = name.and_then(|name| self.node_of_stream(name).zip(Some(name)));
+        let principal = head.principal.as_ref().map(Principal::as_str);
+        if elsewhere.is_none() && self.endpoint(name, principal).is_none() {
             return reply::refusal(&Refusal::SessionUnknown);
-        };
+        }
         let (frame, _reserved) = match read_body(body, &self.inner.limits, self.account(head)).await
         {
             Ok(read) => read,
@@ -129,6 +131,38 @@ impl HttpService {
         let frame = match Box::pin(self.permit_frame(head, frame)).await {
             Ok(frame) => frame,
             Err(reply) => return reply,
+        };
+        if let Some(stream) = elsewhere {
+            return match Box::pin(self.pass_to_stream(head, stream, frame.as_bytes())).await {
+                true => reply::status(StatusCode::ACCEPTED),
+                false => reply::refusal(&Refusal::SessionUnknown),
+            };
+        }
+        self.write_sse(name.unwrap_or_default(), principal, frame).await
+    }
+
+    /// The node of a fleet that a stream belongs to, if it is another one.
+    fn node_of_stream(&self, name: &str) -> Option<Node> {
+        let joined = self.inner.core.fleet.as_ref()?;
+        super::letters::node_of(name).filter(|node| *node != joined.fleet.node())
+    }
+
+    /// The endpoint of a stream, for its owner.
+    fn endpoint(&self, name: Option<&str>, principal: Option<&str>) -> Option<Endpoint> {
+        let table = self.inner.sse.as_ref()?;
+        let found = table.0.lock().unwrap_or_else(PoisonError::into_inner).get(name?).cloned();
+        found.filter(|it| it.principal.as_ref().map(Principal::as_str) == principal)
+    }
+
+    /// Writes a message for a stream of this process, which its sender had the scopes for.
+    pub(super) async fn write_sse(
+        &self,
+        name: &str,
+        principal: Option<&str>,
+        frame: Permitted,
+    ) -> Reply {
+        let Some(Endpoint { upward, .. }) = self.endpoint(Some(name), principal) else {
+            return reply::refusal(&Refusal::SessionUnknown);
         };
         let write = async { upward.lock().await.write(&frame).await };
         match tokio::time::timeout(self.inner.limits.body_idle, write).await {

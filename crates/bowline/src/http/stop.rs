@@ -36,8 +36,22 @@ pub(super) struct Stop {
 }
 
 impl HttpService {
-    /// Rejects new requests and ends listening streams.
+    /// Rejects new requests, ends listening streams, and ends what extensions do in the
+    /// background, such as tasks, within [`Limits::grace`](crate::Limits::grace).
     pub fn stop(&self) {
+        self.stop_listening();
+        // Without a runtime, nothing runs that could end. It ends by itself, within its time.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let service = self.clone();
+            runtime.spawn(async move {
+                let core = &service.inner.core;
+                core.stop_extensions(core.limits.grace).await;
+            });
+        }
+    }
+
+    /// Rejects new requests and ends listening streams.
+    pub(super) fn stop_listening(&self) {
         self.inner.stop.is_stopping.store(true, Ordering::Release);
         self.inner.stop.channel.send_replace(true);
     }

@@ -8,14 +8,17 @@ use bowline_proto::members::Members;
 use bowline_proto::method::{CallTool, Complete, GetPrompt, Method, ReadResource};
 use bowline_proto::model::{
     self, CompleteArgument, CompleteContext, PromptReference, Reference, ResourceTemplateReference,
+    TaskMetadata, TaskSupport, ToolExecution, task_extension,
 };
 use serde::Serialize;
 
 use super::forward::{forward, json};
 use super::upstream::Upstream;
-use crate::client::{CallError, Change};
+use crate::client::{CallError, Change, Peer};
 use crate::server::{BoxFuture, CompleteOutcome, CompleteSource, Entries};
-use crate::{BuildError, Completing, Context, HandlerError, Prompt, Resource, Step, Tool};
+use crate::{
+    BuildError, Completing, Context, HandlerError, Prompt, Resource, Step, TaskMode, Tool,
+};
 
 /// Which lists to ask for.
 #[derive(Clone, Copy)]
@@ -53,10 +56,15 @@ pub(super) async fn list(
     if lists.tools {
         new.tools.clear();
         if offered.tools.is_some() {
-            for definition in client.list_tools().without_cache().await? {
+            for mut definition in client.list_tools().without_cache().await? {
+                let Some(name) = upstream.name_of(&definition.name) else { continue };
+                let theirs = std::mem::replace(&mut definition.name, name);
+                let (mode, execution) = mode(&peer, &definition).unzip();
+                definition.execution = execution.or(definition.execution);
                 let known = old.tools.iter().find(|it| it.definition == definition).cloned();
                 if is_new(&mut seen, "tool", &definition.name) {
-                    keep(&mut new.tools, known, || tool(upstream, definition).build());
+                    let theirs = Theirs { name: theirs, mode };
+                    keep(&mut new.tools, known, || tool(upstream, theirs, definition).build());
                 }
             }
         }
@@ -120,15 +128,49 @@ fn keep<E>(entries: &mut Vec<E>, known: Option<E>, build: impl FnOnce() -> Resul
     }
 }
 
-fn tool(upstream: &Arc<Upstream>, definition: model::Tool) -> Tool {
-    let (upstream, name) = (Arc::clone(upstream), definition.name.clone());
-    Tool::from_model(definition, move |context: Context, arguments: Json| {
+/// When calls of a tool become tasks at the front, and how its definition says so.
+///
+/// A legacy server says it of each tool, and its calls become tasks at once. A modern server
+/// decides during the call, and the front follows.
+fn mode(peer: &Peer, definition: &model::Tool) -> Option<(TaskMode, ToolExecution)> {
+    let support = definition.execution.as_ref().and_then(|it| it.task_support);
+    let (mode, task_support) = if peer.revision.is_modern() {
+        let has_tasks = peer.capabilities.has_extension(task_extension::ID);
+        has_tasks.then_some((TaskMode::OnDemand, TaskSupport::Optional))?
+    } else {
+        let has_tasks = peer.revision.has_requested_tasks() && peer.capabilities.has_tool_tasks();
+        match support.filter(|_| has_tasks)? {
+            TaskSupport::Required => (TaskMode::Required, TaskSupport::Required),
+            TaskSupport::Optional => (TaskMode::Optional, TaskSupport::Optional),
+            TaskSupport::Forbidden => return None,
+        }
+    };
+    Some((mode, ToolExecution { task_support: Some(task_support) }))
+}
+
+/// A tool as the server has it.
+struct Theirs {
+    name: String,
+    mode: Option<TaskMode>,
+}
+
+fn tool(upstream: &Arc<Upstream>, theirs: Theirs, definition: model::Tool) -> Tool {
+    let upstream = Arc::clone(upstream);
+    let Theirs { name, mode } = theirs;
+    let tool = Tool::from_model(definition, move |context: Context, arguments: Json| {
         let (upstream, name) = (Arc::clone(&upstream), name.clone());
         async move {
-            let params = members([("name", json(&name)?), ("arguments", arguments)]);
+            let mut params = members([("name", json(&name)?), ("arguments", arguments)]);
+            if mode == Some(TaskMode::Required) {
+                params.insert("task", json(&TaskMetadata::default())?);
+            }
             forward::<CallTool>(upstream, context, params).await
         }
-    })
+    });
+    match mode {
+        Some(mode) => tool.task(mode),
+        None => tool,
+    }
 }
 
 fn prompt(upstream: &Arc<Upstream>, definition: model::Prompt) -> Prompt {

@@ -10,22 +10,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::json::Json;
+use bowline_proto::json::{Extra, Json};
 use bowline_proto::members::Members;
 use bowline_proto::method::{CreateMessage, ElicitationCreate, Method};
 use bowline_proto::model::{
-    CreateMessageResult, ElicitResult, InputRequiredResult, LoggingLevel, meta_key,
+    CreateMessageResult, ElicitResult, InputRequiredResult, LoggingLevel, Settings, meta_key,
+    task_extension,
 };
 use bowline_proto::revision::{Adapt, Outcome, Revision, decode_outcome};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::pool::Lease;
 use super::route::{Question, Route};
 use super::upstream::Upstream;
-use crate::client::CallError;
+use crate::client::{CallError, Client, TaskState};
 use crate::server::{Ask, check_capability};
-use crate::{Answer, Context, HandlerError, InputRequired, Step};
+use crate::{Answer, AskError, Context, HandlerError, InputRequired, Step};
 
 /// The front's own limit on a handler ends a call first.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,18 +47,18 @@ pub(super) struct InFlight {
     revision: Revision,
     answer: Answering,
     route: Arc<Route>,
+    /// Ends after the call does.
+    lease: Lease,
+    /// Whether the request asks for a task, in the manner of 2025-11-25.
+    requests_task: bool,
     questions: mpsc::Receiver<Question>,
     /// Questions that the caller has been asked, in order.
     asked: Vec<Question>,
+    /// What the server asked for and the caller does not have.
+    missing: Option<AskError>,
 }
 
 type Answering = std::pin::Pin<Box<dyn Future<Output = Result<Json, CallError>> + Send>>;
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.upstream.routes.remove(&self.route);
-    }
-}
 
 /// Calls a method of the upstream server on behalf of a caller of the front.
 pub(super) async fn forward<M: Method>(
@@ -86,24 +88,37 @@ async fn send<M: Method>(
 ) -> Result<InFlight, HandlerError> {
     let revision = upstream.revision(M::NAME).await?;
     let level = context.call.wanted_level();
-    if !revision.is_modern() {
-        upstream.want_logs(level).await;
-    }
-    let meta = meta(context, revision, level)?;
+    let takes_tasks = upstream.has_tasks();
+    let meta = meta(context, revision, level, takes_tasks)?;
     if !meta.is_empty() {
         params.insert("_meta", json(&meta)?);
     }
+    let requests_task = params.get("task").is_some();
     let (route, questions) = Route::new(context);
-    let call = upstream.client.call_json(M::NAME, json(&params)?).without_cache();
+    let lease = upstream.pool.lease(&route, revision.is_modern()).await?;
+    if !revision.is_modern() {
+        lease.connection.want_logs(level).await;
+    }
+    let call = lease.connection.client.call_json(M::NAME, json(&params)?).without_cache();
     let mut call = call.timeout(LONGEST).idle_timeout(LONGEST);
     if context.call.wants_progress() {
         let route = Arc::clone(&route);
         call = call.on_progress(move |progress| route.report(&progress));
     }
-    upstream.routes.add(&route);
     let answer = Box::pin(Arc::clone(&route).during(call.once()));
     let upstream = Arc::clone(upstream);
-    Ok(InFlight { upstream, revision, answer, route, questions, asked: Vec::new() })
+    let (asked, missing) = (Vec::new(), None);
+    Ok(InFlight {
+        upstream,
+        revision,
+        answer,
+        route,
+        lease,
+        requests_task,
+        questions,
+        asked,
+        missing,
+    })
 }
 
 /// What a request says about its caller: to a modern server, what the caller of the front can do.
@@ -111,6 +126,7 @@ fn meta(
     context: &Context,
     revision: Revision,
     level: Option<LoggingLevel>,
+    takes_tasks: bool,
 ) -> Result<Members<Json>, HandlerError> {
     let mut meta = Members::new();
     if let Some(trace) = context.traceparent() {
@@ -118,8 +134,12 @@ fn meta(
     }
     if revision.is_modern() {
         let mut capabilities = context.caller().capabilities.clone();
-        // Extensions are agreed on between neighbours.
-        capabilities.extensions = None;
+        // Extensions are agreed on between neighbours. The proxy itself waits for tasks.
+        capabilities.extensions = takes_tasks.then(|| {
+            let mut settings = Settings::default();
+            settings.insert(task_extension::ID, Extra::new());
+            settings
+        });
         capabilities.experimental = None;
         capabilities.adapt(revision).map_err(internal)?;
         meta.insert(meta_key::CLIENT_CAPABILITIES, json(&capabilities)?);
@@ -138,7 +158,15 @@ async fn wait<M: Method>(
     loop {
         let question = tokio::select! {
             biased;
-            result = &mut call.answer => return call.finish::<M>(context, result),
+            result = &mut call.answer => match call.finish::<M>(context, result)? {
+                Finished::Done(step) => return Ok(step),
+                Finished::Task(state) => {
+                    call.follow(*state);
+                    // The caller need not wait either.
+                    context.background().await;
+                    continue;
+                }
+            },
             Some(question) = call.questions.recv() => question,
         };
         let client = &context.caller().capabilities;
@@ -146,18 +174,25 @@ async fn wait<M: Method>(
             let refusal =
                 ErrorObject::invalid_request(format!("the caller cannot answer: {error}"));
             let _ = question.answer.send(Err(refusal));
-        } else if context.call.peer().session.is_none() {
+            call.missing = Some(error);
+        } else if context.call.peer().session.is_none() || context.call.task().is_some() {
             return park(call, context, question);
         } else {
             let ask = Ask { call: &context.call, key: None };
             let answer = tokio::select! {
                 biased;
-                result = &mut call.answer => return call.finish::<M>(context, result),
+                result = &mut call.answer => match call.finish::<M>(context, result)? {
+                    Finished::Done(step) => return Ok(step),
+                    Finished::Task(state) => {
+                        call.follow(*state);
+                        continue;
+                    }
+                },
                 answer = ask.put(question.request.clone()) => answer,
             };
             let answer = match answer {
                 Ok(answer) => adapted(answer, question.request.method(), call.revision),
-                Err(crate::AskError::Refused(error)) => Err(error),
+                Err(AskError::Refused(error)) => Err(error),
                 Err(error) => Err(ErrorObject::internal(error.to_string())),
             };
             // The server may have withdrawn its question.
@@ -180,6 +215,7 @@ fn park<T>(
     for (place, question) in call.asked.iter().enumerate() {
         required = required.ask(format!("upstream-{place}"), question.request.clone());
     }
+    call.route.park();
     let age = context.call.peer().core.limits.request_state_age;
     let upstream = Arc::clone(&call.upstream);
     let token = upstream.park(call, age)?;
@@ -211,24 +247,92 @@ fn resume(
 
 impl InFlight {
     fn finish<M: Method>(
-        &self,
+        &mut self,
         context: &Context,
         result: Result<Json, CallError>,
-    ) -> Result<Step<M::Result>, HandlerError> {
+    ) -> Result<Finished<M::Result>, HandlerError> {
+        // A server that copes without an answer has succeeded.
+        if context.caller().revision.is_modern()
+            && has_failed(&result)
+            && let Some(missing) = self.missing.take()
+        {
+            return Err(missing.into());
+        }
         let written = result.map_err(|error| self.upstream.failed(error))?;
+        if self.requests_task
+            && let Some(state) = Client::created_task(self.revision, &written)
+                .map_err(|error| self.upstream.failed(error))?
+        {
+            return Ok(Finished::Task(Box::new(state)));
+        }
         let outcome = decode_outcome::<M>(self.revision, written.as_raw());
         match outcome.map_err(|error| self.upstream.failed(error.into()))? {
             // To the letter where that is possible.
-            Outcome::Complete(_) if context.caller().revision == self.revision => {
+            Outcome::Complete(_)
+                if context.caller().revision == self.revision && context.call.task().is_none() =>
+            {
                 Err(HandlerError::Instead(Box::new(Answer::Verbatim(written))))
             }
-            Outcome::Complete(result) => Ok(Step::Done(result)),
-            Outcome::InputRequired(asked) => returned(asked).map(Step::Ask),
-            Outcome::Task(_) => Err(HandlerError::Refused(ErrorObject::internal(format!(
-                "{:?} answered with a task, which proxies do not pass on",
-                self.upstream.name
-            )))),
+            Outcome::Complete(result) => Ok(Finished::Done(Step::Done(result))),
+            Outcome::InputRequired(asked) => {
+                returned(asked).map(|asked| Finished::Done(Step::Ask(asked)))
+            }
+            Outcome::Task(created) => Ok(Finished::Task(Box::new(created.task.into()))),
         }
+    }
+
+    /// Goes on with the task that the call has become at the server.
+    fn follow(&mut self, state: TaskState) {
+        self.requests_task = false;
+        let client = self.lease.connection.client.clone();
+        let route = Arc::clone(&self.route);
+        let ending = async move {
+            let told = Arc::clone(&route);
+            let hear = move |state: &TaskState| {
+                if let Some(message) = &state.message {
+                    told.tell_status(message);
+                }
+            };
+            let waiting = client.end_of_task(state, LONGEST, hear);
+            Ok(without_related_task(route.during(waiting).await?))
+        };
+        self.answer = Box::pin(ending);
+    }
+}
+
+/// What a call has come to.
+enum Finished<T> {
+    Done(Step<T>),
+    /// The server goes on with it as a task.
+    Task(Box<TaskState>),
+}
+
+/// The result of a task, without the mention of it: the task at the front is another one.
+fn without_related_task(result: Json) -> Json {
+    let Ok(mut members) = result.parse::<Members<Json>>() else { return result };
+    let meta = members.get("_meta").and_then(|meta| meta.parse::<Members<Json>>().ok());
+    let Some(mut meta) = meta else { return result };
+    if meta.remove(meta_key::RELATED_TASK).is_none() {
+        return result;
+    }
+    if meta.is_empty() {
+        members.remove("_meta");
+    } else if let Ok(meta) = Json::new(&meta) {
+        members.insert("_meta", meta);
+    }
+    Json::new(&members).unwrap_or(result)
+}
+
+/// Whether the server reports a failure, of the protocol or of a tool.
+fn has_failed(result: &Result<Json, CallError>) -> bool {
+    #[derive(Deserialize)]
+    struct Verdict {
+        #[serde(rename = "isError", default)]
+        is_error: bool,
+    }
+    match result {
+        Ok(written) => written.parse::<Verdict>().is_ok_and(|it| it.is_error),
+        Err(error) => error.as_refusal().is_some(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, Weak};
 
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::entries;
@@ -15,12 +16,16 @@ use crate::uri_template::Match;
 pub(super) struct Mirror {
     pub(super) upstream: Arc<Upstream>,
     state: Mutex<State>,
+    /// Counts how often the lists were read again.
+    pub(super) version: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct State {
     entries: Arc<Entries>,
     places: Vec<Place>,
+    /// Where changes of resources are announced, and nothing else.
+    watching: Vec<Place>,
     /// Resources that the proxy is subscribed to.
     subscribed: HashSet<String>,
     tasks: Vec<AbortHandle>,
@@ -48,7 +53,8 @@ impl Mirror {
         let watch = upstream.client.watch();
         let listed = entries::list(&upstream, &Entries::default(), entries::Lists::ALL).await?;
         let state = State { entries: Arc::new(listed), ..State::default() };
-        let mirror = Arc::new(Self { upstream, state: Mutex::new(state) });
+        let mirror =
+            Arc::new(Self { upstream, state: Mutex::new(state), version: watch::Sender::new(0) });
         let task = tokio::spawn(follow(Arc::downgrade(&mirror), changes.ok(), watch));
         lock(&mirror.state).tasks.push(task.abort_handle());
         Ok(mirror)
@@ -71,6 +77,7 @@ impl Mirror {
                 let places = state.places.clone();
                 drop(state);
                 places.iter().for_each(|place| self.renew(place, &old, &new));
+                self.version.send_modify(|version| *version += 1);
             }
             Err(error) => {
                 tracing::warn!(upstream = self.upstream.name, %error, "lists are not up to date");
@@ -92,9 +99,24 @@ impl Mirror {
         self.entries().resources.iter().any(is_it)
     }
 
+    fn subscribe_to(self: &Arc<Self>, uri: &str) {
+        if !self.has_resource(uri) {
+            return;
+        }
+        let mut state = lock(&self.state);
+        if state.subscribed.len() >= MOST_SUBSCRIBED || !state.subscribed.insert(uri.to_owned()) {
+            return;
+        }
+        let task = tokio::spawn(subscribe(Arc::downgrade(self), uri.to_owned()));
+        state.tasks.retain(|task| !task.is_finished());
+        state.tasks.push(task.abort_handle());
+    }
+
     /// A resource changed. Returns whether anybody listens.
     fn resource_updated(&self, uri: &str) -> bool {
-        let places = lock(&self.state).places.clone();
+        let state = lock(&self.state);
+        let places: Vec<Place> = state.places.iter().chain(&state.watching).cloned().collect();
+        drop(state);
         // No short-circuit: every place must see it.
         places.iter().filter(|place| place.resource_updated(uri)).count() > 0
     }
@@ -117,16 +139,23 @@ impl LivePart for Added {
     }
 
     fn subscribed(&self, uri: &str) {
-        if !self.mirror.has_resource(uri) {
-            return;
-        }
-        let mut state = lock(&self.mirror.state);
-        if state.subscribed.len() >= MOST_SUBSCRIBED || !state.subscribed.insert(uri.to_owned()) {
-            return;
-        }
-        let task = tokio::spawn(subscribe(Arc::downgrade(&self.mirror), uri.to_owned()));
-        state.tasks.retain(|task| !task.is_finished());
-        state.tasks.push(task.abort_handle());
+        self.mirror.subscribe_to(uri);
+    }
+}
+
+/// A proxy whose parts somebody else has put together: only changes of resources pass by
+/// themselves.
+pub(super) struct Watched(pub(super) Arc<Mirror>);
+
+impl LivePart for Watched {
+    fn added_to(&self, place: Place) {
+        let mut state = lock(&self.0.state);
+        state.watching.retain(|it| !it.is_gone() && !it.is_same(&place));
+        state.watching.push(place);
+    }
+
+    fn subscribed(&self, uri: &str) {
+        self.0.subscribe_to(uri);
     }
 }
 

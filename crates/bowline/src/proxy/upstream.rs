@@ -5,46 +5,62 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::model::LoggingLevel;
+use bowline_proto::model::task_extension;
 use bowline_proto::revision::{Revision, neutral_error};
 
 use super::forward::InFlight;
-use super::route::Routes;
-use crate::client::{CallError, Client};
+use super::pool::Pool;
+use crate::client::{CallError, Client, Peer};
 use crate::{HandlerError, random, with_causes};
+
+/// What the front calls a tool; `None` if it does not have it.
+pub(super) type ToolNames = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The upstream server of one proxy, as its handlers use it.
 pub(super) struct Upstream {
+    /// The first connection's.
     pub(super) client: Client,
     /// Its name, for people.
     pub(super) name: String,
-    pub(super) routes: Arc<Routes>,
+    pub(super) pool: Arc<Pool>,
+    /// What the front calls each tool, if not the same.
+    names: Option<ToolNames>,
     /// Calls that wait for their callers to come back, by token.
     parked: Mutex<HashMap<String, InFlight>>,
-    /// The level of log messages that a legacy server was asked for.
-    level: Mutex<Option<LoggingLevel>>,
 }
 
 /// How many calls may wait for their callers to come back.
 const MOST_PARKED: usize = 1024;
 
 impl Upstream {
-    pub(super) async fn new(client: Client, routes: Arc<Routes>) -> Result<Arc<Self>, CallError> {
+    pub(super) async fn new(
+        pool: Arc<Pool>,
+        names: Option<ToolNames>,
+    ) -> Result<Arc<Self>, CallError> {
+        let client = pool.first.client.clone();
         let peer = client.ready("proxy").await?;
         let name = peer.info.as_ref().map_or("the upstream server", |info| info.name.as_str());
-        Ok(Arc::new(Self {
-            name: name.to_owned(),
-            client,
-            routes,
-            parked: Mutex::default(),
-            level: Mutex::default(),
-        }))
+        Ok(Arc::new(Self { name: name.to_owned(), client, pool, names, parked: Mutex::default() }))
+    }
+
+    /// What the front calls a tool of the server; `None` if it does not have it.
+    pub(super) fn name_of(&self, tool: &str) -> Option<String> {
+        match &self.names {
+            Some(names) => names(tool),
+            None => Some(tool.to_owned()),
+        }
     }
 
     /// The revision that the server speaks, once there is a connection.
     pub(super) async fn revision(&self, method: &str) -> Result<Revision, HandlerError> {
         let peer = self.client.ready(method).await.map_err(|error| self.failed(error))?;
         Ok(peer.revision)
+    }
+
+    /// Whether calls can become tasks in the manner of the extension.
+    pub(super) fn has_tasks(&self) -> bool {
+        let has = |peer: Arc<Peer>| peer.capabilities.has_extension(task_extension::ID);
+        self.client.peer().is_some_and(has)
     }
 
     /// The error for a call that failed. The server's own errors pass unchanged, except for a code
@@ -54,22 +70,6 @@ impl Upstream {
             CallError::Refused { error, method } => neutral_error(error, &method),
             error => ErrorObject::internal(format!("{:?}: {}", self.name, with_causes(&error))),
         })
-    }
-
-    /// Asks a legacy server for log messages from this level on.
-    pub(super) async fn want_logs(&self, level: Option<LoggingLevel>) {
-        let logs = self.client.peer().is_some_and(|peer| peer.capabilities.logging.is_some());
-        let Some(level) = level.filter(|_| logs) else { return };
-        {
-            let mut known = lock(&self.level);
-            if known.is_some_and(|known| known <= level) {
-                return;
-            }
-            *known = Some(level);
-        }
-        if let Err(error) = self.client.set_log_level(Some(level)).await {
-            tracing::debug!(%error, "the upstream server does not take a log level");
-        }
     }
 
     /// Keeps a call until its caller comes back, for at most this long.
@@ -89,8 +89,11 @@ impl Upstream {
         let (upstream, key) = (Arc::downgrade(self), token.clone());
         tokio::spawn(async move {
             tokio::time::sleep(age).await;
+            let Some(upstream) = upstream.upgrade() else { return };
             // Dropping the call cancels it.
-            drop(upstream.upgrade().and_then(|upstream| upstream.unpark(&key)));
+            if upstream.unpark(&key).is_some() {
+                upstream.pool.losses().count_expired();
+            }
         });
         Ok(token)
     }

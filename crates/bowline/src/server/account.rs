@@ -64,7 +64,7 @@ impl Party {
 }
 
 /// The addresses that one host can choose from.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
@@ -190,10 +190,20 @@ impl Account {
 
     /// Takes `more` bytes for something that has `length` bytes then.
     fn take(&self, more: usize, length: usize) -> Result<(), Spent> {
-        if !self.share.take(more, length) {
+        self.take_of(more, length, |budget| budget.room_for(length))
+    }
+
+    /// Takes `more` bytes of what `room` says there is in each budget.
+    fn take_of(
+        &self,
+        more: usize,
+        length: usize,
+        room: impl Fn(&Budget) -> usize,
+    ) -> Result<(), Spent> {
+        if !self.share.take(more, room(&self.share)) {
             return Err(Spent { is_too_long: length > self.share.most(), is_own: true });
         }
-        if !self.memory.take(more, length) {
+        if !self.memory.take(more, room(&self.memory)) {
             self.share.give_back(more);
             return Err(Spent { is_too_long: length > self.memory.most(), is_own: false });
         }
@@ -234,8 +244,12 @@ impl Budget {
         (self.limit - self.limit / 4).max(SHORT.min(self.limit))
     }
 
-    fn take(&self, more: usize, length: usize) -> bool {
-        let limit = if length <= SHORT { self.limit } else { self.limit - self.limit / 4 };
+    /// How much may be held once something of this length is.
+    fn room_for(&self, length: usize) -> usize {
+        if length <= SHORT { self.limit } else { self.limit - self.limit / 4 }
+    }
+
+    fn take(&self, more: usize, limit: usize) -> bool {
         let next = |held: usize| held.checked_add(more).filter(|held| *held <= limit);
         self.held.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_ok()
     }
@@ -292,6 +306,17 @@ impl Reservation {
             Some(more) => self.account.take(more, bytes)?,
             None => self.account.give_back(self.bytes - bytes),
         }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// The same for what can be forgotten: it leaves half of every budget to others.
+    ///
+    /// # Errors
+    /// When there is no room for more; then nothing changes.
+    pub(crate) fn resize_spare(&mut self, bytes: usize) -> Result<(), Spent> {
+        let Some(more) = bytes.checked_sub(self.bytes) else { return self.resize(bytes) };
+        self.account.take_of(more, bytes, |budget| budget.limit / 2)?;
         self.bytes = bytes;
         Ok(())
     }
@@ -375,6 +400,19 @@ mod tests {
         drop((body, second));
         assert_eq!(accounts.memory.held.load(Ordering::Relaxed), 0);
         assert_eq!(one.share.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_can_be_forgotten_leaves_half_to_others() {
+        let accounts = accounts(4 << 20, 4 << 20);
+        let [mut spare, mut body] =
+            ["::1", "127.0.0.1"].map(|address| Reservation::new(accounts.find(at(address))));
+        assert_eq!(spare.resize_spare(2 << 20), Ok(()));
+        assert_eq!(spare.resize_spare((2 << 20) + 1).map_err(|it| it.is_too_long), Err(false));
+        assert_eq!(body.resize(1 << 20), Ok(()));
+        assert_eq!(spare.resize_spare(0), Ok(()));
+        assert_eq!(spare.resize_spare(1 << 20), Ok(()));
+        assert_eq!(spare.resize_spare((1 << 20) + 1).map_err(|it| it.is_own), Err(false));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::members::Members;
 use bowline_proto::model::{
-    CallToolResult, CompleteResult, DiscoverResult, EmptyResult, GetPromptResult, InitializeResult,
-    InputRequiredResult, Meta, ReadResourceResult, ResultBody, SubscriptionsListenResult, meta_key,
+    CallToolResult, CompleteResult, CreateTaskResult, DiscoverResult, EmptyResult, GetPromptResult,
+    InitializeResult, InputRequiredResult, Meta, ReadResourceResult, ResultBody,
+    SubscriptionsListenResult, meta_key, task_extension,
 };
 use bowline_proto::revision::{Adapt, Revision, adapt_error};
 use bowline_proto::wire::{Id, encode_error, encode_response, encode_response_with};
@@ -28,7 +29,8 @@ pub enum Answer {
     Resource(ReadResourceResult),
     /// Of any of these three, when the client must answer something first.
     InputRequired(InputRequiredResult),
-    /// Of any of these three, as another server wrote it in the same revision.
+    /// Of any of these three, as another server wrote it in the same revision; or a result of an
+    /// [extension](crate::Extension), as it is.
     Verbatim(Json),
     /// Of `completion/complete`.
     Completion(CompleteResult),
@@ -40,6 +42,11 @@ pub enum Answer {
     Discover(Box<DiscoverResult>),
     /// Of `subscriptions/listen`, when the server ends the stream.
     ListenEnd,
+    /// Of `tools/call`, when it goes on as a [task](crate::tasks).
+    Task(Box<task_extension::Task>),
+    /// Of `tools/call`, when the work of a [task](crate::tasks) goes on outside the server. Clients
+    /// never see it.
+    Elsewhere,
     /// Of requests that return nothing.
     Empty,
 }
@@ -113,6 +120,11 @@ impl Signature {
                 Ok(())
             }
             Answer::Verbatim(result) => to.encode_verbatim(out, result),
+            Answer::Task(task) => to.encode_task(out, task),
+            Answer::Elsewhere => Err(ErrorObject::internal(
+                "tools/call: the work goes on elsewhere, but this call is not a task; help: declare \
+                 the tool with `task = \"required\"`",
+            )),
             Answer::List(encoded) => {
                 encode_response(out, id, encoded.as_ref()).map_err(internal)?;
                 to.sign(out);
@@ -171,14 +183,26 @@ impl To<'_> {
         Ok(())
     }
 
+    /// Writes a task, in the shape of the caller's generation.
+    fn encode_task(
+        &self,
+        out: &mut Vec<u8>,
+        task: &task_extension::Task,
+    ) -> Result<(), ErrorObject> {
+        let task = task.clone();
+        if self.revision.is_modern() {
+            let rest = task_extension::CreateTaskResult::default();
+            return self.encode(out, &mut task_extension::CreateTaskResult { task, ..rest });
+        }
+        self.encode(out, &mut CreateTaskResult { task: task.into(), ..CreateTaskResult::default() })
+    }
+
     /// Writes a result of another server. Only the signature differs.
     fn encode_verbatim(&self, out: &mut Vec<u8>, result: &Json) -> Result<(), ErrorObject> {
         let mut members: Members<Json> = result.parse().map_err(internal)?;
         if self.revision.is_modern() {
-            let meta = members.get("_meta").map(Json::parse::<Meta>).transpose();
-            let mut meta = meta.map_err(internal)?.unwrap_or_default();
-            meta.set(meta_key::SERVER_INFO, &self.signature.info);
-            members.insert("_meta", Json::new(&meta).map_err(internal)?);
+            set_meta(&mut members, meta_key::SERVER_INFO, &self.signature.info)
+                .map_err(internal)?;
             if members.get("resultType").is_none() {
                 members.insert("resultType", Json::new("complete").map_err(internal)?);
             }
@@ -194,6 +218,28 @@ impl To<'_> {
             out.extend_from_slice(&self.signature.ending);
         }
     }
+}
+
+/// An object with one more member in its metadata; everything else stays to the letter.
+pub(crate) fn with_meta(
+    object: &Json,
+    key: &str,
+    value: impl Serialize,
+) -> Result<Json, serde_json::Error> {
+    let mut members: Members<Json> = object.parse()?;
+    set_meta(&mut members, key, value)?;
+    Json::new(&members)
+}
+
+fn set_meta(
+    members: &mut Members<Json>,
+    key: &str,
+    value: impl Serialize,
+) -> Result<(), serde_json::Error> {
+    let mut meta = members.get("_meta").map(Json::parse::<Meta>).transpose()?.unwrap_or_default();
+    meta.set(key, value);
+    members.insert("_meta", Json::new(&meta)?);
+    Ok(())
 }
 
 fn internal(error: impl std::error::Error) -> ErrorObject {

@@ -244,7 +244,7 @@ impl Ask<'_> {
         question.adapt(call.caller.revision).map_err(AskError::Revision)?;
         let answer = async {
             match (&call.peer().session, &call.rounds) {
-                (Some(session), _) => match &question {
+                (Some(session), _) if call.task().is_none() => match &question {
                     InputRequest::Elicit(params) => {
                         session.call::<ElicitationCreate>(&call.outbox, params).await
                     }
@@ -256,11 +256,11 @@ impl Ask<'_> {
                     }
                 }
                 .map_err(|error| refused(error, &question)),
-                (None, Some(rounds)) => {
+                (_, Some(rounds)) => {
                     let key = self.key.unwrap_or_else(|| rounds.next_key(kind(&question)));
                     poll_fn(|cx| rounds.poll_answer(&key, &question, cx)).await
                 }
-                (None, None) => Err(AskError::Closed),
+                (_, None) => Err(AskError::Closed),
             }
         };
         let timeout = call.peer().core.limits.ask_timeout;

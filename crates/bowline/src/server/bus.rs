@@ -3,7 +3,7 @@
 //! A sink holds what is pending for one connection and coalesces it: a list that changed twice is
 //! reported once, and nothing is ever dropped. Publishing never waits.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bowline_proto::error::ErrorObject;
@@ -12,11 +12,14 @@ use bowline_proto::session::{Subscription, Topic};
 use bowline_proto::wire::Id;
 
 use super::account::{Account, Reservation, Spent};
+use super::fleet::{Change as Announced, Fleet};
 
 /// Where changes are published.
 #[derive(Default)]
 pub(crate) struct Bus {
     sinks: Mutex<Vec<Weak<Sink>>>,
+    /// The other processes of the server, if there are any.
+    fleet: OnceLock<Arc<dyn Fleet>>,
 }
 
 impl Bus {
@@ -48,7 +51,35 @@ impl Bus {
         sinks.iter().any(|sink| sink.listens_for(topic))
     }
 
+    /// Publishes the changes of this process to a fleet, too.
+    pub(crate) fn join(&self, fleet: Arc<dyn Fleet>) {
+        // There is only one.
+        let _ = self.fleet.set(fleet);
+    }
+
+    /// What extensions report that somebody listens for.
+    pub(crate) fn listened(&self) -> Vec<Topic> {
+        let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();
+        let mut topics = Vec::new();
+        for sink in sinks {
+            for listener in &*lock(&sink.listeners) {
+                let is_extension = |topic: &&Topic| matches!(topic, Topic::Extension(..));
+                topics.extend(listener.subscription.granted().filter(is_extension).cloned());
+            }
+        }
+        topics
+    }
+
+    /// Publishes a change to everybody who listens.
     pub(crate) fn publish(&self, topic: &Topic) {
+        self.publish_here(topic);
+        if let Some(fleet) = self.fleet.get() {
+            fleet.announce(Announced::from(topic.clone()));
+        }
+    }
+
+    /// Publishes a change to those who listen in this process.
+    pub(crate) fn publish_here(&self, topic: &Topic) {
         let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();
         for sink in sinks {
             sink.handle_change(topic);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
 use bowline_proto::method::{self, LoggingMessage, Notice};
 use bowline_proto::model::{LoggingLevel, LoggingMessageParams, ProgressParams, ProgressToken};
 use bowline_proto::revision::Adapt;
@@ -17,6 +18,7 @@ use super::failure::{Failure, FailureKind};
 use super::nest::Nest;
 use super::peer::Peer;
 use super::rounds::Rounds;
+use super::tasks::Link;
 use crate::clock;
 use crate::outbox::Outbox;
 
@@ -37,6 +39,8 @@ pub(crate) struct Call {
     started: OnceLock<Instant>,
     /// How long it may take.
     timeout: Duration,
+    /// The same since it became a task.
+    task_time: OnceLock<Duration>,
     /// The `traceparent` of the request (W3C Trace Context).
     pub(crate) traceparent: Option<String>,
     /// The client wants progress reported. Most do not, so it is elsewhere.
@@ -102,6 +106,7 @@ impl Call {
             nest: parts.nest,
             started: OnceLock::new(),
             timeout: parts.timeout,
+            task_time: OnceLock::new(),
             traceparent: parts.traceparent,
             progress: parts.progress_token.map(Progress::under),
             abandoned: AtomicU8::new(0),
@@ -118,7 +123,21 @@ impl Call {
 
     /// When the handler times out.
     pub(crate) fn deadline(&self) -> Instant {
-        *self.started.get_or_init(clock::now) + self.timeout
+        let timeout = self.task_time.get().copied().unwrap_or(self.timeout);
+        *self.started.get_or_init(clock::now) + timeout
+    }
+
+    /// The task that it has become.
+    pub(crate) fn task(&self) -> Option<&Arc<Link>> {
+        self.rounds.as_ref()?.task()
+    }
+
+    /// From now on, it is a task that may take this long.
+    pub(crate) fn become_task(&self, link: Arc<Link>, time: Duration) {
+        let _ = self.task_time.set(time);
+        if let Some(rounds) = &self.rounds {
+            rounds.become_task(link);
+        }
     }
 
     /// Tells the handler that nobody is waiting for it any more.
@@ -162,6 +181,9 @@ impl Call {
     /// Reports progress if the client asked for it. Never waits: if a report exceeds the rate limit
     /// or finds the outbox full, the newest one is sent before the answer.
     pub(crate) fn report(&self, progress: f64, total: Option<f64>, message: Option<String>) {
+        if let (Some(task), Some(message)) = (self.task(), &message) {
+            task.set_status(message.clone());
+        }
         let Some(wanted) = &self.progress else { return };
         // JSON cannot represent other numbers.
         if !progress.is_finite() {
@@ -196,6 +218,10 @@ impl Call {
     pub(crate) fn finish(&self) {
         self.is_finished.store(true, Ordering::Release);
         let Some(wanted) = &self.progress else { return };
+        // 2025-11-25, basic/utilities/tasks: the token of a request is that of its task, too.
+        if self.task().is_some() && self.caller.revision.has_requested_tasks() {
+            return;
+        }
         let mut reported = wanted.lock();
         reported.is_over = true;
         if let Some(params) = reported.left_out.take().filter(|_| !self.outbox.is_quiet()) {
@@ -255,6 +281,17 @@ impl Call {
             && !self.is_cancelled()
             && !self.outbox.is_quiet()
             && self.outbox.try_push(|out| self.encode_log(out, params))
+    }
+
+    /// Sends a notification of an extension, waiting for room. Returns whether it was sent.
+    pub(crate) async fn notify(&self, method: &str, params: &Json) -> bool {
+        let encode = |out: &mut Vec<u8>| {
+            if !self.is_finished.load(Ordering::Acquire) {
+                let _ = encode_notification(out, method, Some(params));
+            }
+        };
+        let is_over = self.is_cancelled() || self.is_finished.load(Ordering::Acquire);
+        !is_over && !self.outbox.is_quiet() && self.outbox.send(encode).await.is_ok()
     }
 
     /// Checks at the last moment: a modern log message belongs to its request and must not follow

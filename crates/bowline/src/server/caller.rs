@@ -60,6 +60,12 @@ impl Profile {
         self.revision.era()
     }
 
+    /// Whether the client declares that it shows [apps](crate::App), for this request or this
+    /// session. Many hosts that show them forget to: do not depend on it for what people need.
+    pub fn shows_apps(&self) -> bool {
+        self.capabilities.shows_apps()
+    }
+
     /// A client of which only the revision is known.
     pub(crate) fn unknown(revision: Revision) -> Self {
         Self { revision, capabilities: ClientCapabilities::default(), info: None, principal: None }

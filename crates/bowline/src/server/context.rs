@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bowline_proto::json::Json;
 use bowline_proto::model::{CreateMessageParams, CreateMessageResult, LoggingLevel, Root};
+use bowline_proto::wire::Id;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,6 +55,18 @@ impl Context {
     /// `context.logger("disk").log(LoggingLevel::Error, "full")`.
     pub fn logger<'a>(&'a self, name: &'a str) -> Logger<'a> {
         Logger { call: &self.call, name: Some(name) }
+    }
+
+    /// The id that the client gave this request.
+    pub fn request_id(&self) -> &Id {
+        &self.call.id
+    }
+
+    /// Sends a notification that belongs to this request, waiting for room: for methods of
+    /// [extensions](crate::Extension) that report something before they answer. `method` is one
+    /// that the extension defines, and `params` an object. Returns whether it was sent.
+    pub async fn notify(&self, method: &str, params: impl Into<Json>) -> bool {
+        self.call.notify(method, &params.into()).await
     }
 
     /// Whether the request was cancelled. An async handler is dropped then; a blocking one should
@@ -269,9 +282,38 @@ impl Context {
         self.call.rounds.as_ref()?.own_state()?.parse().ok()
     }
 
+    /// Tells clients that poll a [task](crate::tasks) what it is doing:
+    /// `context.status("3 of 7 files")`. Never waits; of messages in quick succession the newest
+    /// counts. Does nothing in a call that is not a task.
+    pub fn status(&self, message: impl Into<String>) {
+        if let Some(task) = self.call.task() {
+            task.set_status(message.into());
+        }
+    }
+
+    /// Turns the call into a [task](crate::tasks) here, if its tool allows that
+    /// ([`TaskMode::OnDemand`](crate::TaskMode::OnDemand), [`After`](crate::TaskMode::After)) and
+    /// its client can use one. What the handler asked before belongs to the call, what it asks
+    /// afterwards to the task.
+    ///
+    /// Otherwise, and in a task, it returns at once.
+    pub async fn background(&self) {
+        if let Some(rounds) = &self.call.rounds {
+            rounds.want_task().await;
+        }
+    }
+
+    /// The id of the [task](crate::tasks) that the call has become, if it is one: for work that
+    /// goes on [elsewhere](crate::Elsewhere).
+    pub fn task_id(&self) -> Option<&str> {
+        self.call.task().map(|task| task.id())
+    }
+
     /// Runs a future once per request, however often the handler runs again because it asks.
     ///
-    /// The value travels to the client and back, sealed. `key` must be unique within the handler.
+    /// The value travels to the client and back, sealed; that of a [task](crate::tasks) is stored
+    /// before this returns, and also survives a restart of the server. `key` must be unique within
+    /// the handler.
     pub async fn once<T, F>(&self, key: &str, work: F) -> T
     where
         T: Serialize + DeserializeOwned,
@@ -285,6 +327,9 @@ impl Context {
         let value = work.await;
         if let Ok(json) = Json::new(&value) {
             rounds.keep(key, json);
+            if let Some(task) = rounds.task() {
+                task.keep(rounds).await;
+            }
         }
         value
     }

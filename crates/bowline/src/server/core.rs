@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_proto::json::Sparse;
 use bowline_proto::model::{
     DiscoverResult, Implementation, InitializeResult, ListCapability, ResourcesCapability,
-    ServerCapabilities, Settings,
+    ServerCapabilities, ServerTasksCapability, Settings,
 };
 use bowline_proto::revision::{Offer, Revision};
 use serde_json::Map;
@@ -16,18 +16,26 @@ use tokio::task::JoinSet;
 
 use super::account::Accounts;
 use super::answer::Signature;
+use super::app;
 use super::audit;
 use super::extension::Extensions;
+use super::fleet::Joined;
 use super::limits::Limits;
 use super::middleware::Middleware;
 use super::registry::Registry;
 use super::running::Running;
 use super::session_state::Principals;
 use super::state::States;
+use super::tasks::Tasks;
 use crate::seal::KeyRing;
 
 /// The keys that request states are sealed with, once they are needed.
 pub(crate) type Keys = LazyLock<KeyRing, Box<dyn FnOnce() -> KeyRing + Send>>;
+
+/// Random keys are generated when the first state is sealed: most servers never ask anything.
+pub(super) fn keys(keys: Option<KeyRing>, max_token: usize) -> Keys {
+    Keys::new(Box::new(move || keys.unwrap_or_else(KeyRing::random).with_max_token(max_token)))
+}
 
 /// What all connections of a server share.
 pub(crate) struct Core {
@@ -47,6 +55,8 @@ pub(crate) struct Core {
     pub(crate) leftovers: Leftovers,
     pub(crate) principals: Principals,
     pub(crate) accounts: Accounts,
+    pub(crate) tasks: Option<Tasks>,
+    pub(crate) fleet: Option<Joined>,
 }
 
 impl Core {
@@ -55,8 +65,16 @@ impl Core {
         if audit::is_on() { &self.audited } else { &self.middleware }
     }
 
-    /// The current capabilities of the server.
-    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+    /// Ends what extensions do in the background, such as tasks that run.
+    pub(crate) async fn stop_extensions(&self, grace: Duration) {
+        self.extensions.stop(grace).await;
+        if let Some(joined) = &self.fleet {
+            joined.fleet.leave().await;
+        }
+    }
+
+    /// The current capabilities of the server, in a revision.
+    pub(crate) fn capabilities(&self, revision: Revision) -> ServerCapabilities {
         let tables = self.registry.tables();
         let list = || ListCapability { list_changed: Some(true) };
         let offered = tables.offered;
@@ -70,15 +88,23 @@ impl Core {
                 .then_some(ResourcesCapability { subscribe: Some(true), list_changed: Some(true) }),
             tools: offered.tools.then(list),
             tasks: None,
-            extensions: self.extensions.declared.clone(),
-            extra: Sparse::default(),
+            extensions: match (offered.apps, self.extensions.declared(revision)) {
+                (true, declared) => Some(app::declare(declared)),
+                (false, declared) => declared,
+            },
+            extra: Sparse::from(self.extensions.capabilities.clone()),
         }
     }
 
-    pub(crate) fn initialize_result(&self, revision: Revision) -> InitializeResult {
+    pub(crate) fn initialize_result(
+        &self,
+        revision: Revision,
+        tasks: Option<ServerTasksCapability>,
+    ) -> InitializeResult {
+        let capabilities = ServerCapabilities { tasks, ..self.capabilities(revision) };
         InitializeResult {
             protocol_version: revision.to_string(),
-            capabilities: self.capabilities(),
+            capabilities,
             server_info: self.info.clone(),
             instructions: self.instructions.clone(),
             ..InitializeResult::default()
@@ -88,7 +114,7 @@ impl Core {
     pub(crate) fn discover_result(&self) -> DiscoverResult {
         DiscoverResult {
             supported_versions: self.offer.listed().iter().map(|it| it.to_string()).collect(),
-            capabilities: self.capabilities(),
+            capabilities: self.capabilities(Revision::LATEST),
             instructions: self.instructions.clone(),
             ..DiscoverResult::default()
         }

@@ -23,13 +23,13 @@ use bowline_proto::revision::Revision;
 use bowline_proto::session::{Subscription, Topic};
 use bowline_proto::wire;
 
-use self::starting::{Retry, Starting};
+use self::starting::{FOR_EVER, Retry, Starting};
 use self::target::{Refusal, Target, ToolCall, UriParts};
 use super::answer::{Answer, Outcome};
 use super::caller::{Asker, Profile};
 use super::context::Context;
 use super::core::Core;
-use super::extension::ExtensionMethod;
+use super::extension::{ExtensionMethod, TopicReader};
 use super::failure::Failure;
 #[cfg(feature = "http")]
 use super::failure::FailureKind;
@@ -38,6 +38,7 @@ use super::middleware::Around;
 use super::nest::Nest;
 use super::registry::ListKind;
 use super::running::{Handling, Running, panicked};
+use super::tasks::{Launch, Plan};
 use super::{prompt, resource, tool};
 use crate::outbox::Outbox;
 
@@ -66,8 +67,9 @@ pub(crate) enum Started {
 /// A request to listen.
 pub(crate) struct Listening {
     pub(crate) subscription: Subscription,
-    /// The middleware, if there is any. The stream is opened within it.
-    pub(crate) around: Option<Around>,
+    /// The middleware, if there is any, and what reads the topics of extensions. The stream is
+    /// opened within it then.
+    pub(crate) around: Option<(Around, Option<TopicReader>)>,
 }
 
 impl Started {
@@ -87,7 +89,7 @@ pub(crate) fn start(
 ) -> Started {
     let starting = Starting { request, outbox };
     let started = caught(request, || match Target::find(request)? {
-        Target::Tool(call, tool) => start_tool(&starting, &call, tool),
+        Target::Tool(call, tool) => start_tool(&starting, &call, tool, session),
         Target::Prompt(params, prompt) => start_prompt(&starting, params, prompt),
         Target::Resource(params, resource, parts) => {
             start_resource(&starting, params, resource, parts)
@@ -166,50 +168,62 @@ fn start_tool(
     starting: &Starting<'_>,
     call: &ToolCall<'_>,
     tool: Arc<tool::Entry>,
+    session: Option<SessionParts<'_>>,
 ) -> Result<Started, Refusal> {
     let (name, arguments) = (call.name(), call.arguments());
     let refused = |error| Refusal::new(Failure::rejected(error), &tool.nest);
+    let plan = starting.plan(call, &tool).map_err(refused)?;
     #[cfg(feature = "http")]
     if let Some(headers) = starting.request.headers {
         let agreed = tool.headers.check(headers, arguments);
         agreed.map_err(|mismatch| refused(mismatch.to_error_object()))?;
     }
     let (responses, state) = call.retry();
-    let retry = Retry { responses, state, asks: tool.asks };
-    let rounds = match starting.may_need_rounds(&retry) {
+    let retry = Retry { responses, state, asks: tool.asks || plan.is_some() };
+    let mut rounds = match starting.may_need_rounds(&retry) {
         true => starting.rounds(CallTool::NAME, name, arguments, retry).map_err(refused)?,
         false => None,
     };
+    if let Some(rounds) = rounds.as_mut().filter(|_| plan.is_some_and(Plan::is_later)) {
+        rounds.offer_task();
+    }
     let mut setting = starting.setting(rounds, &tool.nest);
     setting.timeout = tool.timeout.unwrap_or(setting.timeout);
     let context = starting.context(CallTool::NAME, call.meta(), setting);
-    if !starting.has_middleware(&context.call.nest) {
-        let handler = begin_tool(tool, &context, name, arguments);
+    if let Some((plan, tasks)) = plan.zip(starting.request.core().tasks.clone()) {
+        let arguments = arguments.map(Json::copy_of);
+        let sink = session.map(|session| Arc::clone(session.sink));
+        let launch = Launch { tasks, context: context.clone(), tool, arguments, plan, sink };
+        let handler = Handling::Chain(Box::pin(launch.run()));
+        return Ok(Started::Running(starting.run_call(context, handler)));
+    }
+    if !starting.has_middleware(&context.call.nest) && !starting.has_wraps() {
+        let handler = begin_tool(tool, &context, name, arguments).unwrap_or_else(Handling::ready);
         return Ok(Started::Running(Running::new(context.call, handler)));
     }
-    let around = starting.around(&context);
     // Nothing of the handler may run before the middleware says so.
     let (name, arguments) = (name.to_owned(), arguments.map(Json::copy_of));
+    let own = context.clone();
     let handler = Box::pin(async move {
         let arguments = arguments.as_ref().map(Json::as_raw);
-        begin_tool(tool, &context, &name, arguments).into_future().await
+        match begin_tool(tool, &own, &name, arguments) {
+            Ok(handler) => handler.into_future().await,
+            Err(outcome) => outcome,
+        }
     });
-    Ok(Started::Running(around.run(Handling::Other(handler))))
+    Ok(Started::Running(starting.run_call(context, Handling::Other(handler))))
 }
 
-/// Starts the handler of a tool.
-fn begin_tool(
+/// Starts the handler of a tool, or says what is wrong with the arguments.
+pub(super) fn begin_tool(
     tool: Arc<tool::Entry>,
     context: &Context,
     name: &str,
     arguments: Option<Raw<'_>>,
-) -> Handling {
+) -> Result<Handling, Outcome> {
     match tool.start(context, arguments) {
-        Ok(future) => Handling::Tool(tool, future),
-        Err(reason) => {
-            let outcome = bad_arguments(context.caller().revision, name, &reason);
-            Handling::Other(Box::pin(std::future::ready(outcome)))
-        }
+        Ok(future) => Ok(Handling::Tool(tool, future)),
+        Err(reason) => Err(bad_arguments(context.caller().revision, name, &reason)),
     }
 }
 
@@ -314,7 +328,10 @@ fn start_list(
 fn start_extension(starting: &Starting<'_>, method: ExtensionMethod) -> Started {
     let params = starting.request.params();
     let meta = RequestMeta::of(params);
-    let setting = starting.setting(None, &method.nest);
+    let mut setting = starting.setting(None, &method.nest);
+    if method.is_unlimited {
+        setting.timeout = FOR_EVER;
+    }
     let context = starting.context(method.name, &meta, setting);
     let (own, params) = (context.clone(), params.map(Json::copy_of));
     Started::Running(starting.run(context, async move { method.start(own, params).await }))

@@ -212,6 +212,16 @@ pub enum BuildError {
         /// What is wrong with it.
         reason: String,
     },
+    /// An app, or a tool's app, could not be shown.
+    #[error("{kind} {name:?}: {reason}")]
+    App {
+        /// Whose app it is, or that it is a resource itself.
+        kind: &'static str,
+        /// The name of the tool, or the URI of the resource.
+        name: String,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
     /// A folder of skills cannot be served.
     #[cfg(feature = "skills")]
     #[error("skills: {0}")]

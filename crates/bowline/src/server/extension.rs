@@ -1,27 +1,34 @@
-//! Extensions of the protocol: what a server declares under their ids, and the methods they add.
+//! Extensions of the protocol: what a server declares under their ids, the methods they add, and
+//! what they do with calls, lists and listening clients.
 
-use std::collections::HashSet;
+mod all;
+mod decorate;
+mod topic;
+
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::{Extra, Json};
-use bowline_proto::method::{METHODS, Need};
-use bowline_proto::model::Settings;
 use bowline_proto::revision::Revision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+pub(crate) use self::all::Extensions;
+pub(crate) use self::decorate::Decorators;
+pub(crate) use self::topic::{ExtensionTopic, TASKS, TopicReader, grant, wanted};
 use super::answer::{Answer, Outcome};
 use super::ask::MissingCapability;
-use super::caller::Profile;
+use super::caller::{Caller, Profile};
 use super::context::Context;
-use super::error::{BuildError, HandlerError};
+use super::error::HandlerError;
 use super::failure::Failure;
 use super::handler::BoxFuture;
+use super::middleware::Middleware;
 use super::nest::Nest;
 use super::part::{Part, Parts};
 
@@ -46,7 +53,31 @@ use super::part::{Part, Parts};
 pub struct Extension {
     pub(crate) id: String,
     settings: Extra,
+    /// The revisions that it is declared in.
+    revisions: Span,
+    capabilities: Extra,
     pub(crate) methods: Vec<ExtensionMethod>,
+    topics: Vec<ExtensionTopic>,
+    wrap: Option<Arc<dyn Middleware>>,
+    decorators: Decorators,
+    stop: Option<Stop>,
+}
+
+/// Ends what an extension does in the background, within a time.
+type Stop = Box<dyn Fn(Duration) -> BoxFuture<()> + Send + Sync>;
+
+/// A range of revisions.
+#[derive(Clone, Copy)]
+struct Span(Bound<Revision>, Bound<Revision>);
+
+impl Span {
+    fn of(revisions: &impl RangeBounds<Revision>) -> Self {
+        Self(revisions.start_bound().cloned(), revisions.end_bound().cloned())
+    }
+
+    fn contains(self, revision: Revision) -> bool {
+        (self.0, self.1).contains(&revision)
+    }
 }
 
 /// A method of an extension.
@@ -54,9 +85,11 @@ pub struct Extension {
 pub(crate) struct ExtensionMethod {
     pub(crate) name: &'static str,
     /// The revisions that have it.
-    revisions: (Bound<Revision>, Bound<Revision>),
+    revisions: Span,
     /// The extension that callers must have declared, too.
     required: Option<Arc<str>>,
+    /// Whether it may take as long as it likes.
+    pub(crate) is_unlimited: bool,
     start: Arc<Start>,
     pub(crate) nest: Nest,
 }
@@ -68,12 +101,36 @@ impl Extension {
     /// Creates an extension. Its id is a name with the prefix of its maker, as in
     /// `com.example/groups`.
     pub fn new(id: impl Into<String>) -> Self {
-        Self { id: id.into(), settings: Extra::new(), methods: Vec::new() }
+        Self {
+            id: id.into(),
+            settings: Extra::new(),
+            revisions: Span::of(&..),
+            capabilities: Extra::new(),
+            methods: Vec::new(),
+            topics: Vec::new(),
+            wrap: None,
+            decorators: Decorators::default(),
+            stop: None,
+        }
     }
 
     /// Declares a setting.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.settings.insert(name.into(), value.into());
+        self
+    }
+
+    /// Declares it in these revisions only; by default, in all of them. In others, clients that
+    /// declare it count as clients that do not when it comes to [calls](Self::around_calls).
+    pub fn declared_in(mut self, revisions: impl RangeBounds<Revision>) -> Self {
+        self.revisions = Span::of(&revisions);
+        self
+    }
+
+    /// Declares a capability of its own name as well, outside `extensions`: for clients that look
+    /// for it there.
+    pub fn capability(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.capabilities.insert(name.into(), value.into());
         self
     }
 
@@ -103,20 +160,86 @@ impl Extension {
                 Err(error) => Box::pin(std::future::ready(Err(Failure::rejected(error.into())))),
             }
         };
-        let revisions = (revisions.start_bound().cloned(), revisions.end_bound().cloned());
-        let (required, nest) = (None, Nest::default());
+        let revisions = Span::of(&revisions);
+        let (required, is_unlimited, nest) = (None, false, Nest::default());
         let start = Arc::new(start);
-        self.methods.push(ExtensionMethod { name, revisions, required, start, nest });
+        let method = ExtensionMethod { name, revisions, required, is_unlimited, start, nest };
+        self.methods.push(method);
         self
     }
 
-    /// Rejects requests for the methods added so far by clients that have not declared the
-    /// extension themselves.
+    /// Lets a method take as long as it likes, because it waits for something by design.
+    pub fn without_deadline(mut self, name: &str) -> Self {
+        for method in self.methods.iter_mut().filter(|it| it.name == name) {
+            method.is_unlimited = true;
+        }
+        self
+    }
+
+    /// Rejects requests for the methods and topics added so far by clients that have not declared
+    /// the extension themselves.
     pub fn for_declaring_clients(mut self) -> Self {
         let required: Arc<str> = self.id.as_str().into();
         for method in &mut self.methods {
             method.required = Some(Arc::clone(&required));
         }
+        for topic in &mut self.topics {
+            topic.required = Some(Arc::clone(&required));
+        }
+        self
+    }
+
+    /// Reports changes to clients of the modern era that listen for them. `member` is the member of
+    /// `subscriptions/listen` in which they list names; when one of these
+    /// [changes](crate::Registry::topic_changed), the notification goes out with what `read`
+    /// returns for it, an object. Clients listen only for names that `read` knows, and get their
+    /// state at once.
+    ///
+    /// ```
+    /// use bowline::{Caller, Extension, Server};
+    /// use serde_json::json;
+    ///
+    /// let prices = Extension::new("com.example/prices").topic(
+    ///     "com.example/prices",
+    ///     "notifications/com.example/price",
+    ///     |_: Caller, name: String| async move {
+    ///         (name == "tea").then(|| json!({ "name": name, "price": 3 }))
+    ///     },
+    /// );
+    /// let server = Server::new("shop", "1.0.0").with(prices);
+    /// let registry = server.registry();
+    /// // Later:
+    /// registry.topic_changed("com.example/prices", "tea");
+    /// ```
+    pub fn topic<R, F>(
+        mut self,
+        member: &str,
+        notification: &'static str,
+        read: impl Fn(Caller, String) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Serialize,
+        F: Future<Output = Option<R>> + Send + 'static,
+    {
+        self.topics.push(ExtensionTopic::new(member, notification, read));
+        self
+    }
+
+    /// Runs around every `tools/call` of a client that has declared the extension, within all other
+    /// [middleware](Middleware). It may answer with a result of the extension's own:
+    /// [`Answer::Verbatim`](crate::Answer::Verbatim), with a `resultType` that such clients know.
+    pub fn around_calls(mut self, wrap: impl Middleware) -> Self {
+        self.wrap = Some(Arc::new(wrap));
+        self
+    }
+
+    /// Calls `stop` when the server stops, with the time that it may take: an extension that does
+    /// something in the background ends it here.
+    pub fn on_stop<F>(mut self, stop: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.stop = Some(Box::new(move |grace| Box::pin(stop(grace))));
         self
     }
 }
@@ -137,7 +260,7 @@ fn finish<R: Serialize, E: Into<HandlerError>>(method: &str, result: Result<R, E
 
 impl ExtensionMethod {
     fn holds_in(&self, revision: Revision) -> bool {
-        self.revisions.contains(&revision)
+        self.revisions.contains(revision)
     }
 
     /// Checks that a caller has declared the extension, if it must.
@@ -145,13 +268,7 @@ impl ExtensionMethod {
     /// # Errors
     /// When it has not.
     pub(crate) fn check(&self, caller: &Profile) -> Result<(), ErrorObject> {
-        let Some(id) = &self.required else { return Ok(()) };
-        if caller.capabilities.has_extension(id) {
-            return Ok(());
-        }
-        let required = json!({ "extensions": { (&**id): {} } });
-        Err(MissingCapability { what: "this extension of the protocol", required }
-            .to_error_object())
+        check_declared(self.required.as_deref(), caller)
     }
 
     pub(crate) fn start(&self, context: Context, params: Option<Json>) -> BoxFuture<Outcome> {
@@ -159,79 +276,17 @@ impl ExtensionMethod {
     }
 }
 
-/// The extensions of a server.
-#[derive(Default)]
-pub(crate) struct Extensions {
-    /// As the server declares them; `None` if there are none.
-    pub(crate) declared: Option<Settings>,
-    methods: Vec<ExtensionMethod>,
-}
-
-impl Extensions {
-    /// Puts them together.
-    ///
-    /// # Errors
-    /// When two of them collide, or one is invalid.
-    pub(crate) fn new(extensions: Vec<Extension>) -> Result<Self, BuildError> {
-        let mut declared = Settings::new();
-        let mut methods = Vec::new();
-        let mut taken = HashSet::new();
-        for extension in extensions {
-            let Extension { id, settings, methods: own } = extension;
-            let refused = |reason: String| BuildError::Extension { id: id.clone(), reason };
-            check_id(&id).map_err(|reason| refused(reason.to_owned()))?;
-            for method in own {
-                method.check_name(&id).map_err(refused)?;
-                let revisions = Revision::ALL.into_iter().filter(|it| method.holds_in(*it));
-                if let Some(revision) =
-                    revisions.into_iter().find(|it| !taken.insert((method.name, *it)))
-                {
-                    return Err(refused(format!(
-                        "another handler has the method {:?} in {revision}",
-                        method.name
-                    )));
-                }
-                methods.push(method);
-            }
-            if declared.iter().any(|(other, _)| *other == id) {
-                return Err(BuildError::Duplicate { kind: "extension", name: id });
-            }
-            declared.insert(id, settings);
-        }
-        Ok(Self { declared: (!declared.is_empty()).then_some(declared), methods })
+/// Checks that a caller has declared an extension, if it must.
+///
+/// # Errors
+/// When it has not.
+pub(crate) fn check_declared(required: Option<&str>, caller: &Profile) -> Result<(), ErrorObject> {
+    let Some(id) = required else { return Ok(()) };
+    if caller.capabilities.has_extension(id) {
+        return Ok(());
     }
-
-    /// The method of this name in a revision.
-    pub(crate) fn method(&self, name: &str, revision: Revision) -> Option<&ExtensionMethod> {
-        self.methods.iter().find(|it| it.name == name && it.holds_in(revision))
-    }
-}
-
-impl ExtensionMethod {
-    /// An extension cannot replace what the protocol itself defines.
-    fn check_name(&self, id: &str) -> Result<(), String> {
-        let is_core = METHODS.iter().any(|row| {
-            row.name == self.name
-                && !matches!(row.needs, Need::Extension(owner) if owner == id)
-                && Revision::ALL.into_iter().any(|it| row.holds_in(it) && self.holds_in(it))
-        });
-        if is_core {
-            return Err(format!("the protocol itself has a method {:?}", self.name));
-        }
-        Ok(())
-    }
-}
-
-/// 2026-07-28, basic/index: a prefix of labels, then a name.
-fn check_id(id: &str) -> Result<(), &'static str> {
-    let is_word = |text: &str| {
-        !text.is_empty()
-            && text.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
-    };
-    match id.split_once('/') {
-        Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(()),
-        _ => Err("an id is a prefix and a name, as in com.example/groups"),
-    }
+    let required = json!({ "extensions": { id: {} } });
+    Err(MissingCapability { what: "this extension of the protocol", required }.to_error_object())
 }
 
 impl Part for Extension {

@@ -14,9 +14,10 @@ use super::bus::Sink;
 use super::caller::Profile;
 use super::core::Core;
 use super::listen;
-use super::peer::check_length;
+use super::peer::{Transport, check_length};
 use super::principal::Principal;
 use super::session::Session;
+use super::tasks::Tasks;
 
 /// A request that changes the session it belongs to.
 pub(crate) enum SessionChange {
@@ -94,11 +95,13 @@ pub(crate) fn initialize(
     lifecycle: &mut Lifecycle,
     sink: &Sink,
     params: Option<Raw<'_>>,
-    principal: Option<Principal>,
+    (transport, principal): (Transport, Option<Principal>),
 ) -> Result<(Profile, Answer), ErrorObject> {
     check_length(core, Initialize::NAME, params.map_or(0, |params| params.get().len()))?;
     let params: InitializeParams<'_> = decode_params(Initialize::NAME, params)?;
     let revision = lifecycle.handle_initialize(&params.protocol_version)?;
+    let has_tasks = core.tasks.is_some();
+    let tasks = has_tasks.then(|| Tasks::capability(transport, principal.is_some()));
     let profile = Profile {
         revision,
         capabilities: params.capabilities,
@@ -106,5 +109,5 @@ pub(crate) fn initialize(
         principal,
     };
     sink.add(None, Subscription::session(listen::promised(core), listen::limits(core)))?;
-    Ok((profile, Answer::Initialize(Box::new(core.initialize_result(revision)))))
+    Ok((profile, Answer::Initialize(Box::new(core.initialize_result(revision, tasks)))))
 }

@@ -4,32 +4,36 @@ use std::future::poll_fn;
 
 use bowline_proto::decode::decode_params;
 use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
 use bowline_proto::method::{
     Cancelled, Notice, PromptListChanged, ResourceListChanged, ResourceUpdated,
-    SubscriptionsAcknowledged, TaskChanged, ToolListChanged,
+    SubscriptionsAcknowledged, TaskStatusChanged, ToolListChanged,
 };
 use bowline_proto::model::{
     CancelledParams, Meta, NoticeParams, ResourceUpdatedParams, SubscriptionFilter,
-    SubscriptionsAcknowledgedParams, meta_key,
+    SubscriptionsAcknowledgedParams, TaskStatusParams, meta_key,
 };
 use bowline_proto::session::{Promised, Subscription, SubscriptionLimits, Topic};
 use bowline_proto::wire::{Id, Notification, encode_notification};
 
-use super::answer::{Answer, Outcome};
+use super::answer::{Answer, Outcome, with_meta};
 use super::bus::{Change, Sink};
+use super::caller::Profile;
 use super::core::Core;
+use super::extension::{self, TopicReader};
 use super::failure::Failure;
+use super::tasks::Tasks;
 use crate::outbox::Outbox;
 
 /// The changes that the server reports, according to what it has.
 pub(crate) fn promised(core: &Core) -> Promised {
-    let offered = core.capabilities();
+    let offered = core.registry.tables().offered;
     Promised {
-        tools: offered.tools.is_some(),
-        prompts: offered.prompts.is_some(),
-        resources: offered.resources.is_some(),
-        resource: offered.resources.is_some(),
-        task: false,
+        tools: offered.tools,
+        prompts: offered.prompts,
+        resources: offered.resources,
+        resource: offered.resources,
+        extension: !core.extensions.topics.is_empty(),
     }
 }
 
@@ -41,16 +45,18 @@ pub(crate) fn limits(core: &Core) -> SubscriptionLimits {
 /// The subscription of a listen request.
 ///
 /// # Errors
-/// When it asks for more than one listener may have.
+/// When it asks for more than one listener may have, or for what its caller cannot use.
 pub(crate) fn subscription(
     core: &Core,
     filter: &SubscriptionFilter,
+    caller: &Profile,
 ) -> Result<Subscription, ErrorObject> {
-    Subscription::listen(promised(core), limits(core), wanted(filter))
+    let more = extension::wanted(&core.extensions.topics, filter, caller)?;
+    Subscription::listen(promised(core), limits(core), wanted(filter).chain(more))
 }
 
-/// What a listen request asks for.
-fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
+/// What a listen request asks for of the protocol itself.
+fn wanted(filter: &SubscriptionFilter) -> impl Iterator<Item = Topic> {
     let lists = [
         (filter.tools_list_changed, Topic::Tools),
         (filter.prompts_list_changed, Topic::Prompts),
@@ -58,40 +64,85 @@ fn wanted(filter: &SubscriptionFilter) -> Vec<Topic> {
     ];
     let lists = lists.into_iter().filter(|(flag, _)| *flag == Some(true)).map(|(_, topic)| topic);
     let uris = filter.resource_subscriptions.iter().flatten();
-    let tasks = filter.task_ids.iter().flatten();
-    lists
-        .chain(uris.map(|uri| Topic::Resource(uri.as_str().into())))
-        .chain(tasks.map(|id| Topic::Task(id.as_str().into())))
-        .collect()
+    lists.chain(uris.map(|uri| Topic::Resource(uri.as_str().into())))
 }
 
-/// Serves a listen request on a sink of its own, until `stopped` is ready or the client has
-/// disconnected. Waits for room: the sink holds back what the client does not read.
-pub(crate) async fn serve(
-    sink: &Sink,
-    outbox: &Outbox,
-    id: Id,
-    subscription: Subscription,
-    stopped: impl Future<Output = ()>,
-) -> Outcome {
-    let acknowledged = acknowledgement(&subscription, &id);
-    sink.add(Some(id.clone()), subscription).map_err(Failure::rejected)?;
-    let _ = outbox.push(|out| acknowledged.encode(out));
-    sink.release(Some(&id));
-    let telling = async {
+/// A listen request with a sink of its own.
+pub(crate) struct Listener<'a> {
+    pub(crate) sink: &'a Sink,
+    pub(crate) outbox: &'a Outbox,
+    /// Reads what extensions report.
+    pub(crate) reader: Option<TopicReader>,
+}
+
+impl Listener<'_> {
+    /// Serves it, until `stopped` is ready or the client has disconnected. Waits for room: the sink
+    /// holds back what the client does not read.
+    pub(crate) async fn serve(
+        self,
+        id: Id,
+        mut subscription: Subscription,
+        stopped: impl Future<Output = ()>,
+    ) -> Outcome {
+        let known = self.known(&subscription).await;
+        subscription
+            .revoke(|topic| matches!(topic, Topic::Extension(..)) && !known.contains(topic));
+        let acknowledged = acknowledgement(&subscription, &id);
+        self.sink.add(Some(id.clone()), subscription).map_err(Failure::rejected)?;
+        let _ = self.outbox.push(|out| acknowledged.encode(out));
+        // Whatever happened to them before is news to this stream.
+        self.sink.with(Some(&id), |subscription| {
+            for topic in &known {
+                subscription.handle_change(topic);
+            }
+        });
+        self.sink.release(Some(&id));
+        tokio::select! {
+            biased;
+            () = self.tell() => {}
+            () = stopped => {}
+        }
+        Ok(Answer::ListenEnd)
+    }
+
+    /// The topics of extensions that the caller may know about.
+    async fn known(&self, subscription: &Subscription) -> Vec<Topic> {
+        let Some(reader) = &self.reader else { return Vec::new() };
+        let mut known = Vec::new();
+        for topic in subscription.granted() {
+            if let Topic::Extension(member, name) = topic
+                && reader.read(member, name).await.is_some()
+            {
+                known.push(topic.clone());
+            }
+        }
+        known
+    }
+
+    /// Reports changes until the client has disconnected.
+    async fn tell(&self) {
         loop {
-            let news = poll_fn(|cx| sink.poll_next(cx)).await;
-            if outbox.send(|out| change(&news).encode(out)).await.is_err() {
+            let news = poll_fn(|cx| self.sink.poll_next(cx)).await;
+            let told = match (&news.topic, &self.reader) {
+                (Topic::Extension(member, name), Some(reader)) => {
+                    match reader.read(member, name).await {
+                        Some((method, params)) => Told::Extension(method, about(&params, &news)),
+                        None => continue,
+                    }
+                }
+                _ => change(&news, None),
+            };
+            if self.outbox.send(|out| told.encode(out)).await.is_err() {
                 return;
             }
         }
-    };
-    tokio::select! {
-        biased;
-        () = telling => {}
-        () = stopped => {}
     }
-    Ok(Answer::ListenEnd)
+}
+
+/// The parameters of a notification, as those of a listen request.
+fn about(params: &Json, change: &Change) -> Json {
+    let Some(id) = &change.listen else { return params.clone() };
+    with_meta(params, meta_key::SUBSCRIPTION_ID, id).unwrap_or_else(|_| params.clone())
 }
 
 /// The request that a notification cancels, if it cancels one.
@@ -115,6 +166,12 @@ pub(crate) enum Told {
     List(&'static str, Option<NoticeParams>),
     /// A resource changed.
     Resource(ResourceUpdatedParams),
+    /// Something changed that an extension reports.
+    Extension(&'static str, Json),
+    /// A task of a legacy session changed.
+    TaskStatus(Box<TaskStatusParams>),
+    /// There is nothing to tell.
+    Nothing,
 }
 
 impl Told {
@@ -126,6 +183,11 @@ impl Told {
             }
             Self::List(method, params) => encode_notification(out, method, params.as_ref()),
             Self::Resource(params) => encode_notification(out, ResourceUpdated::NAME, Some(params)),
+            Self::Extension(method, params) => encode_notification(out, method, Some(params)),
+            Self::TaskStatus(params) => {
+                encode_notification(out, TaskStatusChanged::NAME, Some(params))
+            }
+            Self::Nothing => Ok(()),
         };
     }
 }
@@ -141,15 +203,16 @@ pub(crate) fn acknowledgement(subscription: &Subscription, id: &Id) -> Told {
             Topic::Resource(uri) => {
                 granted.resource_subscriptions.get_or_insert_default().push(uri.to_string());
             }
-            Topic::Task(task) => granted.task_ids.get_or_insert_default().push(task.to_string()),
+            Topic::Extension(member, name) => extension::grant(&mut granted, member, name),
         }
     }
     let params = SubscriptionsAcknowledgedParams { notifications: granted, meta: Some(under(id)) };
     Told::Acknowledged(params)
 }
 
-/// A change as a notification to the session or the listen request.
-pub(crate) fn change(change: &Change) -> Told {
+/// A change as a notification to the session or the listen request. `tasks` are those of the
+/// server: a legacy session is told the status of its own.
+pub(crate) fn change(change: &Change, tasks: Option<&Tasks>) -> Told {
     let meta = change.listen.as_ref().map(under);
     let list = |method, meta: Option<Meta>| {
         Told::List(method, meta.map(|meta| NoticeParams { meta: Some(meta) }))
@@ -161,7 +224,10 @@ pub(crate) fn change(change: &Change) -> Told {
         Topic::Resource(uri) => {
             Told::Resource(ResourceUpdatedParams { uri: uri.to_string(), meta })
         }
-        Topic::Task(_) => list(TaskChanged::NAME, meta),
+        Topic::Extension(_, id) => match tasks.and_then(|tasks| tasks.shown(id)) {
+            Some(task) => Told::TaskStatus(Box::new(TaskStatusParams { task, meta })),
+            None => Told::Nothing,
+        },
     }
 }
 

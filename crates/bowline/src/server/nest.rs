@@ -5,8 +5,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Server;
+use super::error::BuildError;
 use super::middleware::Middleware;
+use super::part::{Part, Parts};
 use super::state::States;
+#[cfg(doc)]
+use crate::{Extension, Limits, Registry};
 
 /// The servers that a part was nested in, innermost first. There is rarely one.
 #[derive(Clone, Default)]
@@ -109,6 +114,48 @@ impl Nest {
 pub(crate) fn prefixed<'a>(prefix: &str, name: Cow<'a, str>) -> Cow<'a, str> {
     let has_it = name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'));
     if has_it { name } else { Cow::Owned(format!("{prefix}_{name}")) }
+}
+
+/// A server as part of another one, by [`Server::with`] or [`Server::nest`].
+///
+/// It stays what it is. Its tools, prompts and resources keep their scopes, its
+/// [extensions](Extension) are those of the outer server, and requests for all of these and for
+/// their completion:
+/// - run its middleware, within that of the outer server;
+/// - find its state before that of the outer server;
+/// - have the [deadline](Limits::deadline) that it sets with [`Server::limits`], if it sets limits.
+///
+/// Its instructions follow those of the outer server, unless it is added while that one runs. Its
+/// [`Registry`] goes on to work. Everything that concerns connections is up to the outer server:
+/// name and version, the other limits, and lists, to which only the outer middleware applies.
+/// Settings that would be lost ([`keys`](Server::keys), [`revisions`](Server::revisions),
+/// [`cache`](Server::cache), [`experimental`](Server::experimental), [`tasks`](Server::tasks),
+/// [`hide_unusable_apps`](Server::hide_unusable_apps)) are an error when the outer server is built.
+impl Part for Server {
+    fn add_to(self, parts: &mut Parts) {
+        let setting = self.setting_of_its_own();
+        let nested = |setting| BuildError::Nested { server: self.info.name.clone(), setting };
+        let problem = self.problem.or_else(|| setting.map(nested));
+        let home = Home {
+            middleware: self.middleware.into(),
+            states: self.states,
+            deadline: self.has_own_limits.then_some(self.limits.deadline),
+        };
+        let mut own = Parts {
+            entries: self.registry.entries(),
+            live: self.registry.live(),
+            offered: self.registry.tables().offered,
+            instructions: self.instructions.into_iter().chain(self.nested_instructions).collect(),
+            extensions: self.extensions,
+            nested: vec![(self.registry, Nest::default())],
+            problem,
+            ..Parts::default()
+        };
+        if !home.is_empty() {
+            own.take_out(&Step::Home(Arc::new(home)));
+        }
+        parts.add(own);
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 //! notifies the listeners. Each page of a list is encoded once per revision and snapshot, however
 //! many clients ask for it.
 
+mod offered;
 mod page;
 mod place;
+mod set;
 mod table;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
@@ -13,11 +15,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use bowline_proto::model;
 use bowline_proto::session::Topic;
 
+pub(crate) use self::offered::Offered;
 pub(crate) use self::page::{CacheHints, IsThere, ListKind};
 pub(crate) use self::place::Place;
-pub(crate) use self::table::{Offered, Tables};
+pub(crate) use self::table::Tables;
 use super::bus::Bus;
 use super::error::BuildError;
+use super::extension::Decorators;
 use super::nest::Nest;
 use super::part::{Entries, Live, Part, Parts};
 use super::state::States;
@@ -181,9 +185,14 @@ impl Registry {
 
     /// Checks the number of entries against the limit, and that there is all the state that they
     /// need; later additions are checked, too.
-    pub(crate) fn check(&self, states: &Arc<States>) -> Result<(), BuildError> {
+    pub(crate) fn check(
+        &self,
+        states: &Arc<States>,
+        decorators: &Arc<Decorators>,
+    ) -> Result<(), BuildError> {
         self.change(|tables| {
             tables.states = Some(Arc::clone(states));
+            tables.decorators = Arc::clone(decorators);
             tables.check()
         })
     }
@@ -191,8 +200,14 @@ impl Registry {
     /// Declares all capabilities, although there may be no entries yet.
     pub(crate) fn offer_all(&self) {
         self.update(|tables| {
-            tables.offered = Offered { tools: true, prompts: true, resources: true };
+            let apps = tables.offered.apps;
+            tables.offered = Offered { tools: true, prompts: true, resources: true, apps };
         });
+    }
+
+    /// Hides what only apps can use from clients that do not show any.
+    pub(crate) fn hide_apps(&self) {
+        self.update(Tables::hide_apps);
     }
 
     pub(crate) fn set_cache(&self, hints: CacheHints) {
@@ -255,6 +270,12 @@ impl Registry {
     /// Notifies the subscribers of a resource that it changed.
     pub fn resource_updated(&self, uri: &str) {
         self.current().bus().publish(&Topic::Resource(uri.into()));
+    }
+
+    /// Reports that something has changed that an [extension](crate::Extension::topic) tells
+    /// listening clients about.
+    pub fn topic_changed(&self, member: &str, name: &str) {
+        self.current().bus().publish(&Topic::Extension(member.into(), name.into()));
     }
 
     /// The names of the enabled tools, in order, with their prefixes.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bowline_proto::model::{self, Annotations, Icon, ReadResourceResult};
 use serde::Serialize;
 
+use super::app;
 use super::caller::Caller;
 use super::complete::{Complete, Completing, completer};
 use super::context::Context;
@@ -289,6 +290,9 @@ impl Resource {
         };
         if !uri.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) {
             return Err(bad("a URI begins with a scheme, such as file: or https:".to_owned()));
+        }
+        if !self.is_given {
+            app::check_resource(&self.definition)?;
         }
         Ok(Entry {
             definition: self.definition,

@@ -18,31 +18,41 @@
 //! together (`join!`) are sent together. Whatever else the handler was waiting for is dropped with
 //! it and done again in the next round; [`Context::once`](super::Context::once) keeps what must not
 //! be repeated.
+//!
+//! A call that runs as a [task](super::tasks) is replayed in the same way, in both eras. Its past
+//! is kept in the task instead of a sealed state, and answers come by themselves.
+
+mod past;
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::members::{Members, RawMembers};
-use bowline_proto::model::{
-    CreateMessageResult, ElicitResult, InputRequest, InputRequests, InputRequiredResult,
-    ListRootsResult,
-};
-use ring::digest::{SHA256, digest};
-use serde::{Deserialize, Serialize};
+use bowline_proto::model::{InputRequest, InputRequests, InputRequiredResult};
+use tokio::sync::Notify;
 
+pub(crate) use self::past::{Past, check_answer};
+use self::past::{Recorded, fingerprint, fits};
 use super::ask::AskError;
 use super::call::Call;
 use super::core::Core;
+use super::tasks::Link;
 use crate::clock;
 
-/// The questions and answers of one modern request.
+/// The questions and answers of one modern request, or of one task.
 pub(crate) struct Rounds {
     subject: Subject,
     inner: Mutex<Inner>,
+    /// The task that the request has become.
+    task: OnceLock<Arc<Link>>,
+    /// Whether it can become one while it runs, and whether its handler wants that.
+    may_become_task: bool,
+    wants_task: Notify,
     /// Whether a handler within middleware runs. It is cut then, and the middleware is not.
     is_held: AtomicBool,
 }
@@ -77,7 +87,7 @@ impl Subject {
 
 #[derive(Default)]
 struct Inner {
-    past: SealedState,
+    past: Past,
     has_state: bool,
     /// Answers that came with this request.
     fresh: BTreeMap<String, Json>,
@@ -89,27 +99,6 @@ struct Inner {
     waiting: Vec<Waker>,
     /// Wakes the task that polls the handler: a question may be asked by another task.
     driver: Option<Waker>,
-}
-
-/// What travels sealed from round to round.
-#[derive(Default, Serialize, Deserialize)]
-struct SealedState {
-    expires: u64,
-    round: u32,
-    /// The questions of the last round, by key, each as a digest: an answer counts only for the
-    /// question that was asked.
-    asked: BTreeMap<String, String>,
-    answers: BTreeMap<String, Recorded>,
-    memo: BTreeMap<String, Json>,
-    /// The state of a handler that returns its questions.
-    #[serde(default)]
-    own: Option<Json>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Recorded {
-    question: String,
-    answer: Json,
 }
 
 const PURPOSE: &str = "requestState";
@@ -133,7 +122,61 @@ impl Rounds {
         for (key, answer) in responses.iter().flat_map(|responses| responses.iter()) {
             inner.fresh.insert(key.to_owned(), Json::copy_of(answer));
         }
-        Ok(Self { subject, inner: Mutex::new(inner), is_held: AtomicBool::new(false) })
+        Ok(Self::with(subject, inner))
+    }
+
+    /// Another run of a task.
+    pub(crate) fn again(subject: Subject, past: Past) -> Self {
+        let answers = past.answers.iter().filter(|(key, _)| past.asked.contains_key(*key));
+        let fresh = answers.map(|(key, it)| (key.clone(), it.answer.clone())).collect();
+        Self::with(subject, Inner { past, has_state: true, fresh, ..Inner::default() })
+    }
+
+    fn with(subject: Subject, inner: Inner) -> Self {
+        Self {
+            subject,
+            inner: Mutex::new(inner),
+            task: OnceLock::new(),
+            may_become_task: false,
+            wants_task: Notify::new(),
+            is_held: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets the handler turn its request into a task.
+    pub(crate) fn offer_task(&mut self) {
+        self.may_become_task = true;
+    }
+
+    /// Turns the request into a task, if it can become one.
+    pub(crate) async fn want_task(&self) {
+        if !self.may_become_task {
+            return;
+        }
+        self.wants_task.notify_one();
+        // It is polled again once it is a task.
+        poll_fn(|_| if self.task().is_some() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// Ready when the handler wants its request to become a task.
+    pub(crate) async fn task_wanted(&self) {
+        self.wants_task.notified().await;
+    }
+
+    /// The task that the request has become.
+    pub(crate) fn task(&self) -> Option<&Arc<Link>> {
+        self.task.get()
+    }
+
+    /// From now on, the request is a task.
+    pub(crate) fn become_task(&self, link: Arc<Link>) {
+        // A request becomes a task once.
+        let _ = self.task.set(link);
+    }
+
+    /// What is known so far.
+    pub(crate) fn past(&self) -> Past {
+        self.lock().past.clone()
     }
 
     /// The key of the next question of a kind, which is the same in every run of a handler.
@@ -156,7 +199,12 @@ impl Rounds {
             return Poll::Ready(Err(AskError::Closed));
         }
         let fingerprint = fingerprint(question);
-        if let Some(answer) = inner.recorded(key, &fingerprint) {
+        let is_taken = self.task().is_some() && inner.past.is_taken(key, &fingerprint);
+        let key = match is_taken {
+            true => &format!("{key}-{}", &fingerprint[..8]),
+            false => key,
+        };
+        if let Some(answer) = inner.past.recorded(key, &fingerprint) {
             return Poll::Ready(Ok(answer));
         }
         if let Some(answer) = inner.accept_fresh(key, question, fingerprint) {
@@ -214,10 +262,9 @@ impl Rounds {
         asked: InputRequiredResult,
     ) -> Result<InputRequiredResult, ErrorObject> {
         let own = asked.request_state.map(Json::from_text).transpose();
-        let mut state = std::mem::take(&mut self.lock().past);
-        state.own =
-            own.map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
-        self.next(call, state, asked.input_requests.unwrap_or_default())
+        let mut past = std::mem::take(&mut self.lock().past);
+        past.own = own.map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
+        self.next(call, past, asked.input_requests.unwrap_or_default())
     }
 
     /// Goes on to the next run of a handler whose questions have been answered.
@@ -248,30 +295,35 @@ impl Rounds {
             waker.wake();
         }
         let open = std::mem::take(&mut inner.open);
-        let state = std::mem::take(&mut inner.past);
+        let past = std::mem::take(&mut inner.past);
         drop(inner);
-        Some(self.next(call, state, open))
+        Some(self.next(call, past, open))
     }
 
-    /// Seals the state of the next round.
+    /// Seals the state of the next round. A task keeps it instead.
     fn next(
         &self,
         call: &Call,
-        mut state: SealedState,
+        mut past: Past,
         open: InputRequests,
     ) -> Result<InputRequiredResult, ErrorObject> {
-        state.round += 1;
-        check_round(call, state.round)?;
-        state.expires = clock::unix_seconds() + call.peer().core.limits.request_state_age.as_secs();
-        state.asked =
+        past.round += 1;
+        check_round(call, past.round)?;
+        past.asked =
             open.iter().map(|(key, question)| (key.to_owned(), fingerprint(question))).collect();
-        self.seal(call, &state, open)
+        if self.task().is_some() {
+            self.lock().past = past;
+            let input_requests = (!open.is_empty()).then_some(open);
+            return Ok(InputRequiredResult { input_requests, ..InputRequiredResult::default() });
+        }
+        past.expires = clock::unix_seconds() + call.peer().core.limits.request_state_age.as_secs();
+        self.seal(call, &past, open)
     }
 
     fn seal(
         &self,
         call: &Call,
-        state: &SealedState,
+        state: &Past,
         open: Members<InputRequest>,
     ) -> Result<InputRequiredResult, ErrorObject> {
         let plain = serde_json::to_vec(state)
@@ -298,12 +350,6 @@ impl Rounds {
 }
 
 impl Inner {
-    fn recorded(&self, key: &str, fingerprint: &str) -> Option<Json> {
-        let recorded = self.past.answers.get(key)?;
-        // If the question has changed since, this is not its answer.
-        (recorded.question == fingerprint).then(|| recorded.answer.clone())
-    }
-
     /// An answer that came with this request, if it fits the question; otherwise the question is
     /// asked again.
     fn accept_fresh(
@@ -332,7 +378,7 @@ fn check_round(call: &Call, round: u32) -> Result<(), ErrorObject> {
     Err(ErrorObject::internal(message))
 }
 
-fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<SealedState, ErrorObject> {
+fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<Past, ErrorObject> {
     let refused = |why: &str| {
         ErrorObject::invalid_params(format!("{}: params.requestState {why}", subject.method))
     };
@@ -340,26 +386,10 @@ fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<SealedState
         .keys
         .open(PURPOSE, &subject.binding(core), token)
         .map_err(|_| refused("is not one that this server issued for this request"))?;
-    let state: SealedState =
+    let state: Past =
         serde_json::from_slice(&plain).map_err(|_| refused("is of another release"))?;
     if state.expires < clock::unix_seconds() {
         return Err(refused("has expired; call again without it"));
     }
     Ok(state)
-}
-
-/// Whether an answer has the shape that the kind of question requires.
-fn fits(question: &InputRequest, answer: &Json) -> bool {
-    match question {
-        InputRequest::Elicit(_) => answer.parse::<ElicitResult>().is_ok(),
-        InputRequest::CreateMessage(_) => answer.parse::<CreateMessageResult>().is_ok(),
-        InputRequest::ListRoots(_) => answer.parse::<ListRootsResult>().is_ok(),
-    }
-}
-
-/// A digest of a question.
-fn fingerprint(question: &InputRequest) -> String {
-    let text = serde_json::to_vec(question).unwrap_or_default();
-    let hash = digest(&SHA256, &text);
-    hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

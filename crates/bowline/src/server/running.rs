@@ -48,6 +48,11 @@ impl Handling {
         matches!(self, Self::Chain(_))
     }
 
+    /// An outcome that is already known.
+    pub(crate) fn ready(outcome: Outcome) -> Self {
+        Self::Other(Box::pin(std::future::ready(outcome)))
+    }
+
     /// Converts it into one future.
     pub(crate) fn into_future(self) -> BoxFuture<Outcome> {
         match self {
@@ -131,8 +136,9 @@ impl Drop for Running {
         if let Some(Handling::Chain(chain)) = self.handler.take_if(|it| it.is_chain()) {
             return self.abandon(chain);
         }
-        // Usually nothing does.
-        if let Some(call) = self.call.as_ref().filter(|call| Arc::strong_count(call) > 1) {
+        // Usually nothing does, and a task goes on.
+        let held = self.call.as_ref().filter(|call| Arc::strong_count(call) > 1);
+        if let Some(call) = held.filter(|call| call.task().is_none()) {
             call.cancel();
         }
     }
@@ -169,11 +175,24 @@ fn timed_out(method: &str) -> Failure {
 
 /// Runs a handler within middleware. Whatever ends it (a panic, its deadline, a question, a
 /// cancellation, a disconnect) is an outcome for the middleware, which itself goes on.
+///
+/// A call that may become a task looks after its handler itself.
 pub(crate) async fn guarded(call: Arc<Call>, handler: Handling) -> Outcome {
+    if let Handling::Chain(chain) = handler {
+        return chain.await;
+    }
     let _held = call.rounds.as_deref().map(Rounds::hold);
     let mut running = Guarded { handler: Some(handler), call: Some(Arc::clone(&call)) };
-    // The clock starts when the handler first waits.
-    let deadline = async { tokio::time::sleep_until(call.deadline()).await };
+    // The clock starts when the handler first waits. A call that becomes a task gets more time.
+    let deadline = async {
+        loop {
+            let deadline = call.deadline();
+            tokio::time::sleep_until(deadline).await;
+            if call.deadline() <= deadline {
+                return;
+            }
+        }
+    };
     tokio::select! {
         biased;
         () = call.cancelled() => Err(call.abandonment()),

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bowline_proto::debug_as_sentence;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -59,8 +60,10 @@ impl Server {
         Box::pin(async {
             let core = self.build()?;
             let (input, output) = crate::stdio::stdio()?;
-            let connection = Connection::alone(core, Via::stream(Transport::Stdio));
-            Ok(connection.run(input, output, stop_signal()).await?)
+            let connection = Connection::alone(Arc::clone(&core), Via::stream(Transport::Stdio));
+            let served = connection.run(input, output, stop_signal()).await;
+            core.stop_extensions(Duration::ZERO).await;
+            Ok(served?)
         })
     }
 
@@ -73,8 +76,7 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite,
     {
-        let never = std::future::pending();
-        Ok(serve_stream(self.build()?, stream, Transport::Stream, never).await?)
+        Ok(serve_alone(self.build()?, stream, Transport::Stream).await?)
     }
 
     /// Serves every client that connects to a TCP port, with one message per line.
@@ -105,7 +107,17 @@ pub(crate) async fn serve_core<S>(core: Arc<Core>, stream: S) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite,
 {
-    serve_stream(core, stream, Transport::Memory, std::future::pending()).await
+    serve_alone(core, stream, Transport::Memory).await
+}
+
+/// Serves the only client of a server.
+async fn serve_alone<S>(core: Arc<Core>, stream: S, transport: Transport) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite,
+{
+    let served = serve_stream(Arc::clone(&core), stream, transport, std::future::pending()).await;
+    core.stop_extensions(Duration::ZERO).await;
+    served
 }
 
 async fn serve_stream<S>(
@@ -157,6 +169,7 @@ where
     };
     let _ = stopping.send(true);
     while clients.join_next().await.is_some() {}
+    core.stop_extensions(core.limits.grace).await;
     ended
 }
 

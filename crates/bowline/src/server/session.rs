@@ -37,9 +37,14 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new() -> Self {
+        Self::numbered_after(0)
+    }
+
+    /// A session whose questions have ids after a number.
+    pub(crate) fn numbered_after(number: i64) -> Self {
         // All legacy revisions: without `logging/setLevel` the server chooses the level.
         let log_level = AtomicU8::new(index(LoggingLevel::Info));
-        let calls = Mutex::new(Some(Calls::new()));
+        let calls = Mutex::new(Some(Calls::after(number)));
         Self {
             calls,
             log_level,

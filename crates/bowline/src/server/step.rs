@@ -177,7 +177,7 @@ where
     S: Fn(&Context) -> Result<BoxFuture<Result<T, HandlerError>>, String> + Send + Sync + 'static,
 {
     let first = start(context)?;
-    if context.call.peer().session.is_none() {
+    if context.call.peer().session.is_none() || context.call.task().is_some() {
         return Ok(first);
     }
     let context = context.clone();
@@ -186,7 +186,8 @@ where
         loop {
             let asked = match outcome {
                 Err(HandlerError::Instead(instead)) => match *instead {
-                    Answer::InputRequired(asked) => asked,
+                    // It may have become a task meanwhile, which keeps its questions.
+                    Answer::InputRequired(asked) if context.call.task().is_none() => asked,
                     other => return Err(HandlerError::Instead(Box::new(other))),
                 },
                 outcome => return outcome,

@@ -1,10 +1,12 @@
 //! Tools: the builder, and what runs one.
 
+mod appear;
 mod check;
 mod entry;
 mod input;
 mod repair;
 mod start;
+mod task;
 
 use std::any::Any;
 use std::fmt;
@@ -34,6 +36,7 @@ use super::portable;
 use super::schema;
 use super::scopes::Scopes;
 use super::state::Need;
+use super::tasks::TaskMode;
 
 /// A function that a client's model may call.
 ///
@@ -83,10 +86,13 @@ pub struct Tool {
     pub(crate) start: Arc<dyn Start>,
     is_lenient: bool,
     pub(crate) is_enabled: bool,
+    is_listed: bool,
     pub(crate) nest: Nest,
     pub(crate) timeout: Option<Duration>,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
+    task: Option<TaskMode>,
+    reruns: bool,
     needs: Vec<Need>,
 }
 
@@ -183,10 +189,13 @@ impl Tool {
             start,
             is_lenient: false,
             is_enabled: true,
+            is_listed: true,
             nest: Nest::default(),
             timeout: None,
             visible: None,
             scopes: Scopes::default(),
+            task: None,
+            reruns: false,
             needs: Vec::new(),
         }
     }
@@ -261,26 +270,6 @@ impl Tool {
         self
     }
 
-    /// Accepts arguments that models often get wrong: JSON inside a string where the schema has a
-    /// number, a boolean, an array or an object (`"5"`, `"[1, 2]"`, `"true"`). Unknown arguments
-    /// are ignored. The schema stays strict, so that models know what is right.
-    pub fn lenient(mut self) -> Self {
-        self.is_lenient = true;
-        self
-    }
-
-    /// Sets how long one call may run, instead of [`Limits::deadline`](crate::Limits::deadline).
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Restricts it to callers that the rule accepts. For all others it does not exist.
-    pub fn visible_to(mut self, rule: impl Fn(&Caller) -> bool + Send + Sync + 'static) -> Self {
-        self.visible = Some(Arc::new(rule));
-        self
-    }
-
     /// Requires these scopes of the caller, where clients are authenticated. Callers that lack one
     /// are told which scopes to get.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
@@ -335,10 +324,13 @@ impl Tool {
             output,
             wraps_content,
             is_enabled: self.is_enabled,
+            is_listed: self.is_listed,
             nest: self.nest,
             timeout: self.timeout,
             visible: self.visible,
             scopes: self.scopes,
+            task: self.task,
+            reruns: self.reruns,
             needs: self.needs,
         })
     }
@@ -382,7 +374,7 @@ fn described(
 }
 
 /// Whether a definition was given as a whole, with its schemas.
-fn brings_schema(definition: &model::Tool) -> bool {
+pub(super) fn brings_schema(definition: &model::Tool) -> bool {
     definition.input_schema.as_str() != "null"
 }
 

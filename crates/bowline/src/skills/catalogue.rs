@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
+use bowline_proto::base64::STANDARD;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Extra;
 use bowline_proto::model::skill::{
     GetSkillResult, ListSkillsResult, ReadDirectoryResult, Skill, SkillFile, SkillResources,
 };
-use bowline_proto::model::{self, CacheScope};
+use bowline_proto::model::{self, CacheScope, ResourceContents, ResourceData};
 use serde_json::Value;
 
 use super::folder::{File, SKILL};
@@ -48,6 +48,7 @@ impl Catalogue {
             let failed = |reason: String| SkillsError::new(&at(), reason);
             let frontmatter = front_matter::read(&file.bytes).map_err(failed)?;
             check_front_matter(&frontmatter, folder.last().map(String::as_str)).map_err(failed)?;
+            check_metadata(&frontmatter).map_err(failed)?;
             let own = files.iter().zip(&listed).filter(|(it, _)| it.path.starts_with(folder));
             let own: Vec<_> = own.map(|(_, listed)| listed.clone()).collect();
             check_size(&own, limits).map_err(failed)?;
@@ -68,6 +69,7 @@ impl Catalogue {
     fn file(&mut self, file: File, listed: &SkillFile) -> Resource {
         let File { path, bytes } = file;
         let name = path.last().cloned().unwrap_or_default();
+        let mime_type = mime_type(&path, &bytes);
         let front_matter =
             self.skills.iter().find(|it| it.uri == listed.uri).map(|it| &it.frontmatter);
         let text = |key: &str| front_matter.and_then(|it| it.get(key)?.as_str()).map(str::to_owned);
@@ -75,7 +77,7 @@ impl Catalogue {
             uri: listed.uri.clone(),
             name: text("name").unwrap_or(name),
             description: text("description"),
-            mime_type: Some(mime_type(&path, &bytes).to_owned()),
+            mime_type: Some(mime_type.to_owned()),
             size: Some(listed.size),
             ..model::Resource::default()
         };
@@ -87,16 +89,17 @@ impl Catalogue {
                 children.push(child);
             }
         }
-        match String::from_utf8(bytes) {
-            Ok(text) => {
-                let text: Arc<str> = text.into();
-                Resource::from_model(definition, move |_, _| std::future::ready(text.to_string()))
-            }
-            Err(error) => {
-                let bytes: Arc<[u8]> = error.into_bytes().into();
-                Resource::from_model(definition, move |_, _| std::future::ready(bytes.to_vec()))
-            }
-        }
+        let data = match String::from_utf8(bytes) {
+            Ok(text) => ResourceData::Text(text),
+            Err(error) => ResourceData::Blob(STANDARD.encode(error.as_bytes())),
+        };
+        Resource::from_model(definition, move |_, uri| {
+            let contents = match &data {
+                ResourceData::Text(text) => ResourceContents::text(uri, text),
+                ResourceData::Blob(blob) => ResourceContents::blob(uri, blob),
+            };
+            std::future::ready(contents.with_mime_type(mime_type))
+        })
     }
 
     pub(super) fn list(&self, cursor: Option<&str>) -> Result<ListSkillsResult, ErrorObject> {
@@ -130,7 +133,9 @@ impl Catalogue {
             ErrorObject::invalid_params(format!("{METHOD}: {uri:?} is not a folder of a skill"))
         })?;
         let (resources, next_cursor) = self.page_of(METHOD, children, cursor)?;
-        Ok(ReadDirectoryResult { resources, next_cursor, ..ReadDirectoryResult::default() })
+        let (ttl_ms, cache_scope) = (Some(0), Some(CacheScope::default()));
+        let rest = ReadDirectoryResult::default();
+        Ok(ReadDirectoryResult { resources, next_cursor, ttl_ms, cache_scope, ..rest })
     }
 
     /// A page, and the cursor of the next one. Nothing changes while the server runs, so a cursor
@@ -209,6 +214,22 @@ pub(super) fn check_front_matter(front_matter: &Extra, folder: Option<&str>) -> 
         folder => Err(format!(
             "its name is {name:?}, but its folder is {:?}; help: they must be the same",
             folder.unwrap_or_default()
+        )),
+    }
+}
+
+/// A client that meets anything but texts in `metadata` may reject the whole list.
+fn check_metadata(front_matter: &Extra) -> Result<(), String> {
+    let members = match front_matter.get("metadata") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Object(members)) => members,
+        Some(_) => return Err("`metadata` of its front matter must be a map of texts".to_owned()),
+    };
+    match members.iter().find(|(_, value)| !value.is_string()) {
+        None => Ok(()),
+        Some((key, _)) => Err(format!(
+            "`metadata.{key}` of its front matter must be a text; help: put it in quotes: \
+             `{key}: \"…\"`"
         )),
     }
 }

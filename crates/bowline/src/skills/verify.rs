@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use bowline_proto::base64::STANDARD;
 use bowline_proto::json::Extra;
-use bowline_proto::model::ResourceData;
 use bowline_proto::model::skill::{Skill, SkillFile, SkillResources};
+use bowline_proto::model::{ReadResourceResult, ResourceData};
 use serde_json::Value;
 
 use super::catalogue::{check_front_matter, check_size};
@@ -101,16 +101,9 @@ impl Client {
     /// # Errors
     /// When the entry is malformed, or the file is not the one that was listed.
     pub async fn load_skill(&self, entry: &Skill) -> Result<LoadedSkill, SkillError> {
-        let files = check(entry)?;
-        let uri = &entry.uri;
-        let listed = files.iter().find(|it| it.uri == *uri);
-        let listed = listed.ok_or_else(|| malformed(entry, "it does not list its own SKILL.md"))?;
+        let listed = verify_entry(entry)?;
         let bytes = read(self, listed).await?;
-        let differs = |reason: String| SkillError::FrontMatter { uri: uri.clone(), reason };
-        let found = front_matter::read(&bytes).map_err(differs)?;
-        compare(&entry.frontmatter, &found).map_err(differs)?;
-        let instructions = String::from_utf8(bytes)
-            .map_err(|_| SkillError::Contents { uri: uri.clone(), reason: "it is not UTF-8" })?;
+        let instructions = verify_instructions(entry, bytes)?;
         Ok(LoadedSkill { client: self.clone(), entry: entry.clone(), instructions })
     }
 }
@@ -165,8 +158,11 @@ fn malformed(entry: &Skill, reason: impl Into<String>) -> SkillError {
     SkillError::Malformed { uri: entry.uri.clone(), reason: reason.into() }
 }
 
-/// Checks an entry against the rules of the extension; returns its files.
-fn check(entry: &Skill) -> Result<&[SkillFile], SkillError> {
+/// Checks an entry against the rules of the extension; returns its `SKILL.md`.
+///
+/// # Errors
+/// When it breaks one, or its files cannot be verified.
+pub fn verify_entry(entry: &Skill) -> Result<&SkillFile, SkillError> {
     let refused = |reason: String| malformed(entry, reason);
     let folder = entry.uri.strip_suffix(SKILL).and_then(|it| it.strip_suffix('/'));
     let folder = folder.ok_or_else(|| refused(format!("its URI must end in /{SKILL}")))?;
@@ -194,14 +190,34 @@ fn check(entry: &Skill) -> Result<&[SkillFile], SkillError> {
             return Err(refused(format!("the digest of {uri:?} is not sha256: and 64 digits")));
         }
     }
-    Ok(files)
+    let main = files.iter().find(|it| it.uri == entry.uri);
+    main.ok_or_else(|| malformed(entry, "it does not list its own SKILL.md"))
 }
 
-/// Reads a file and verifies it.
+/// Compares what was read of a skill's `SKILL.md` with the entry; returns its text.
+///
+/// # Errors
+/// When its front matter is not that of the entry.
+pub fn verify_instructions(entry: &Skill, bytes: Vec<u8>) -> Result<String, SkillError> {
+    let uri = || entry.uri.clone();
+    let differs = |reason: String| SkillError::FrontMatter { uri: uri(), reason };
+    let found = front_matter::read(&bytes).map_err(differs)?;
+    compare(&entry.frontmatter, &found).map_err(differs)?;
+    String::from_utf8(bytes)
+        .map_err(|_| SkillError::Contents { uri: uri(), reason: "it is not UTF-8" })
+}
+
 async fn read(client: &Client, listed: &SkillFile) -> Result<Vec<u8>, SkillError> {
+    verify_file(listed, client.read_resource(&listed.uri).await?)
+}
+
+/// Compares what was read of a file with what the skill says about it; returns its bytes.
+///
+/// # Errors
+/// When it is not that file.
+pub fn verify_file(listed: &SkillFile, result: ReadResourceResult) -> Result<Vec<u8>, SkillError> {
     let uri = || listed.uri.clone();
     let bad = |reason| SkillError::Contents { uri: uri(), reason };
-    let result = client.read_resource(uri()).await?;
     let mut contents = result.contents.into_iter().filter(|it| it.uri == listed.uri);
     let (Some(contents), None) = (contents.next(), contents.next()) else {
         return Err(bad("expected the contents of this one file"));

@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 
-use super::server::{MIB, Server, modern, post, row, scaled, session};
+use super::server::{MIB, Server, modern, piped_row, post, row, scaled, session};
 
 /// A batch that asks for the list of tools, over and over.
 fn batch(count: usize) -> String {
@@ -30,6 +30,19 @@ async fn batches() {
             held.push(stream);
         }
         held
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn batches_on_standard_input() {
+    piped_row("batches on standard input", async |server| {
+        // Thirteen megabytes are rejected, and those that are as long as they may be are one line.
+        let answer = server.ask(&batch(280_000)).await;
+        assert!(answer.contains("error"), "{}", &answer[..answer.len().min(300)]);
+        for _ in 0..scaled(20, 500) {
+            assert!(server.ask(&batch(100)).await.contains("tool-199"));
+        }
     })
     .await;
 }

@@ -8,15 +8,20 @@ use std::time::Duration;
 use std::{env, fs};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::Instant;
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// The peak that is allowed. What is left afterwards is only reported: the C library keeps freed
-/// memory for later.
+/// The peak that is allowed.
 const PEAK: usize = 128 * MIB;
+
+/// What may be left of it a minute later.
+const LEFT: usize = 48 * MIB;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A guard against hanging; nothing else depends on time.
 const GUARD: Duration = Duration::from_secs(120);
@@ -38,24 +43,59 @@ pub(crate) async fn soon<F: Future>(what: &str, work: F) -> F::Output {
     }
 }
 
+/// The process under attack.
+struct Process(Child);
+
+impl Process {
+    /// Starts it with many tools, so that its lists are long.
+    fn start(transport: &[&str]) -> Self {
+        let mut command = Command::new(program());
+        command.args(transport).args(["--tools", "200"]).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        Self(command.spawn().unwrap())
+    }
+
+    fn lines(&mut self) -> Lines<BufReader<ChildStdout>> {
+        BufReader::new(self.0.stdout.take().unwrap()).lines()
+    }
+
+    /// A number of `/proc/…/status`, in bytes.
+    fn memory(&self, name: &str) -> usize {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.0.id().unwrap())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        let number = line.trim_start_matches(':').trim().split(' ').next().unwrap();
+        number.parse::<usize>().unwrap() * 1024
+    }
+
+    /// Prints the row of an attack that is over, and checks its figures.
+    async fn settle(&self, name: &str, idle: usize) {
+        let start = Instant::now();
+        // Nothing happens at the server meanwhile.
+        while self.memory("VmRSS") >= LEFT && start.elapsed() < MINUTE {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        if is_full() {
+            tokio::time::sleep(MINUTE.saturating_sub(start.elapsed())).await;
+        }
+        let (peak, left) = (self.memory("VmHWM"), self.memory("VmRSS"));
+        let [idle, most, rest] = [idle, peak, left].map(|bytes| bytes.div_ceil(MIB));
+        println!("| {name} | {idle} | {most} | {rest} |");
+        assert!(peak < PEAK, "{name}: a peak of {most} MiB");
+        assert!(left < LEFT, "{name}: {rest} MiB are left");
+    }
+}
+
+/// A server over HTTP.
 pub(crate) struct Server {
-    child: Child,
+    process: Process,
     pub(crate) address: SocketAddr,
 }
 
 impl Server {
-    /// Starts it with many tools, so that its lists are long.
     pub(crate) async fn start() -> Self {
-        let mut child = Command::new(program())
-            .args(["http", "0", "--tools", "200"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = soon("an address", lines.next_line()).await.unwrap().unwrap();
-        Self { child, address: line.parse().unwrap() }
+        let mut process = Process::start(&["http", "0"]);
+        let line = soon("an address", process.lines().next_line()).await.unwrap().unwrap();
+        Self { process, address: line.parse().unwrap() }
     }
 
     /// A connection of one of eight attackers, who have an address each.
@@ -88,14 +128,30 @@ impl Server {
             assert!(answer.contains(expected), "{answer}");
         }
     }
+}
 
-    /// A number of `/proc/…/status`, in bytes.
-    fn memory(&self, name: &str) -> usize {
-        let text =
-            fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        let number = line.trim_start_matches(':').trim().split(' ').next().unwrap();
-        number.parse::<usize>().unwrap() * 1024
+/// A server on standard input and output.
+pub(crate) struct Piped {
+    process: Process,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Piped {
+    fn start() -> Self {
+        let mut process = Process::start(&["stdio"]);
+        let output = process.lines();
+        Self { input: process.0.stdin.take().unwrap(), output, process }
+    }
+
+    /// Writes a line, and reads one.
+    pub(crate) async fn ask(&mut self, line: &str) -> String {
+        let both = async {
+            self.input.write_all(line.as_bytes()).await.unwrap();
+            self.input.write_all(b"\n").await.unwrap();
+            self.output.next_line().await.unwrap().unwrap()
+        };
+        soon("an answer", both).await
     }
 }
 
@@ -103,18 +159,24 @@ impl Server {
 pub(crate) async fn row<T>(name: &str, attack: impl AsyncFnOnce(&Server) -> T) {
     let server = Server::start().await;
     server.is_well().await;
-    let idle = server.memory("VmRSS");
+    let idle = server.process.memory("VmRSS");
     let held = attack(&server).await;
     server.is_well().await;
     drop(held);
-    if is_full() {
-        tokio::time::sleep(Duration::from_secs(60)).await;
-    }
+    server.process.settle(name, idle).await;
     server.is_well().await;
-    let (peak, left) = (server.memory("VmHWM"), server.memory("VmRSS"));
-    let [idle, most, rest] = [idle, peak, left].map(|bytes| bytes.div_ceil(MIB));
-    println!("| {name} | {idle} | {most} | {rest} |");
-    assert!(peak < PEAK, "{name}: a peak of {most} MiB");
+}
+
+/// The same for a client on standard input and output.
+pub(crate) async fn piped_row(name: &str, attack: impl AsyncFnOnce(&mut Piped)) {
+    let mut server = Piped::start();
+    let hello = server.ask(&handshake("2025-03-26", "attacks")).await;
+    assert!(hello.contains("2025-03-26"), "{hello}");
+    let idle = server.process.memory("VmRSS");
+    attack(&mut server).await;
+    server.process.settle(name, idle).await;
+    let answer = server.ask(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).await;
+    assert!(answer.contains("last"), "{answer}");
 }
 
 /// Reads until the end, or what came until then.
@@ -161,13 +223,16 @@ pub(crate) fn modern(id: &Value, method: &str, mut params: Value, name: Option<&
 
 /// The handshake of a client with this name.
 pub(crate) fn initialize(revision: &str, name: &str) -> String {
+    post("", &handshake(revision, name))
+}
+
+fn handshake(revision: &str, name: &str) -> String {
     let params = json!({
         "protocolVersion": revision,
         "capabilities": {},
         "clientInfo": { "name": name, "version": "1.0.0" },
     });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    post("", &body.to_string())
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string()
 }
 
 /// Opens a session and returns the headers that name it; `None` if it is refused.
@@ -181,8 +246,12 @@ pub(crate) async fn session(server: &Server, number: usize, revision: &str) -> O
     Some(headers)
 }
 
-/// The path of the example beside this test. Cargo builds examples when it builds all tests.
+/// The path of the example beside this test, unless `BOWLINE_PROBE` names another build of it.
+/// Cargo builds examples when it builds all tests.
 fn program() -> PathBuf {
+    if let Some(path) = env::var_os("BOWLINE_PROBE") {
+        return path.into();
+    }
     let this = env::current_exe().unwrap();
     let folder = this.parent().and_then(|deps| deps.parent()).unwrap();
     let path = folder.join("examples/probe");

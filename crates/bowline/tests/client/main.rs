@@ -27,6 +27,16 @@ mod proxied;
 mod rows;
 #[cfg(target_os = "linux")]
 mod state;
+#[cfg(target_os = "linux")]
+mod tasks;
+#[cfg(target_os = "linux")]
+mod tasks_hostile;
+#[cfg(target_os = "linux")]
+mod tasks_http;
+#[cfg(target_os = "linux")]
+mod tasks_legacy;
+#[cfg(target_os = "linux")]
+mod tasks_ours;
 mod watched;
 #[cfg(target_os = "linux")]
 mod web;

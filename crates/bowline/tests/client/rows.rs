@@ -211,6 +211,10 @@ fn a_fat_server_takes_no_memory() {
         let peak = memory("VmHWM");
         assert!(peak < scaled(48, 128) << 10, "{manner}: {peak} KiB");
     }
+    drop(runtime);
+    let (peak, left) = (memory("VmHWM"), memory("VmRSS"));
+    println!("| a fat server | {peak} KiB | {left} KiB |");
+    assert!(left < 48 << 10, "{left} KiB are left");
 }
 
 /// Row 14: progress that nobody asked for.

@@ -76,7 +76,12 @@ impl Wire {
 
     /// The next message of the client. Waits for it.
     pub(crate) async fn next(&self) -> Value {
-        let next = std::future::poll_fn(|cx| {
+        soon("a message", self.arrival()).await
+    }
+
+    /// The next message of the client, whenever it comes.
+    pub(crate) async fn arrival(&self) -> Value {
+        std::future::poll_fn(|cx| {
             let mut ends = self.0.lock().unwrap();
             let rest = &ends.written[ends.read..];
             match rest.iter().position(|byte| *byte == b'\n') {
@@ -90,8 +95,8 @@ impl Wire {
                     Poll::Pending
                 }
             }
-        });
-        soon("a message", next).await
+        })
+        .await
     }
 
     /// The next message, which must be this question.

@@ -26,6 +26,7 @@ mod slow;
 mod socket;
 mod sse;
 mod stop;
+mod tasks;
 #[cfg(feature = "tls")]
 mod tls;
 mod trail;

@@ -225,6 +225,26 @@ async fn a_listen_request_ends_with_its_stream() {
 }
 
 #[tokio::test]
+async fn a_listen_request_that_was_cancelled_makes_room_at_once() {
+    let listen = |id: u32| {
+        let filter = json!({ "notifications": { "toolsListChanged": true } });
+        modern(request(id, "subscriptions/listen", filter))
+    };
+    let log = Log::default();
+    let limits = Limits { listens: 1, ..Limits::default() };
+    let mut raw = Raw::start(recording(&log, server().limits(limits)));
+    raw.send(&listen(0)).await;
+    for id in 1..20 {
+        let first = raw.next().await;
+        assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
+        let refused = raw.ask(&listen(100 + id)).await;
+        assert_eq!(code(&refused), -32600, "{refused}");
+        // Both are read in one go.
+        raw.send_bytes(format!("{}\n{}\n", cancel(id - 1), listen(id)).as_bytes()).await;
+    }
+}
+
+#[tokio::test]
 async fn a_batch_is_seen_request_by_request() {
     let log = Log::default();
     let mut raw = Raw::session(recording(&log, server()), Revision::V2025_03_26).await;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` at the call reads best")]
 
+mod apps;
 mod arguments;
 mod ask;
 mod audit;
@@ -34,6 +35,7 @@ mod rounds;
 mod skills;
 mod steps;
 mod subscriptions;
+mod tasks;
 mod testing;
 #[path = "../http/trail.rs"]
 mod trail;

@@ -441,6 +441,50 @@ async fn a_question_that_could_be_for_several_callers_is_refused() {
     assert!(value.to_string().contains("parrot"), "{value}");
 }
 
+/// A server whose tool asks two questions, one after the other.
+fn twice() -> Server {
+    Server::new("twice", "1.0.0").with(Tool::new("twice", |context: Context, _: Any| async move {
+        context.elicit::<Who>("Who?").await?;
+        context.elicit::<Who>("And who else?").await?;
+        Ok::<_, HandlerError>("thanks")
+    }))
+}
+
+/// From its first question on, a legacy server on a pipe gets a connection for each caller at a
+/// time, and no question is refused.
+#[tokio::test]
+async fn a_server_that_asks_gets_a_connection_for_each_caller() {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&opened);
+    let legacy = Revision::V2025_11_25;
+    let builder = Proxy::builder(testing::builder(legacy)).most_connections(3);
+    let builder = builder.further(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        (testing::builder(legacy), twice().into())
+    });
+    let proxy = builder.connect(twice()).await.unwrap();
+    let losses = proxy.losses();
+    let mut raw = Raw::start(Server::new("front", "1.0.0").with(proxy));
+    let params = |asked: &Value| {
+        let requests = asked["result"]["inputRequests"].as_object().unwrap();
+        let answers: serde_json::Map<_, _> =
+            requests.keys().map(|key| (key.clone(), json!({ "action": "decline" }))).collect();
+        let state = &asked["result"]["requestState"];
+        json!({ "name": "twice", "arguments": {}, "inputResponses": answers, "requestState": state })
+    };
+    // Three callers are asked at the same time, and each gets its own next question.
+    let mut asked = Vec::new();
+    for id in 1..=3 {
+        asked.push(raw.ask(&modern(call(id, "twice", json!({})))).await);
+    }
+    for (id, asked) in (4..).zip(asked.iter().rev()) {
+        let next = raw.ask(&modern(request(id, "tools/call", params(asked)))).await;
+        assert_eq!(next["result"]["resultType"], "input_required", "{next}");
+    }
+    assert_eq!(opened.load(Ordering::SeqCst), 2);
+    assert_eq!(losses.ambiguous_questions(), 0);
+}
+
 /// A modern caller that does not come back: the call to a legacy server does not wait for ever.
 #[tokio::test]
 async fn a_call_whose_caller_does_not_come_back_is_cancelled() {

@@ -45,7 +45,7 @@ impl Drop for Folder {
 }
 
 const PDF: &str =
-    "---\nname: pdf\ndescription: About PDF.\nmetadata:\n  version: 1.0\n---\n# PDF\n";
+    "---\nname: pdf\ndescription: About PDF.\nmetadata:\n  version: '1.0'\n---\n# PDF\n";
 const URI: &str = "skill://pdf/SKILL.md";
 const FORMS: &str = "skill://pdf/references/forms.md";
 
@@ -57,9 +57,11 @@ async fn a_client_lists_loads_and_reads_skills_in_both_eras() {
         let skills = client.list_skills().await.unwrap();
         let uris: Vec<_> = skills.iter().map(|it| it.uri.as_str()).collect();
         assert_eq!(uris, [URI, "skill://xml/SKILL.md"]);
-        assert_eq!(skills[0].frontmatter["metadata"], json!({ "version": 1 }));
+        assert_eq!(skills[0].frontmatter["metadata"], json!({ "version": "1.0" }));
         let loaded = client.load_skill(&skills[0]).await.unwrap();
         assert_eq!(loaded.instructions(), PDF);
+        let read = client.read_resource(URI).await.unwrap();
+        assert_eq!(read.contents[0].mime_type.as_deref(), Some("text/markdown"));
         let forms = loaded.read("references/forms.md").await.unwrap();
         assert_eq!(forms, b"Fill in the boxes.\r\n");
         assert_eq!(loaded.read(FORMS).await.unwrap(), forms);
@@ -124,6 +126,27 @@ fn liar(entry: Value, text: &'static str) -> Server {
         .with(Resource::text(URI, "pdf", text))
 }
 
+#[test]
+fn metadata_consists_of_texts() {
+    for (metadata, expected) in [
+        ("{ version: '1.0' }", None),
+        ("", None),
+        ("{ version: 1.0 }", Some("`metadata.version` of its front matter must be a text")),
+        ("{ tags: [a, b] }", Some("`metadata.tags` of its front matter must be a text")),
+        ("[a]", Some("`metadata` of its front matter must be a map of texts")),
+    ] {
+        let folder = Folder::new();
+        let text = format!("---\nname: xml\ndescription: XML.\nmetadata: {metadata}\n---\n");
+        folder.write("xml/SKILL.md", text.as_bytes());
+        let problem = Skills::open(&folder.0).err().map(|error| error.reason);
+        let is_expected = match (&problem, expected) {
+            (Some(problem), Some(expected)) => problem.starts_with(expected),
+            (problem, expected) => problem.is_none() && expected.is_none(),
+        };
+        assert!(is_expected, "{metadata}: {problem:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_does_not_verify_is_refused_by_its_reason() {
     let folder = Folder::new();
@@ -135,7 +158,8 @@ async fn what_does_not_verify_is_refused_by_its_reason() {
         entry
     };
     let own = files.iter().position(|it| it.uri == URI).unwrap();
-    let other = "---\nname: pdf\ndescription: About XML.\nmetadata:\n  version: 1.0\n---\n# PDF\n";
+    let other =
+        "---\nname: pdf\ndescription: About XML.\nmetadata:\n  version: '1.0'\n---\n# PDF\n";
     let digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
     let cases = [
         (with("/uri", json!(URI)), other, "does not have the digest"),

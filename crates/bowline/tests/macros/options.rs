@@ -63,6 +63,22 @@ async fn a_tool_has_every_option_of_its_builder() {
     assert!(told.to_string().contains("sides"), "{told}");
 }
 
+#[tool(ui = "ui://view", app_only)]
+async fn shown() {}
+
+#[tool(model_only, app_only = false)]
+async fn unseen() {}
+
+#[tokio::test]
+async fn a_tool_has_an_app() {
+    let view = || bowline::Resource::app("ui://view", "<!doctype html>");
+    let tool = listed_tool((shown, view())).await;
+    let ui = json!({ "resourceUri": "ui://view", "visibility": ["app"] });
+    assert_eq!(tool["_meta"], json!({ "ui": ui, "ui/resourceUri": "ui://view" }));
+    let tool = listed_tool(unseen).await;
+    assert_eq!(tool["_meta"], json!({ "ui": { "visibility": ["model"] } }));
+}
+
 #[tool(timeout = "20ms")]
 async fn short() -> u8 {
     std::future::pending().await

@@ -75,7 +75,7 @@ impl Visit for BrowserVisit {
     fn finish(self: Box<Self>, page: AuthorizationUrl) -> Waiting<'static, Redirected> {
         Box::pin(async move {
             (self.browser.show)(&page);
-            if self.browser.opens && open(page.as_str()).is_err() {
+            if self.browser.opens && open_page(page.as_str()).is_err() {
                 tracing::debug!("cannot open a browser");
             }
             let state =
@@ -94,8 +94,12 @@ fn show_on_stderr(page: &AuthorizationUrl) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
-/// Passes the URL to the first browser that starts, as one argument and without a shell.
-fn open(page: &str) -> io::Result<()> {
+/// Opens a page in the browser that `BROWSER` names, or in the system's: passes the URL to the
+/// first one that starts, as one argument and without a shell.
+///
+/// # Errors
+/// When none starts.
+pub fn open_page(page: &str) -> io::Result<()> {
     // Paths of Windows have colons of their own.
     let named = if cfg!(windows) { None } else { std::env::var("BROWSER").ok() };
     let mut failure = io::Error::from(io::ErrorKind::NotFound);

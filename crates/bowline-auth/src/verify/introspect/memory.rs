@@ -4,6 +4,7 @@
 //! are good. All entries live equally long, so the oldest is always the first to go.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -21,6 +22,8 @@ pub(super) struct Memory {
     rejected: Entries,
     /// How many tokens the issuer has rejected lately.
     rejections: Rejections,
+    /// The same for each address that they came from. **Invariant:** at most [`ADDRESSES`].
+    by_address: HashMap<IpAddr, Rejections>,
 }
 
 #[derive(Default)]
@@ -52,6 +55,12 @@ impl Default for Rejections {
 /// How many seconds' worth of rejections may come at once.
 const BURST: f64 = 10.0;
 
+/// How much of it one address may use.
+const SHARE: f64 = 0.25;
+
+/// How many addresses are told apart.
+const ADDRESSES: usize = 1_000;
+
 impl Memory {
     /// What the issuer said about a token: `None` if that is not known.
     pub(super) fn find(&self, name: &Name) -> Option<Option<Identity>> {
@@ -77,31 +86,56 @@ impl Memory {
                 self.accepted.insert(name, entry, limits.accepted, limits.accepted_bytes);
             }
             None => {
-                self.rejections.add(limits);
                 let entry = Entry { until, identity, bytes: 0 };
                 self.rejected.insert(name, entry, limits.rejected, usize::MAX);
             }
         }
     }
 
-    /// Whether so many tokens were rejected lately that the issuer is not asked about others.
-    pub(super) fn is_flooded(&mut self, limits: &IntrospectionLimits) -> bool {
-        self.rejections.drain(limits);
-        self.rejections.level >= f64::from(limits.rejected_per_second) * BURST
+    /// Counts a token that the issuer has rejected.
+    pub(super) fn reject(&mut self, from: Option<IpAddr>, limits: &IntrospectionLimits) {
+        let rate = f64::from(limits.rejected_per_second);
+        self.rejections.add(rate);
+        let Some(from) = from else { return };
+        if self.by_address.len() >= ADDRESSES && !self.by_address.contains_key(&from) {
+            self.by_address.retain(|_, own| own.drain(rate * SHARE) > 0.0);
+            self.by_address.shrink_to_fit();
+        }
+        if self.by_address.len() < ADDRESSES || self.by_address.contains_key(&from) {
+            self.by_address.entry(from).or_default().add(rate * SHARE);
+        }
+    }
+
+    /// Whether so many tokens were rejected lately that the issuer is not asked about another one
+    /// from this address.
+    pub(super) fn is_flooded(
+        &mut self,
+        from: Option<IpAddr>,
+        limits: &IntrospectionLimits,
+    ) -> bool {
+        let rate = f64::from(limits.rejected_per_second);
+        let is_flooded = self.rejections.drain(rate) >= rate * BURST;
+        let Some(from) = from else { return is_flooded };
+        match self.by_address.get_mut(&from).map(|own| own.drain(rate * SHARE)) {
+            Some(own) => own >= rate * SHARE * BURST || is_flooded && own > 0.0,
+            // Once there are too many to tell apart, it may be any of them.
+            None => is_flooded && self.by_address.len() >= ADDRESSES,
+        }
     }
 }
 
 impl Rejections {
-    fn drain(&mut self, limits: &IntrospectionLimits) {
+    /// Empties it by so many a second, and returns how many are left.
+    fn drain(&mut self, rate: f64) -> f64 {
         let now = Instant::now();
         let gone = now.saturating_duration_since(self.since).as_secs_f64();
         self.since = now;
-        self.level = (self.level - gone * f64::from(limits.rejected_per_second)).max(0.0);
+        self.level = (self.level - gone * rate).max(0.0);
+        self.level
     }
 
-    fn add(&mut self, limits: &IntrospectionLimits) {
-        self.drain(limits);
-        self.level += 1.0;
+    fn add(&mut self, rate: f64) {
+        self.level = self.drain(rate) + 1.0;
     }
 }
 
@@ -194,11 +228,50 @@ mod tests {
             IntrospectionLimits { rejected_per_second: 2, ..IntrospectionLimits::default() };
         let mut memory = Memory::default();
         for number in 0..20 {
-            assert!(!memory.is_flooded(&limits), "{number}");
-            memory.keep(name(number), (None, 0), TIME, &limits);
+            assert!(!memory.is_flooded(None, &limits), "{number}");
+            memory.reject(None, &limits);
         }
-        assert!(memory.is_flooded(&limits));
+        assert!(memory.is_flooded(None, &limits));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(!memory.is_flooded(&limits));
+        assert!(!memory.is_flooded(None, &limits));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_does_not_use_up_what_is_for_all() {
+        let limits =
+            IntrospectionLimits { rejected_per_second: 40, ..IntrospectionLimits::default() };
+        let at = |last| Some(IpAddr::from([10, 0, 0, last]));
+        let mut memory = Memory::default();
+        for _ in 0..100 {
+            assert!(!memory.is_flooded(at(1), &limits));
+            memory.reject(at(1), &limits);
+        }
+        assert!(memory.is_flooded(at(1), &limits));
+        assert!(!memory.is_flooded(at(2), &limits) && !memory.is_flooded(None, &limits));
+        // Others join in: the issuer is asked only for those that had nothing rejected.
+        for _ in 0..100 {
+            for last in 2..5 {
+                memory.reject(at(last), &limits);
+            }
+        }
+        memory.reject(at(5), &limits);
+        assert!(memory.is_flooded(None, &limits) && memory.is_flooded(at(5), &limits));
+        assert!(!memory.is_flooded(at(6), &limits));
+        tokio::time::advance(Duration::from_secs(11)).await;
+        assert!((1..7).all(|last| !memory.is_flooded(at(last), &limits)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_tells_only_so_many_addresses_apart() {
+        let limits = IntrospectionLimits::default();
+        let mut memory = Memory::default();
+        for number in 0..5_000_u32 {
+            memory.reject(Some(IpAddr::V4(number.into())), &limits);
+        }
+        assert_eq!(memory.by_address.len(), ADDRESSES);
+        assert!(memory.is_flooded(Some(IpAddr::from([10, 0, 0, 1])), &limits));
+        tokio::time::advance(Duration::from_secs(100)).await;
+        memory.reject(Some(IpAddr::from([10, 0, 0, 1])), &limits);
+        assert_eq!(memory.by_address.len(), 1);
     }
 }

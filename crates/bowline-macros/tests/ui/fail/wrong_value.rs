@@ -8,6 +8,9 @@ async fn no_unit() {}
 #[tool(timeout = 30)]
 async fn number() {}
 
+#[tool(ui = "https://example.com/app")]
+async fn not_an_app() {}
+
 #[tool(read_only = 1)]
 async fn not_a_switch() {}
 

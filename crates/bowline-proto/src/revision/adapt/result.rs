@@ -175,6 +175,7 @@ impl Adapt for skill::GetSkillResult {
 impl Adapt for skill::ReadDirectoryResult {
     fn adapt(&mut self, to: Revision) -> Result<(), Unsupported> {
         frame(self, ResultType::Complete, to);
+        cache(&mut self.ttl_ms, &mut self.cache_scope, to);
         self.resources.adapt(to)
     }
 }

@@ -7,7 +7,7 @@ use bowline_proto::model::SubscriptionFilter;
 use tokio::sync::Notify;
 
 use super::Change;
-use super::wanted::missing;
+use super::wanted::{granted_topics, missing};
 use crate::client::error::CallError;
 use crate::client::shared::lock;
 
@@ -76,7 +76,7 @@ impl Feed {
         let uris: Vec<String> = uris.cloned().collect();
         granted.resource_subscriptions = (!uris.is_empty()).then_some(uris);
         granted.task_ids = None;
-        granted.extra.clear();
+        granted.extra = granted_topics(&self.wanted, &granted.extra);
         let is_open = missing(&self.wanted, &granted).is_none();
         let was_open = {
             let mut pending = lock(&self.pending);

@@ -1,6 +1,8 @@
 //! Which changes to subscribe to.
 
+use bowline_proto::json::{Extra, Sparse};
 use bowline_proto::model::{ServerCapabilities, SubscriptionFilter};
+use serde_json::Value;
 
 /// Which changes to subscribe to.
 ///
@@ -50,6 +52,32 @@ impl Wanted {
         self.0.resource_subscriptions.get_or_insert_default().push(uri.into());
         self
     }
+
+    /// A name under a topic of an extension, which servers of the modern era report. It is not a
+    /// [`Change`](super::Change): the state of the name comes as a notification of the extension,
+    /// at once and after each change, to [`notifications`](crate::Client::notifications).
+    #[must_use]
+    pub fn topic(mut self, member: impl Into<String>, name: impl Into<String>) -> Self {
+        let names = self.0.extra.entry(member).or_insert_with(|| Value::Array(Vec::new()));
+        if let Some(names) = names.as_array_mut() {
+            names.push(name.into().into());
+        }
+        self
+    }
+}
+
+/// What is granted of the topics that are wanted.
+pub(super) fn granted_topics(wanted: &SubscriptionFilter, granted: &Extra) -> Sparse {
+    let names = |all: &Extra, member: &str| -> Vec<Value> {
+        all.get(member).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let topics = wanted.extra.keys().map(|member| {
+        let mut both = names(&wanted.extra, member);
+        let granted = names(granted, member);
+        both.retain(|name| granted.contains(name));
+        (member.clone(), Value::Array(both))
+    });
+    topics.filter(|(_, names)| names.as_array().is_some_and(|it| !it.is_empty())).collect()
 }
 
 /// What a server reports of this, according to its capabilities.
@@ -86,6 +114,7 @@ pub(super) fn missing(
                 "resources.subscribe",
                 filter.resource_subscriptions.as_ref().is_some_and(|uris| !uris.is_empty()),
             ),
+            ("extensions", !filter.extra.is_empty()),
         ]
     };
     if rows(granted).iter().any(|(_, is_granted)| *is_granted) {

@@ -45,7 +45,22 @@ impl SessionTable {
     /// Opens a session whose client describes itself with this many bytes; `None` if there are too
     /// many sessions, and none that is half open can make room.
     pub(in crate::http) fn open(&self, session: HttpSession, identity: usize) -> Option<SessionId> {
+        let token = random::token();
+        let id = SessionId::parse(&token).expect("hexadecimal digits are visible ASCII");
+        self.put(&id, session, identity).map(|_| id)
+    }
+
+    /// The same with an id that is known. If there is such a session by now, it is that one.
+    pub(in crate::http) fn put(
+        &self,
+        id: &SessionId,
+        session: HttpSession,
+        identity: usize,
+    ) -> Option<Arc<HttpSession>> {
         let mut sessions = self.lock();
+        if let Some(found) = sessions.by_id.get(id) {
+            return Some(Arc::clone(found));
+        }
         if sessions.by_id.len() >= self.limit {
             sessions.make_room(self.idle);
         }
@@ -59,16 +74,34 @@ impl SessionTable {
             let account = Arc::clone(session.lock().reserved.account());
             sessions.evict(Some(&account).filter(|_| spent.is_own))?;
         }
-        let token = random::token();
-        let id = SessionId::parse(&token).expect("hexadecimal digits are visible ASCII");
-        session.session.set_id(token);
+        session.session.set_id(id.as_str().to_owned());
         let session = Arc::new(session);
         sessions.half_open.push_back(Arc::downgrade(&session));
-        sessions.by_id.insert(id.clone(), session);
+        sessions.by_id.insert(id.clone(), Arc::clone(&session));
         if sessions.half_open.len() > FEW.max(2 * sessions.by_id.len()) {
             sessions.prune();
         }
-        Some(id)
+        Some(session)
+    }
+
+    /// The session with this id, whoever asks.
+    pub(in crate::http) fn peek(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
+        self.lock().by_id.get(id).cloned()
+    }
+
+    /// The session with this key in the store of a fleet.
+    pub(in crate::http) fn find_key(&self, key: &str) -> Option<(SessionId, Arc<HttpSession>)> {
+        let sessions = self.lock();
+        let found = sessions.by_id.iter().find(|(_, session)| session.key() == Some(key));
+        found.map(|(id, session)| (id.clone(), Arc::clone(session)))
+    }
+
+    /// Ends a session here that has ended elsewhere.
+    pub(in crate::http) fn end(&self, id: &SessionId) {
+        let ended = self.lock().by_id.remove(id);
+        if let Some(session) = ended {
+            session.close("deleted");
+        }
     }
 
     /// Removes idle sessions, but not on every attempt: scanning all of them each time would make

@@ -19,9 +19,10 @@ use crate::server::answer::Outcome;
 use crate::server::audit::Why;
 use crate::server::caller::{Asker, Opening, Profile};
 use crate::server::dispatch::{self, Listening, Started};
+use crate::server::extension::TopicReader;
 use crate::server::failure::Failure;
 use crate::server::legacy::{self, SessionParts};
-use crate::server::listen;
+use crate::server::listen::{self, Listener};
 use crate::server::peer::{Peer, Sender};
 use crate::server::running::{Handling, Running, until_deadline};
 
@@ -160,8 +161,9 @@ impl Connection {
                         self.answer(&request.id, reply, &mut Err(Failure::rejected(error)));
                     }
                 }
-                Listening { subscription, around: Some(around) } => {
-                    let running = around.run(self.listening_within(&request.id, subscription));
+                Listening { subscription, around: Some((around, reader)) } => {
+                    let listening = self.listening_within(&request.id, subscription, reader);
+                    let running = around.run(listening);
                     self.run_handler(cx, running, reply);
                 }
             },
@@ -210,9 +212,9 @@ impl Connection {
     }
 
     fn initialize(&mut self, request: &wire::Request<'_>) -> Started {
-        let (params, principal) = (request.params.raw(), self.principal.clone());
+        let (params, from) = (request.params.raw(), (self.via.transport, self.principal.clone()));
         let initialized =
-            legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, principal);
+            legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, from);
         let (profile, answer) = match initialized {
             Ok(initialized) => initialized,
             Err(error) => return self.refuse(request, Revision::LATEST_LEGACY, error),
@@ -301,9 +303,19 @@ impl Connection {
     }
 
     /// The stream of a listen request, as a handler that middleware can run.
-    fn listening_within(&mut self, id: &Id, subscription: Subscription) -> Handling {
+    fn listening_within(
+        &mut self,
+        id: &Id,
+        subscription: Subscription,
+        reader: Option<TopicReader>,
+    ) -> Handling {
         let limit = self.core.limits.listens;
-        let counted = self.listening.fetch_add(1, Ordering::Relaxed);
+        // One that was cancelled does not count, although its middleware may still be at work.
+        let open = self.inbound.count(|request| match request {
+            InFlight::Task { call, .. } => call.method == SubscriptionsListen::NAME,
+            InFlight::Listen => true,
+        });
+        self.listening.fetch_add(1, Ordering::Relaxed);
         let listens = Listens(Arc::clone(&self.listening));
         let mut ending = self.ending.get_or_insert_with(|| watch::Sender::new(false)).subscribe();
         let stopped = async move {
@@ -314,10 +326,11 @@ impl Connection {
         let (id, outbox) = (id.clone(), Arc::clone(&self.outbox));
         Handling::Other(Box::pin(async move {
             let _listens = listens;
-            if counted >= limit {
+            if open >= limit {
                 return Err(Failure::rejected(too_many_listens(limit)));
             }
-            listen::serve(&sink, &outbox, id, subscription, stopped).await
+            let to = Listener { sink: &sink, outbox: &outbox, reader };
+            to.serve(id, subscription, stopped).await
         }))
     }
 

@@ -129,7 +129,7 @@ impl Connection {
             let Poll::Ready(change) = self.sink.poll_next(&mut self.news.context()) else {
                 return has_told;
             };
-            self.notify(&listen::change(&change));
+            self.notify(&listen::change(&change, self.core.tasks.as_ref()));
             has_told = true;
         }
         self.news.stay_rung();

@@ -10,21 +10,25 @@ use bowline_proto::members::RawMembers;
 use bowline_proto::method::{Complete, Initialize, Method, SubscriptionsListen, find};
 use bowline_proto::model::RequestMeta;
 use bowline_proto::raw::Raw;
-use bowline_proto::session::Subscription;
+use bowline_proto::session::{Subscription, Topic};
 use bowline_proto::wire;
 
+use super::target::ToolCall;
 use super::{Listening, Request, Started};
 use crate::outbox::Outbox;
 use crate::server::answer::Outcome;
 use crate::server::call::{Call, CallParts};
 use crate::server::context::Context;
+use crate::server::extension::TopicReader;
 use crate::server::middleware::{Around, Incoming};
 use crate::server::nest::Nest;
 use crate::server::rounds::{Rounds, Subject};
 use crate::server::running::{Handling, Running};
+use crate::server::tasks::{Plan, forbidden};
+use crate::server::tool;
 
 /// How long a stream of changes may last: for ever, as far as clocks can add.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+pub(super) const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// A request that is permitted, and where its messages go.
 pub(super) struct Starting<'a> {
@@ -45,10 +49,15 @@ impl Starting<'_> {
 
     /// The stream of a listen request is opened by the transport, within the middleware.
     pub(super) fn listen(&self, subscription: Subscription, nest: &Nest) -> Started {
-        let around = self.has_middleware(nest).then(|| {
+        let has_more = subscription.granted().any(|topic| matches!(topic, Topic::Extension(..)));
+        let reader = has_more.then(|| TopicReader {
+            topics: Arc::clone(&self.request.core().extensions.topics),
+            caller: self.request.asker.to_caller(),
+        });
+        let around = (reader.is_some() || self.has_middleware(nest)).then(|| {
             let meta = RequestMeta::of(self.request.params());
             let setting = Setting { timeout: FOR_EVER, ..self.setting(None, nest) };
-            self.around(&self.context(SubscriptionsListen::NAME, &meta, setting))
+            (self.around(&self.context(SubscriptionsListen::NAME, &meta, setting)), reader)
         });
         Started::Listening(Box::new(Listening { subscription, around }))
     }
@@ -63,6 +72,51 @@ impl Starting<'_> {
         match self.has_middleware(&context.call.nest) {
             true => self.around(&context).run(handler),
             false => Running::new(context.call, handler),
+        }
+    }
+
+    /// The handler of a tool, with the middleware around it, and that of extensions within.
+    pub(super) fn run_call(&self, context: Context, handler: Handling) -> Running {
+        let wraps = self.request.core().extensions.wraps(self.request.caller());
+        if wraps.is_empty() && !self.has_middleware(&context.call.nest) {
+            return Running::new(context.call, handler);
+        }
+        let mut around = self.around(&context);
+        if !wraps.is_empty() {
+            around.middleware = around.middleware.iter().cloned().chain(wraps).collect();
+        }
+        around.run(handler)
+    }
+
+    /// Whether an extension may run around calls of tools.
+    pub(super) fn has_wraps(&self) -> bool {
+        self.request.core().extensions.has_wraps()
+    }
+
+    /// Whether a call of a tool becomes a task.
+    ///
+    /// # Errors
+    /// When it cannot be one, or cannot do without.
+    pub(super) fn plan(
+        &self,
+        call: &ToolCall<'_>,
+        tool: &tool::Entry,
+    ) -> Result<Option<Plan>, ErrorObject> {
+        let wanted = call.task();
+        if tool.task.is_none() && wanted.is_none() {
+            return Ok(None);
+        }
+        let caller = self.request.caller();
+        match tool.task.filter(|_| self.request.core().tasks.is_some()) {
+            Some(mode) => Plan::of(mode, call.name(), caller, wanted),
+            // A server without tasks ignores the wish for one.
+            None if wanted.is_some()
+                && self.request.core().tasks.is_some()
+                && caller.revision.has_requested_tasks() =>
+            {
+                Err(forbidden(call.name()))
+            }
+            None => Ok(None),
         }
     }
 

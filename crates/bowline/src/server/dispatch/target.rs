@@ -88,6 +88,14 @@ impl<'a> ToolCall<'a> {
         }
     }
 
+    /// The wish to run it as a task, and for how long to keep that.
+    pub(super) fn task(&self) -> Option<Option<u64>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Other(call) => call.task.as_ref().map(|task| task.ttl),
+        }
+    }
+
     /// The answers to questions, and the state that came with these.
     pub(super) fn retry(&self) -> (Option<&RawMembers<'a>>, Option<&str>) {
         match self {
@@ -288,7 +296,9 @@ fn find_listen<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
         decode_params(SubscriptionsListen::NAME, request.params())?;
     let uris = params.notifications.resource_subscriptions.as_deref();
     let nest = permit_listening(request, uris.unwrap_or_default())?;
-    Ok(Target::Listen(listen::subscription(request.core(), &params.notifications)?, nest))
+    let (core, filter) = (request.core(), &params.notifications);
+    let subscription = listen::subscription(core, filter, request.caller())?;
+    Ok(Target::Listen(subscription, nest))
 }
 
 /// A method that the protocol itself does not have.

@@ -126,27 +126,29 @@ impl Tables {
         let cache_scope = Some(scope);
         let to = asker.peer.profile.revision;
         let wanted = Wanted { kind, start, asker };
+        let change = &self.decorators;
         match kind {
             ListKind::Tools => {
-                let (tools, next_cursor) = self.page(wanted, &self.tools, tool::Entry::described);
+                let define = |it: &tool::Entry| change.decorate(it.described(), to);
+                let (tools, next_cursor) = self.page(wanted, &self.tools, define);
                 let rest = ListToolsResult::default();
                 written(to, ListToolsResult { tools, next_cursor, ttl_ms, cache_scope, ..rest })
             }
             ListKind::Prompts => {
-                let (prompts, next_cursor) =
-                    self.page(wanted, &self.prompts, |it| it.definition.clone());
+                let define = |it: &prompt::Entry| change.decorate(it.definition.clone(), to);
+                let (prompts, next_cursor) = self.page(wanted, &self.prompts, define);
                 let rest = ListPromptsResult::default();
                 written(to, ListPromptsResult { prompts, next_cursor, ttl_ms, cache_scope, ..rest })
             }
             ListKind::Resources => {
-                let (resources, next_cursor) =
-                    self.page(wanted, &self.resources, |it| it.definition.clone());
+                let define = |it: &resource::Entry| change.decorate(it.definition.clone(), to);
+                let (resources, next_cursor) = self.page(wanted, &self.resources, define);
                 let rest = ListResourcesResult { ttl_ms, cache_scope, ..Default::default() };
                 written(to, ListResourcesResult { resources, next_cursor, ..rest })
             }
             ListKind::Templates => {
-                let (resource_templates, next_cursor) =
-                    self.page(wanted, &self.templates, resource::Entry::template_definition);
+                let define = |it: &resource::Entry| change.decorate(it.template_definition(), to);
+                let (resource_templates, next_cursor) = self.page(wanted, &self.templates, define);
                 let rest =
                     ListResourceTemplatesResult { ttl_ms, cache_scope, ..Default::default() };
                 written(to, ListResourceTemplatesResult { resource_templates, next_cursor, ..rest })
@@ -162,7 +164,8 @@ impl Tables {
         define: impl Fn(&E) -> T,
     ) -> (Vec<T>, Option<String>) {
         let Wanted { kind, start, asker } = wanted;
-        let mut rest = table.iter().filter(|entry| entry.is_there_for(asker)).skip(start);
+        let mut rest =
+            table.iter().filter(|it| it.is_listed() && it.is_there_for(asker)).skip(start);
         let items: Vec<T> = rest.by_ref().take(self.page).map(|entry| define(entry)).collect();
         let next = start + items.len();
         let next_cursor = rest.next().map(|_| self.cursor(kind, next));
@@ -208,14 +211,23 @@ pub(crate) trait IsThere {
     fn scopes(&self) -> &Scopes;
     fn nest(&self) -> &Nest;
 
+    /// Whether lists show it to callers for whom it is there.
+    fn is_listed(&self) -> bool {
+        true
+    }
+
     fn is_there_for(&self, asker: Asker<'_>) -> bool {
         self.is_enabled() && self.rule().is_none_or(|rule| rule(&asker.to_caller()))
     }
 }
 
 macro_rules! is_there {
-    ($($entry:ty),*) => {$(
+    ($($entry:ty $(, $listed:ident)?);*) => {$(
         impl IsThere for $entry {
+            $(fn is_listed(&self) -> bool {
+                self.$listed
+            })?
+
             fn is_enabled(&self) -> bool {
                 self.is_enabled
             }
@@ -234,4 +246,4 @@ macro_rules! is_there {
         }
     )*};
 }
-is_there!(tool::Entry, prompt::Entry, resource::Entry);
+is_there!(tool::Entry, is_listed; prompt::Entry; resource::Entry);

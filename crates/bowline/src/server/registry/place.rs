@@ -56,6 +56,11 @@ mod renewing {
             self.inner.strong_count() == 0
         }
 
+        /// Whether both are in the same registry.
+        pub(crate) fn is_same(&self, other: &Self) -> bool {
+            self.inner.ptr_eq(&other.inner)
+        }
+
         /// Replaces entries of this part by others, and leaves those of other parts alone. What
         /// cannot be added is left out, with the reason.
         pub(crate) fn renew(&self, old: &Entries, new: &Entries) -> Vec<BuildError> {

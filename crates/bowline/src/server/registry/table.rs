@@ -6,8 +6,11 @@ use std::sync::Arc;
 use bowline_proto::session::Topic;
 use foldhash::fast::RandomState;
 
+use super::offered::Offered;
 use super::page::{CacheHints, Pages};
+use crate::server::app;
 use crate::server::error::BuildError;
+use crate::server::extension::Decorators;
 use crate::server::nest::Nest;
 use crate::server::part::{Entries, Parts};
 use crate::server::state::{Need, States};
@@ -95,22 +98,6 @@ impl<E: Clone> Table<E> {
     }
 }
 
-/// Which kinds of entries a server offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Offered {
-    pub(crate) tools: bool,
-    pub(crate) prompts: bool,
-    pub(crate) resources: bool,
-}
-
-impl Offered {
-    pub(crate) fn extend(&mut self, more: Self) {
-        self.tools |= more.tools;
-        self.prompts |= more.prompts;
-        self.resources |= more.resources;
-    }
-}
-
 /// Everything that a server has at one moment.
 #[derive(Default)]
 pub(crate) struct Tables {
@@ -129,8 +116,12 @@ pub(crate) struct Tables {
     pub(crate) generation: u64,
     /// Whether any entry needs scopes.
     pub(crate) has_scopes: bool,
+    /// Whether clients that do not show apps find none.
+    pub(crate) hides_apps: bool,
     /// What handlers share. `None` until the server is built.
     pub(super) states: Option<Arc<States>>,
+    /// What extensions do with definitions before they are listed.
+    pub(super) decorators: Arc<Decorators>,
 }
 
 impl Tables {
@@ -166,7 +157,9 @@ impl Tables {
             offered: self.offered,
             generation: self.generation + 1,
             has_scopes: self.has_scopes,
+            hides_apps: self.hides_apps,
             states: self.states.clone(),
+            decorators: Arc::clone(&self.decorators),
         }
     }
 
@@ -214,13 +207,19 @@ impl Tables {
         }
         parts.entries.tools.into_iter().try_for_each(|tool| self.add_tool(tool))?;
         parts.entries.prompts.into_iter().try_for_each(|prompt| self.add_prompt(prompt))?;
-        parts.entries.resources.into_iter().try_for_each(|resource| self.add_resource(resource))
+        parts.entries.resources.into_iter().try_for_each(|resource| self.add_resource(resource))?;
+        // Before the server is built, the rest may follow.
+        if self.states.is_some() { app::check_tools(self) } else { Ok(()) }
     }
 
-    fn add_tool(&mut self, entry: tool::Entry) -> Result<(), BuildError> {
+    fn add_tool(&mut self, mut entry: tool::Entry) -> Result<(), BuildError> {
         let name = entry.definition.name.clone();
         self.check_needs("tool", &name, &entry.needs, &entry.nest)?;
         self.offered.tools = true;
+        self.offered.apps |= entry.definition.ui().is_some_and(|it| it.resource_uri.is_some());
+        if self.hides_apps {
+            app::restrict_tool(&mut entry);
+        }
         self.has_scopes |= !entry.scopes.is_empty();
         self.tools.insert("tool", &name, self.limit, entry)
     }
@@ -233,10 +232,14 @@ impl Tables {
         self.prompts.insert("prompt", &name, self.limit, entry)
     }
 
-    fn add_resource(&mut self, entry: resource::Entry) -> Result<(), BuildError> {
+    fn add_resource(&mut self, mut entry: resource::Entry) -> Result<(), BuildError> {
         let uri = entry.definition.uri.clone();
         self.check_needs("resource", &uri, &entry.needs, &entry.nest)?;
         self.offered.resources = true;
+        self.offered.apps |= entry.definition.is_app();
+        if self.hides_apps {
+            app::restrict_resource(&mut entry);
+        }
         self.has_scopes |= !entry.scopes.is_empty();
         match entry.template {
             Some(_) => self.templates.insert("resource template", &uri, self.limit, entry),
@@ -300,7 +303,16 @@ impl Tables {
         for it in self.resources.iter().chain(self.templates.iter()) {
             self.check_needs("resource", &it.definition.uri, &it.needs, &it.nest)?;
         }
-        Ok(())
+        app::check_tools(self)
+    }
+
+    /// Hides what only apps can use from clients that do not show any, now and later.
+    pub(super) fn hide_apps(&mut self) {
+        self.hides_apps = true;
+        let tools = self.tools.entries.iter_mut().map(Arc::make_mut);
+        tools.for_each(app::restrict_tool);
+        let resources = self.resources.entries.iter_mut().chain(&mut self.templates.entries);
+        resources.map(Arc::make_mut).for_each(app::restrict_resource);
     }
 
     /// Checks that there is all the state that an entry needs.
@@ -377,7 +389,9 @@ impl Tables {
     }
 
     pub(super) fn has_same_settings(&self, next: &Self) -> bool {
-        (self.limit, self.page, self.cache, self.offered, self.states.is_some())
-            == (next.limit, next.page, next.cache, next.offered, next.states.is_some())
+        let settings = |it: &Self| {
+            (it.limit, it.page, it.cache, it.offered, it.hides_apps, it.states.is_some())
+        };
+        settings(self) == settings(next)
     }
 }

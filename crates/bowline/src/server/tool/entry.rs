@@ -21,6 +21,7 @@ use crate::server::nest::Nest;
 use crate::server::output::ToolOutcome;
 use crate::server::scopes::Scopes;
 use crate::server::state::Need;
+use crate::server::tasks::TaskMode;
 
 /// A registered tool.
 #[derive(Clone)]
@@ -39,10 +40,16 @@ pub(crate) struct Entry {
     /// Whether its structured content may be something else than an object.
     pub(super) wraps_content: bool,
     pub(crate) is_enabled: bool,
+    /// Whether lists show it.
+    pub(crate) is_listed: bool,
     pub(crate) nest: Nest,
     pub(crate) timeout: Option<Duration>,
     pub(crate) visible: Option<Visible>,
     pub(crate) scopes: Scopes,
+    /// Whether calls can go on as tasks.
+    pub(crate) task: Option<TaskMode>,
+    /// Whether a task may run again after a restart.
+    pub(crate) reruns: bool,
     pub(crate) needs: Vec<Need>,
 }
 

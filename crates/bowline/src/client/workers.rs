@@ -1,4 +1,6 @@
-//! The tasks of one client: they answer the server's requests and keep streams open.
+//! The background work of one client: it answers the server's requests and keeps streams open.
+//!
+//! Called workers, because a task is something that runs on a server.
 
 use std::sync::Mutex;
 
@@ -6,9 +8,9 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::shared::lock;
 
-/// Tasks that must not outlive their client.
+/// Workers that must not outlive their client.
 #[derive(Default)]
-pub(super) struct Tasks(Mutex<Running>);
+pub(super) struct Workers(Mutex<Running>);
 
 #[derive(Default)]
 struct Running {
@@ -16,19 +18,19 @@ struct Running {
     is_over: bool,
 }
 
-impl Tasks {
-    /// Spawns a task. Once the client has ended, the task is aborted before it starts.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+impl Workers {
+    /// Spawns a worker. Once the client has ended, the worker is aborted before it starts.
+    pub(super) fn spawn(&self, worker: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let mut running = lock(&self.0);
         while running.set.try_join_next().is_some() {}
-        let handle = running.set.spawn(task);
+        let handle = running.set.spawn(worker);
         if running.is_over {
             handle.abort();
         }
         handle
     }
 
-    /// Aborts all tasks and waits for them. No task runs after this.
+    /// Aborts all workers and waits for them. No worker runs after this.
     pub(super) async fn stop(&self) {
         let mut set = {
             let mut running = lock(&self.0);

@@ -1,0 +1,175 @@
+//! Letters between the nodes of a fleet: what belongs to another node, sealed with the keys of all.
+
+use std::task::{Context, Poll};
+
+use bowline_proto::http::SessionId;
+use bowline_proto::session::EventId;
+use bowline_proto::wire::Message;
+use bytes::Bytes;
+use http::StatusCode;
+use http_body::Body as HttpBody;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::admit::{Head, Permitted};
+use super::body::Source;
+use super::reply::{self, Reply};
+use super::request_body::read_body;
+use super::service::{HttpService, Inner};
+use super::sessions::HttpSession;
+use crate::fleet::Node;
+use crate::seal::KeyRing;
+use crate::server::fleet::Joined;
+
+const LETTER: &str = "fleet letter";
+/// How long a letter is valid, in milliseconds.
+const DELIVERY: u64 = 30_000;
+
+/// What one node sends another.
+#[derive(Serialize, Deserialize)]
+struct Letter {
+    until: u64,
+    session: String,
+    frame: String,
+    /// For a stream of HTTP+SSE: the name of its principal.
+    #[serde(default)]
+    sse: Option<Option<String>>,
+    /// The last event that a client has seen, which resumes its stream.
+    #[serde(default)]
+    resume: Option<String>,
+}
+
+impl Inner {
+    fn letters(&self) -> KeyRing {
+        // A frame, in base64 after being quoted.
+        self.core.keys.clone().with_max_token(self.limits.body.saturating_mul(4))
+    }
+}
+
+impl HttpService {
+    /// Passes a message of a session on to the node that it is for, or to all. Returns `false` if
+    /// that node runs and could not be reached.
+    pub(super) async fn pass_on(&self, to: Option<Node>, session: &str, frame: &[u8]) -> bool {
+        let Some(joined) = &self.inner.core.fleet else { return true };
+        let others = joined.fleet.others();
+        let mut arrived = true;
+        for node in others.into_iter().filter(|node| to.is_none_or(|to| to == *node)) {
+            arrived &= self.send_letter(joined, node, (session, None), frame).await;
+        }
+        arrived
+    }
+
+    /// Passes a message for a stream of HTTP+SSE on to its node.
+    pub(super) async fn pass_to_stream(
+        &self,
+        head: &Head<'_>,
+        (node, stream): (Node, &str),
+        frame: &[u8],
+    ) -> bool {
+        let Some(joined) = &self.inner.core.fleet else { return false };
+        let principal = head.principal.as_ref().map(|it| it.as_str().to_owned());
+        self.send_letter(joined, node, (stream, Some(principal)), frame).await
+    }
+
+    async fn send_letter(
+        &self,
+        joined: &Joined,
+        node: Node,
+        (session, sse): (&str, Option<Option<String>>),
+        frame: &[u8],
+    ) -> bool {
+        let Ok(frame) = String::from_utf8(frame.to_vec()) else { return false };
+        let letter = Letter { until: 0, session: session.to_owned(), frame, sse, resume: None };
+        match self.seal_letter(joined, node, letter) {
+            Some(sealed) => joined.fleet.send(node, sealed).await,
+            None => false,
+        }
+    }
+
+    fn seal_letter(&self, joined: &Joined, node: Node, letter: Letter) -> Option<String> {
+        let until = Inner::now(joined).saturating_add(DELIVERY);
+        let text = serde_json::to_vec(&Letter { until, ..letter }).ok()?;
+        self.inner.letters().seal(LETTER, &node.number().to_be_bytes(), &text).ok()
+    }
+
+    /// Resumes a stream of another node, which keeps its events; `None` if it is one of this node,
+    /// or its node does not run any more.
+    pub(super) async fn resume_elsewhere(
+        &self,
+        session: &HttpSession,
+        last: &str,
+    ) -> Option<Reply> {
+        let joined = self.inner.core.fleet.as_ref().filter(|_| session.key().is_some())?;
+        let event: EventId = last.parse().ok()?;
+        let node = Node::of(event.stream.number()).filter(|it| *it != joined.fleet.node())?;
+        let letter = Letter {
+            until: 0,
+            session: session.session.id()?.to_owned(),
+            frame: String::new(),
+            sse: None,
+            resume: Some(last.to_owned()),
+        };
+        let opened = joined.fleet.open(node, self.seal_letter(joined, node, letter)?).await?;
+        match StatusCode::from_u16(opened.status).ok()? {
+            StatusCode::OK => Some(reply::stream(Piped(opened.body))),
+            StatusCode::NO_CONTENT => Some(reply::status(StatusCode::NO_CONTENT)),
+            _ => None,
+        }
+    }
+
+    /// Takes in a letter of another node.
+    pub(super) async fn handle_letter<B: HttpBody>(
+        &self,
+        head: &Head<'_>,
+        joined: &Joined,
+        body: B,
+    ) -> Reply {
+        let (sealed, _reserved) =
+            match read_body(body, &self.inner.limits, self.account(head)).await {
+                Ok(read) => read,
+                Err(reply) => return reply,
+            };
+        let to = joined.fleet.node().number().to_be_bytes();
+        let opened = std::str::from_utf8(&sealed)
+            .ok()
+            .and_then(|sealed| self.inner.letters().open(LETTER, &to, sealed).ok());
+        let letter: Option<Letter> = opened.and_then(|text| serde_json::from_slice(&text).ok());
+        let letter = letter.filter(|letter| letter.until >= Inner::now(joined));
+        let Some(letter) = letter else { return reply::status(StatusCode::FORBIDDEN) };
+        if let Some(principal) = &letter.sse {
+            let principal = principal.as_deref();
+            let frame = Permitted::by_another_node(letter.frame.into());
+            return self.write_sse(&letter.session, principal, frame).await;
+        }
+        let id = SessionId::parse(&letter.session);
+        let session = id.and_then(|id| self.inner.sessions.peek(&id));
+        if let Some(last) = &letter.resume {
+            return match session {
+                Some(session) => self.resume(&session, last, self.stopped()),
+                None => reply::status(StatusCode::NOT_FOUND),
+            };
+        }
+        // Without a session here, nothing of it waits here.
+        let Some(session) = session else { return reply::status(StatusCode::ACCEPTED) };
+        match Message::parse(letter.frame.as_bytes()) {
+            Ok(Message::Response(response)) => session.session.handle_response(&response),
+            Ok(Message::Notification(told)) => session.handle_notification(&told),
+            _ => {}
+        }
+        reply::status(StatusCode::ACCEPTED)
+    }
+}
+
+/// A stream of another node, as it comes.
+struct Piped(mpsc::Receiver<Vec<u8>>);
+
+impl Source for Piped {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.0.poll_recv(cx).map(|chunk| chunk.map(Bytes::from))
+    }
+}
+
+/// For the names of streams of HTTP+SSE: the node is in front.
+pub(super) fn node_of(stream: &str) -> Option<Node> {
+    stream.split_once('-').and_then(|(number, _)| number.parse().ok()).and_then(Node::new)
+}

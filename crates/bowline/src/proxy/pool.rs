@@ -1,0 +1,253 @@
+//! The connections to the upstream server, and which call uses which.
+//!
+//! All calls share one connection, unless that would leave open whom a question is for: on a byte
+//! stream nothing says which call a question of a legacy server belongs to. Once such a server has
+//! asked anything, each call gets a connection that no other caller uses meanwhile. The first
+//! connection is preferred, so that a client that calls alone always meets the same process.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::method::{LoggingMessage, Notice};
+use bowline_proto::model::{ClientCapabilities, LoggingLevel};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::losses::Losses;
+use super::route::{Route, Routes};
+use super::upstream::lock;
+use crate::HandlerError;
+use crate::client::{Client, ClientBuilder, OpenError, Target};
+
+/// Makes one more client, and says where the server is.
+pub(super) type Opener = Arc<dyn Fn() -> (ClientBuilder, Target) + Send + Sync>;
+
+/// How long an additional connection may be idle.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long a call waits for a connection of its own.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How connections are opened, and how many.
+pub(super) struct Opening {
+    /// What a legacy server hears that it may ask.
+    pub(super) capabilities: Option<ClientCapabilities>,
+    pub(super) has_one_caller: bool,
+    /// Without it there is one connection only.
+    pub(super) opener: Option<Opener>,
+    /// The most connections.
+    pub(super) most: usize,
+}
+
+/// A connection to the upstream server.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) routes: Arc<Routes>,
+    /// The level of log messages that a legacy server was asked for.
+    level: Mutex<Option<LoggingLevel>>,
+    /// Whose calls it carries: a session in the server belongs to one principal.
+    principal: Option<String>,
+    last_used: Mutex<Instant>,
+}
+
+impl Connection {
+    async fn open(
+        (client, target): (ClientBuilder, Target),
+        opening: &Opening,
+        shared: (Arc<Losses>, Arc<AtomicBool>),
+        principal: Option<String>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let routes = Arc::new(Routes::new(opening.has_one_caller, shared.0, shared.1));
+        let (asked, told) = (Arc::clone(&routes), Arc::clone(&routes));
+        let client = client
+            .on_question(opening.capabilities.clone(), move |question| asked.ask(question))
+            .also_on_notification(move |notification| {
+                if &*notification.method == LoggingMessage::NAME
+                    && let Some(message) = notification.read()
+                {
+                    told.log(&message);
+                }
+            });
+        let client = client.connect(target).await?;
+        let (level, last_used) = (Mutex::default(), Mutex::new(Instant::now()));
+        Ok(Arc::new(Self { client, routes, level, principal, last_used }))
+    }
+
+    /// Asks a legacy server for log messages from this level on.
+    pub(super) async fn want_logs(&self, level: Option<LoggingLevel>) {
+        let logs = self.client.peer().is_some_and(|peer| peer.capabilities.logging.is_some());
+        let Some(level) = level.filter(|_| logs) else { return };
+        {
+            let mut known = lock(&self.level);
+            if known.is_some_and(|known| known <= level) {
+                return;
+            }
+            *known = Some(level);
+        }
+        if let Err(error) = self.client.set_log_level(Some(level)).await {
+            tracing::debug!(%error, "the upstream server does not take a log level");
+        }
+    }
+}
+
+/// The connections to the upstream server.
+pub(super) struct Pool {
+    pub(super) first: Arc<Connection>,
+    /// Whether nothing tells which call a message of the server belongs to.
+    is_pipe: bool,
+    opening: Opening,
+    losses: Arc<Losses>,
+    /// Whether the server has asked anything.
+    has_asked: Arc<AtomicBool>,
+    more: Mutex<More>,
+    /// Told when a call has ended.
+    released: Notify,
+}
+
+#[derive(Default)]
+struct More {
+    connections: Vec<Arc<Connection>>,
+    /// How many are being opened.
+    opening: usize,
+}
+
+/// A call's hold on its connection.
+pub(super) struct Lease {
+    pub(super) connection: Arc<Connection>,
+    pool: Weak<Pool>,
+    route: Arc<Route>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.connection.routes.remove(&self.route);
+        *lock(&self.connection.last_used) = Instant::now();
+        if let Some(pool) = self.pool.upgrade() {
+            pool.released.notify_one();
+        }
+    }
+}
+
+/// A connection that is being opened, or was not.
+struct Place<'a>(&'a Pool);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.more).opening -= 1;
+        self.0.released.notify_one();
+    }
+}
+
+impl Pool {
+    /// Opens the first connection.
+    pub(super) async fn open(
+        client: ClientBuilder,
+        target: Target,
+        opening: Opening,
+    ) -> Result<Arc<Self>, OpenError> {
+        let is_pipe = target.is_byte_stream();
+        let (losses, has_asked) = (Arc::<Losses>::default(), Arc::<AtomicBool>::default());
+        let shared = (Arc::clone(&losses), Arc::clone(&has_asked));
+        let first = Connection::open((client, target), &opening, shared, None).await?;
+        let (more, released) = (Mutex::default(), Notify::new());
+        Ok(Arc::new(Self { first, is_pipe, opening, losses, has_asked, more, released }))
+    }
+
+    pub(super) fn losses(&self) -> Arc<Losses> {
+        Arc::clone(&self.losses)
+    }
+
+    /// A connection for a call.
+    pub(super) async fn lease(
+        self: &Arc<Self>,
+        route: &Arc<Route>,
+        is_modern: bool,
+    ) -> Result<Lease, HandlerError> {
+        let is_shared = is_modern
+            || !self.is_pipe
+            || self.opening.has_one_caller
+            || self.opening.opener.is_none()
+            || !self.has_asked.load(Ordering::Relaxed);
+        if is_shared {
+            self.first.routes.add(route);
+            return Ok(self.leased(&self.first, route));
+        }
+        let exclusive = self.exclusive(route);
+        tokio::time::timeout(PATIENCE, exclusive).await.unwrap_or_else(|_| {
+            Err(HandlerError::Refused(ErrorObject::internal(format!(
+                "all {} connections to the server carry calls of other callers; help: try again \
+                 later",
+                self.opening.most
+            ))))
+        })
+    }
+
+    async fn exclusive(self: &Arc<Self>, route: &Arc<Route>) -> Result<Lease, HandlerError> {
+        let principal = route.principal();
+        loop {
+            let released = self.released.notified();
+            if let Some(connection) = self.free(route, principal.as_deref()) {
+                return Ok(self.leased(&connection, route));
+            }
+            let Some(place) = self.place() else {
+                released.await;
+                continue;
+            };
+            let opener = self.opening.opener.as_ref().expect("there is one, as `lease` knows");
+            let shared = (Arc::clone(&self.losses), Arc::clone(&self.has_asked));
+            let opened = Connection::open(opener(), &self.opening, shared, principal.clone()).await;
+            let connection = opened.map_err(|error| {
+                HandlerError::Refused(ErrorObject::internal(format!(
+                    "no further connection to the server: {}",
+                    crate::with_causes(&error)
+                )))
+            })?;
+            connection.routes.add(route);
+            lock(&self.more).connections.push(Arc::clone(&connection));
+            drop(place);
+            return Ok(self.leased(&connection, route));
+        }
+    }
+
+    fn leased(self: &Arc<Self>, connection: &Arc<Connection>, route: &Arc<Route>) -> Lease {
+        let (connection, pool) = (Arc::clone(connection), Arc::downgrade(self));
+        Lease { connection, pool, route: Arc::clone(route) }
+    }
+
+    /// A connection that nobody else uses, with the call on it.
+    fn free(&self, route: &Arc<Route>, principal: Option<&str>) -> Option<Arc<Connection>> {
+        // Several calls at a time must not take the same one.
+        let more = lock(&self.more);
+        let ours = more.connections.iter().filter(|it| it.principal.as_deref() == principal);
+        let mut all = std::iter::once(&self.first).chain(ours);
+        all.find(|it| it.routes.add_alone(route)).cloned()
+    }
+
+    /// Room for one more connection, for which one that nobody uses may have to go.
+    fn place(self: &Arc<Self>) -> Option<Place<'_>> {
+        let mut more = lock(&self.more);
+        if 1 + more.connections.len() + more.opening >= self.opening.most {
+            let idle = more.connections.iter().position(|it| it.routes.is_empty())?;
+            more.connections.swap_remove(idle);
+        }
+        more.opening += 1;
+        if more.connections.is_empty() && more.opening == 1 {
+            tokio::spawn(close_idle(Arc::downgrade(self)));
+        }
+        Some(Place(self))
+    }
+}
+
+/// Closes connections that have been idle for long, as long as there are any.
+async fn close_idle(pool: Weak<Pool>) {
+    loop {
+        tokio::time::sleep(IDLE).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut more = lock(&pool.more);
+        more.connections.retain(|it| !it.routes.is_empty() || lock(&it.last_used).elapsed() < IDLE);
+        if more.connections.is_empty() && more.opening == 0 {
+            return;
+        }
+    }
+}

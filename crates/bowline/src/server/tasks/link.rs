@@ -1,0 +1,80 @@
+//! What connects a running handler with its task.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::super::rounds::Rounds;
+use super::record::Lease;
+use super::shared::{Shared, Updated};
+
+/// The task that a call has become, as its handler sees it.
+pub(crate) struct Link {
+    shared: Arc<Shared>,
+    id: String,
+    /// The run that the handler belongs to.
+    pub(super) fence: u64,
+    /// How long that one may go on at first.
+    pub(super) until: u64,
+    /// What it is doing, until that is stored.
+    status: Mutex<Option<String>>,
+    changed: Notify,
+}
+
+/// The longest status message, in bytes. What is longer is cut.
+const STATUS: usize = 1_024;
+
+impl Link {
+    pub(super) fn new(shared: &Arc<Shared>, id: String, lease: &Lease) -> Arc<Self> {
+        let (status, changed) = (Mutex::default(), Notify::new());
+        let &Lease { fence, until, .. } = lease;
+        Arc::new(Self { shared: Arc::clone(shared), id, fence, until, status, changed })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn set_status(&self, mut message: String) {
+        if message.len() > STATUS {
+            let end = (0..=STATUS).rev().find(|at| message.is_char_boundary(*at));
+            message.truncate(end.unwrap_or(0));
+        }
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+        self.changed.notify_one();
+    }
+
+    /// Ready when there is a new status.
+    pub(super) async fn status_changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(super) fn take_status(&self) -> Option<String> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Stores what the handler wants to keep. If that fails for good, the work may be done again
+    /// after a restart. If the task has ended or runs elsewhere, it stops here.
+    pub(crate) async fn keep(&self, rounds: &Rounds) {
+        let kept = self.shared.insist(|| {
+            self.shared.update(&self.id, |record, _| {
+                let is_ours = record.is_run_by(self.shared.boot(), self.fence);
+                // Whatever is kept by now: the last of several values may be stored first.
+                is_ours.then(|| record.past = rounds.past())
+            })
+        });
+        match kept.await {
+            Ok(Updated::Changed(..)) => {}
+            Ok(_) => {
+                tracing::debug!(task = %self.id, "a value of a task that has ended is not kept");
+                self.shared.stop_running(&self.id, self.fence);
+                std::future::pending::<()>().await;
+            }
+            Err(error) => tracing::error!(task = %self.id, %error, "a value cannot be kept"),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The methods of the extension `io.modelcontextprotocol/tasks`, for callers of 2026-07-28.
+
+use std::sync::Arc;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::members::Members;
+use bowline_proto::method::{GetTaskDetail, Method, Notice, StopTask, TaskChanged, UpdateTask};
+use bowline_proto::model::{EmptyResult, task_extension};
+use bowline_proto::revision::{Adapt, Revision};
+use serde::Deserialize;
+
+use super::super::caller::{Caller, Profile};
+use super::super::context::Context;
+use super::super::error::HandlerError;
+use super::super::extension::{Extension, TASKS};
+use super::super::principal::Principal;
+use super::Tasks;
+use super::record::{Answered, State, TaskRecord};
+use super::shared::{Doubt, Shared, Updated};
+use super::store::StoreError;
+
+/// The parameters of all three methods. Answers are read when their question is known: what is not
+/// an answer to an open question is ignored.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Params {
+    pub(super) task_id: String,
+    #[serde(default)]
+    input_responses: Option<Members<Json>>,
+}
+
+/// Adds the methods. They are there for clients that declare the extension.
+pub(super) fn add(extension: Extension, tasks: &Tasks) -> Extension {
+    let [get, update, cancel, read] = std::array::from_fn(|_| tasks.clone());
+    let modern = Revision::MODERN..;
+    extension
+        .method(GetTaskDetail::NAME, modern.clone(), move |context: Context, params: Params| {
+            let tasks = get.clone();
+            async move {
+                let record = tasks.shared().find(GetTaskDetail::NAME, &context, &params).await?;
+                let mut detail = record.to_detail(tasks.shared().now());
+                detail.adapt(record.revision).map_err(HandlerError::from)?;
+                Ok::<_, HandlerError>(detail)
+            }
+        })
+        .method(UpdateTask::NAME, modern.clone(), move |context: Context, params: Params| {
+            let tasks = update.clone();
+            async move { tasks.shared().answer(&context, params).await }
+        })
+        .method(StopTask::NAME, modern, move |context: Context, params: Params| {
+            let tasks = cancel.clone();
+            async move {
+                let shared = tasks.shared();
+                let record = shared.find(StopTask::NAME, &context, &params).await?;
+                shared.cancel(StopTask::NAME, &record.id).await?;
+                Ok::<_, HandlerError>(EmptyResult::default())
+            }
+        })
+        .topic(TASKS, TaskChanged::NAME, move |caller: Caller, id: String| {
+            let tasks = read.clone();
+            async move { tasks.shared().read(&caller, &id).await }
+        })
+        .for_declaring_clients()
+}
+
+impl Shared {
+    /// The task of a request, if it belongs to its caller, who sees it in one revision only.
+    pub(super) async fn find(
+        self: &Arc<Self>,
+        method: &str,
+        context: &Context,
+        params: &Params,
+    ) -> Result<Arc<TaskRecord>, HandlerError> {
+        self.start_sweeping();
+        let found = self.store.load(&params.task_id).await;
+        let found = found.map_err(|error| failed(method, &error))?;
+        let record = found.filter(|it| it.is_visible_to(context.caller()));
+        let record = record.ok_or_else(|| unknown(method))?;
+        let (tool, _) = context.call.peer().core.registry.tool(&record.tool);
+        if let Some(tool) = tool
+            && !tool.scopes.are_granted_to(context.call.peer())
+        {
+            return Err(HandlerError::Refused(tool.scopes.to_error_object()));
+        }
+        Ok(record)
+    }
+
+    /// What a listening client is told about a task of its own.
+    async fn read(&self, caller: &Profile, id: &str) -> Option<task_extension::TaskChangedParams> {
+        let found = self.store.load(id).await.ok()??;
+        let visible = found.is_visible_to(caller).then(|| found.to_detail(self.now()));
+        let mut detail = visible?;
+        detail.adapt(found.revision).ok()?;
+        Some(task_extension::TaskChangedParams {
+            task: detail.task,
+            input_requests: detail.input_requests,
+            result: detail.result,
+            error: detail.error,
+            meta: None,
+        })
+    }
+
+    /// Takes in answers. They are stored before they are acknowledged.
+    async fn answer(
+        self: &Arc<Self>,
+        context: &Context,
+        params: Params,
+    ) -> Result<EmptyResult, HandlerError> {
+        let record = self.find(UpdateTask::NAME, context, &params).await?;
+        let answers: Vec<_> = params.input_responses.into_iter().flatten().collect();
+        self.take_in(UpdateTask::NAME, &record.id, &answers).await?;
+        Ok(EmptyResult::default())
+    }
+
+    /// Takes in answers; if none is missing, the handler runs again.
+    pub(super) async fn take_in(
+        self: &Arc<Self>,
+        method: &str,
+        id: &str,
+        answers: &[(String, Json)],
+    ) -> Result<(), HandlerError> {
+        if self.is_closing() {
+            let message = format!("{method}: the server is shutting down; try again later");
+            return Err(HandlerError::Refused(ErrorObject::internal(message)));
+        }
+        let starting = self.starting(id, Doubt::Claimed);
+        let mut refused = None;
+        let updated = self.update(id, |record, now| {
+            let given = answers.iter().map(|(key, answer)| (key.as_str(), answer.clone()));
+            match record.answer(now, given) {
+                Ok(Answered::Ignored) => None,
+                Ok(Answered::Partly) => Some(false),
+                Ok(Answered::Fully) => {
+                    record.claim(self.boot(), now, self.lease(now));
+                    Some(true)
+                }
+                Err(error) => {
+                    refused = Some(error);
+                    None
+                }
+            }
+        });
+        let updated = updated.await.map_err(|error| failed(method, &error))?;
+        if let Some(error) = refused {
+            starting.settle();
+            let message = format!("{method}: params.{}", error.message);
+            return Err(HandlerError::Refused(ErrorObject { message, ..error }));
+        }
+        let taken = match updated {
+            Updated::Missing => Err(unknown(method)),
+            Updated::Changed(record, true) => {
+                self.resume(&record).await;
+                Ok(())
+            }
+            Updated::Changed(_, false) | Updated::Same(_) => Ok(()),
+        };
+        starting.settle();
+        taken
+    }
+
+    /// Cancels a task, unless it has ended. Returns the task, and whether it was cancelled now.
+    pub(super) async fn cancel(
+        self: &Arc<Self>,
+        method: &str,
+        id: &str,
+    ) -> Result<(Arc<TaskRecord>, bool), HandlerError> {
+        let cancelled = self
+            .update(id, |record, now| record.finish(now, State::Cancelled).then_some(()))
+            .await
+            .map_err(|error| failed(method, &error))?;
+        match cancelled {
+            Updated::Missing => Err(unknown(method)),
+            Updated::Same(record) => Ok((record, false)),
+            Updated::Changed(record, ()) => {
+                self.stop_running(id, u64::MAX);
+                Ok((record, true))
+            }
+        }
+    }
+}
+
+impl TaskRecord {
+    /// Whether a caller may know about it: its owner, in the revision that it was made in. Callers
+    /// without an identity share what was made without one; ids are hard to guess.
+    pub(super) fn is_visible_to(&self, caller: &Profile) -> bool {
+        let principal = caller.principal.as_ref().map(Principal::as_str);
+        self.owner.as_deref() == principal && self.revision == caller.revision
+    }
+}
+
+/// The same for ids that never existed, that have expired, and that belong to somebody else.
+pub(super) fn unknown(method: &str) -> HandlerError {
+    let message = format!("{method}: params.taskId: no such task, or it has expired");
+    HandlerError::Refused(ErrorObject::invalid_params(message))
+}
+
+pub(super) fn failed(method: &str, error: &StoreError) -> HandlerError {
+    tracing::error!(method, %error, "the task store failed");
+    HandlerError::Refused(ErrorObject::internal(format!("{method}: the task store failed")))
+}

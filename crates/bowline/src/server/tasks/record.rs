@@ -1,0 +1,310 @@
+//! A task as a store keeps it: everything that another process needs to go on with it.
+//!
+//! All rules about what may happen to a task are here, as functions of the record and the time.
+//! Stores only keep records, and the rest of this module only carries out what these functions say.
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::model::{ClientCapabilities, Implementation, InputRequests};
+use bowline_proto::revision::Revision;
+use serde::{Deserialize, Serialize};
+
+use super::super::rounds::{Past, check_answer};
+
+/// A task as a [store](super::TaskStore) keeps it.
+///
+/// Stores read what they need for their indexes, and keep the rest as bytes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TaskRecord {
+    pub(crate) id: String,
+    pub(crate) version: u64,
+    /// The name of the principal that started it.
+    pub(crate) owner: Option<String>,
+    /// The revision of the call that became a task. It is visible only in that one.
+    pub(crate) revision: Revision,
+    pub(crate) tool: String,
+    pub(crate) arguments: Option<Json>,
+    pub(crate) client: TaskClient,
+    pub(crate) state: State,
+    pub(crate) message: Option<String>,
+    /// In milliseconds since 1970.
+    pub(crate) created: u64,
+    pub(crate) updated: u64,
+    /// How long it is kept, in milliseconds from its creation.
+    pub(crate) ttl: u64,
+    /// The questions, answers and kept values so far.
+    pub(crate) past: Past,
+    pub(crate) lease: Lease,
+}
+
+/// What a later run of the handler knows about the client. No tokens, and no headers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct TaskClient {
+    pub(crate) capabilities: ClientCapabilities,
+    pub(crate) info: Option<Implementation>,
+    pub(crate) traceparent: Option<String>,
+}
+
+/// How far a task is. The last three are final.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum State {
+    /// Its handler runs, or is about to run.
+    Working,
+    /// It waits for answers, without a handler.
+    Waiting {
+        open: InputRequests,
+    },
+    /// Its handler has returned, and the work goes on outside the server.
+    Elsewhere,
+    Completed {
+        result: Json,
+        is_error: bool,
+    },
+    Failed {
+        error: ErrorObject,
+    },
+    Cancelled,
+}
+
+impl State {
+    pub(crate) const fn is_final(&self) -> bool {
+        matches!(self, Self::Completed { .. } | Self::Failed { .. } | Self::Cancelled)
+    }
+}
+
+/// Who runs the handler. Each run has a fence of its own: a process that was too slow to renew its
+/// lease cannot write what it finds out after another one has taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lease {
+    /// The process.
+    pub(crate) holder: String,
+    pub(crate) fence: u64,
+    pub(crate) until: u64,
+}
+
+/// How long an outcome is kept at least, and how long a task is remembered after its time is over,
+/// in milliseconds.
+pub(crate) const KEPT: u64 = 5 * 60_000;
+/// How often to poll a new task, and an old one, in milliseconds.
+const POLL: (u64, u64) = (1_000, 5_000);
+
+/// What became of answers to a task's questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// Nothing has changed: the keys are unknown, answered already, or the task does not wait.
+    Ignored,
+    /// Other questions are still open.
+    Partly,
+    /// The handler runs again.
+    Fully,
+}
+
+/// What is to be done about a task whose time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    /// Its process is gone; its handler may run again, or it fails.
+    Orphaned,
+    /// Its time to live is over before it has ended.
+    Expired,
+    /// Nobody needs to know about it any more.
+    Forgotten,
+}
+
+#[cfg(any(feature = "events", feature = "http"))]
+impl TaskRecord {
+    /// Something else that a store keeps like a task, until a time: it has an owner, and nobody
+    /// here runs it.
+    pub(crate) fn kept(
+        kind: &str,
+        id: &str,
+        owner: Option<&str>,
+        until: u64,
+        content: Json,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            version: 0,
+            owner: owner.map(str::to_owned),
+            revision: Revision::LATEST,
+            tool: kind.to_owned(),
+            arguments: Some(content),
+            client: TaskClient::default(),
+            state: State::Elsewhere,
+            message: None,
+            created: 0,
+            updated: 0,
+            ttl: until,
+            past: Past::default(),
+            lease: Lease { holder: String::new(), fence: 0, until: 0 },
+        }
+    }
+
+    /// The same as its later version.
+    pub(crate) fn at_version(mut self, version: u64) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// What was kept.
+    pub(crate) fn into_content(self) -> Option<Json> {
+        self.arguments
+    }
+}
+
+impl TaskRecord {
+    /// The id, which is hard to guess.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The version, which grows with every change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The principal that it belongs to.
+    pub fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    /// When it was created, in milliseconds since 1970.
+    pub fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// When something has to be done about it, in milliseconds since 1970: its lease lapses, it
+    /// expires, or it can be forgotten.
+    pub fn due(&self) -> u64 {
+        match self.state {
+            State::Working => self.lease.until.min(self.expires()),
+            State::Waiting { .. } | State::Elsewhere => self.expires(),
+            _ => self.expires().saturating_add(KEPT),
+        }
+    }
+
+    /// The bytes that it takes, roughly.
+    pub fn size(&self) -> usize {
+        let text = |it: &Option<Json>| it.as_ref().map_or(0, |it| it.as_str().len());
+        let payload = match &self.state {
+            State::Completed { result, .. } => result.as_str().len(),
+            _ => 0,
+        };
+        size_of::<Self>() + text(&self.arguments) + payload + self.past.size()
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Never for a record that was made by a server.
+    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    /// Reads what [`encode`](Self::encode) has written.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, or of another release.
+    pub fn decode(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    pub(crate) fn expires(&self) -> u64 {
+        self.created.saturating_add(self.ttl)
+    }
+
+    /// How often to poll it, in milliseconds: less often with age.
+    pub(crate) fn poll(&self, now: u64) -> u64 {
+        let age = now.saturating_sub(self.created);
+        (POLL.0 + age / 30).min(POLL.1)
+    }
+
+    /// Whether a run with this fence may still write.
+    pub(crate) fn is_run_by(&self, holder: &str, fence: u64) -> bool {
+        matches!(self.state, State::Working)
+            && self.lease.fence == fence
+            && self.lease.holder == holder
+    }
+
+    /// Begins another run.
+    pub(crate) fn claim(&mut self, holder: &str, now: u64, until: u64) {
+        self.state = State::Working;
+        self.updated = now;
+        self.lease = Lease { holder: holder.to_owned(), fence: self.lease.fence + 1, until };
+    }
+
+    /// Ends it, unless it has ended. Returns whether it did. What is no longer needed is dropped,
+    /// and the outcome is kept for a while even if the task took all of its time.
+    pub(crate) fn finish(&mut self, now: u64, end: State) -> bool {
+        if self.state.is_final() {
+            return false;
+        }
+        self.message = match &end {
+            State::Failed { error } => Some(error.message.clone()),
+            State::Cancelled => Some("the task was cancelled".to_owned()),
+            _ => self.message.take(),
+        };
+        self.state = end;
+        self.updated = now;
+        self.ttl = self.ttl.max(now.saturating_sub(self.created).saturating_add(KEPT));
+        self.arguments = None;
+        self.past = Past::default();
+        true
+    }
+
+    /// Lets it wait for answers.
+    pub(crate) fn park(&mut self, now: u64, past: Past, open: InputRequests) {
+        self.state = State::Waiting { open };
+        self.past = past;
+        self.updated = now;
+    }
+
+    /// Takes in answers to open questions. Answers under other keys are ignored, as the extension
+    /// demands; the caller begins the next run when all are there.
+    ///
+    /// # Errors
+    /// When an answer does not have the shape that its question requires. Nothing is taken in then.
+    pub(crate) fn answer<'a>(
+        &mut self,
+        now: u64,
+        answers: impl IntoIterator<Item = (&'a str, Json)>,
+    ) -> Result<Answered, ErrorObject> {
+        let State::Waiting { open } = &self.state else { return Ok(Answered::Ignored) };
+        let mut given = Vec::new();
+        for (key, answer) in answers {
+            let Some(question) = open.get(key) else { continue };
+            check_answer(key, question, &answer)?;
+            given.push((key.to_owned(), answer));
+        }
+        if given.is_empty() {
+            return Ok(Answered::Ignored);
+        }
+        let mut rest = InputRequests::default();
+        for (key, question) in open.iter() {
+            if !given.iter().any(|(given, _)| given == key) {
+                rest.insert(key, question.clone());
+            }
+        }
+        self.past.record(given);
+        self.updated = now;
+        if rest.is_empty() {
+            return Ok(Answered::Fully);
+        }
+        self.state = State::Waiting { open: rest };
+        Ok(Answered::Partly)
+    }
+
+    /// What is to be done about it now. `is_alive` says whether the process that holds the lease
+    /// still runs it.
+    pub(crate) fn due_now(&self, now: u64, is_alive: bool) -> Due {
+        match self.state {
+            _ if self.state.is_final() => match now >= self.due() {
+                true => Due::Forgotten,
+                false => Due::Nothing,
+            },
+            _ if now >= self.expires() => Due::Expired,
+            State::Working if !is_alive => Due::Orphaned,
+            _ => Due::Nothing,
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! One run of a task's handler, to its end or to its next question.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bowline_proto::error::ErrorObject;
+use bowline_proto::json::Json;
+use bowline_proto::method::{CallTool, Method};
+use bowline_proto::model::InputRequests;
+use bowline_proto::wire::Id;
+use tokio::time::Instant;
+
+use super::super::answer::{Answer, Outcome};
+use super::super::call::{Call, CallParts};
+use super::super::caller::{Asker, Profile};
+use super::super::context::Context;
+use super::super::core::Core;
+use super::super::failure::FailureKind;
+use super::super::handler::BoxFuture;
+use super::super::peer::{Peer, Transport, Via};
+use super::super::principal::Principal;
+use super::super::rounds::{Past, Rounds, Subject};
+use super::super::running::{Handling, guarded};
+use super::link::Link;
+use super::record::{KEPT, State, TaskRecord};
+use super::shared::{Doubt, Running, Shared, Updated, lock};
+use super::store::StoreError;
+use crate::outbox::Outbox;
+use crate::server::tool;
+
+/// A handler and the task that it belongs to.
+pub(super) struct Run {
+    pub(super) link: Arc<Link>,
+    pub(super) call: Arc<Call>,
+    pub(super) handler: BoxFuture<Outcome>,
+}
+
+/// How often the status is stored at most.
+const STATUS: Duration = Duration::from_millis(250);
+/// How long a handler that returned no questions waits before it runs again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// What a run has come to.
+enum Ending {
+    Final(State),
+    /// Questions, or none: then the handler just runs again.
+    Asks(InputRequests),
+    Elsewhere,
+}
+
+impl Shared {
+    /// Runs a handler. The server owns it from now on.
+    pub(super) fn spawn(self: &Arc<Self>, run: Run) {
+        let Run { link, call, .. } = &run;
+        let running = Running { call: Arc::clone(call), fence: link.fence };
+        self.running().insert(link.id().to_owned(), running);
+        let mut runs = lock(&self.runs);
+        while runs.try_join_next().is_some() {}
+        runs.spawn(run.drive());
+    }
+
+    /// Runs the handler of a task from the top, with everything that is recorded.
+    pub(super) fn run_again(self: &Arc<Self>, record: &TaskRecord) -> Result<(), ErrorObject> {
+        let run = Run::again(self, record)?;
+        self.spawn(run);
+        Ok(())
+    }
+
+    /// The same, or else the task fails.
+    pub(super) async fn resume(self: &Arc<Self>, record: &TaskRecord) {
+        if let Err(error) = self.run_again(record) {
+            let end = State::Failed { error };
+            self.end(&record.id, &end).await;
+        }
+    }
+
+    /// Ends a task, whoever runs it.
+    pub(super) async fn end(&self, id: &str, end: &State) {
+        let ended = self.insist(|| {
+            self.update(id, |record, now| record.finish(now, end.clone()).then_some(()))
+        });
+        if let Err(error) = ended.await {
+            tracing::error!(task = %id, %error, "the end of a task cannot be stored");
+            self.doubt(id, Doubt::Ran);
+        }
+    }
+}
+
+impl Run {
+    fn again(shared: &Arc<Shared>, record: &TaskRecord) -> Result<Self, ErrorObject> {
+        let gone = |what: &str| {
+            let tool = &record.tool;
+            ErrorObject::internal(format!("{}: {tool:?}: {what}", CallTool::NAME))
+        };
+        let core = shared.core().ok_or_else(|| gone("the server has stopped"))?;
+        let (found, _) = core.registry.tool(&record.tool);
+        let tool = found.ok_or_else(|| gone("the server no longer has this tool"))?;
+        let context = context(&core, record, &tool);
+        let link = Link::new(shared, record.id.clone(), &record.lease);
+        let time = shared.time_for(record, &tool);
+        context.call.become_task(Arc::clone(&link), time);
+        let arguments = record.arguments.as_ref().map(Json::as_raw);
+        let started = tool.start(&context, arguments).map_err(|reason| gone(&reason))?;
+        let call = context.call;
+        let handler = Box::pin(guarded(Arc::clone(&call), Handling::Tool(tool, started)));
+        Ok(Self { link, call, handler })
+    }
+
+    async fn drive(self) {
+        let Self { link, call, handler } = self;
+        let shared = Arc::clone(link.shared());
+        let followed = shared.follow(&link, handler).await;
+        let over = Over { shared: &shared, link: &link, call: &call };
+        let Some(outcome) = followed else {
+            tracing::warn!(task = %link.id(), "the lease could not be renewed; the handler stopped");
+            return;
+        };
+        let ending = read(&call, outcome, shared.limits.result);
+        // A task that has been stopped meanwhile does not run again.
+        let again = over.settle(ending).await.filter(|_| !call.is_cancelled());
+        let starting = again.as_ref().map(|record| shared.starting(&record.id, Doubt::Ran));
+        drop(over);
+        if let (Some(record), Some(starting)) = (again, starting) {
+            shared.resume(&record).await;
+            starting.settle();
+        }
+    }
+}
+
+/// A run whose handler is done.
+struct Over<'a> {
+    shared: &'a Arc<Shared>,
+    link: &'a Link,
+    call: &'a Call,
+}
+
+impl Over<'_> {
+    /// Stores what the run has come to. Returns the task if its handler is to run again.
+    async fn settle(&self, ending: Ending) -> Option<Arc<TaskRecord>> {
+        match ending {
+            Ending::Final(end) => {
+                self.write_end(end).await;
+                None
+            }
+            Ending::Elsewhere => {
+                self.write(|record| record.state = State::Elsewhere).await;
+                None
+            }
+            Ending::Asks(open) if open.is_empty() => {
+                let past = self.past();
+                let kept = self.write(|record| record.past = past.clone()).await;
+                tokio::time::sleep(AGAIN).await;
+                kept
+            }
+            Ending::Asks(open) => {
+                let (past, now) = (self.past(), self.shared.now());
+                self.write(|record| record.park(now, past.clone(), open.clone())).await;
+                None
+            }
+        }
+    }
+
+    async fn write_end(&self, end: State) {
+        let status = self.link.take_status();
+        let finish = |record: &mut TaskRecord, end: &State| {
+            record.message = status.clone().or_else(|| record.message.take());
+            record.finish(self.shared.now(), end.clone());
+        };
+        if let Err(StoreError::Full) = self.try_write(|record| finish(record, &end)).await {
+            let error = ErrorObject::internal("there is no room for the result of the task");
+            let end = State::Failed { error };
+            self.write(|record| finish(record, &end)).await;
+        }
+    }
+
+    /// Changes the record, unless another process has taken over, or the task has ended.
+    async fn write(&self, change: impl Fn(&mut TaskRecord)) -> Option<Arc<TaskRecord>> {
+        self.try_write(change).await.unwrap_or_default()
+    }
+
+    async fn try_write(
+        &self,
+        change: impl Fn(&mut TaskRecord),
+    ) -> Result<Option<Arc<TaskRecord>>, StoreError> {
+        let Self { shared, link, .. } = self;
+        let written = shared.insist(|| {
+            shared.update(link.id(), |record, now| {
+                record.is_run_by(shared.boot(), link.fence).then(|| {
+                    record.updated = now;
+                    change(record);
+                })
+            })
+        });
+        match written.await {
+            Ok(Updated::Changed(record, ())) => Ok(Some(record)),
+            // It was cancelled, has expired, or runs elsewhere by now.
+            Ok(_) => Ok(None),
+            Err(StoreError::Full) => Err(StoreError::Full),
+            Err(error) => {
+                tracing::error!(task = %link.id(), %error, "a task cannot be stored");
+                shared.doubt(link.id(), Doubt::Ran);
+                Err(error)
+            }
+        }
+    }
+
+    fn past(&self) -> Past {
+        self.call.rounds.as_ref().map(|rounds| rounds.past()).unwrap_or_default()
+    }
+}
+
+/// Forgets that the handler runs, however that ended.
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let mut running = self.shared.running();
+        let is_this = running.get(self.link.id()).is_some_and(|it| it.fence == self.link.fence);
+        if is_this {
+            running.remove(self.link.id());
+        }
+    }
+}
+
+impl Shared {
+    /// Polls a handler; stores its status and renews the lease meanwhile. `None` if the lease could
+    /// not be renewed in time: another process may be about to take over, so the handler is dropped
+    /// and nothing is written.
+    async fn follow(&self, link: &Link, mut handler: BoxFuture<Outcome>) -> Option<Outcome> {
+        let mut stored = Instant::now();
+        let mut renewal = stored + self.limits.lease / 3;
+        let mut end = self.end_of(link.until);
+        loop {
+            let status = async {
+                link.status_changed().await;
+                tokio::time::sleep_until(stored + STATUS).await;
+            };
+            let step = self.step(&mut handler, end);
+            tokio::select! {
+                biased;
+                outcome = step => return outcome,
+                () = status => stored = Instant::now(),
+                () = tokio::time::sleep_until(renewal), if self.is_shared => {}
+            }
+            let renewing = self.renew(link);
+            let renewed = if self.is_shared {
+                // The handler goes on: a store that others use may take its time.
+                let mut renewing = std::pin::pin!(renewing);
+                tokio::select! {
+                    biased;
+                    renewed = &mut renewing => renewed,
+                    outcome = self.step(&mut handler, end) => {
+                        let _ = tokio::time::timeout_at(end, renewing).await;
+                        return outcome;
+                    }
+                }
+            } else {
+                renewing.await
+            };
+            renewal = Instant::now() + self.limits.lease / if renewed.is_some() { 3 } else { 15 };
+            end = renewed.map_or(end, |until| self.end_of(until));
+        }
+    }
+
+    /// Polls a handler, but not beyond the end of its lease: a process that was stopped for a while
+    /// finds out before it goes on. `None` at the end.
+    async fn step(&self, handler: &mut BoxFuture<Outcome>, end: Instant) -> Option<Outcome> {
+        if !self.is_shared {
+            return Some(handler.await);
+        }
+        let mut over = std::pin::pin!(tokio::time::sleep_until(end));
+        poll_fn(|cx| {
+            if Instant::now() >= end || over.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            handler.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    /// When a handler stops whose lease lasts until then: a sixth of it earlier, for the time that
+    /// messages are on their way.
+    fn end_of(&self, until: u64) -> Instant {
+        let rest = Duration::from_millis(until.saturating_sub(self.now()));
+        Instant::now() + rest.min(self.limits.lease).saturating_sub(self.limits.lease / 6)
+    }
+
+    /// Stores the status of a task that runs here, and renews its lease. Returns until when.
+    async fn renew(&self, link: &Link) -> Option<u64> {
+        let status = link.take_status();
+        let renewed = self.update(link.id(), |record, now| {
+            record.is_run_by(self.boot(), link.fence).then(|| {
+                record.lease.until = self.lease(now);
+                record.updated = if status.is_some() { now } else { record.updated };
+                record.message = status.clone().or_else(|| record.message.take());
+                record.lease.until
+            })
+        });
+        match renewed.await {
+            // Somebody else has ended the task, or has taken it over.
+            Ok(Updated::Missing | Updated::Same(_)) => {
+                self.stop_running(link.id(), link.fence);
+                None
+            }
+            Ok(Updated::Changed(_, until)) => Some(until),
+            Err(error) => {
+                tracing::warn!(task = %link.id(), %error, "a lease cannot be renewed");
+                None
+            }
+        }
+    }
+
+    /// Stops the handler of a task, if it runs here.
+    pub(super) fn stop_running(&self, id: &str, fence: u64) {
+        let running = self.running().get(id).filter(|it| it.fence <= fence).cloned();
+        if let Some(running) = running {
+            running.call.cancel();
+        }
+    }
+
+    /// How long a run of a task may take. Whoever looks after the tasks ends it earlier if it
+    /// expires.
+    pub(super) fn time_for(&self, record: &TaskRecord, tool: &tool::Entry) -> Duration {
+        let rest = record.expires().saturating_sub(self.now());
+        tool.timeout.unwrap_or_else(|| Duration::from_millis(rest.saturating_add(KEPT)))
+    }
+}
+
+/// The context of a run that no request has started.
+fn context(core: &Arc<Core>, record: &TaskRecord, tool: &tool::Entry) -> Context {
+    let owner = record.owner.clone();
+    let profile = Profile {
+        revision: record.revision,
+        capabilities: record.client.capabilities.clone(),
+        info: record.client.info.clone(),
+        principal: owner.clone().map(Principal::new),
+    };
+    let peer = Peer::new(core, profile, Via::stream(Transport::Memory));
+    let subject = Subject {
+        principal: owner.unwrap_or_default(),
+        method: CallTool::NAME,
+        name: record.tool.clone(),
+        arguments: None,
+    };
+    let outbox = Outbox::new(0);
+    outbox.close();
+    let parts = CallParts {
+        caller: Asker::on_stream(&peer, &Default::default()).to_caller(),
+        id: Id::from(record.id.as_str()),
+        method: CallTool::NAME,
+        outbox: Arc::new(outbox),
+        rounds: Some(Box::new(Rounds::again(subject, record.past.clone()))),
+        log_level: None,
+        progress_token: None,
+        traceparent: record.client.traceparent.clone(),
+        timeout: core.limits.deadline,
+        nest: tool.nest.clone(),
+    };
+    Context { call: Arc::new(Call::new(parts)) }
+}
+
+/// What the outcome of a handler means for its task.
+fn read(call: &Call, outcome: Outcome, longest: usize) -> Ending {
+    let failed =
+        |message: String| Ending::Final(State::Failed { error: ErrorObject::internal(message) });
+    let (result, is_error) = match outcome {
+        Ok(Answer::Tool(mut result)) => {
+            let is_error = result.is_error == Some(true);
+            match super::view::payload(&mut result, call.caller.revision) {
+                Ok(result) => (result, is_error),
+                Err(error) => return failed(error),
+            }
+        }
+        Ok(Answer::Verbatim(result)) => (result, false),
+        Ok(Answer::InputRequired(asked)) => {
+            return Ending::Asks(asked.input_requests.unwrap_or_default());
+        }
+        Ok(Answer::Elsewhere) => return Ending::Elsewhere,
+        Ok(_) => return failed(format!("{}: the tool returned no result", CallTool::NAME)),
+        Err(failure) => {
+            let is_over =
+                matches!(failure.kind, FailureKind::Cancelled | FailureKind::Disconnected);
+            let error = failure.error;
+            return Ending::Final(if is_over { State::Cancelled } else { State::Failed { error } });
+        }
+    };
+    let length = result.as_str().len();
+    if length > longest {
+        return failed(format!(
+            "{}: the result has {length} bytes, more than the {longest} that a task may keep",
+            CallTool::NAME
+        ));
+    }
+    Ending::Final(State::Completed { result, is_error })
+}

@@ -1,0 +1,368 @@
+//! What all tasks of a server share: the store, the clock, who runs and who waits.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use bowline_proto::model;
+use bowline_proto::session::Topic;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::super::call::Call;
+use super::super::core::Core;
+use super::super::extension::TASKS;
+use super::record::TaskRecord;
+use super::store::{StoreError, TaskStore};
+use super::{TaskLimits, millis};
+use crate::{clock, random};
+
+/// What all tasks of a server share.
+pub(crate) struct Shared {
+    pub(super) store: Arc<dyn TaskStore>,
+    pub(super) limits: TaskLimits,
+    /// Whether other processes use the store at the same time. Otherwise whatever another process
+    /// was running is over.
+    pub(super) is_shared: bool,
+    /// This process, or rather this use of the store.
+    boot: String,
+    clock: Clock,
+    core: OnceLock<Weak<Core>>,
+    running: Mutex<HashMap<String, Running>>,
+    pub(super) runs: Mutex<JoinSet<()>>,
+    watchers: Mutex<HashMap<String, Weak<Notify>>>,
+    /// Tasks whose questions are being asked on a legacy request.
+    asking: Mutex<HashSet<String>>,
+    /// The tasks of legacy sessions, as their status notifications show them.
+    views: Mutex<HashMap<String, Arc<TaskRecord>>>,
+    /// Tasks that are about to run here: that is being stored, or has just been. How often, because
+    /// several requests may be at it.
+    starting: Mutex<HashMap<String, u32>>,
+    /// Tasks that need to be looked at.
+    doubtful: Mutex<HashMap<String, Doubt>>,
+    pub(super) is_sweeping: AtomicBool,
+    is_closing: AtomicBool,
+}
+
+/// A handler that runs in this process.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub(super) call: Arc<Call>,
+    pub(super) fence: u64,
+}
+
+/// Why nobody knows how a task is: the store has failed, or whoever was writing is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It may have been created, and nobody knows its id.
+    Created,
+    /// It may be about to run, and its handler was not started.
+    Claimed,
+    /// Its handler may have run, and may be over.
+    Ran,
+}
+
+/// A task that is about to run here. Until this is dropped, it is not an orphan. Unless it is
+/// [settled](Self::settle) before, the task is in doubt then.
+pub(super) struct Starting {
+    shared: Arc<Shared>,
+    id: String,
+    doubt: Option<Doubt>,
+}
+
+impl Starting {
+    pub(super) fn settle(mut self) {
+        self.doubt = None;
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        // In doubt first, so that it is never neither.
+        if let Some(doubt) = self.doubt {
+            self.shared.doubt(&self.id, doubt);
+        }
+        let mut starting = lock(&self.shared.starting);
+        if let Some(count) = starting.get_mut(&self.id) {
+            *count -= 1;
+            if *count == 0 {
+                starting.remove(&self.id);
+            }
+        }
+    }
+}
+
+/// What became of a task that was to be changed.
+pub(super) enum Updated<T> {
+    Missing,
+    /// There was nothing to change.
+    Same(Arc<TaskRecord>),
+    Changed(Arc<TaskRecord>, T),
+}
+
+/// How often a write is tried that must not be lost, and the pause after the first failure.
+const TRIES: u32 = 8;
+const PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1_600);
+
+impl Shared {
+    pub(super) fn new(store: Arc<dyn TaskStore>, limits: TaskLimits, is_shared: bool) -> Self {
+        Self {
+            store,
+            limits,
+            is_shared,
+            boot: random::token(),
+            clock: Clock::default(),
+            core: OnceLock::new(),
+            running: Mutex::default(),
+            runs: Mutex::default(),
+            watchers: Mutex::default(),
+            asking: Mutex::default(),
+            views: Mutex::default(),
+            starting: Mutex::default(),
+            doubtful: Mutex::default(),
+            is_sweeping: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn boot(&self) -> &str {
+        &self.boot
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) fn now(&self) -> u64 {
+        self.store.now().unwrap_or_else(|| self.clock.now())
+    }
+
+    /// Until when a run that begins or goes on now may count on being the only one.
+    pub(super) fn lease(&self, now: u64) -> u64 {
+        match self.is_shared {
+            true => now.saturating_add(millis(self.limits.lease)),
+            false => u64::MAX,
+        }
+    }
+
+    /// Says that a task is about to run here, before that is stored.
+    pub(super) fn starting(self: &Arc<Self>, id: &str, doubt: Doubt) -> Starting {
+        *lock(&self.starting).entry(id.to_owned()).or_default() += 1;
+        Starting { shared: Arc::clone(self), id: id.to_owned(), doubt: Some(doubt) }
+    }
+
+    pub(super) fn is_starting(&self, id: &str) -> bool {
+        lock(&self.starting).contains_key(id)
+    }
+
+    /// Remembers a task that needs to be looked at.
+    pub(super) fn doubt(&self, id: &str, doubt: Doubt) {
+        let mut doubtful = lock(&self.doubtful);
+        let known = doubtful.entry(id.to_owned()).or_insert(doubt);
+        if doubt == Doubt::Ran {
+            *known = doubt;
+        }
+    }
+
+    pub(super) fn take_doubtful(&self) -> HashMap<String, Doubt> {
+        std::mem::take(&mut *lock(&self.doubtful))
+    }
+
+    /// Sets the server that the tasks belong to. Returns whether there was none.
+    pub(super) fn belong_to(&self, core: &Arc<Core>) -> bool {
+        self.core.set(Arc::downgrade(core)).is_ok()
+    }
+
+    /// The server, while it exists.
+    pub(super) fn core(&self) -> Option<Arc<Core>> {
+        self.core.get()?.upgrade()
+    }
+
+    pub(super) fn close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    /// Changes a task, as often as it takes until nobody else has changed it meanwhile. `change`
+    /// returns `None` if there is nothing to change.
+    pub(super) async fn update<T>(
+        &self,
+        id: &str,
+        mut change: impl FnMut(&mut TaskRecord, u64) -> Option<T>,
+    ) -> Result<Updated<T>, StoreError> {
+        loop {
+            let Some(found) = self.store.load(id).await? else { return Ok(Updated::Missing) };
+            let mut next = TaskRecord::clone(&found);
+            let Some(changed) = change(&mut next, self.now()) else {
+                return Ok(Updated::Same(found));
+            };
+            next.version = found.version + 1;
+            let next = Arc::new(next);
+            if self.store.swap(id, found.version, Some(Arc::clone(&next))).await? {
+                self.publish(&next);
+                return Ok(Updated::Changed(next, changed));
+            }
+        }
+    }
+
+    /// Tries something again for a while if the store fails.
+    pub(super) async fn insist<T, F>(&self, work: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut pause = PAUSE;
+        let began = clock::now();
+        let mut tries = 1;
+        // A store that others use as well may be away for a moment, and a lease outlasts that.
+        while tries < TRIES || self.is_shared && began.elapsed() < self.limits.lease {
+            match work().await {
+                Err(StoreError::Failed(error)) => {
+                    tracing::warn!(%error, "the task store failed; trying again");
+                }
+                done => return done,
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            tries += 1;
+        }
+        work().await
+    }
+
+    /// Tells everyone who waits for a task that it has changed.
+    pub(super) fn publish(&self, record: &Arc<TaskRecord>) {
+        self.wake(record);
+        if let Some(core) = self.core() {
+            core.registry.bus().publish(&topic(&record.id));
+        }
+    }
+
+    /// The same for those in this process.
+    fn publish_here(&self, record: &Arc<TaskRecord>) {
+        self.wake(record);
+        if let Some(core) = self.core() {
+            core.registry.bus().publish_here(&topic(&record.id));
+        }
+    }
+
+    fn wake(&self, record: &Arc<TaskRecord>) {
+        let watcher = lock(&self.watchers).get(&record.id).and_then(Weak::upgrade);
+        if let Some(watcher) = watcher {
+            watcher.notify_waiters();
+        }
+        if let Some(view) = lock(&self.views).get_mut(&record.id) {
+            *view = Arc::clone(record);
+        }
+    }
+
+    /// The tasks whose changes somebody here waits for.
+    pub(super) fn watched(&self) -> Vec<String> {
+        let mut ids: HashSet<String> = self.running().keys().cloned().collect();
+        ids.extend(lock(&self.views).keys().cloned());
+        let watchers = lock(&self.watchers);
+        let is_live = |(_, watcher): &(&String, &Weak<Notify>)| watcher.strong_count() > 0;
+        ids.extend(watchers.iter().filter(is_live).map(|(id, _)| id.clone()));
+        ids.into_iter().collect()
+    }
+
+    fn is_watched(&self, id: &str) -> bool {
+        let is_live = |watcher: &Weak<Notify>| watcher.strong_count() > 0;
+        self.running().contains_key(id)
+            || lock(&self.views).contains_key(id)
+            || lock(&self.watchers).get(id).is_some_and(is_live)
+    }
+
+    /// Takes in that another process may have changed a task: whoever waits for it here looks, and
+    /// a handler that runs here stops if the task has ended or is run elsewhere.
+    pub(super) async fn handle_change(self: Arc<Self>, id: &str) {
+        if !self.is_watched(id) {
+            // Those that listen read the task themselves.
+            if let Some(core) = self.core() {
+                core.registry.bus().publish_here(&topic(id));
+            }
+            return;
+        }
+        let Ok(found) = self.store.load(id).await else { return };
+        let running = self.running().get(id).map(|running| running.fence);
+        match &found {
+            Some(record) => {
+                if let Some(fence) = running
+                    && !record.is_run_by(self.boot(), fence)
+                {
+                    self.stop_running(id, fence);
+                }
+                self.publish_here(record);
+            }
+            None => self.stop_running(id, u64::MAX),
+        }
+    }
+
+    /// Keeps what status notifications to a legacy session show.
+    pub(super) fn show(&self, record: &Arc<TaskRecord>) {
+        lock(&self.views).insert(record.id.clone(), Arc::clone(record));
+    }
+
+    /// What status notifications to a legacy session show.
+    pub(super) fn shown(&self, id: &str) -> Option<model::Task> {
+        let view = lock(&self.views).get(id).cloned()?;
+        Some(view.to_legacy(self.now()))
+    }
+
+    pub(super) fn forget(&self, id: &str) {
+        lock(&self.views).remove(id);
+    }
+
+    /// What is notified when a task changes.
+    pub(super) fn watch(&self, id: &str) -> Arc<Notify> {
+        let mut watchers = lock(&self.watchers);
+        if let Some(watcher) = watchers.get(id).and_then(Weak::upgrade) {
+            return watcher;
+        }
+        if watchers.len() == watchers.capacity() {
+            watchers.retain(|_, watcher| watcher.strong_count() > 0);
+        }
+        let watcher = Arc::new(Notify::new());
+        watchers.insert(id.to_owned(), Arc::downgrade(&watcher));
+        watcher
+    }
+
+    pub(super) fn asking(&self) -> MutexGuard<'_, HashSet<String>> {
+        lock(&self.asking)
+    }
+
+    pub(super) fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
+        lock(&self.running)
+    }
+}
+
+/// Changes of a task.
+pub(super) fn topic(id: &str) -> Topic {
+    Topic::Extension(TASKS.into(), id.into())
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The wall clock, except that it never goes backward, and that tests can pause it.
+struct Clock {
+    started: Instant,
+    unix: u64,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self { started: clock::now(), unix: clock::unix_millis() }
+    }
+}
+
+impl Clock {
+    fn now(&self) -> u64 {
+        let elapsed = clock::now().saturating_duration_since(self.started).as_millis();
+        let counted = self.unix.saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX));
+        // The other one also counts while the machine sleeps.
+        counted.max(clock::unix_millis())
+    }
+}

@@ -1,0 +1,192 @@
+//! What becomes of tasks that nobody runs, that take too long, or that nobody needs any more.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bowline_proto::error::ErrorObject;
+use tokio::runtime::Handle;
+
+use super::record::{Due, State, TaskRecord};
+use super::shared::{Doubt, Shared, Updated, lock};
+use super::store::StoreError;
+
+/// How often tasks are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// How many of them at a time.
+const BATCH: usize = 256;
+
+impl Shared {
+    /// Begins to look after the tasks, in the background.
+    pub(super) fn start_sweeping(self: &Arc<Self>) {
+        if self.is_sweeping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else {
+            self.is_sweeping.store(false, Ordering::Release);
+            return;
+        };
+        runtime.spawn(sweep_on(Arc::downgrade(self)));
+    }
+
+    /// Looks at every task that an earlier process may have left. If no other process uses the
+    /// store, a lease that is not ours is over, whatever it says.
+    async fn sweep_all(self: &Arc<Self>) -> Result<(), StoreError> {
+        let horizon = if self.is_shared { self.now() } else { u64::MAX };
+        for id in self.store.due(horizon, usize::MAX).await? {
+            self.try_to_look_at(&id, Doubt::Ran).await;
+        }
+        Ok(())
+    }
+
+    /// Looks at every task whose time has come, or that is in doubt.
+    pub(super) async fn sweep(self: &Arc<Self>) -> Result<(), StoreError> {
+        for (id, doubt) in self.take_doubtful() {
+            self.try_to_look_at(&id, doubt).await;
+        }
+        loop {
+            let ids = self.store.due(self.now(), BATCH).await?;
+            let mut has_changed = false;
+            for id in &ids {
+                has_changed |= self.try_to_look_at(id, Doubt::Ran).await;
+            }
+            // A task that stays due does not keep the others waiting, nor this one busy.
+            if ids.len() < BATCH || !has_changed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks at one task, and again later if the store fails. Returns whether it has changed.
+    async fn try_to_look_at(self: &Arc<Self>, id: &str, doubt: Doubt) -> bool {
+        let looked = self.look_at(id, doubt).await;
+        looked.unwrap_or_else(|error| {
+            tracing::warn!(task = %id, %error, "cannot look after a task");
+            self.doubt(id, doubt);
+            false
+        })
+    }
+
+    /// Does what is to be done about one task. Returns whether it has changed.
+    async fn look_at(self: &Arc<Self>, id: &str, doubt: Doubt) -> Result<bool, StoreError> {
+        let Some(record) = self.store.load(id).await? else { return Ok(false) };
+        match record.due_now(self.now(), self.is_alive(&record)) {
+            Due::Nothing => return Ok(false),
+            Due::Forgotten => {
+                self.store.swap(id, record.version, None).await?;
+                self.forget(id);
+            }
+            Due::Expired => {
+                let message = "the task has expired before it was done";
+                let error = ErrorObject::internal(message);
+                let end = State::Failed { error };
+                self.update(id, |record, now| record.finish(now, end.clone()).then_some(()))
+                    .await?;
+                self.stop_running(id, u64::MAX);
+            }
+            Due::Orphaned => return self.adopt(&record, doubt).await,
+        }
+        Ok(true)
+    }
+
+    /// Whether some process runs a task, as far as can be known.
+    fn is_alive(&self, record: &TaskRecord) -> bool {
+        let lease = &record.lease;
+        if lease.holder == self.boot() {
+            let is_running =
+                self.running().get(&record.id).is_some_and(|it| it.fence == lease.fence);
+            return is_running || self.is_starting(&record.id);
+        }
+        self.is_shared && lease.until > self.now()
+    }
+
+    /// Runs a task again that nobody runs any more, or fails it if its tool does not allow that.
+    async fn adopt(
+        self: &Arc<Self>,
+        orphan: &TaskRecord,
+        doubt: Doubt,
+    ) -> Result<bool, StoreError> {
+        let Some(core) = self.core() else { return Ok(false) };
+        let (tool, _) = core.registry.tool(&orphan.tool);
+        let is_ours = orphan.lease.holder == self.boot();
+        let end = match doubt {
+            Doubt::Created if is_ours => Some(State::Cancelled),
+            // It has not begun yet.
+            Doubt::Claimed if is_ours => None,
+            _ if tool.is_some_and(|tool| tool.reruns) => None,
+            _ => Some(State::Failed { error: interrupted() }),
+        };
+        let starting = self.starting(&orphan.id, doubt);
+        let adopted = self.update(&orphan.id, |record, now| {
+            let is_same = record.lease == orphan.lease && matches!(record.state, State::Working);
+            is_same.then(|| match &end {
+                None => record.claim(self.boot(), now, self.lease(now)),
+                Some(end) => _ = record.finish(now, end.clone()),
+            })
+        });
+        let has_changed = match adopted.await? {
+            Updated::Changed(record, ()) if end.is_none() => {
+                tracing::info!(task = %record.id, tool = %record.tool, "a task runs again");
+                self.resume(&record).await;
+                true
+            }
+            Updated::Changed(..) => true,
+            Updated::Missing | Updated::Same(_) => false,
+        };
+        starting.settle();
+        Ok(has_changed)
+    }
+
+    /// Ends all runs, and stores what became of them: tools that allow it run again later, the
+    /// others have failed. Handlers get a while to finish by themselves first.
+    pub(super) async fn stop(self: &Arc<Self>, grace: Duration) {
+        self.close();
+        let mut runs = std::mem::take(&mut *lock(&self.runs));
+        let finished = async { while runs.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(grace, finished).await;
+        runs.shutdown().await;
+        let left: Vec<_> = self.running().drain().collect();
+        for (id, running) in left {
+            let core = &running.call.peer().core;
+            let stopped = self.update(&id, |record, now| {
+                if !record.is_run_by(self.boot(), running.fence) {
+                    return None;
+                }
+                match core.registry.tool(&record.tool).0.is_some_and(|tool| tool.reruns) {
+                    true => record.lease.until = now,
+                    false => _ = record.finish(now, State::Failed { error: interrupted() }),
+                }
+                Some(())
+            });
+            if let Err(error) = stopped.await {
+                tracing::error!(task = %id, %error, "the end of a task cannot be stored");
+            }
+        }
+    }
+}
+
+/// What is said of a task whose handler cannot run again.
+fn interrupted() -> ErrorObject {
+    ErrorObject::internal("the server was restarted while this ran; call again")
+}
+
+async fn sweep_on(shared: Weak<Shared>) {
+    let mut is_first = true;
+    loop {
+        {
+            let Some(shared) = shared.upgrade() else { return };
+            if shared.is_closing() {
+                return;
+            }
+            let swept = match is_first {
+                true => shared.sweep_all().await,
+                false => shared.sweep().await,
+            };
+            match swept {
+                Ok(()) => is_first = false,
+                Err(error) => tracing::warn!(%error, "cannot look after the tasks"),
+            }
+        }
+        tokio::time::sleep(TICK).await;
+    }
+}
