@@ -1,0 +1,118 @@
+//! The store, as tasks see it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bowline::tasks::{Quota, StoreError, StoreFuture, TaskRecord, TaskStore};
+use redb::ReadTransaction;
+
+use crate::engine::Engine;
+use crate::error::{Failure, OpenError};
+use crate::tables::{self, Entry, Written};
+use crate::writer::{Write, Writer};
+
+/// A file of tasks.
+///
+/// [`tasks`](crate::tasks) is the short way to it. Dropping it waits until everything is written
+/// and closes the file.
+pub struct Store {
+    // In this order: the thread ends first, and then the file is closed.
+    writer: Writer,
+    engine: Arc<Engine>,
+}
+
+impl Store {
+    /// Opens a file, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// When the file is in use, damaged, or cannot be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let engine = Arc::new(Engine::new(path)?);
+        let writer = Writer::start(Arc::clone(&engine), path)
+            .map_err(|error| OpenError::unusable(path, error))?;
+        Ok(Self { writer, engine })
+    }
+
+    /// Reads, without keeping a thread of the runtime waiting.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let engine = Arc::clone(&self.engine);
+        let read = tokio::task::spawn_blocking(move || work(&engine)).await;
+        Ok(read.map_err(StoreError::failed)??)
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<Arc<TaskRecord>, Failure> {
+    let decoded = TaskRecord::decode(bytes).map(Arc::new);
+    decoded.map_err(|error| Failure::new(format!("the record of a task cannot be read: {error}")))
+}
+
+impl TaskStore for Store {
+    fn create(&self, record: Arc<TaskRecord>, quota: Quota) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let write = Write::Create(Entry::new(&record)?, quota);
+            match self.writer.write(write).await? {
+                Written::Done => Ok(()),
+                Written::Full => Err(StoreError::Full),
+                Written::Exists | Written::Stale => {
+                    Err(StoreError::failed("a task with this id exists"))
+                }
+            }
+        })
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Arc<TaskRecord>>> {
+        let id = id.to_owned();
+        Box::pin(async move {
+            self.read(move |engine| {
+                let found = engine.read(|transaction| tables::load(transaction, &id))?;
+                found.map(|found| decode(&found)).transpose()
+            })
+            .await
+        })
+    }
+
+    fn swap<'a>(
+        &'a self,
+        id: &'a str,
+        version: u64,
+        next: Option<Arc<TaskRecord>>,
+    ) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let next = next.map(|next| Entry::new(&next)).transpose()?;
+            let write = Write::Swap { id: id.to_owned(), version, next };
+            Ok(self.writer.write(write).await? == Written::Done)
+        })
+    }
+
+    fn page<'a>(
+        &'a self,
+        owner: Option<&'a str>,
+        after: Option<(u64, &'a str)>,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<Arc<TaskRecord>>> {
+        let owner = owner.map(str::to_owned);
+        let after = after.map(|(created, id)| (created, id.to_owned()));
+        Box::pin(async move {
+            self.read(move |engine| {
+                let after = after.as_ref().map(|(created, id)| (*created, id.as_str()));
+                let page = |transaction: &ReadTransaction| {
+                    tables::page(transaction, owner.as_deref(), after, limit)
+                };
+                engine.read(page)?.iter().map(|found| decode(found)).collect()
+            })
+            .await
+        })
+    }
+
+    fn due(&self, now: u64, limit: usize) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(
+            self.read(move |engine| {
+                engine.read(|transaction| tables::due(transaction, now, limit))
+            }),
+        )
+    }
+}

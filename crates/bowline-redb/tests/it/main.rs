@@ -1,0 +1,24 @@
+//! Tasks in a file: what the store promises, and what it says when it cannot keep it.
+
+#![expect(clippy::unwrap_used, reason = "all of it is tests")]
+
+mod folder;
+mod open;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bowline::testing::task_store_contract;
+use bowline_redb::Store;
+
+use self::folder::Folder;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_keeps_the_contract() {
+    let folder = Folder::new("contract");
+    let made = AtomicUsize::new(0);
+    task_store_contract(async || {
+        let number = made.fetch_add(1, Ordering::Relaxed);
+        Store::open(folder.file(&format!("{number}.redb"))).unwrap()
+    })
+    .await;
+}
