@@ -1,0 +1,46 @@
+//! The tables, made and changed by numbered files that run once each.
+
+use deadpool_postgres::Client;
+
+use crate::error::FleetError;
+
+/// The files, in order. One that was released is never edited; a change is another file.
+const FILES: [(i32, &str); 2] = [
+    (1, include_str!("../migrations/0001_records.sql")),
+    (2, include_str!("../migrations/0002_nodes.sql")),
+];
+
+/// Only one node at a time may look and change. Any number does; this one spells "bowline".
+const LOCK: i64 = 0x62_6f77_6c69_6e65;
+
+/// Brings the tables up to date.
+///
+/// # Errors
+/// When the database fails, or was made by a later release.
+pub(crate) async fn migrate(client: &mut Client) -> Result<(), FleetError> {
+    let transaction = client.transaction().await?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    let exists = "SELECT to_regclass('bowline.migrations') IS NOT NULL";
+    if !transaction.query_one(exists, &[]).await?.get::<_, bool>(0) {
+        let first = "CREATE SCHEMA IF NOT EXISTS bowline;
+            CREATE TABLE bowline.migrations (
+                number integer PRIMARY KEY,
+                applied timestamptz NOT NULL DEFAULT clock_timestamp()
+            )";
+        transaction.batch_execute(first).await?;
+    }
+    let latest = "SELECT coalesce(max(number), 0) FROM bowline.migrations";
+    let applied: i32 = transaction.query_one(latest, &[]).await?.get(0);
+    let (known, _) = FILES[FILES.len() - 1];
+    if applied > known {
+        return Err(FleetError::TooNew { found: applied, known });
+    }
+    for (number, sql) in FILES.into_iter().filter(|(number, _)| *number > applied) {
+        transaction.batch_execute(sql).await?;
+        let insert = "INSERT INTO bowline.migrations (number) VALUES ($1)";
+        transaction.execute(insert, &[&number]).await?;
+        tracing::info!(number, "the tables of the fleet were changed");
+    }
+    transaction.commit().await?;
+    Ok(())
+}

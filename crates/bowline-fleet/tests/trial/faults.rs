@@ -1,0 +1,203 @@
+//! The schedule, and the whole run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bowline_fleet::Fleet;
+use rustix::process::Signal;
+use tokio::task::JoinSet;
+
+use crate::check;
+use crate::clients::{History, Random, create_tasks, hold_sessions};
+use crate::node::{LEASE, Node};
+use crate::proxy::Proxy;
+use crate::stores::{Folder, Postgres, Redis, free_port};
+
+/// Everything that can go wrong.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    KillNode,
+    /// Longer than a lease: when it goes on, others have taken over.
+    StopNode,
+    CutOffNode,
+    RestartPostgres,
+    KillPostgres,
+    LoseRedis,
+    RotateKeys,
+    RollingRestart,
+}
+
+const FAULTS: [Fault; 8] = [
+    Fault::KillNode,
+    Fault::StopNode,
+    Fault::CutOffNode,
+    Fault::RestartPostgres,
+    Fault::KillPostgres,
+    Fault::LoseRedis,
+    Fault::RotateKeys,
+    Fault::RollingRestart,
+];
+
+struct Trial {
+    postgres: Postgres,
+    redis: Redis,
+    nodes: Vec<Node>,
+    proxies: Vec<[Proxy; 2]>,
+    fleet: Fleet,
+}
+
+const DATABASE: &str = "trial";
+
+/// The seed of choice, or another one each time.
+fn seed() -> u64 {
+    let chosen = std::env::var("BOWLINE_SEED").ok().and_then(|seed| seed.parse().ok());
+    chosen.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.unwrap().as_secs()
+    })
+}
+
+pub async fn run() {
+    let is_full = std::env::var_os("BOWLINE_FULL").is_some();
+    let seed = seed();
+    println!("BOWLINE_SEED={seed}");
+    let began = Instant::now();
+    let folder = Folder::new("trial");
+    let mut trial = Trial::start(&folder).await;
+    let history = Arc::new(History::default());
+    let ports = [trial.nodes[0].port, trial.nodes[1].port, trial.nodes[2].port];
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut random = Random(seed);
+    let mut clients = JoinSet::new();
+    let (least, hour) =
+        if is_full { (10_000, Duration::from_secs(3_600)) } else { (0, Duration::ZERO) };
+    for number in 0..4 {
+        let random = Random(seed.wrapping_add(number * 77));
+        let end = (Arc::clone(&stop), usize::MAX);
+        clients.spawn(create_tasks(Arc::clone(&history), ports, random.clone(), end));
+        if number < 2 {
+            clients.spawn(hold_sessions(Arc::clone(&history), ports, random, Arc::clone(&stop)));
+        }
+    }
+    loop {
+        let mut faults = FAULTS.to_vec();
+        while !faults.is_empty() {
+            let fault = faults.remove(random.below(faults.len()));
+            println!("{:6.1} s  {fault:?}", began.elapsed().as_secs_f64());
+            trial.cause(fault, &mut random).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let created = history.tasks.lock().unwrap().len();
+        if began.elapsed() >= hour && created >= least {
+            break;
+        }
+    }
+    stop.store(true, Ordering::Release);
+    clients.join_all().await;
+    for node in &trial.nodes {
+        node.ready().await;
+    }
+    println!("{:6.1} s  peace", began.elapsed().as_secs_f64());
+    check::tasks_end(&history, ports).await;
+    let effects = check::effects(&history, &folder.path().join("effects"));
+    check::fences(&history, &trial.postgres, DATABASE);
+    check::sessions(&history, ports).await;
+    let lag = check::changes(&history, ports).await;
+    let tasks = history.tasks.lock().unwrap().len();
+    println!(
+        "{:6.1} s  {tasks} tasks acknowledged: {effects}; {} calls without an id; {} questions \
+         answered, {} sessions ended; changes seen within {lag:.1?}",
+        began.elapsed().as_secs_f64(),
+        history.refused.load(Ordering::Relaxed),
+        history.answered.load(Ordering::Relaxed),
+        history.ended.lock().unwrap().len(),
+    );
+    assert!(tasks > 50, "clients were told {tasks} tasks only");
+    judge(&history, seed);
+}
+
+/// Fails if anything was wrong.
+fn judge(history: &History, seed: u64) {
+    let wrong = history.wrong.lock().unwrap();
+    for what in wrong.iter().take(20) {
+        println!("WRONG: {what}");
+    }
+    assert!(wrong.is_empty(), "{} things were wrong, with BOWLINE_SEED={seed}", wrong.len());
+}
+
+impl Trial {
+    async fn start(folder: &Folder) -> Self {
+        let (postgres, redis) = (Postgres::start(), Redis::start());
+        postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}")).unwrap();
+        let fleet = Fleet::connect(&Postgres::url(DATABASE, postgres.port)).await.unwrap();
+        postgres.sql(DATABASE, check::AUDIT).unwrap();
+        let (mut nodes, mut proxies) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            let [one, two] = [Proxy::start(postgres.port).await, Proxy::start(redis.port).await];
+            let stores =
+                (Postgres::url(DATABASE, one.port), format!("redis://127.0.0.1:{}", two.port));
+            let node = Node::new(free_port(), (&stores.0, &stores.1), folder.path());
+            node.start();
+            nodes.push(node);
+            proxies.push([one, two]);
+        }
+        for node in &nodes {
+            node.ready().await;
+        }
+        Self { postgres, redis, nodes, proxies, fleet }
+    }
+
+    /// Causes a fault, and puts it right again.
+    async fn cause(&mut self, fault: Fault, random: &mut Random) {
+        let at = random.below(self.nodes.len());
+        let pause = async |seconds: f64| {
+            tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+        };
+        match fault {
+            Fault::KillNode => {
+                self.nodes[at].kill();
+                pause(1.0).await;
+                self.nodes[at].start();
+                self.nodes[at].ready().await;
+            }
+            Fault::StopNode => {
+                self.nodes[at].signal(Signal::STOP);
+                pause(LEASE.as_secs_f64() * 1.5).await;
+                self.nodes[at].signal(Signal::CONT);
+            }
+            Fault::CutOffNode => {
+                self.proxies[at].iter().for_each(|proxy| proxy.cut(true));
+                pause(LEASE.as_secs_f64() * 1.5).await;
+                self.proxies[at].iter().for_each(|proxy| proxy.cut(false));
+            }
+            Fault::RestartPostgres | Fault::KillPostgres => {
+                if matches!(fault, Fault::KillPostgres) {
+                    self.postgres.kill();
+                } else {
+                    self.postgres.stop();
+                }
+                pause(1.0).await;
+                self.postgres.run();
+            }
+            Fault::LoseRedis => {
+                self.redis.kill();
+                pause(3.0).await;
+                self.redis.run();
+            }
+            Fault::RotateKeys => {
+                // The connections of this process may be those of an earlier Postgres.
+                while self.fleet.rotate_keys().await.is_err() {
+                    pause(0.1).await;
+                }
+            }
+            Fault::RollingRestart => {
+                for node in &self.nodes {
+                    node.stop().await;
+                    node.start();
+                    node.ready().await;
+                }
+            }
+        }
+    }
+}
