@@ -29,6 +29,7 @@
 //!
 //! [`frames`] is the client underneath, for programs that must see what a server really sends.
 
+pub mod apps;
 mod calls;
 mod check;
 mod connection;
@@ -46,6 +47,7 @@ mod rule;
 mod rules;
 mod run;
 mod survey;
+mod task_runs;
 #[cfg(test)]
 mod tests;
 pub mod text;

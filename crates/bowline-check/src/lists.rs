@@ -25,6 +25,7 @@ pub(crate) const RESOURCES: &List = &List::new("resources/list", "resources", "r
 pub(crate) const TEMPLATES: &List =
     &List::new("resources/templates/list", "resourceTemplates", "resources");
 pub(crate) const PROMPTS: &List = &List::new("prompts/list", "prompts", "prompts");
+pub(crate) const SKILLS: &List = &List::new("skills/list", "skills", "resources");
 pub(crate) const TASKS: &List = &List::new("tasks/list", "tasks", "tasks");
 
 impl Probe {

@@ -8,18 +8,20 @@ use std::time::Duration;
 use bowline::{Era, Revision};
 use serde_json::{Value, json};
 
+use crate::apps::Apps;
 use crate::calls::ToolCall;
 use crate::check::Target;
 use crate::connection::{Connection, Until};
 use crate::evidence::Evidence;
 use crate::frames::message;
 use crate::frames::{HeaderChanges, Http, Lost, Tap};
-pub(crate) use crate::lists::{List, PROMPTS, RESOURCES, TASKS, TEMPLATES, TOOLS};
+pub(crate) use crate::lists::{List, PROMPTS, RESOURCES, SKILLS, TASKS, TEMPLATES, TOOLS};
 use crate::observed::Observed;
 use crate::opening::Opening;
 pub(crate) use crate::reply::{Received, Reply};
 use crate::rule::{Profile, Transport};
 use crate::rules::auth::Gate;
+use crate::task_runs::TaskRun;
 
 /// How a check ends: passed, perhaps with a note, or not.
 pub(crate) type Outcome = Result<Option<String>, NotPassed>;
@@ -159,6 +161,10 @@ pub(crate) struct Probe {
     pub(crate) lists: HashMap<&'static str, Result<Vec<Value>, NotPassed>>,
     /// The calls of tools, once they have been made.
     pub(crate) called: Option<Vec<ToolCall>>,
+    /// The apps of the server, once they have been read.
+    pub(crate) apps: Option<Arc<Apps>>,
+    /// The tasks that were run, once that has been tried.
+    pub(crate) task_runs: Option<Arc<Vec<TaskRun>>>,
     /// A connection that was opened and closed, once that has been tried.
     pub(crate) opening: Option<Opening>,
 }
@@ -176,6 +182,8 @@ impl Probe {
             rule: "",
             lists: HashMap::new(),
             called: None,
+            apps: None,
+            task_runs: None,
             opening: None,
         }
     }

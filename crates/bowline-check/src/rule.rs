@@ -210,6 +210,10 @@ impl Rule {
     /// The page of the specification that it follows from, as a URL.
     pub fn link(&self, revision: Revision) -> String {
         let page = self.pages[usize::from(revision.is_modern())];
+        // Extensions have pages of their own.
+        if page.starts_with("https://") {
+            return page.to_owned();
+        }
         format!("https://modelcontextprotocol.io/specification/{revision}/{page}")
     }
 

@@ -1,6 +1,7 @@
 //! The rules, by what they are about. The order is that of the report: what keeps everything else
 //! from working comes first, what only watches comes last.
 
+mod apps;
 pub(crate) mod auth;
 mod completion;
 mod http;
@@ -13,8 +14,10 @@ mod prompts;
 mod resources;
 mod schema;
 pub(crate) mod scopes;
+mod skills;
 mod sse;
 mod stdio;
+mod task_runs;
 mod tasks;
 mod tools;
 mod utilities;
@@ -44,6 +47,9 @@ pub(crate) const ACTING: &[&[Rule]] = &[
     prompts::RULES,
     completion::RULES,
     tasks::RULES,
+    task_runs::RULES,
+    skills::RULES,
+    apps::RULES,
     utilities::RULES,
     http::RULES,
     http_modern::RULES,

@@ -5,6 +5,7 @@ mod auth_faults;
 #[allow(dead_code, unexpected_cfgs, reason = "an example has a main, and features of its crate")]
 #[path = "../../bowline/examples/everything.rs"]
 mod everything;
+mod extension_faults;
 mod faults;
 mod faulty;
 mod http_faults;
@@ -13,6 +14,7 @@ mod rewrite;
 #[allow(dead_code, reason = "not every server of the example is checked")]
 #[path = "../../bowline/examples/features/servers.rs"]
 mod servers;
+mod task_faults;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -147,8 +149,10 @@ async fn every_check_can_be_passed() {
     findings.extend(check(&events, "", &LEGACY).await);
     let (_running, guarded) = auth_faults::guarded().await;
     findings.extend(check(&guarded, "auth,tools.call", &Revision::ALL).await);
-    findings
-        .extend(check(&settings(faults::TASKED.target()), "tasks", &[Revision::V2025_11_25]).await);
+    let extended = settings(Rewrite::none(extension_faults::extended).target());
+    findings.extend(check(&extended, "skills,apps", &Revision::ALL).await);
+    let tasked = settings(Rewrite::none(task_faults::tasked).target());
+    findings.extend(check(&tasked, "tasks", &Revision::ALL).await);
     // Some rules are about servers without the legacy era.
     let modern = good().revisions(Revision::LATEST.into());
     let running = Running::start(modern).await;
@@ -185,6 +189,8 @@ async fn every_check_has_a_fault_that_it_finds() {
         .chain(http_faults::EVENTS.iter().map(|row| row.id))
         .chain(auth_faults::ROWS.iter().map(|row| row.id))
         .chain(auth_faults::LET_IN.map(|(id, _)| id))
+        .chain(extension_faults::ids())
+        .chain(task_faults::ids())
         .chain(faults::BY_PROGRAM)
         .chain(http_faults::BY_SOCKET)
         .collect();

@@ -170,6 +170,8 @@ async fn removed_methods(probe: &mut Probe) -> Outcome {
         ("ping", json!({})),
         ("logging/setLevel", json!({"level": "error"})),
         ("resources/subscribe", json!({"uri": "bowline-check://x"})),
+        ("tasks/list", json!({})),
+        ("tasks/result", json!({"taskId": "bowline-no-such-task"})),
     ];
     for (method, params) in methods {
         let reply = probe.ask(method, params).await?;

@@ -1,5 +1,5 @@
-//! Tasks of 2025-11-25: the declaration, the list, and tasks that do not exist. No task is started,
-//! since that would call a tool.
+//! Tasks of 2025-11-25: the declaration, the list, and tasks that do not exist. `task_runs` has the
+//! others.
 
 use bowline::Revision::V2025_11_25;
 use bowline::model::ListTasksResult;

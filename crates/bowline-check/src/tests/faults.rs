@@ -28,10 +28,7 @@ const R03: Revision = Revision::V2025_03_26;
 const R11: Revision = Revision::V2025_11_25;
 const R26: Revision = Revision::V2026_07_28;
 
-/// A server that has a task.
-pub(super) const TASKED: Rewrite = Rewrite { message: with_tasks, ..PLAIN };
-
-/// The answers of a server with a task, which our servers do not have.
+/// The answers of a server with a task that this server does not have.
 fn with_tasks(request: &Value, reply: &mut Value, _: &mut Extra) {
     let params = &request["params"];
     match request["method"].as_str().unwrap_or_default() {
