@@ -1,0 +1,193 @@
+//! The bridge: any client, of any era, on any transport, in front of any server.
+//!
+//! A client and a server process of the same era are spliced: their frames pass as they are, and
+//! are read only to know what is unanswered when the process dies ([`splice`]). Everything else
+//! goes through [`bowline::Proxy`], which translates. [`rules`] says what becomes of each part of
+//! the protocol, and what cannot be translated.
+
+mod faulty;
+mod opening;
+pub mod rules;
+pub mod splice;
+pub(crate) mod tools;
+
+use std::io;
+use std::sync::Arc;
+
+use bowline::client::{Client, ClientBuilder, Target};
+use bowline::proxy::{Losses, ProxyBuilder, ProxyError};
+use bowline::{Proxy, ServeError, Server, with_causes};
+use bowline_proto::error::ErrorObject;
+use bowline_proto::revision::{Era, Revisions};
+use bowline_proto::session::Preference;
+use bowline_proto::wire::encode_error;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+pub use self::faulty::faulty;
+use self::opening::Opening;
+use self::splice::{Splice, SpliceError};
+pub use self::tools::ToolRules;
+
+/// A server, and how clients reach it.
+pub struct Bridge {
+    /// Where the server is. Called for every connection.
+    pub target: Arc<dyn Fn() -> Target + Send + Sync>,
+    /// The client that connects to it. Called for every connection.
+    pub client: Arc<dyn Fn() -> ClientBuilder + Send + Sync>,
+    /// The most connections to a server that asks its callers; see
+    /// [`ProxyBuilder::most_connections`].
+    pub connections: usize,
+    /// Starts the server, if it is a command.
+    pub command: Option<Box<dyn Fn() -> std::process::Command + Send + Sync>>,
+    /// Which revisions to speak with the server.
+    pub preference: Preference,
+    /// Which revisions to speak with clients.
+    pub offer: Revisions,
+    /// Which tools clients see, and under which names.
+    pub tools: ToolRules,
+    /// The most bytes in one message.
+    pub longest: usize,
+    /// Told when the server ends or returns, for people.
+    pub report: Report,
+}
+
+/// A function that is told something for people.
+pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Why a bridge ended, or did not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BridgeError {
+    /// The server cannot be reached or listed.
+    #[error(transparent)]
+    Upstream(#[from] ProxyError),
+    /// Clients cannot be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The server's process ends again and again.
+    #[error(transparent)]
+    Process(#[from] SpliceError),
+    /// The client's stream failed.
+    #[error("the client's stream failed")]
+    Client(#[from] io::Error),
+}
+
+impl Bridge {
+    /// Connects, and returns a server that passes everything on, for any number of clients, and the
+    /// count of what it cannot pass on.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or listed.
+    pub async fn server(&self) -> Result<(Server, Arc<Losses>), ProxyError> {
+        self.connect(|proxy| proxy).await
+    }
+
+    async fn connect(
+        &self,
+        more: impl FnOnce(ProxyBuilder) -> ProxyBuilder,
+    ) -> Result<(Server, Arc<Losses>), ProxyError> {
+        let client = (self.client)().preference(self.preference);
+        let (again, target, preference) =
+            (Arc::clone(&self.client), Arc::clone(&self.target), self.preference);
+        let mut builder = Proxy::builder(client)
+            .further(move || (again().preference(preference), target()))
+            .most_connections(self.connections);
+        if !self.tools.is_empty() {
+            let tools = self.tools.clone();
+            builder = builder.name_tools(move |name| tools.name(name));
+        }
+        let proxy = more(builder).connect((self.target)()).await?;
+        tokio::spawn(follow(proxy.client(), Arc::clone(&self.report)));
+        let losses = proxy.losses();
+        Ok((proxy.into_server().revisions(self.offer), losses))
+    }
+
+    /// Serves one client on a byte stream until it closes its side.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or either side fails. The client has been told.
+    pub async fn serve(
+        &self,
+        input: impl AsyncRead + Unpin,
+        mut output: impl AsyncWrite + Unpin,
+    ) -> Result<(), BridgeError> {
+        let mut input = tokio::io::BufReader::with_capacity(64 << 10, input);
+        let Some(opening) = Opening::read(&mut input, self.longest).await? else { return Ok(()) };
+        if let Some(command) = self.command.as_ref().filter(|_| self.may_splice(&opening)) {
+            // Otherwise the server is of the other era, or does not start: the client says why.
+            if let Ok(Some(splice)) = Splice::open(command, &opening, self.longest).await {
+                return Ok(splice.run(input, output, &self.report).await?);
+            }
+        }
+        let for_one = |proxy: ProxyBuilder| match opening.capabilities() {
+            Some(declared) => proxy.one_caller().declare(declared),
+            None => proxy.one_caller(),
+        };
+        match self.connect(for_one).await {
+            Ok((server, losses)) => {
+                let input = io::Cursor::new(opening.into_frame()).chain(input);
+                let served = server.serve(tokio::io::join(input, output)).await;
+                self.report_losses(&losses);
+                Ok(served?)
+            }
+            Err(error) => {
+                if let Some(id) = opening.id() {
+                    let mut line = Vec::new();
+                    let what = format!("the bridge has no server: {}", with_causes(&error));
+                    encode_error(&mut line, id, &ErrorObject::internal(what));
+                    line.push(b'\n');
+                    output.write_all(&line).await?;
+                    output.flush().await?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Reports what could not be translated, if there was anything.
+    pub fn report_losses(&self, losses: &Losses) {
+        if let Some(text) = rules::sum_up(losses) {
+            (self.report)(&text);
+        }
+    }
+
+    /// Whether frames may pass as they are, if the server is of the client's era.
+    fn may_splice(&self, opening: &Opening) -> bool {
+        let Some(era) = opening.era() else { return false };
+        let is_same = match self.preference {
+            Preference::Auto => true,
+            Preference::Legacy => era == Era::Legacy,
+            Preference::Modern => era == Era::Modern,
+            Preference::Pin(_) => false,
+        };
+        is_same && self.tools.is_empty() && self.offer == Revisions::ALL
+    }
+}
+
+/// Reports how the connection to the server fares. Does not keep it open.
+fn follow(client: &Client, report: Report) -> impl Future<Output = ()> + Send + use<> {
+    use bowline::client::Phase;
+    let mut watch = client.watch();
+    async move {
+        let mut generation = watch.state().generation;
+        while let Some(state) = watch.changed().await {
+            let why = state.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            match state.phase {
+                Phase::Ready if state.generation != generation => {
+                    generation = state.generation;
+                    report("the server is back");
+                }
+                Phase::Starting if state.reason.is_some() => {
+                    report(&format!("the connection to the server ended{why}; opening it again"));
+                }
+                Phase::Closed => {
+                    if state.reason.is_some() {
+                        report(&format!("the connection to the server ended{why}"));
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}

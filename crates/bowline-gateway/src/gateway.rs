@@ -1,0 +1,358 @@
+//! The gateway: many servers behind one door.
+//!
+//! A [`Plan`] says what is served; [`Gateway::reload`] follows another one, on the same path as the
+//! first. Each server is connected by a task of its own (`upstream`); whenever one of them lists
+//! something else, all lists are merged anew (`merge`) and replace those of the front at once.
+//! Every request passes the `door`: rules, limits, the user's agreement, the audit.
+//!
+//! Rules and records are about the server's key and the server's own names. The names that clients
+//! see are presentation.
+
+pub mod admin;
+mod audit;
+mod command;
+mod door;
+mod merge;
+mod metrics;
+mod plan;
+mod policy;
+mod rate;
+mod shared;
+mod upstream;
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use bowline::http::{HttpService, Mounted};
+use bowline::{BuildError, Registry, Server};
+use http::StatusCode;
+use serde::Serialize;
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
+
+pub use self::audit::{Audit, Broken, Record, verify};
+pub use self::command::CommandTool;
+use self::door::Door;
+use self::merge::{Kind, Source, advertised, merge};
+pub use self::plan::{Plan, ServerPlan};
+pub use self::policy::{Decision, Policy, Rule, Who};
+pub use self::rate::Rate;
+use self::shared::Shared;
+pub use self::upstream::Health;
+use self::upstream::{Around, Upstream, lock};
+
+/// How many servers start at once.
+const STARTS: usize = 4;
+
+/// Changes of lists that come this soon after one another are one change.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// Makes the HTTP service of one server's own endpoint; gets the server and its key.
+pub type Serve = Box<dyn Fn(Server, &str) -> Result<HttpService, BuildError> + Send + Sync>;
+
+/// Many servers behind one door. Cheap to clone.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    around: Arc<Around>,
+    current: RwLock<Arc<Current>>,
+    registry: Registry,
+    serve: Serve,
+    /// One reload at a time.
+    reloading: tokio::sync::Mutex<()>,
+    merging: Mutex<()>,
+    task: Mutex<Option<AbortHandle>>,
+}
+
+/// What is served now.
+struct Current {
+    plan: Plan,
+    /// In the order of the plan.
+    upstreams: Vec<Arc<Upstream>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
+    }
+}
+
+/// How one server is.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServerStatus {
+    /// Its key.
+    pub server: String,
+    /// How it is.
+    #[serde(flatten)]
+    pub health: Health,
+    /// How often it was connected to.
+    pub starts: u64,
+    /// The process, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// How many tools clients see of it, if the rules let them.
+    pub tools: usize,
+}
+
+/// How a gateway is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// Whether at least one server answers, or there are none.
+    pub is_ready: bool,
+    /// Its servers.
+    pub servers: Vec<ServerStatus>,
+    /// What people should know: names that clash or are too long.
+    pub problems: Vec<String>,
+    /// How many records the audit log has, and its newest digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<(u64, String)>,
+}
+
+impl Gateway {
+    /// Starts all servers of a plan, waits until each has answered or failed, and returns the
+    /// gateway and the server that its clients use.
+    ///
+    /// # Errors
+    /// When a part cannot be built. A server that does not start is not an error.
+    pub async fn start(plan: Plan, serve: Serve) -> Result<(Self, Server), BuildError> {
+        let shared = Arc::new(Shared::default());
+        let door = Door { shared: Arc::clone(&shared), server: None };
+        let server = Server::new(plan.name.clone(), env!("CARGO_PKG_VERSION"))
+            .declare_all()
+            .middleware(door);
+        let around = Arc::new(Around {
+            changed: Notify::new(),
+            starts: Semaphore::new(STARTS),
+            grace: Mutex::new(plan.grace),
+            start: Mutex::new(plan.start),
+        });
+        let empty = Current { plan: plan.clone(), upstreams: Vec::new() };
+        let gateway = Self(Arc::new(Inner {
+            shared,
+            around,
+            current: RwLock::new(Arc::new(empty)),
+            registry: server.registry(),
+            serve,
+            reloading: tokio::sync::Mutex::default(),
+            merging: Mutex::default(),
+            task: Mutex::default(),
+        }));
+        gateway.reload(plan).await?;
+        let following = follow(Arc::downgrade(&gateway.0));
+        *lock(&gateway.0.task) = Some(tokio::spawn(following).abort_handle());
+        Ok((gateway, server))
+    }
+
+    /// Follows another plan. Servers that it does not change stay connected; new ones are started
+    /// first, and take over when they have answered or failed. Calls that run are not disturbed.
+    ///
+    /// # Errors
+    /// When a part cannot be built. Nothing has changed then.
+    pub async fn reload(&self, plan: Plan) -> Result<(), BuildError> {
+        let inner = &self.0;
+        let _one = inner.reloading.lock().await;
+        *lock(&inner.around.start) = plan.start;
+        let before = inner.now();
+        let mut upstreams = Vec::new();
+        for server in &plan.servers {
+            let same = |it: &&Arc<Upstream>| {
+                it.plan.key == server.key && it.plan.fingerprint == server.fingerprint
+            };
+            upstreams.push(match before.upstreams.iter().find(same) {
+                Some(known) => Arc::clone(known),
+                None => {
+                    let shared = Arc::clone(&inner.shared);
+                    let door = Door { shared, server: Some(server.key.clone()) };
+                    Upstream::open(server.clone(), &inner.around, door, &*inner.serve)?
+                }
+            });
+        }
+        let deadline = tokio::time::Instant::now() + plan.start;
+        while upstreams.iter().any(|it| it.health() == Health::Starting)
+            && tokio::time::Instant::now() < deadline
+        {
+            tokio::time::sleep(TOGETHER).await;
+        }
+        *lock(&inner.around.grace) = plan.grace;
+        let is_new = inner.shared.follow(&plan);
+        let current = Arc::new(Current { plan, upstreams });
+        *inner.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+        inner.merge();
+        if is_new {
+            inner.registry.lists_changed();
+        }
+        Ok(())
+    }
+
+    /// What is at a path besides the endpoint for all: `/servers/KEY/mcp`, `/live`, `/ready`.
+    #[must_use]
+    pub fn mounted(&self, path: &str) -> Option<Mounted> {
+        match path {
+            "/live" => return Some(Mounted::Json(StatusCode::OK, b"{\"live\":true}".to_vec())),
+            "/ready" => {
+                let servers = self.status().servers;
+                let is_ready = self.is_ready();
+                let states = servers.iter().map(|it| (it.server.as_str(), it.health == Health::Up));
+                let states: std::collections::BTreeMap<_, _> = states.collect();
+                let text = serde_json::json!({ "ready": is_ready, "up": states });
+                let unready = StatusCode::SERVICE_UNAVAILABLE;
+                let status = if is_ready { StatusCode::OK } else { unready };
+                return Some(Mounted::Json(status, text.to_string().into_bytes()));
+            }
+            _ => {}
+        }
+        let rest = path.strip_prefix("/.well-known/oauth-protected-resource").unwrap_or(path);
+        let (key, _) = rest.strip_prefix("/servers/")?.split_once('/')?;
+        let current = self.0.now();
+        let upstream = current.upstreams.iter().find(|it| it.plan.key == key)?;
+        Some(Mounted::Service(upstream.service.clone()))
+    }
+
+    /// Whether at least one server answers, or there are none.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let upstreams = &self.0.now().upstreams;
+        upstreams.is_empty() || upstreams.iter().any(|it| it.health() == Health::Up)
+    }
+
+    /// How everything is.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let (current, routes) = (self.0.now(), self.0.shared.routes());
+        let servers = current.upstreams.iter().map(|it| {
+            let own = routes
+                .own
+                .keys()
+                .filter(|(key, kind, _)| *key == it.plan.key && *kind == Kind::Tool);
+            ServerStatus {
+                server: it.plan.key.clone(),
+                health: it.health(),
+                starts: it.starts(),
+                process: it.process_id(),
+                tools: own.count(),
+            }
+        });
+        Status {
+            is_ready: self.is_ready(),
+            servers: servers.collect(),
+            problems: routes.problems.clone(),
+            audit: self.0.shared.audit_head(),
+        }
+    }
+
+    /// The metrics in Prometheus' text format.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        let servers = self.status().servers.into_iter();
+        let servers = servers.map(|it| (it.server, it.health == Health::Up, it.starts));
+        self.0.shared.metrics.text(&servers.collect::<Vec<_>>())
+    }
+
+    /// What the rules say about somebody and a tool, by its name at the endpoint for all, or as
+    /// `server/name`.
+    #[must_use]
+    pub fn explain(&self, who: &Who, tool: &str) -> (String, Decision) {
+        let (server, name) = match self.0.shared.route(None, "tools/call", tool) {
+            Some(route) => (route.server.to_string(), route.name),
+            None => match tool.split_once('/') {
+                Some((server, name)) => (server.to_owned(), name.to_owned()),
+                None => (String::new(), tool.to_owned()),
+            },
+        };
+        let decision = self.0.shared.policy().decide(who, &server, &name);
+        (format!("{server}/{name}"), decision)
+    }
+}
+
+impl Inner {
+    fn now(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts the lists of all servers together, and shows them.
+    fn merge(&self) {
+        let _one = lock(&self.merging);
+        let current = self.now();
+        let grace = *lock(&self.around.grace);
+        let pairs = current.plan.servers.iter().zip(&current.upstreams);
+        let sources: Vec<Source<'_>> =
+            pairs.filter_map(|(plan, it)| Some(Source { plan, proxy: it.proxy(grace)? })).collect();
+        let mut merged = merge(&self.shared, &current.plan, &sources);
+        if let Err(error) = self.registry.set(merged.front) {
+            merged.routes.problems.push(format!("the lists stay as they were: {error}"));
+        }
+        for (key, parts) in merged.own {
+            let Some(it) = current.upstreams.iter().find(|it| it.plan.key == key) else { continue };
+            if let Err(error) = it.registry.set(parts) {
+                merged.routes.problems.push(format!("{key}: its list stays as it was: {error}"));
+            }
+        }
+        for problem in &merged.routes.problems {
+            tracing::warn!("{problem}");
+        }
+        let is_silent = sources.is_empty()
+            && current.plan.commands.is_empty()
+            && !current.plan.servers.is_empty();
+        let silence = is_silent.then(|| {
+            let why = current.upstreams.iter().map(|it| match it.health() {
+                Health::Down(why) => format!("{}: {why}", it.plan.key),
+                _ => format!("{}: it has not answered yet", it.plan.key),
+            });
+            format!("no server of the gateway has answered: {}", why.collect::<Vec<_>>().join("; "))
+        });
+        self.shared.set_routes(merged.routes, silence);
+    }
+}
+
+/// Merges whenever something has changed, and when the grace of a server is over.
+async fn follow(inner: std::sync::Weak<Inner>) {
+    const LOOK: Duration = Duration::from_secs(5);
+    loop {
+        let Some(this) = inner.upgrade() else { return };
+        let around = Arc::clone(&this.around);
+        drop(this);
+        let _ = tokio::time::timeout(LOOK, around.changed.notified()).await;
+        tokio::time::sleep(TOGETHER).await;
+        let Some(this) = inner.upgrade() else { return };
+        this.merge();
+    }
+}
+
+/// What `name` of a server is called at the endpoint for all.
+#[must_use]
+pub fn name_of(plan: &Plan, server: &ServerPlan, name: &str) -> String {
+    advertised(plan.has_prefixes, server.prefix(), name)
+}
+
+/// Serves the metrics for Prometheus, until an error.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub async fn serve_metrics(address: std::net::SocketAddr, gateway: Gateway) -> std::io::Result<()> {
+    use hyper::service::service_fn;
+    use tokio::io::AsyncWriteExt as _;
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    loop {
+        let (mut stream, _) = listener.accept().await?;
+        let gateway = gateway.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|_| {
+                let text = gateway.metrics();
+                let kind = "text/plain; version=0.0.4";
+                let response =
+                    http::Response::builder().header(http::header::CONTENT_TYPE, kind).body(text);
+                std::future::ready(response)
+            });
+            let io = hyper_util::rt::TokioIo::new(&mut stream);
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(hyper_util::rt::TokioTimer::new());
+            // A scraper that leaves is gone.
+            let _ = builder.serve_connection(io, service).await;
+            let _ = stream.shutdown().await;
+        });
+    }
+}

@@ -1,0 +1,298 @@
+//! The audit log: one JSON text per line, each with the digest of the one before it.
+//!
+//! A line that is changed, removed or inserted breaks the chain. Lines that are removed at the end
+//! do not: keep the newest digest, which `bowline gateway status` shows, somewhere else.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// An audit log that is open.
+#[derive(Debug)]
+pub struct Audit(Mutex<Chain>);
+
+#[derive(Debug)]
+struct Chain {
+    file: File,
+    number: u64,
+    last: String,
+    /// Whether the last line may be incomplete.
+    is_broken: bool,
+}
+
+/// One record.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Record {
+    /// What happened: `call`, or `opened`.
+    pub event: &'static str,
+    /// The user, as the token names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Who says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// A name for people, from the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display: Option<String>,
+    /// The client program, as it introduces itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Where the request came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The server's key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The server's own name of what was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The name in the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// The SHA-256 of the arguments. The arguments themselves are not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments_sha256: Option<String>,
+    /// `allow` or `deny`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<&'static str>,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub microseconds: Option<u64>,
+    /// The caller's trace context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Bytes of a line that a crash cut off, which were removed when the log was opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_bytes: Option<u64>,
+}
+
+/// What surrounds a record in its line.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    number: u64,
+    time: String,
+    #[serde(flatten)]
+    record: &'a Record,
+    previous: &'a str,
+}
+
+/// The first line has no line before it.
+const NONE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The member that ends a line, with the digest of everything before it.
+const DIGEST: &str = ",\"sha256\":\"";
+
+impl Audit {
+    /// Opens a log, or begins one. Only its owner can read it.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, or does not end with a record.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        let (complete, line) = last_line(&mut file, length)?;
+        let (number, last) = match line {
+            None => (0, NONE.to_owned()),
+            Some(line) => {
+                let wrong = || {
+                    let what = "its last line is not an audit record; help: begin another file";
+                    io::Error::new(io::ErrorKind::InvalidData, what)
+                };
+                let (tail, _, digest) = Tail::read(&line).ok_or_else(wrong)?;
+                (tail.number, digest)
+            }
+        };
+        if complete < length {
+            file.set_len(complete)?;
+        }
+        let audit = Self(Mutex::new(Chain { file, number, last, is_broken: false }));
+        let removed_bytes = Some(length - complete).filter(|bytes| *bytes > 0);
+        audit.write(&Record { event: "opened", removed_bytes, ..Record::default() })?;
+        Ok(audit)
+    }
+
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, record: &Record) -> io::Result<()> {
+        let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if chain.is_broken {
+            let what = "an earlier record could not be written";
+            return Err(io::Error::other(what));
+        }
+        let number = chain.number + 1;
+        let time = jiff::Timestamp::now().to_string();
+        let envelope = Envelope { number, time, record, previous: &chain.last };
+        let mut line = serde_json::to_string(&envelope)?;
+        line.pop();
+        let hash = hex(digest(&SHA256, line.as_bytes()).as_ref());
+        line = format!("{line}{DIGEST}{hash}\"}}\n");
+        if let Err(error) = chain.file.write_all(line.as_bytes()) {
+            chain.is_broken = true;
+            return Err(error);
+        }
+        (chain.number, chain.last) = (number, hash);
+        Ok(())
+    }
+
+    /// How many records there are, and the newest digest.
+    #[must_use]
+    pub fn head(&self) -> (u64, String) {
+        let chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (chain.number, chain.last.clone())
+    }
+}
+
+/// What is wrong with a log, and in which line.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// It cannot be read.
+    #[error("cannot be read")]
+    Read(#[from] io::Error),
+    /// A line is not a record.
+    #[error("line {0} is not an audit record")]
+    NotARecord(u64),
+    /// A line was changed.
+    #[error("line {0} was changed: its digest is that of another text")]
+    Changed(u64),
+    /// Lines are missing, or others were inserted.
+    #[error("the chain is broken before line {0}: a line was removed, inserted or moved")]
+    Cut(u64),
+}
+
+/// Checks a whole log. Returns how many records it has, and the newest digest.
+///
+/// # Errors
+/// See [`Broken`].
+pub fn verify(path: &Path) -> Result<(u64, String), Broken> {
+    let (mut previous, mut at) = (NONE.to_owned(), 0);
+    for line in BufReader::new(File::open(path)?).split(b'\n') {
+        let line = line?;
+        at += 1;
+        let line = std::str::from_utf8(&line).map_err(|_| Broken::NotARecord(at))?;
+        let (tail, text, hash) = Tail::read(line).ok_or(Broken::NotARecord(at))?;
+        if hex(digest(&SHA256, text.as_bytes()).as_ref()) != hash {
+            return Err(Broken::Changed(at));
+        }
+        if tail.previous != previous || tail.number != at {
+            return Err(Broken::Cut(at));
+        }
+        previous = hash;
+    }
+    Ok((at, previous))
+}
+
+/// What links a line to the one before it.
+#[derive(Deserialize)]
+struct Tail {
+    number: u64,
+    previous: String,
+}
+
+impl Tail {
+    /// The links of a line, the text that its digest is of, and the digest.
+    fn read(line: &str) -> Option<(Self, &str, String)> {
+        serde_json::from_str::<&RawValue>(line).ok()?;
+        let (text, digest) = line.rsplit_once(DIGEST)?;
+        let digest = digest.strip_suffix("\"}")?;
+        Some((serde_json::from_str(line).ok()?, text, digest.to_owned()))
+    }
+}
+
+/// How long a record may be. Names are clipped far below it.
+const LONGEST: u64 = 64 << 10;
+
+/// Where the last complete line ends, and its text.
+fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option<String>)> {
+    let start = length.saturating_sub(2 * LONGEST);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(2 * LONGEST).read_to_end(&mut bytes)?;
+    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+        return Ok((0, None));
+    };
+    let begin = bytes[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line = String::from_utf8_lossy(&bytes[begin..end]).into_owned();
+    Ok((start + end as u64 + 1, Some(line)))
+}
+
+/// Bytes as hexadecimal text.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        use std::fmt::Write as _;
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(name: &str) -> std::path::PathBuf {
+        let dir = std::env::temp_dir().join(format!("bowline-audit-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join(name);
+        let _ = std::fs::remove_file(&path);
+        path
+    }
+
+    fn filled(path: &Path) -> Vec<String> {
+        let audit = Audit::open(path).unwrap();
+        for name in ["a", "b", "c"] {
+            let record = Record { event: "call", name: Some(name.to_owned()), ..Record::default() };
+            audit.write(&record).unwrap();
+        }
+        std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_removed_changed_or_moved_line_is_detected() {
+        let path = log("chain");
+        let lines = filled(&path);
+        assert_eq!(verify(&path).unwrap().0, 4);
+        let check = |lines: &[&str]| {
+            std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+            verify(&path).unwrap_err().to_string()
+        };
+        let [one, two, three, four] = [0, 1, 2, 3].map(|at| lines[at].as_str());
+        assert!(check(&[one, three, four]).contains("before line 2"));
+        assert!(check(&[two, three, four]).contains("before line 1"));
+        assert!(check(&[one, three, two, four]).contains("before line 2"));
+        let changed = two.replace("\"a\"", "\"x\"");
+        assert!(check(&[one, &changed, three]).contains("line 2 was changed"));
+        assert!(check(&[one, "{}"]).contains("line 2 is not"));
+    }
+
+    #[test]
+    fn a_log_goes_on_after_a_crash_in_the_middle_of_a_line() {
+        let path = log("crash");
+        let lines = filled(&path);
+        std::fs::write(&path, format!("{}\n{}\n{{\"num", lines[0], lines[1])).unwrap();
+        Audit::open(&path).unwrap();
+        assert_eq!(verify(&path).unwrap().0, 3);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\"removed_bytes\":5"), "{text}");
+        std::fs::write(&path, "something else\n").unwrap();
+        assert!(Audit::open(&path).is_err());
+    }
+}

@@ -1,0 +1,225 @@
+//! Bytes become frames: lines of a stream, whole bodies, events.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bowline_proto::sse;
+
+use crate::session_file::{Line, Way};
+
+/// The longest frame that is kept whole.
+const LONGEST: usize = 1 << 20;
+/// How much is kept of a longer one.
+const BEGINNING: usize = 16 << 10;
+/// The most channels at a time; those of further ones are not observed.
+const CHANNELS: usize = 256;
+
+/// Where bytes pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Channel {
+    /// Which way they go; `None` for standard error.
+    pub way: Option<Way>,
+    /// The number of the HTTP exchange, 0 on stdio.
+    pub exchange: u64,
+    /// How they are framed.
+    pub framing: Framing,
+}
+
+/// How frames are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// One frame per line.
+    Lines,
+    /// All of it is one frame.
+    Whole,
+    /// Server-sent events.
+    Events,
+}
+
+/// Something to record.
+pub(super) enum Frame {
+    /// Bytes that should be a message.
+    Raw { at: Duration, channel: Channel, bytes: Vec<u8>, length: Option<u64> },
+    /// A line that says everything.
+    Ready(Box<Line>),
+}
+
+impl Frame {
+    /// What it takes, roughly.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Raw { bytes, .. } => bytes.capacity() + size_of::<Self>(),
+            Self::Ready(line) => {
+                let headers = line.http.as_ref().map_or(0, |http| http.headers.len() * 64);
+                size_of::<Line>() + headers + line.text.as_ref().map_or(0, String::len)
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Assembler {
+    parts: HashMap<Channel, Part>,
+}
+
+/// An unfinished frame.
+#[derive(Default)]
+struct Part {
+    bytes: Vec<u8>,
+    /// The length of a frame that is too long; only its beginning is kept.
+    length: Option<u64>,
+    /// Whether everything up to the next frame is worthless, because something is missing.
+    is_skipping: bool,
+    parser: Option<Box<sse::Parser>>,
+}
+
+impl Assembler {
+    pub(super) fn bytes(
+        &mut self,
+        at: Duration,
+        channel: Channel,
+        bytes: Vec<u8>,
+        frames: &mut Vec<Frame>,
+    ) {
+        if self.parts.len() >= CHANNELS && !self.parts.contains_key(&channel) {
+            return;
+        }
+        let part = self.parts.entry(channel).or_default();
+        match channel.framing {
+            Framing::Lines => part.lines(at, channel, bytes, frames),
+            Framing::Whole => part.add(&bytes),
+            Framing::Events => part.events(at, channel, &bytes, frames),
+        }
+    }
+
+    /// Bytes of a channel are missing here.
+    pub(super) fn gap(&mut self, channel: Channel) {
+        let is_skipping = true;
+        self.parts.insert(channel, Part { is_skipping, ..Part::default() });
+    }
+
+    pub(super) fn close(&mut self, at: Duration, channel: Channel, frames: &mut Vec<Frame>) {
+        let Some(mut part) = self.parts.remove(&channel) else { return };
+        if channel.framing != Framing::Events && !part.is_skipping {
+            part.finish(at, channel, frames);
+        }
+    }
+}
+
+impl Part {
+    fn lines(&mut self, at: Duration, channel: Channel, bytes: Vec<u8>, frames: &mut Vec<Frame>) {
+        // Most often a chunk is exactly one line.
+        let is_line = bytes.iter().position(|byte| *byte == b'\n') == Some(bytes.len() - 1);
+        if is_line && self.bytes.is_empty() && !self.is_skipping && bytes.len() <= LONGEST {
+            self.bytes = bytes;
+            self.bytes.pop();
+            return self.finish(at, channel, frames);
+        }
+        let mut rest = bytes.as_slice();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line = &rest[..end];
+            rest = &rest[end + 1..];
+            if std::mem::take(&mut self.is_skipping) {
+                continue;
+            }
+            self.add(line);
+            self.finish(at, channel, frames);
+        }
+        self.add(rest);
+    }
+
+    fn events(&mut self, at: Duration, channel: Channel, bytes: &[u8], frames: &mut Vec<Frame>) {
+        let parser = self.parser.get_or_insert_with(|| Box::new(sse::Parser::new(LONGEST)));
+        let mut rest = bytes;
+        while let Some(event) = parser.next_event(&mut rest) {
+            let (bytes, length) = match event {
+                // After a gap, the first event may be made of two.
+                Ok(_) if std::mem::take(&mut self.is_skipping) => continue,
+                Ok(event) => (event.data.unwrap_or_default().to_vec(), None),
+                Err(long) => (long.prefix, Some(LONGEST as u64)),
+            };
+            if !bytes.is_empty() {
+                frames.push(Frame::Raw { at, channel, bytes, length });
+            }
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        if self.is_skipping {
+            return;
+        }
+        if let Some(length) = &mut self.length {
+            *length += bytes.len() as u64;
+        } else if self.bytes.len() + bytes.len() > LONGEST {
+            self.length = Some((self.bytes.len() + bytes.len()) as u64);
+            let room = BEGINNING.saturating_sub(self.bytes.len()).min(bytes.len());
+            self.bytes.extend_from_slice(&bytes[..room]);
+            self.bytes.truncate(BEGINNING);
+            self.bytes.shrink_to_fit();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    fn finish(&mut self, at: Duration, channel: Channel, frames: &mut Vec<Frame>) {
+        let (mut bytes, length) = (std::mem::take(&mut self.bytes), self.length.take());
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+        if !bytes.is_empty() {
+            frames.push(Frame::Raw { at, channel, bytes, length });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frames of chunks, as text, with the length of those that are cut.
+    fn frames(framing: Framing, chunks: &[&[u8]]) -> Vec<(String, Option<u64>)> {
+        let channel = Channel { way: Some(Way::Sent), exchange: 0, framing };
+        let (mut assembler, mut found) = (Assembler::default(), Vec::new());
+        for chunk in chunks {
+            if chunk.is_empty() {
+                assembler.gap(channel);
+            } else {
+                assembler.bytes(Duration::ZERO, channel, chunk.to_vec(), &mut found);
+            }
+        }
+        assembler.close(Duration::ZERO, channel, &mut found);
+        let text = |frame: Frame| match frame {
+            Frame::Raw { bytes, length, .. } => (String::from_utf8(bytes).unwrap(), length),
+            Frame::Ready(_) => panic!("nothing is ready"),
+        };
+        found.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn frames_are_found_however_bytes_arrive() {
+        let whole = |texts: &[&str]| -> Vec<_> {
+            texts.iter().map(|text| ((*text).to_owned(), None)).collect()
+        };
+        assert_eq!(frames(Framing::Lines, &[b"a\n"]), whole(&["a"]));
+        assert_eq!(frames(Framing::Lines, &[b"a", b"b\r\n\nc", b"\nd"]), whole(&["ab", "c", "d"]));
+        assert_eq!(frames(Framing::Whole, &[b"a\n", b"b"]), whole(&["a\nb"]));
+        assert_eq!(
+            frames(Framing::Events, &[b"data: a", b"\n\n:x\n\ndata: b\n\n"]),
+            whole(&["a", "b"])
+        );
+    }
+
+    #[test]
+    fn what_is_torn_by_a_gap_is_left_out() {
+        let found = frames(Framing::Lines, &[b"a\nb", b"", b"c\nd\n"]);
+        assert_eq!(found, [("a".to_owned(), None), ("d".to_owned(), None)]);
+    }
+
+    #[test]
+    fn of_a_long_frame_the_beginning_is_kept() {
+        let long = vec![b'x'; LONGEST];
+        let found = frames(Framing::Lines, &[&long, &long, b"\nshort\n"]);
+        assert_eq!((found[0].0.len(), found[0].1), (BEGINNING, Some(2 * LONGEST as u64)));
+        assert_eq!(found[1], ("short".to_owned(), None));
+    }
+}

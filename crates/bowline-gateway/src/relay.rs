@@ -1,0 +1,216 @@
+//! The stdio half of a tap: starts the server, and passes bytes between it and the client.
+//!
+//! **Invariant:** not one byte changes, whatever it is: frames are found by the observer, beside
+//! the copy. Only injected faults look at lines here. The server lives as it would without a tap:
+//! it shares the client's process group, sees the end of its input when the client closes it,
+//! receives the signals that the tap receives, and its exit status becomes the tap's. A tap that is
+//! killed takes the server with it on Linux; elsewhere the server sees the end of its input.
+
+mod streams;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+
+pub use self::streams::{BOUND, become_server, bound_to_us};
+use crate::fault::{Fate, Faults};
+use crate::observe::{Channel, Framing, Observer};
+use crate::session_file::{Line, LineKind, Way};
+
+/// The most bytes that are read at a time: what a pipe holds.
+const BUFFER: usize = 64 << 10;
+/// How long what a server has written is waited for after it has ended, if something else holds its
+/// output open.
+const REST: Duration = Duration::from_secs(2);
+
+/// A server, and what watches it.
+pub struct Relay {
+    /// The program, and its arguments.
+    pub command: Vec<OsString>,
+    /// Sees what passes.
+    pub observer: Observer,
+    /// Breaks things.
+    pub faults: Option<Arc<Faults>>,
+}
+
+/// The parts of the program's own streams that a relay takes over.
+struct Pipes {
+    input: PipeWriter,
+    output: PipeReader,
+    errors: PipeReader,
+}
+
+impl Relay {
+    /// Starts the server and passes bytes until it ends. Returns its exit status.
+    ///
+    /// # Errors
+    /// When the server cannot be started.
+    pub async fn run(self) -> io::Result<ExitStatus> {
+        // Before the server starts, so that no signal is lost.
+        let mut signals = streams::Signals::listen();
+        let (mut child, pipes) = self.spawn()?;
+        let (cut, is_cut) = oneshot::channel();
+        let (drained, is_drained) = oneshot::channel::<()>();
+        let Self { observer, faults, .. } = self;
+        let client = streams::input()?;
+        let copy = Copy { observer: observer.clone(), channel: channel(Some(Way::Sent)) };
+        start("input", move || {
+            copy.run(client, pipes.input);
+            // If the server has closed its input, the client learns it as it would without a tap.
+            streams::close_input();
+        })?;
+        let copy = Copy { observer: observer.clone(), channel: channel(None) };
+        let errors = streams::errors()?;
+        let (told, is_told) = oneshot::channel::<()>();
+        start("errors", move || {
+            copy.run(pipes.errors, errors);
+            drop(told);
+        })?;
+        let copy = Copy { observer, channel: channel(Some(Way::Received)) };
+        let client = streams::output()?;
+        start("output", move || {
+            match faults {
+                None => copy.run(pipes.output, client),
+                Some(faults) => copy.run_with(&faults, pipes.output, client, cut),
+            }
+            drop(drained);
+        })?;
+        let status = wait(&mut child, &mut signals, is_cut).await?;
+        let rest = async { tokio::join!(is_drained, is_told) };
+        // A signal that comes now is for a server that is gone.
+        tokio::select! {
+            _ = tokio::time::timeout(REST, rest) => {}
+            _ = signals.next() => {}
+        }
+        Ok(status)
+    }
+
+    fn spawn(&self) -> io::Result<(Child, Pipes)> {
+        let (input_end, input) = io::pipe()?;
+        let (output, output_end) = io::pipe()?;
+        let (errors, errors_end) = io::pipe()?;
+        let mut command = bound_to_us(&self.command)
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "no command"))?;
+        command.stdin(Stdio::from(input_end));
+        command.stdout(Stdio::from(output_end)).stderr(Stdio::from(errors_end));
+        // The command holds our copies of the server's ends, so it must go at once.
+        let child = Command::from(command).spawn()?;
+        Ok((child, Pipes { input, output, errors }))
+    }
+}
+
+fn channel(way: Option<Way>) -> Channel {
+    Channel { way, exchange: 0, framing: Framing::Lines }
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+/// Waits for the server to end, and passes signals to it.
+async fn wait(
+    child: &mut Child,
+    signals: &mut streams::Signals,
+    is_cut: oneshot::Receiver<()>,
+) -> io::Result<ExitStatus> {
+    let mut is_cut = std::pin::pin!(async move {
+        if is_cut.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    });
+    loop {
+        let signal = tokio::select! {
+            status = child.wait() => return status,
+            signal = signals.next() => signal,
+            () = &mut is_cut => {
+                child.start_kill()?;
+                return child.wait().await;
+            }
+        };
+        streams::send(child, signal);
+    }
+}
+
+/// Passes the bytes of one direction.
+struct Copy {
+    observer: Observer,
+    channel: Channel,
+}
+
+impl Copy {
+    /// Passes bytes until one side ends. Both are closed then.
+    fn run(self, mut from: impl Read, mut to: impl Write) {
+        let mut buffer = vec![0; BUFFER];
+        while let Some(count) = read(&mut from, &mut buffer) {
+            // First, so that an answer is never seen before its question.
+            self.observer.bytes(self.channel, &buffer[..count]);
+            if write(&mut to, &buffer[..count]).is_err() {
+                break;
+            }
+        }
+        self.observer.close(self.channel);
+    }
+
+    /// Passes lines, some of which suffer faults.
+    fn run_with(self, faults: &Faults, from: PipeReader, mut to: File, cut: oneshot::Sender<()>) {
+        let mut lines = io::BufReader::with_capacity(BUFFER, from);
+        let mut line = Vec::new();
+        while let Ok(1..) = io::BufRead::read_until(&mut lines, b'\n', &mut line) {
+            self.observer.bytes(self.channel, &line);
+            match faults.next() {
+                Fate::Passes(delay) => {
+                    std::thread::sleep(delay.unwrap_or_default());
+                    if write(&mut to, &line).is_err() {
+                        break;
+                    }
+                }
+                Fate::IsDropped => self.tell("dropped the message above on purpose"),
+                Fate::IsCut => {
+                    self.tell("broke the connection before the message above on purpose");
+                    // The receiver is gone if the server has ended anyway.
+                    let _ = cut.send(());
+                    return;
+                }
+            }
+            line.clear();
+        }
+        self.observer.close(self.channel);
+    }
+
+    fn tell(&self, what: &str) {
+        let text = Some(what.to_owned());
+        self.observer.note(Line { kind: LineKind::Fault, text, ..Line::default() });
+    }
+}
+
+/// Reads some bytes; `None` at the end.
+fn read(from: &mut impl Read, buffer: &mut [u8]) -> Option<usize> {
+    loop {
+        match from.read(buffer) {
+            Ok(0) => return None,
+            Ok(count) => return Some(count),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => streams::pause(),
+            Err(_) => return None,
+        }
+    }
+}
+
+fn write(to: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match to.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => streams::pause(),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! A client and a server process of the same era: not one byte of a message changes, and a process
+//! that dies is started again without the client's help.
+//!
+//! The servers are shell scripts, so that each says exactly what the test wants and dies when the
+//! test wants.
+
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use bowline::client::{Client, Preference, Target};
+use bowline::{Revisions, Server, Tool};
+use bowline_gateway::bridge::{Bridge, BridgeError, ToolRules};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+
+use super::world::soon;
+
+/// Answers `initialize`, and takes `notifications/initialized`.
+const OPEN: &str = r#"
+read first
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"sh","version":"1"}}}'
+read second
+"#;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// A client that writes and reads lines.
+struct Raw {
+    lines: BufReader<ReadHalf<DuplexStream>>,
+    writer: WriteHalf<DuplexStream>,
+    serving: JoinHandle<Result<(), BridgeError>>,
+    reports: Arc<Mutex<Vec<String>>>,
+}
+
+impl Raw {
+    /// A client of a bridge to a script; `instead` is what a client of the other era gets.
+    fn new(script: &str, instead: impl Fn() -> Target + Send + Sync + 'static) -> Self {
+        let script = script.to_owned();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&reports);
+        let bridge = Bridge {
+            target: Arc::new(instead),
+            client: Arc::new(|| Client::builder("bridge", "1")),
+            connections: 16,
+            command: Some(Box::new(move || {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(&script);
+                command
+            })),
+            preference: Preference::Auto,
+            offer: Revisions::ALL,
+            tools: ToolRules::default(),
+            longest: 1 << 20,
+            report: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
+        };
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let serving = tokio::spawn(async move {
+            let (reader, writer) = tokio::io::split(theirs);
+            bridge.serve(reader, writer).await
+        });
+        let (reader, writer) = tokio::io::split(ours);
+        Self { lines: BufReader::new(reader), writer, serving, reports }
+    }
+
+    async fn send(&mut self, line: &str) {
+        self.writer.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        soon(self.lines.read_line(&mut line)).await.unwrap();
+        line
+    }
+
+    async fn message(&mut self) -> Value {
+        serde_json::from_str(&self.line().await).unwrap()
+    }
+
+    async fn open(&mut self) {
+        self.send(INITIALIZE).await;
+        assert_eq!(self.message().await["result"]["serverInfo"]["name"], "sh");
+        self.send(INITIALIZED).await;
+    }
+
+    async fn close(mut self) -> Result<(), BridgeError> {
+        self.writer.shutdown().await.unwrap();
+        soon(self.serving).await.unwrap()
+    }
+}
+
+fn nothing() -> Target {
+    panic!("the bridge must not translate here")
+}
+
+#[tokio::test]
+async fn frames_pass_as_they_are() {
+    let script = format!("{OPEN} exec cat");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    // Odd spacing, unknown members, numbers and escapes that no encoder would write again.
+    let odd = [
+        r#"{ "params":{"_meta":{"x":1e0,"progressToken":"\u0061"},"x":[ ]} ,"method":"a","id":7.0,"jsonrpc":"2.0","more":null}"#,
+        r#"{"jsonrpc":"2.0","id":"s","result":{"a":1,"a":2}}"#,
+        "not a message at all",
+        r#"[{"jsonrpc":"2.0","id":1,"method":"a"}]"#,
+    ];
+    for line in odd {
+        raw.send(line).await;
+        assert_eq!(raw.line().await, format!("{line}\n"));
+    }
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn large_frames_pass_in_both_directions_at_once() {
+    let script = format!("{OPEN} exec cat");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    let line = json!({ "jsonrpc": "2.0", "method": "a", "params": { "x": "y".repeat(300_000) } });
+    let line = line.to_string();
+    let Raw { mut lines, mut writer, serving, .. } = raw;
+    let sent = line.clone();
+    let sending = tokio::spawn(async move {
+        for _ in 0..8 {
+            writer.write_all(format!("{sent}\n").as_bytes()).await.unwrap();
+        }
+        writer.shutdown().await.unwrap();
+    });
+    for _ in 0..8 {
+        let mut found = String::new();
+        soon(lines.read_line(&mut found)).await.unwrap();
+        assert_eq!(found.trim_end(), line);
+    }
+    soon(sending).await.unwrap();
+    soon(serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_reported_and_started_again() {
+    // Dies of `die`, and answers everything else with what it has heard before.
+    let script = format!(
+        r#"{OPEN}
+        while read line; do
+            case "$line" in
+                *setLevel*) level="$line"; case "$line" in *bowline-*) echo '{{"jsonrpc":"2.0","id":"bowline-1-0","result":{{}}}}';; *) echo '{{"jsonrpc":"2.0","id":2,"result":{{}}}}';; esac;;
+                *die*) exit 3;;
+                *) case "$second$level" in
+                    *initialized*debug*) echo '{{"jsonrpc":"2.0","id":4,"result":{{"knows":true}}}}';;
+                    *) echo '{{"jsonrpc":"2.0","id":4,"result":{{"knows":false}}}}';;
+                   esac;;
+            esac
+        done"#
+    );
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    raw.send(r#"{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}"#)
+        .await;
+    assert_eq!(raw.message().await["id"], 2);
+    raw.send(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"die"}}"#).await;
+    let failed = raw.message().await;
+    assert_eq!((&failed["id"], &failed["error"]["code"]), (&json!(3), &json!(-32603)));
+    let what = failed["error"]["message"].as_str().unwrap();
+    assert!(what.contains("exit status: 3") && what.contains("may have been executed"), "{what}");
+    // The client sees neither the second handshake nor the answer to our own request.
+    assert_eq!(raw.message().await["method"], "notifications/tools/list_changed");
+    raw.send(r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#).await;
+    let answer = raw.message().await;
+    assert_eq!((&answer["id"], &answer["result"]["knows"]), (&json!(4), &json!(true)));
+    let reports = raw.reports.lock().unwrap().clone();
+    assert!(reports[0].contains("exit status: 3"), "{reports:?}");
+    assert_eq!(reports[1], "the server is back");
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_dies_again_and_again_ends_the_bridge() {
+    // Opens, and dies at once.
+    let mut raw = Raw::new(OPEN, nothing);
+    raw.open().await;
+    let ended = soon(&mut raw.serving).await.unwrap().unwrap_err();
+    let ended = bowline::with_causes(&ended);
+    assert!(ended.contains("the server ended 10 times in a row"), "{ended}");
+}
+
+#[tokio::test]
+async fn a_server_of_the_other_era_is_translated() {
+    // Modern only: it does not know `initialize`.
+    let script = r#"read first; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'; cat > /dev/null"#;
+    let modern = || {
+        let server = Server::new("modern", "1.0.0").with(Tool::new("hello", || async { "hello" }));
+        server.revisions(Revisions::MODERN).into()
+    };
+    let mut raw = Raw::new(script, modern);
+    raw.send(INITIALIZE).await;
+    let opened = raw.message().await;
+    assert_eq!(opened["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(opened["result"]["serverInfo"]["name"], "modern");
+    raw.send(INITIALIZED).await;
+    raw.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello","arguments":{}}}"#)
+        .await;
+    assert_eq!(raw.message().await["result"]["content"][0]["text"], "hello");
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_modern_client_and_a_modern_process_are_spliced() {
+    // Its answers are told apart by their ids: the bridge asks first, under its own.
+    let script = r#"
+    read first
+    case "$first" in *server/discover*) ;; *) exit 1;; esac
+    echo '{"jsonrpc":"2.0","id":"bowline-discover","result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}}'
+    exec cat"#;
+    let mut raw = Raw::new(script, nothing);
+    let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}, "odd" : 1}}"#;
+    raw.send(call).await;
+    assert_eq!(raw.line().await, format!("{call}\n"));
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_whose_server_cannot_be_reached_is_told() {
+    let gone = || Target::from(bowline::client::Command::new("/does/not/exist"));
+    let mut raw = Raw::new("exit 1", gone);
+    raw.send(INITIALIZE).await;
+    let answer = raw.message().await;
+    assert_eq!(answer["id"], 1);
+    let what = answer["error"]["message"].as_str().unwrap();
+    assert!(what.starts_with("the bridge has no server: "), "{what}");
+    assert!(raw.close().await.is_err());
+}

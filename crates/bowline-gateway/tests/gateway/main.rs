@@ -1,0 +1,9 @@
+//! A gateway in front of servers in memory; tests are grouped as its users' complaints are.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod access;
+mod faults;
+mod names;
+mod reloads;
+mod world;
