@@ -1,0 +1,142 @@
+// @ts-check
+/** Makes elements. Text becomes text nodes, never markup. */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
+/**
+ * @param {string} tag `name.class.class`
+ * @param {Record<string, any> | null} [props] attributes; `on…` listens; `value`, `checked` and alike are set
+ * @param {...(Child | Child[])} children
+ * @returns {any}
+ */
+export function h(tag, props, ...children) {
+    const [name, ...classes] = tag.split('.');
+    const element = document.createElement(name);
+    if (classes.length) element.className = classes.join(' ');
+    for (const [key, value] of Object.entries(props ?? {})) {
+        if (value === null || value === undefined || value === false) continue;
+        if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+        else if (key in element && typeof value !== 'string') /** @type {any} */ (element)[key] = value;
+        else if (key === 'value') /** @type {any} */ (element).value = value;
+        else element.setAttribute(key, value === true ? '' : String(value));
+    }
+    add(element, children);
+    return element;
+}
+
+/** @param {Node} parent @param {any[]} children */
+function add(parent, children) {
+    for (const child of children.flat(9)) {
+        if (child === null || child === undefined || child === false) continue;
+        parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+    }
+}
+
+/** Replaces everything in an element. @param {Element} element @param {...(Child | Child[])} children */
+export function fill(element, ...children) {
+    element.replaceChildren();
+    add(element, children);
+}
+
+/** @param {string} text */
+export function toast(text) {
+    const box = h('div.toast', { role: 'status' }, text);
+    document.body.append(box);
+    setTimeout(() => box.remove(), 2500);
+}
+
+/** @param {string} text */
+export async function copy(text) {
+    await navigator.clipboard.writeText(text);
+    toast('Copied');
+}
+
+/** @param {string} name @param {string} text */
+export function download(name, text) {
+    const url = URL.createObjectURL(new Blob([text]));
+    const link = h('a', { href: url, download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** A web address that may be followed, or nothing. @param {string} text */
+export function safeLink(text) {
+    try {
+        const url = new URL(text);
+        return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href : null;
+    } catch {
+        return null;
+    }
+}
+
+/** @param {string} href @param {Child} [text] */
+export function link(href, text) {
+    const safe = safeLink(href);
+    if (!safe) return h('span', { title: href }, text ?? href);
+    return h('a', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, text ?? href);
+}
+
+/** @param {number} seconds */
+export function time(seconds) {
+    if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
+    if (seconds < 1) return `${(seconds * 1000).toPrecision(3)} ms`;
+    return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+}
+
+/**
+ * A list that draws only what can be seen.
+ * @param {HTMLElement} box @param {number} height of a row @param {(index: number) => HTMLElement} draw
+ */
+export function virtual(box, height, draw) {
+    const inner = h('div');
+    let count = 0;
+    let scheduled = false;
+    box.append(inner);
+    const show = () => {
+        scheduled = false;
+        const first = Math.max(0, Math.floor(box.scrollTop / height) - 4);
+        const last = Math.min(count, Math.ceil((box.scrollTop + (box.clientHeight || 800)) / height) + 4);
+        const active = document.activeElement instanceof HTMLElement && inner.contains(document.activeElement) ? document.activeElement.dataset.index : null;
+        const rows = [];
+        for (let index = first; index < last; index++) {
+            const row = draw(index);
+            const button = /** @type {HTMLElement} */ (row.firstElementChild);
+            button.style.top = `${index * height}px`;
+            button.dataset.index = String(index);
+            rows.push(row);
+        }
+        inner.replaceChildren(...rows);
+        if (active !== null) /** @type {any} */ (inner.querySelector(`[data-index="${active}"]`))?.focus({ preventScroll: true });
+    };
+    const schedule = () => {
+        if (!scheduled) {
+            scheduled = true;
+            requestAnimationFrame(show);
+        }
+    };
+    box.addEventListener('scroll', schedule);
+    new ResizeObserver(schedule).observe(box);
+    box.addEventListener('keydown', event => {
+        const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+        const from = /** @type {any} */ (document.activeElement)?.dataset?.index;
+        if (!step || from === undefined) return;
+        event.preventDefault();
+        const to = Math.min(count - 1, Math.max(0, Number(from) + step));
+        if (to * height < box.scrollTop) box.scrollTop = to * height;
+        if ((to + 1) * height > box.scrollTop + box.clientHeight) box.scrollTop = (to + 1) * height - box.clientHeight;
+        show();
+        /** @type {any} */ (inner.querySelector(`[data-index="${to}"]`))?.focus({ preventScroll: true });
+    });
+    return {
+        /** @param {number} size */
+        resize(size) {
+            count = size;
+            inner.style.height = `${size * height}px`;
+            schedule();
+        },
+        draw: schedule,
+        now: show
+    };
+}
