@@ -7,6 +7,9 @@
 //! use bowline_serve::ServeArgs;
 //! use clap::Parser;
 //!
+//! #[global_allocator]
+//! static ALLOCATOR: bowline_serve::Allocator = bowline_serve::Allocator;
+//!
 //! /// An MCP server that greets.
 //! #[derive(Parser)]
 //! #[command(version = bowline_serve::long_version())]
@@ -35,3 +38,10 @@ pub use self::arguments::{LogLevel, ServeArgs, long_version};
 pub use self::guide::{Guide, snippets, tool_names};
 pub use self::log::start_log;
 pub use self::run::{complain, exposed, run, serve_on, tell};
+
+// The allocator for programs that serve. Those of most systems keep what was freed for later; this
+// one gives it back within seconds. Not for libraries: the choice belongs to a program.
+#[cfg(target_env = "msvc")]
+pub use std::alloc::System as Allocator;
+#[cfg(not(target_env = "msvc"))]
+pub use tikv_jemallocator::Jemalloc as Allocator;

@@ -1,12 +1,15 @@
-//! A counter as a server: tools that change it, a resource that shows it, prompts about it.
+//! A counter as a server: tools that change it, a resource and an app that show it, prompts.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use bowline::{Completing, Context, Resource, Server, server};
+use bowline::{App, Completing, Context, Resource, Server, server};
 
 /// The resource with the counter's value.
 pub const VALUE_URI: &str = "counter://value";
+
+/// The app: the value, and buttons that change it.
+pub const APP_URI: &str = "ui://counter/app";
 
 /// The longest task, in steps of a tenth of a second: one minute.
 const MAX_STEPS: u32 = 600;
@@ -38,6 +41,11 @@ pub fn server() -> Server {
             .title("Insights")
             .description("A memo, as an example of a text that never changes"),
         )
+        .with(
+            Resource::app(APP_URI, App::new(include_str!("app.html")).prefers_border(true))
+                .title("Counter")
+                .description("The value, live, with buttons that count up and down"),
+        )
 }
 
 /// The counter.
@@ -63,19 +71,19 @@ impl Counter {
 #[server]
 impl Counter {
     /// Increment the counter by 1
-    #[tool(title = "Increment", destructive = false, open_world = false)]
+    #[tool(title = "Increment", destructive = false, open_world = false, ui = APP_URI)]
     async fn increment(&self, context: Context) -> Result<i64, String> {
         self.add(1, &context)
     }
 
     /// Decrement the counter by 1
-    #[tool(title = "Decrement", destructive = false, open_world = false)]
+    #[tool(title = "Decrement", destructive = false, open_world = false, ui = APP_URI)]
     async fn decrement(&self, context: Context) -> Result<i64, String> {
         self.add(-1, &context)
     }
 
     /// Get the current counter value
-    #[tool(title = "Value", read_only, open_world = false)]
+    #[tool(title = "Value", read_only, open_world = false, ui = APP_URI)]
     async fn get_value(&self) -> i64 {
         self.value_now()
     }
@@ -109,8 +117,9 @@ impl Counter {
     }
 
     /// Count up, one step every tenth of a second, and report progress. Can be cancelled; steps
-    /// counted until then stay counted
-    #[tool(title = "Long task", destructive = false, open_world = false)]
+    /// counted until then stay counted. After two seconds it goes on as a task, for clients that
+    /// can use one
+    #[tool(title = "Long task", destructive = false, open_world = false, task(after = "2s"))]
     async fn long_task(
         &self,
         /// How many steps to count

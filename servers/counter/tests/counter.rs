@@ -26,6 +26,22 @@ async fn it_counts() {
 }
 
 #[tokio::test]
+async fn its_app_is_one_file_that_needs_no_other_origin() {
+    let client = testing::connect(counter::server()).await.unwrap();
+    let tools = client.list_tools().await.unwrap();
+    let with_app = tools.iter().filter(|tool| {
+        tool.ui().and_then(|ui| ui.resource_uri).as_deref() == Some(counter::APP_URI)
+    });
+    let names: Vec<&str> = with_app.map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["increment", "decrement", "get_value"]);
+    let app = client.read_resource(counter::APP_URI).await.unwrap();
+    let html = app.contents[0].as_text().unwrap();
+    assert!(html.starts_with("<!doctype html>"));
+    assert!(!html.contains("://"), "it refers to another origin");
+    assert_eq!(app.contents[0].ui().unwrap().csp, None);
+}
+
+#[tokio::test]
 async fn subscribers_are_notified_of_every_change() {
     let client = testing::connect_in(counter::server(), Revision::V2025_11_25).await.unwrap();
     let uri = json!({ "uri": counter::VALUE_URI });

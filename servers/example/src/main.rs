@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use bowline_serve::ServeArgs;
 use clap::Parser;
 
+#[global_allocator]
+static ALLOCATOR: bowline_serve::Allocator = bowline_serve::Allocator;
+
 /// An MCP server with a calculator and the weather
 ///
 /// Serves on standard input and output, or over HTTP with --http. In a terminal it explains how to

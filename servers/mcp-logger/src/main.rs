@@ -9,6 +9,9 @@ use clap::{Parser, Subcommand};
 use mcp_logger::send::{self, CommandError, SendArgs};
 use mcp_logger::{Callers, ConfigError, Logger, Settings};
 
+#[global_allocator]
+static ALLOCATOR: bowline_serve::Allocator = bowline_serve::Allocator;
+
 /// Sends syslog messages for MCP clients: RFC 3164 and 5424, over UDP, TCP, TLS and Unix sockets.
 ///
 /// Without a command, it serves MCP on standard input and output, or over HTTP with --http. In a
