@@ -178,6 +178,24 @@ impl Check {
     }
 }
 
+/// Checks a server, and returns the report as JSON; `done` hears how many checks are done.
+pub(crate) async fn examine(
+    resolved: &Resolved,
+    settings: &session::Settings,
+    mut done: impl FnMut(u32),
+) -> Result<Value, Failure> {
+    let run = Run::new(target(resolved)?).jobs(processors()).tap(tap()).name(describe(resolved));
+    let mut count = 0;
+    let checked = async {
+        let run = run.run_with(|_: &Finding| {
+            count += 1;
+            done(count);
+        });
+        run.await.map_err(|error| Failure::new(Code::Unreachable, error.to_string()))
+    };
+    Ok(Journal::keep(resolved, settings, checked).await?.to_json(true))
+}
+
 /// How many programs this machine can start at once without any of them starting late.
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(2, |it| it.get().clamp(2, 4))

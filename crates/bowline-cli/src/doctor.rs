@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use bowline::client::Preference;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::era::Plan;
 use self::report::{Outcome, Report};
@@ -83,6 +83,16 @@ impl Doctor {
         screen.finish()?;
         report.code().map_or(Ok(()), |code| Err(Failure::silent(code)))
     }
+}
+
+/// Walks to a server and returns the report as JSON.
+pub(crate) async fn examine(resolved: &Resolved, settings: &Settings) -> Result<Value, Failure> {
+    let plan = Plan { preference: settings.preference, timeout: PATIENCE };
+    let look = Look { paint: settings.screen.out, columns: None };
+    let secrets = resolved.secrets();
+    let mut report = new_report(&resolved.location, secrets, &settings.screen, look);
+    Journal::keep(resolved, settings, walk(resolved, &mut report, plan)).await?;
+    Ok(report.to_json())
 }
 
 /// Whether a word that does not name a server was meant as a URL.

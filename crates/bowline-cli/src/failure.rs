@@ -37,8 +37,19 @@ pub(crate) enum Code {
     Broken = 9,
     /// The answer exceeds a limit of this program.
     TooLarge = 10,
-    /// The user interrupted the command: 128 and the number of the signal, as shells do.
+    /// Two recordings, or a server and its baseline, differ.
+    Differs = 11,
+    /// The server's program cannot be run, as shells report it.
+    NotStarted = 126,
+    /// The server's program is not there, as shells report it.
+    NotFound = 127,
+    /// The terminal was closed. This and the next two: 128 and the number of the signal, as shells
+    /// do.
+    HungUp = 129,
+    /// The user interrupted the command.
     Interrupted = 130,
+    /// Something else ended the program.
+    Terminated = 143,
 }
 
 impl Code {
@@ -242,6 +253,7 @@ impl From<CallError> for Failure {
             CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),
             CallError::Unauthorized { .. } => (Code::Unauthorized, ""),
             CallError::ToolFailed { .. } => (Code::ToolFailed, ""),
+            CallError::TaskCancelled { .. } | CallError::TaskExpired { .. } => (Code::Refused, ""),
             _ => (Code::Unreachable, ""),
         };
         Self { error: object, ..Self::new(code, what) }.with_remedy(remedy)

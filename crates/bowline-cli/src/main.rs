@@ -2,21 +2,23 @@
 
 mod answers;
 mod arguments;
+mod bridge;
 mod check;
 mod commands;
 mod debug;
 mod doctor;
 mod failure;
+mod gateway;
+mod inspect;
 mod loose;
 mod person;
-mod record;
-mod redact;
 mod render;
 mod schema;
 mod screen;
 mod serve;
 mod session;
 mod show;
+mod tap;
 mod target;
 mod text;
 
@@ -24,17 +26,21 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use bowline_gateway::{redact, session_file as record};
 use bowline_serve::tell;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::commands::{
-    call, complete, info, list, listen, login, ping, prompt, raw, read, servers, shell, skills,
-    tools, watch,
+    apps, call, complete, config, diff, export, info, list, listen, login, mock, ping, prompt, raw,
+    read, replay, servers, shell, skills, tasks, tools, watch,
 };
 use self::failure::{Code, Failure};
 use self::screen::OutputArgs;
 use self::target::TargetArgs;
+
+#[global_allocator]
+static ALLOCATOR: bowline_serve::Allocator = bowline_serve::Allocator;
 
 /// Bowline ties any MCP client to any MCP server
 #[derive(Parser)]
@@ -57,6 +63,7 @@ enum Command {
     Info(Box<TargetArgs>),
     Tools(Box<tools::Tools>),
     Call(Box<call::Call>),
+    Tasks(tasks::Tasks),
     /// List the resources of a server
     Resources(Box<list::ListArgs>),
     /// List the resource templates of a server: families of resources
@@ -66,19 +73,29 @@ enum Command {
     Prompts(Box<list::ListArgs>),
     Prompt(Box<prompt::Prompt>),
     Skills(Box<skills::Skills>),
+    Apps(Box<apps::Apps>),
     Complete(Box<complete::Complete>),
     Ping(Box<ping::Ping>),
     Watch(Box<watch::Watch>),
     Listen(Box<listen::Listen>),
     Raw(Box<raw::Raw>),
+    Inspect(Box<inspect::Inspect>),
     Debug(Box<debug::Debug>),
     Check(Box<check::Check>),
     Doctor(Box<doctor::Doctor>),
+    Bridge(Box<bridge::Bridge>),
+    Gateway(Box<gateway::GatewayArgs>),
+    Tap(Box<tap::Tap>),
     Show(show::Show),
+    Replay(Box<replay::Replay>),
+    Mock(mock::Mock),
+    Diff(Box<diff::Diff>),
+    Export(export::Export),
     Servers(servers::Servers),
+    Config(config::Config),
     Login(Box<login::Login>),
     Logout(Box<login::Logout>),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Completions(shell::Completions),
     Man(shell::Man),
 }
@@ -89,22 +106,33 @@ impl Command {
             Self::Info(target) => info::run(&target, root).await,
             Self::Tools(tools) => tools.run(root).await,
             Self::Call(call) => call.run(root).await,
+            Self::Tasks(tasks) => tasks.run(root).await,
             Self::Resources(args) => list::RESOURCES.run(&args, root).await,
             Self::Templates(args) => list::TEMPLATES.run(&args, root).await,
             Self::Read(read) => read.run(root).await,
             Self::Prompts(args) => list::PROMPTS.run(&args, root).await,
             Self::Prompt(prompt) => prompt.run(root).await,
             Self::Skills(skills) => skills.run(root).await,
+            Self::Apps(apps) => apps.run(root).await,
             Self::Complete(complete) => complete.run(root).await,
             Self::Ping(ping) => ping.run(root).await,
             Self::Watch(watch) => watch.run(root).await,
             Self::Listen(listen) => listen.run(root).await,
             Self::Raw(raw) => raw.run(root).await,
+            Self::Inspect(inspect) => inspect.run(root).await,
             Self::Debug(debug) => debug.run(root).await,
             Self::Check(check) => check.run(root).await,
             Self::Doctor(doctor) => doctor.run(root).await,
+            Self::Bridge(bridge) => bridge.run(root).await,
+            Self::Gateway(gateway) => gateway.run(root).await,
+            Self::Tap(tap) => tap.run(root).await,
             Self::Show(show) => show.run(root),
+            Self::Replay(replay) => replay.run(root).await,
+            Self::Mock(mock) => mock.run(root).await,
+            Self::Diff(diff) => diff.run(root).await,
+            Self::Export(export) => export.run(root),
             Self::Servers(servers) => servers.run(root),
+            Self::Config(config) => config.run(root),
             Self::Login(login) => login.run(root).await,
             Self::Logout(logout) => logout.run(root).await,
             Self::Serve(serve) => serve.run().await,

@@ -1,5 +1,7 @@
 //! `bowline serve`: the ready-made servers, one at a time or all at one address.
 
+mod fleet;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use mcp_logger::Callers;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use self::fleet::FleetArgs;
 use crate::failure::{Code, Failure};
 
 /// The default address of all servers together.
@@ -58,6 +61,9 @@ pub(super) struct Serve {
     /// How much to log, on standard error; `RUST_LOG` overrides it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     log_level: LogLevel,
+
+    #[command(flatten)]
+    fleet: FleetArgs,
 }
 
 /// The ready-made servers. A new one is a line here, one in [`Ready::run`] and one in [`guests`].
@@ -80,6 +86,8 @@ struct One<S: Args> {
     settings: S,
     #[command(flatten)]
     serve: ServeArgs,
+    #[command(flatten)]
+    fleet: FleetArgs,
 }
 
 /// For servers without settings.
@@ -88,17 +96,19 @@ struct Plain {}
 
 impl Ready {
     async fn run(self) -> Result<(), Failure> {
-        let (name, server, args) = match self {
-            Self::McpLogger(One { settings, serve }) => {
+        let (name, server, args, fleet) = match self {
+            Self::McpLogger(One { settings, serve, fleet }) => {
                 let callers =
                     if serve.http.is_some() { Callers::Strangers } else { Callers::Owner };
-                ("mcp-logger", logger(&settings, callers)?, serve)
+                ("mcp-logger", logger(&settings, callers)?, serve, fleet)
             }
-            Self::Counter(one) => ("counter", counter::server(), one.serve),
-            Self::Example(one) => ("example", example::server(one.settings), one.serve),
-            Self::Operator(one) => ("operator", operator::server(one.settings), one.serve),
+            Self::Counter(one) => ("counter", counter::server(), one.serve, one.fleet),
+            Self::Example(one) => ("example", example::server(one.settings), one.serve, one.fleet),
+            Self::Operator(one) => {
+                ("operator", operator::server(one.settings), one.serve, one.fleet)
+            }
         };
-        run(name, server, args).await
+        run(name, fleet.join(server).await?, args).await
     }
 }
 
@@ -145,7 +155,7 @@ impl Serve {
             return ready.run().await;
         }
         if let Some(folder) = &self.skills {
-            let server = skills(folder)?;
+            let server = self.fleet.join(skills(folder)?).await?;
             let Self { http, allow_host, allow_unauthenticated, log_level, .. } = self;
             let args = ServeArgs { http, allow_host, allow_unauthenticated, log_level };
             return run("skills", server, args).await;
@@ -160,6 +170,7 @@ impl Serve {
         }
         let listener = bind(self.http.unwrap_or(ADDRESS), self.http.is_none()).await?;
         let (server, guests) = together(guests(Callers::Strangers)?);
+        let server = self.fleet.join(server).await?;
         let program = std::env::current_exe();
         let program =
             program.map_or_else(|_| "bowline".to_owned(), |path| path.display().to_string());

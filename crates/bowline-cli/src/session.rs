@@ -4,21 +4,24 @@
 mod journal;
 mod repeats;
 mod requests;
+mod told;
 
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline::client::{
-    CallError, ClientBuilder, ClientLimits, Phase, Preference, Restart, Timeouts,
+    CallError, ClientBuilder, ClientLimits, Phase, Preference, Restart, Started, Timeouts,
 };
-use bowline::model::LoggingLevel;
+use bowline::model::{LoggingLevel, ProgressParams};
 use bowline::{Client, Json};
 use tokio::time::Instant;
 
-pub(crate) use self::journal::{Channel, Journal, Tap, Tapped, note};
+pub(crate) use self::journal::{Channel, Journal, LineSink, Tap, Tapped, note};
 pub(crate) use self::requests::SentRequest;
+pub(crate) use self::told::{TaskTold, task_words};
 use crate::answers::Answers;
 use crate::failure::{Code, Failure};
 use crate::redact;
@@ -26,6 +29,7 @@ use crate::screen::{OutputArgs, Screen};
 use crate::target::{Location, Resolved, TargetArgs, TargetOptions};
 
 /// How to talk to a server.
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) screen: Arc<Screen>,
     pub(crate) is_verbose: bool,
@@ -39,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) is_again: bool,
     /// Receives everything that happens on the connection.
     pub(crate) tap: Option<Tap>,
+    /// Receives every line of the recording, whether there is a file or not.
+    pub(crate) lines: Option<LineSink>,
 }
 
 impl Settings {
@@ -73,6 +79,7 @@ impl Settings {
             log: options.log,
             is_again: false,
             tap: None,
+            lines: None,
         })
     }
 }
@@ -111,8 +118,17 @@ impl Invocation {
         &self,
         work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let session = self.open().await?;
-        let outcome = until_stopped(Box::pin(work(&session)), Err(cancelled())).await;
+        self.run_as(&|it| it, work).await
+    }
+
+    /// The same as a client with further settings.
+    pub(crate) async fn run_as(
+        &self,
+        more: &dyn Fn(ClientBuilder) -> ClientBuilder,
+        work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let session = self.open(more).await?;
+        let outcome = until_stopped(Box::pin(work(&session)), Err).await;
         self.finish(session, outcome).await
     }
 
@@ -121,18 +137,21 @@ impl Invocation {
         &self,
         work: impl AsyncFnOnce(&Session) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let session = self.open().await?;
-        let outcome = until_stopped(Box::pin(work(&session)), Ok(())).await;
+        let session = self.open(&|it| it).await?;
+        let outcome = until_stopped(Box::pin(work(&session)), |_| Ok(())).await;
         self.finish(session, outcome).await
     }
 
-    async fn open(&self) -> Result<Session, Failure> {
-        tokio::select! {
-            opened = Session::open(&self.resolved, &self.settings, &|it| it) => return opened,
-            () = interrupted() => {}
-        }
+    async fn open(
+        &self,
+        more: &dyn Fn(ClientBuilder) -> ClientBuilder,
+    ) -> Result<Session, Failure> {
+        let stopped = tokio::select! {
+            opened = Session::open(&self.resolved, &self.settings, more) => return opened,
+            stopped = interrupted() => stopped,
+        };
         settled().await;
-        Err(cancelled())
+        Err(stopped)
     }
 
     async fn finish(&self, session: Session, outcome: Result<(), Failure>) -> Result<(), Failure> {
@@ -144,10 +163,13 @@ impl Invocation {
     }
 }
 
-async fn until_stopped(work: Work<'_>, stopped: Result<(), Failure>) -> Result<(), Failure> {
+async fn until_stopped(
+    work: Work<'_>,
+    stop: impl FnOnce(Failure) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     tokio::select! {
         outcome = work => outcome,
-        () = interrupted() => stopped,
+        stopped = interrupted() => stop(stopped),
     }
 }
 
@@ -190,22 +212,56 @@ impl Session {
         Ok(Self { client, journal, screen, patience: settings.timeouts.idle })
     }
 
-    /// Sends a request and shows its progress.
+    /// Sends a request, shows its progress, and waits for the task that it may become.
     pub(crate) async fn call(
         &self,
         method: &str,
         params: impl Into<Json>,
     ) -> Result<Json, Failure> {
+        let is_task = Arc::new(AtomicBool::new(false));
+        let (screen, noted) = (Arc::clone(&self.screen), Arc::clone(&is_task));
+        let mut told = TaskTold::default();
+        let call = self.client.call_json(method, params).on_progress(self.bar());
+        let call = call.on_status(move |state| {
+            noted.store(true, Ordering::Relaxed);
+            told.tell(&screen, state);
+        });
+        self.patiently(method, &is_task, call.idle_timeout(self.patience.max(DAY))).await
+    }
+
+    /// Calls a tool, and returns as soon as it is a task or has ended.
+    pub(crate) async fn start(&self, tool: &str, arguments: &Json) -> Result<Started, Failure> {
+        let call = self.client.call_tool(tool, arguments).on_progress(self.bar());
+        let started = call.idle_timeout(self.patience.max(DAY)).start();
+        self.patiently("tools/call", &AtomicBool::new(false), started).await
+    }
+
+    /// Shows progress.
+    fn bar(&self) -> impl FnMut(ProgressParams) + Send + 'static {
         let screen = Arc::clone(&self.screen);
-        let call = self.client.call_json(method, params).on_progress(move |report| {
+        move |report| {
             let message = report.message.as_deref().unwrap_or_default();
             screen.progress(report.progress, report.total, message);
-        });
-        // A person may take longer to answer than a server; the total time still ends it.
-        let call = call.idle_timeout(self.patience.max(DAY));
+        }
+    }
+
+    /// Waits for a call until the server has been silent for too long. A person may take longer to
+    /// answer than a server, and a task is silent while it works; the total time still ends them.
+    async fn patiently<T>(
+        &self,
+        method: &str,
+        is_task: &AtomicBool,
+        call: impl IntoFuture<Output = Result<T, CallError>>,
+    ) -> Result<T, Failure> {
+        let silence = async {
+            self.screen.silence(self.patience).await;
+            if is_task.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
         tokio::select! {
-            result = call => Ok(result?),
-            () = self.screen.silence(self.patience) => {
+            result = call.into_future() => Ok(result?),
+            () = silence => {
                 let (method, after) = (method.to_owned(), self.patience);
                 Err(CallError::TimedOut { method, after }.into())
             }
@@ -232,16 +288,16 @@ impl Session {
         tokio::select! {
             () = self.client.close() => {}
             // A second Ctrl-C means: do not wait for the server.
-            () = interrupted() => {}
+            _ = interrupted() => {}
         }
         self.journal.end(failure);
     }
 }
 
-/// Waits until the process is told to stop.
-pub(crate) async fn interrupted() {
+/// Waits until the process is told to stop, and returns how the command fails then.
+pub(crate) async fn interrupted() -> Failure {
     #[cfg(unix)]
-    {
+    let code = {
         use tokio::signal::unix::{SignalKind, signal};
         let stop = |kind| async move {
             match signal(kind) {
@@ -250,15 +306,22 @@ pub(crate) async fn interrupted() {
             }
         };
         tokio::select! {
-            () = stop(SignalKind::interrupt()) => {}
-            () = stop(SignalKind::terminate()) => {}
-            () = stop(SignalKind::hangup()) => {}
+            () = stop(SignalKind::interrupt()) => Code::Interrupted,
+            () = stop(SignalKind::terminate()) => Code::Terminated,
+            () = stop(SignalKind::hangup()) => Code::HungUp,
         }
-    }
+    };
     #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+    let code = match tokio::signal::ctrl_c().await {
+        Ok(()) => Code::Interrupted,
+        Err(_) => std::future::pending().await,
+    };
+    Failure::new(code, "interrupted")
+}
+
+/// Waits until the process is told to stop, for commands that run until then.
+pub(crate) async fn told_to_stop() {
+    interrupted().await;
 }
 
 /// Waits until everything that was started and given up has ended: the server's process and all its
@@ -274,19 +337,9 @@ async fn settled() {
     }
 }
 
-fn cancelled() -> Failure {
-    Failure::new(Code::Interrupted, "interrupted")
-}
-
 /// Names the server that failed, and says how to log in where that is what is missing.
-fn explained(mut failure: Failure, resolved: &Resolved, journal: &Journal) -> Failure {
-    if failure.code == Code::Unauthorized
-        && let Location::Url { url, .. } = &resolved.location
-    {
-        let url = redact::url(url);
-        failure =
-            failure.with_remedy(format!("log in with `bowline login {url}`, or give --token"));
-    }
+fn explained(failure: Failure, resolved: &Resolved, journal: &Journal) -> Failure {
+    let mut failure = with_login(failure, resolved);
     let is_status = matches!(failure.code, Code::Refused | Code::Unreachable);
     if let Some(said) = journal.refusal().filter(|_| is_status && failure.error.is_none()) {
         failure.what += &format!("; it says: {said}");
@@ -297,4 +350,15 @@ fn explained(mut failure: Failure, resolved: &Resolved, journal: &Journal) -> Fa
         failure.what = format!("{}: {}", resolved.name, failure.what);
     }
     failure
+}
+
+/// Says how to log in where that is what is missing.
+pub(crate) fn with_login(failure: Failure, resolved: &Resolved) -> Failure {
+    match &resolved.location {
+        Location::Url { url, .. } if failure.code == Code::Unauthorized => {
+            let url = redact::url(url);
+            failure.with_remedy(format!("log in with `bowline login {url}`, or give --token"))
+        }
+        _ => failure,
+    }
 }

@@ -99,16 +99,7 @@ impl Show {
 
 fn shown(line: &Line, screen: &Screen) -> String {
     let Some(session) = &line.session else { return render(line, screen.out) };
-    let of = match session.target.get("url").and_then(Value::as_str) {
-        Some(url) => url.to_owned(),
-        None => {
-            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let command = session.target.get("command").into_iter();
-            let args = session.target.get("args").and_then(Value::as_array).into_iter().flatten();
-            command.chain(args).map(word).collect::<Vec<_>>().join(" ")
-        }
-    };
-    let text = one_line(&format!("{of}, {}, {}", session.started, session.program));
+    let text = one_line(&format!("{}, {}, {}", session.server(), session.started, session.program));
     format!("{}\n", screen.out.paint(Style::Bold, &text))
 }
 

@@ -16,12 +16,12 @@ use bowline::client::{Command, Preference, Target};
 use bowline::model::LoggingLevel;
 use clap::Args;
 
-pub(crate) use self::config::Scan;
+pub(crate) use self::config::{Named, Scan, clients, file_of, servers_in};
 pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
 pub(crate) use self::trust::Trust;
-pub(crate) use self::values::duration;
-use self::values::{level, preference, size};
+use self::values::level;
+pub(crate) use self::values::{duration, preference, size};
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;
 use crate::screen::OutputArgs;
@@ -166,7 +166,24 @@ pub(crate) struct Resolved {
     pub(crate) is_insecure: bool,
 }
 
+impl Resolved {
+    /// A server that a person described, in a form or on the command line.
+    pub(crate) fn new(name: String, location: Location) -> Self {
+        Self { name, location, from: None, note: None, ca: None, is_insecure: false }
+    }
+}
+
 impl TargetOptions {
+    /// Whether the server is a command.
+    pub(crate) fn is_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    /// Whether there is a target at all, as far as the command line tells.
+    pub(crate) fn is_given(&self, target: Option<&str>) -> bool {
+        target.is_some() || self.is_command()
+    }
+
     /// Finds the server for words before `--`: it is the first of them, unless a command follows.
     /// Also returns the other words.
     pub(crate) fn resolve_words<'a>(
@@ -183,14 +200,6 @@ impl TargetOptions {
 
     /// Finds the server.
     pub(crate) fn resolve(&self, target: Option<&str>) -> Result<Resolved, Failure> {
-        let found = |name: String, location| Resolved {
-            name,
-            location,
-            from: None,
-            note: None,
-            ca: None,
-            is_insecure: false,
-        };
         let mut resolved = match (target, self.command.split_first()) {
             (None, None) => {
                 return Err(Failure::usage("which server?").with_remedy(
@@ -204,11 +213,14 @@ impl TargetOptions {
             (None, Some((program, args))) => {
                 let (args, env) = (args.to_vec(), Vec::new());
                 let name = program.to_string_lossy().into_owned();
-                found(name, Location::Command { program: program.clone(), args, env, cwd: None })
+                Resolved::new(
+                    name,
+                    Location::Command { program: program.clone(), args, env, cwd: None },
+                )
             }
             (Some(target), None) if target.contains("://") => {
                 let location = Location::Url { url: target.to_owned(), headers: Vec::new() };
-                found(target.to_owned(), location)
+                Resolved::new(target.to_owned(), location)
             }
             (Some(name), None) => self.look_up(name)?,
         };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bowline_check::text::marked;
 pub(crate) use bowline_check::text::{line, plain};
+pub(crate) use bowline_gateway::redact::end_of_string;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The same JSON on one line; if `is_terminal`, safe for it.
@@ -30,20 +31,6 @@ pub(crate) fn json_line(text: &str, is_terminal: bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(safe)
-}
-
-/// Where the JSON string at the beginning of the text ends, if it does.
-pub(crate) fn end_of_string(text: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 pub(crate) fn width(text: &str) -> usize {

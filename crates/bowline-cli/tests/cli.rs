@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "cli/apps.rs"]
+mod apps;
 #[path = "cli/authority.rs"]
 mod authority;
 #[cfg(unix)]
@@ -9,8 +11,14 @@ mod authority;
 mod browser;
 #[path = "cli/check.rs"]
 mod check;
+#[cfg(unix)]
+#[path = "cli/config.rs"]
+mod config;
 #[path = "cli/fixture.rs"]
 mod fixture;
+#[cfg(unix)]
+#[path = "cli/gateway.rs"]
+mod gateway;
 #[path = "cli/hostile.rs"]
 mod hostile;
 #[path = "cli/login.rs"]
@@ -23,8 +31,19 @@ mod person;
 #[cfg(unix)]
 #[path = "cli/readme.rs"]
 mod readme;
+#[cfg(unix)]
+#[path = "cli/recorded.rs"]
+mod recorded;
 #[path = "cli/skills.rs"]
 mod skills;
+#[cfg(unix)]
+#[path = "cli/tap.rs"]
+mod tap;
+#[cfg(unix)]
+#[path = "cli/tap_http.rs"]
+mod tap_http;
+#[path = "cli/tasks.rs"]
+mod tasks;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
 #[cfg(unix)]

@@ -2,19 +2,22 @@
 
 use std::path::PathBuf;
 
-use bowline::Json;
-use bowline::model::{CallToolResult, Tool};
+use bowline::client::{Started, TaskHandle};
+use bowline::model::{CallToolResult, TaskSupport, Tool};
+use bowline::{Json, Revision};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::list::TOOLS;
+use super::tasks;
 use crate::arguments::ArgumentArgs;
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, malformed};
 use crate::render::content::ContentRenderer;
 use crate::render::json::{object, pretty};
 use crate::screen::{OutputArgs, Screen};
-use crate::session::Invocation;
+use crate::session::{Invocation, Session};
 use crate::target::TargetOptions;
+use crate::text::line;
 
 /// Call a tool
 ///
@@ -36,6 +39,15 @@ pub(crate) struct Call {
     /// Send the arguments even if they do not match the tool's schema
     #[arg(long)]
     unchecked: bool,
+
+    /// Start the call as a task, print its id, and do not wait for it; `bowline tasks wait` prints
+    /// the result
+    ///
+    /// With --output json, prints the task: taskId, status, createdAt, lastUpdatedAt, ttlMs,
+    /// statusMessage, pollIntervalMs. A server may answer at once instead: then the result is
+    /// printed.
+    #[arg(long)]
+    task: bool,
 
     /// Save images, audio and other binary content to this directory
     #[arg(long, value_name = "DIR")]
@@ -73,11 +85,73 @@ impl Call {
                 let arguments = given
                     .build(schema.as_ref(), !self.unchecked)
                     .map_err(|failure| failure.with_remedy(TAKES))?;
-                let result = session.call("tools/call", params(name, &arguments)).await?;
+                let Some(result) = self.make(session, (name, tool), &arguments).await? else {
+                    return Ok(());
+                };
                 let output = tool.and_then(|tool| tool.output_schema.as_ref());
-                show(screen, &result, output, self.save)
+                show(screen, &result, output, self.save.clone())
             })
             .await
+    }
+}
+
+impl Call {
+    /// Makes the call. `None` if it is a task that nobody waits for.
+    async fn make(
+        &self,
+        session: &Session,
+        (name, tool): (&str, Option<&Tool>),
+        arguments: &Json,
+    ) -> Result<Option<Json>, Failure> {
+        let revision = session.client.peer().map(|peer| peer.revision);
+        let support = tool.and_then(|tool| tool.execution.as_ref()?.task_support);
+        let is_requested = revision.is_some_and(Revision::has_requested_tasks);
+        if self.task {
+            tasks::check_offered(&session.client)?;
+            if is_requested
+                && tool.is_some()
+                && support.is_none_or(|it| it == TaskSupport::Forbidden)
+            {
+                let failure = Failure::usage(format!("{name:?} cannot run as a task"));
+                return Err(failure.with_remedy("call it without --task"));
+            }
+        } else if !is_requested || support != Some(TaskSupport::Required) {
+            return session.call("tools/call", params(name, arguments)).await.map(Some);
+        }
+        match session.start(name, arguments).await? {
+            Started::Task(task) if self.task => {
+                self.tell(&session.screen, &task, revision);
+                Ok(None)
+            }
+            Started::Task(task) => tasks::resume(session, task.id()).await.map(Some),
+            Started::Done(result) => {
+                if self.task {
+                    session.screen.note("the server answered at once; there is no task");
+                }
+                let result = Json::new(&result);
+                result.map(Some).map_err(|error| malformed(&error.to_string()))
+            }
+        }
+    }
+
+    /// Prints the id of a task, and says how to wait for it.
+    fn tell(&self, screen: &Screen, task: &TaskHandle, revision: Option<Revision>) {
+        let id = task.id();
+        match task.created().filter(|_| screen.is_json()) {
+            Some(state) => screen.print_json(&tasks::for_programs(state)),
+            None => screen.print(&format!("{}\n", line(id))),
+        }
+        let quoted = |word: &str| shlex::try_quote(word).map_or_else(|_| line(word), Into::into);
+        let revision = revision.filter(|_| self.options.revision.is_some());
+        let revision = revision.map(|it| format!("--revision {it} ")).unwrap_or_default();
+        if self.options.is_command() {
+            screen.note("the task ends with its server, unless the server stores its tasks");
+            let id = quoted(id);
+            screen.note(&format!("to wait for it: bowline tasks wait {revision}{id} -- COMMAND"));
+        } else {
+            let (target, id) = (quoted(&self.words[0]), quoted(id));
+            screen.note(&format!("to wait for it: bowline tasks wait {revision}{target} {id}"));
+        }
     }
 }
 
@@ -88,7 +162,8 @@ pub(crate) fn params(name: &str, arguments: &Json) -> Json {
 
 const TAKES: &str = "`bowline tools` shows what it takes; --unchecked sends it anyway";
 
-fn show(
+/// Prints the result of a tool.
+pub(super) fn show(
     screen: &Screen,
     result: &Json,
     output: Option<&Json>,

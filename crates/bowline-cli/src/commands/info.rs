@@ -33,7 +33,7 @@ pub(crate) async fn run(target: &TargetArgs, root: &OutputArgs) -> Result<(), Fa
         .await
 }
 
-fn for_programs(peer: &Peer, steps: &[SentRequest], latency: f64) -> Json {
+pub(crate) fn for_programs(peer: &Peer, steps: &[SentRequest], latency: f64) -> Json {
     let steps = steps.iter().map(|step| {
         present(json!({
             "method": step.method,

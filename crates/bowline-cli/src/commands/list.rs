@@ -1,5 +1,5 @@
-//! The lists of a server: tools, resources, resource templates, prompts and skills. Fetched page by
-//! page, read item by item, shown as a table.
+//! The lists of a server: tools, resources, resource templates, prompts, skills and tasks. Fetched
+//! page by page, read item by item, shown as a table.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -87,6 +87,19 @@ pub(crate) const SKILLS: List = List {
     member: "skills",
     columns: &[("URI", &["uri"]), ("DESCRIPTION", &["frontmatter"])],
     empty: "no skills\n",
+};
+
+pub(crate) const TASKS: List = List {
+    noun: "task",
+    method: "tasks/list",
+    member: "tasks",
+    columns: &[
+        ("TASK", &["taskId"]),
+        ("STATUS", &["status"]),
+        ("CREATED", &["createdAt"]),
+        ("MESSAGE", &["statusMessage"]),
+    ],
+    empty: "no tasks\n",
 };
 
 /// What a member of an item looks like in a table.

@@ -82,7 +82,10 @@ impl Login {
         let oauth = oauth.map_err(|error| Failure::usage(error.to_string()))?;
         tokio::select! {
             done = connect(&resolved, oauth, &settings, self.wait) => done,
-            () = interrupted() => Err(Failure::new(Code::Interrupted, "interrupted: not logged in")),
+            mut stopped = interrupted() => {
+                stopped.what += ": not logged in";
+                Err(stopped)
+            }
         }
     }
 

@@ -48,7 +48,7 @@ impl Ping {
                 Err(failure) if may_wait && failure.code == Code::Unreachable => {
                     tokio::select! {
                         () = tokio::time::sleep(PAUSE) => {}
-                        () = interrupted() => return Err(failure),
+                        _ = interrupted() => return Err(failure),
                     }
                 }
                 done => return done,

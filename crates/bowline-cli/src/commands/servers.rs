@@ -49,6 +49,7 @@ fn for_programs(scan: &Scan) -> bowline::Json {
             "disabled": it.is_disabled,
             "project": it.is_project,
             "trusted": it.is_trusted,
+            "tapped": it.is_tapped(),
         })
     });
     json!({ "servers": servers.collect::<Vec<Value>>() }).into()
@@ -59,6 +60,7 @@ fn for_people(scan: &Scan, screen: &Screen) -> String {
         let mark = match (it.is_disabled, it.is_trusted) {
             (true, _) => " (disabled)",
             (false, false) => " (not trusted)",
+            (false, true) if it.is_tapped() => " (tapped)",
             (false, true) => "",
         };
         vec![
@@ -75,7 +77,7 @@ fn for_people(scan: &Scan, screen: &Screen) -> String {
 }
 
 /// A path relative to the current folder or to home, where it is below one of them.
-fn short(file: &Path) -> String {
+pub(crate) fn short(file: &Path) -> String {
     let from = |base: Option<PathBuf>, mark: &str| {
         let rest = file.strip_prefix(base?).ok()?;
         Some(format!("{mark}{}", rest.display()))

@@ -123,7 +123,7 @@ impl Interactive {
                     self.end_dialog();
                 }
                 _ = self.tick.tick(), if is_waiting => self.tick(),
-                () = &mut stopped => self.next = Turn::Quit,
+                _ = &mut stopped => self.next = Turn::Quit,
             }
             if self.next == Turn::Restart {
                 self.next = Turn::Wait;

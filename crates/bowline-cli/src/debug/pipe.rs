@@ -53,7 +53,7 @@ impl Pipe {
     pub(crate) async fn run(mut self) -> Result<(), Failure> {
         let outcome = tokio::select! {
             outcome = self.work() => outcome,
-            () = interrupted() => Err(Failure::new(Code::Interrupted, "interrupted")),
+            stopped = interrupted() => Err(stopped),
         };
         self.talk.close().await;
         self.screen.finish()?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::complete::Catalog;
 use super::talk::Show;
 use crate::commands::list::{List, TOOLS};
-use crate::commands::{call, complete, tools};
+use crate::commands::{call, complete, tasks, tools};
 use crate::failure::{Code, Failure};
 use crate::render::content::ContentRenderer;
 use crate::render::json::{object, pretty};
@@ -33,6 +33,7 @@ pub(crate) fn render(show: &Show, result: &Json, took: Duration, screen: &Screen
         Show::Pong => Some(format!("answered in {}\n", time(took.as_secs_f64()))),
         Show::Text(text) => Some(format!("{text}\n")),
         Show::Message(id) => Some(pretty(&response(id, Ok(result)), screen.out)),
+        Show::Task => Some(tasks::describe(&result.to_value(), screen)),
         Show::Json => None,
     };
     text.unwrap_or_else(|| pretty(result, screen.out))

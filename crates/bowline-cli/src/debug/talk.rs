@@ -3,6 +3,7 @@
 mod run;
 mod set;
 mod status;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use super::link::{Event, Link};
 use crate::commands::list::List;
 use crate::failure::Failure;
 use crate::screen::{Style, progress_words};
+use crate::session::task_words;
 use crate::text::{cut, line};
 
 /// How long Tab waits for the server.
@@ -71,6 +73,8 @@ pub(crate) enum Show {
     Values,
     /// How long it took.
     Pong,
+    /// A task, as `tasks/get` returns it.
+    Task,
     Json,
     /// A response under the id of the request that the user wrote.
     Message(Json),
@@ -236,6 +240,11 @@ impl Talk {
         let call = self.prepare(method, params)?.on_progress(move |progress| {
             let message = line(progress.message.as_deref().unwrap_or_default());
             let text = progress_words(progress.progress, progress.total, &message);
+            let _ = events.try_send(Event::Progress(job, text));
+        });
+        let events = self.link.events.clone();
+        let call = call.on_status(move |state| {
+            let text = line(&format!("task {}: {}", state.id, task_words(state)));
             let _ = events.try_send(Event::Progress(job, text));
         });
         Ok(self.start(title, show, async move { call.await }))

@@ -1,10 +1,11 @@
 //! The words of a session, for `help` and for completion.
 
 /// A word, what follows it, and what it does; in the order in which `help` shows them.
-pub(crate) const WORDS: [(&str, &str, &str); 25] = [
+pub(crate) const WORDS: [(&str, &str, &str); 26] = [
     ("tools", "[TEXT]", "list the tools, or those that mention TEXT"),
     ("describe", "TOOL", "show everything about a tool"),
     ("call", "TOOL [key=value … | {json}]", "call a tool; asks for arguments if none are given"),
+    ("tasks", "[[show|resume|cancel] ID]", "list tasks; show, wait for or cancel one"),
     ("prompts", "", "list the prompts"),
     ("prompt", "NAME [key=value … | {json}]", "fill in a prompt"),
     ("complete", "PROMPT|TEMPLATE key=value …", "suggest values for the first key"),

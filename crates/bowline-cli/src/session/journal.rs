@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::repeats::Repeats;
 use super::requests::{Requests, SentRequest};
-use super::{Settings, cancelled, interrupted};
+use super::{Settings, interrupted};
 use crate::failure::Failure;
-use crate::record::{FORMAT, HttpHead, Line, LineKind, Opening, Recorder, Way};
+use crate::record::{HttpHead, Line, LineKind, Opening, Recorder, Way};
 use crate::redact::{self, Redactor};
 use crate::render::wire;
 use crate::schema::unquoted;
@@ -27,6 +27,7 @@ pub(crate) struct Journal {
     is_verbose: AtomicBool,
     tap: Option<Tap>,
     recorder: Option<Recorder>,
+    lines: Option<LineSink>,
     redactor: Redactor,
     begun: Instant,
     requests: Mutex<Requests>,
@@ -53,6 +54,10 @@ pub(crate) enum Channel {
 #[derive(Clone)]
 pub(crate) struct Tap(pub(crate) Arc<dyn Fn(Tapped<'_>) + Send + Sync>);
 
+/// A function that receives the lines of a recording as they are written. Must be quick.
+#[derive(Clone)]
+pub(crate) struct LineSink(pub(crate) Arc<dyn Fn(&Line) + Send + Sync>);
+
 tokio::task_local! {
     /// The journal of a command that manages its own connections.
     static KEPT: Arc<Journal>;
@@ -71,12 +76,17 @@ pub(crate) fn note(way: Way, bytes: &[u8], connection: Option<u64>) {
 impl Journal {
     pub(crate) fn new(resolved: &Resolved, settings: &Settings) -> Result<Self, Failure> {
         let record = settings.record.as_deref();
-        let recorder = record.map(|file| Recorder::create(file, settings.is_again)).transpose()?;
+        let recorder = record.map(|file| {
+            let recorder = Recorder::create(file, settings.is_again);
+            recorder.map_err(|error| Failure::file("--record", file, error))
+        });
+        let recorder = recorder.transpose()?;
         let journal = Self {
             screen: Arc::clone(&settings.screen),
             is_verbose: AtomicBool::new(settings.is_verbose),
             tap: settings.tap.clone(),
             recorder,
+            lines: settings.lines.clone(),
             redactor: Redactor::new(resolved.secrets()),
             begun: Instant::now(),
             requests: Mutex::default(),
@@ -90,12 +100,7 @@ impl Journal {
                         change everything, tokens included";
             journal.screen.warn(text);
         }
-        let opening = Opening {
-            format: FORMAT,
-            program: format!("bowline {}", env!("CARGO_PKG_VERSION")),
-            started: jiff::Timestamp::now().to_string(),
-            target: shown(&resolved.location, &journal.redactor),
-        };
+        let opening = Opening::now(shown(&resolved.location, &journal.redactor));
         journal.record(&Line { session: Some(opening), ..journal.line(LineKind::Session) });
         Ok(journal)
     }
@@ -110,7 +115,7 @@ impl Journal {
         let outcome = tokio::select! {
             outcome = KEPT.scope(Arc::clone(&journal), work) => outcome,
             // Everything that the work has started ends with it.
-            () = interrupted() => Err(cancelled()),
+            stopped = interrupted() => Err(stopped),
         };
         journal.end(outcome.as_ref().err());
         outcome
@@ -161,7 +166,7 @@ impl Journal {
         if self.tap.is_some() && !message.bytes.is_empty() {
             self.tap(Tapped::Said(channel, &String::from_utf8_lossy(message.bytes)));
         }
-        if !self.is_verbose.load(Ordering::Relaxed) && self.recorder.is_none() {
+        if !self.is_verbose.load(Ordering::Relaxed) && !self.keeps_lines() {
             return;
         }
         if let Some(http) = message.http {
@@ -262,12 +267,20 @@ impl Journal {
     }
 
     fn record_text(&self, kind: LineKind, text: Option<&str>) {
-        if self.recorder.is_some() {
+        if self.keeps_lines() {
             self.record(&Line { text: text.map(|text| self.redact(text)), ..self.line(kind) });
         }
     }
 
+    /// Whether anybody wants the lines of the recording.
+    fn keeps_lines(&self) -> bool {
+        self.recorder.is_some() || self.lines.is_some()
+    }
+
     fn record(&self, line: &Line) {
+        if let Some(LineSink(write)) = &self.lines {
+            write(line);
+        }
         if let Some(recorder) = &self.recorder
             && let Err(error) = recorder.write(line)
         {

@@ -8,9 +8,11 @@ mod places;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bowline_gateway::config::is_wrapped;
 use serde_json::{Map, Value};
 
 use self::places::ConfigFile;
+pub(crate) use self::places::{clients, file_of};
 use super::{Resolved, Trust};
 use crate::failure::Failure;
 use crate::redact::Redactor;
@@ -29,6 +31,8 @@ pub(crate) struct Named {
     /// Whether its file comes with a project, and whether the user trusts that file.
     pub(crate) is_project: bool,
     pub(crate) is_trusted: bool,
+    /// Where in its file the entry is.
+    pub(crate) path: Vec<String>,
     entry: Map<String, Value>,
     inputs: Vec<Value>,
     /// All of its file.
@@ -61,6 +65,36 @@ impl Scan {
         Ok(scan)
     }
 
+    /// The server with this name, unless its file is a project's that nobody trusts: the terminal,
+    /// where the user would be asked, is not where the user is.
+    pub(crate) fn trusted(self, wanted: &str) -> Result<Resolved, Failure> {
+        let named = self.entry(wanted)?;
+        if !named.is_trusted {
+            return Err(Failure::usage(format!("{} is not trusted", named.file.display())));
+        }
+        named.resolve(&[])
+    }
+
+    /// All servers, with their variables expanded.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Result<Resolved, Failure>)> {
+        self.servers.iter().map(|it| (it.name.as_str(), it.resolve(&[])))
+    }
+
+    /// Reads a client's configuration that was pasted: JSON, as in its file, or one entry of it.
+    pub(crate) fn of_text(text: &str) -> Result<Self, Failure> {
+        let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("not JSON: {why}"));
+        let mut value = jsonc::parse(text).map_err(|error| wrong(&error))?;
+        let is_entry = |it: &Value| it.get("command").or_else(|| it.get("url")).is_some();
+        if is_entry(&value) {
+            value = serde_json::json!({ "mcpServers": { "pasted": value } });
+        } else if value.as_object().is_some_and(|it| !it.is_empty() && it.values().all(is_entry)) {
+            value = serde_json::json!({ "mcpServers": value });
+        }
+        let mut scan = Self { trust: Trust::read(false), ..Self::default() };
+        scan.add_servers(&ConfigFile::given(Path::new("pasted.json")), &value, &text.into());
+        Ok(scan)
+    }
+
     fn add(&mut self, source: &ConfigFile) -> Result<(), String> {
         let wrong =
             |problem: &dyn std::fmt::Display| format!("{}: {problem}", source.file.display());
@@ -77,11 +111,12 @@ impl Scan {
     fn add_servers(&mut self, source: &ConfigFile, value: &Value, content: &Arc<str>) {
         let is_trusted = !source.is_project || self.trust.has(&source.file, content);
         let inputs = value.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
-        for (name, entry) in servers_of(value) {
-            let Some(entry) = entry.as_object() else { continue };
+        for (path, entry) in servers_of(value) {
+            let (Some(entry), Some(name)) = (entry.as_object(), path.last()) else { continue };
             let says = |member: &str, is: bool| entry.get(member) == Some(&Value::Bool(is));
             self.servers.push(Named {
                 name: name.clone(),
+                path: path.clone(),
                 client: source.client,
                 file: source.file.clone(),
                 is_disabled: says("disabled", true) || says("enabled", false),
@@ -102,11 +137,7 @@ impl Scan {
         wanted: &str,
         inputs: &[(String, String)],
     ) -> Result<Resolved, Failure> {
-        let matches = |it: &&Named| {
-            it.name == wanted
-                || wanted.strip_prefix(it.client).and_then(|rest| rest.strip_prefix('/'))
-                    == Some(it.name.as_str())
-        };
+        let matches = |it: &&Named| it.is_called(wanted);
         let mut found: Vec<&Named> = Vec::new();
         let (trusted, others): (Vec<_>, Vec<_>) =
             self.servers.iter().filter(matches).partition(|it| it.is_trusted);
@@ -128,15 +159,22 @@ impl Scan {
                 let note = passed_over.map_or(note, |other| Some(one.instead_of(other)));
                 Ok(Resolved { note, ..one.resolve(inputs)? })
             }
-            many => {
-                let known: Vec<String> = many
-                    .iter()
-                    .map(|it| format!("{}/{} ({})", it.client, it.name, it.file.display()))
-                    .collect();
-                let what = format!("{wanted:?} names several servers: {}", known.join(", "));
-                let remedy = format!("say which, as in {}/{wanted}, or --config", many[0].client);
-                Err(Failure::usage(what).with_remedy(remedy))
+            many => Err(several(wanted, many)),
+        }
+    }
+
+    /// The entry with this name, to be edited: the nearest of a client's files counts.
+    pub(crate) fn entry(&self, wanted: &str) -> Result<&Named, Failure> {
+        let mut found: Vec<&Named> = Vec::new();
+        for named in self.servers.iter().filter(|it| it.is_called(wanted)) {
+            if !found.iter().any(|it| it.client == named.client) {
+                found.push(named);
             }
+        }
+        match found.as_slice() {
+            [] => Err(self.unknown(wanted)),
+            [one] => Ok(one),
+            many => Err(several(wanted, many)),
         }
     }
 
@@ -160,7 +198,38 @@ impl Scan {
     }
 }
 
+/// The servers in one file, of whatever client, without asking whether it is trusted: the user has
+/// named it.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn servers_in(file: &Path) -> Result<Vec<Named>, String> {
+    let mut scan = Scan::default();
+    scan.add(&ConfigFile::given(file))?;
+    Ok(scan.servers)
+}
+
+/// A name that several clients use.
+fn several(wanted: &str, many: &[&Named]) -> Failure {
+    let known = many.iter().map(|it| format!("{}/{} ({})", it.client, it.name, it.file.display()));
+    let known: Vec<String> = known.collect();
+    let what = format!("{wanted:?} names several servers: {}", known.join(", "));
+    let remedy = format!("say which, as in {}/{wanted}, or --config", many[0].client);
+    Failure::usage(what).with_remedy(remedy)
+}
+
 impl Named {
+    /// Whether it is meant by `name` or `client/name`.
+    fn is_called(&self, wanted: &str) -> bool {
+        let own = wanted.strip_prefix(self.client).and_then(|rest| rest.strip_prefix('/'));
+        self.name == wanted || own == Some(self.name.as_str())
+    }
+
+    /// Whether there is a tap in front of it.
+    pub(crate) fn is_tapped(&self) -> bool {
+        is_wrapped(&self.entry)
+    }
+
     /// The command or the URL on one line. Variables are not expanded.
     pub(crate) fn about(&self) -> String {
         entry::about(&self.entry)
@@ -183,8 +252,29 @@ impl Named {
         )
     }
 
+    /// A server that no client's file has.
+    pub(crate) fn own(name: &str, file: &Path, entry: Map<String, Value>) -> Self {
+        Self {
+            name: name.to_owned(),
+            client: "bowline",
+            file: file.to_owned(),
+            is_disabled: entry.get("disabled") == Some(&Value::Bool(true)),
+            is_project: false,
+            is_trusted: true,
+            path: Vec::new(),
+            entry,
+            inputs: Vec::new(),
+            content: "".into(),
+        }
+    }
+
+    /// Its members, as they are written.
+    pub(crate) fn entry_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.entry
+    }
+
     /// The server with its variables and inputs expanded.
-    fn resolve(&self, inputs: &[(String, String)]) -> Result<Resolved, Failure> {
+    pub(crate) fn resolve(&self, inputs: &[(String, String)]) -> Result<Resolved, Failure> {
         let expand = expand::Expand::new(self.client, &self.file, &self.inputs, inputs);
         let location = entry::location(&self.entry, &expand).map_err(|problem| {
             Failure::usage(format!("{}: server {:?}: {problem}", self.file.display(), self.name))
@@ -200,16 +290,28 @@ impl Named {
     }
 }
 
-/// The servers in a file of any client, those of the current project first.
-fn servers_of(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    let project = value.get("projects").and_then(Value::as_object).and_then(|projects| {
-        let here = std::env::current_dir().unwrap_or_default();
-        here.ancestors().find_map(|dir| projects.get(dir.to_str()?))?.get("mcpServers")
-    });
-    let mcp = value.get("mcp").map(|mcp| mcp.get("servers").unwrap_or(mcp));
-    let usual = ["mcpServers", "servers", "mcp_servers"].map(|member| value.get(member));
-    let maps = [project].into_iter().chain(usual).chain([mcp]).flatten();
-    maps.filter_map(Value::as_object).flatten()
+/// The servers in a file of any client with their paths, those of the current project first.
+fn servers_of(value: &Value) -> Vec<(Vec<String>, &Value)> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let projects = value.get("projects").and_then(Value::as_object);
+    let project = here
+        .ancestors()
+        .filter_map(Path::to_str)
+        .find(|folder| projects.is_some_and(|projects| projects.get(*folder).is_some()));
+    let has_inner = value.get("mcp").is_some_and(|mcp| mcp.get("servers").is_some());
+    let mcp: &[&str] = if has_inner { &["mcp", "servers"] } else { &["mcp"] };
+    let project = project.map(|folder| vec!["projects", folder, "mcpServers"]);
+    let usual = [&["mcpServers"][..], &["servers"], &["mcp_servers"], mcp].map(<[&str]>::to_vec);
+    let mut found = Vec::new();
+    for path in project.into_iter().chain(usual) {
+        let map = path.iter().try_fold(value, |value, member| value.get(*member));
+        for (name, entry) in map.and_then(Value::as_object).into_iter().flatten() {
+            let mut path: Vec<String> = path.iter().map(|it| (*it).to_owned()).collect();
+            path.push(name.clone());
+            found.push((path, entry));
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of bytes, or of larger units: powers of 1024.
-pub(super) fn size(text: &str) -> Result<usize, String> {
+pub(crate) fn size(text: &str) -> Result<usize, String> {
     let split = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor = match unit.to_ascii_lowercase().as_str() {
@@ -53,7 +53,7 @@ pub(super) fn level(text: &str) -> Result<LoggingLevel, String> {
     found.ok_or_else(|| format!("expected one of {known}"))
 }
 
-pub(super) fn preference(text: &str) -> Result<Preference, String> {
+pub(crate) fn preference(text: &str) -> Result<Preference, String> {
     match text {
         "auto" => Ok(Preference::Auto),
         "legacy" => Ok(Preference::Legacy),

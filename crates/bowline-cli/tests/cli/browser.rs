@@ -216,7 +216,7 @@ fn the_wait_for_the_user_ends() {
 
 #[test]
 fn an_interrupt_ends_the_wait_for_a_browser() {
-    for name in ["INT", "TERM"] {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
         let world = World::new(Person::Agrees);
         let nothing = world.home.path().join("nothing").display().to_string();
         let mut child = world.login(&nothing, &[]).spawn().unwrap();
@@ -225,7 +225,7 @@ fn an_interrupt_ends_the_wait_for_a_browser() {
         let mut rest = String::new();
         errors.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "bowline: interrupted: not logged in\n", "{name}");
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{name}");
         let redirect = parameter(page.split_once('?').unwrap().1, "redirect_uri").unwrap();
         let address = redirect.strip_prefix("http://").unwrap().split('/').next().unwrap();
         assert!(TcpStream::connect(address).is_err(), "{address} still listens");

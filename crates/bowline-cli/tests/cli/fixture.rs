@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::process::Child;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::thread;
 
+use bowline::http::Http;
 use bowline_serve::testing::Said;
 use tokio::net::TcpListener;
 
@@ -27,17 +29,21 @@ pub(crate) fn url(name: &'static str) -> String {
 
 fn start(name: &str) -> String {
     assert!(servers::NAMES.contains(&name), "{name}");
-    let server = servers::server(name).unwrap();
+    format!("http://{}/mcp", serve(servers::server(name).unwrap().http()))
+}
+
+/// Serves until this process ends.
+pub(crate) fn serve(http: Http) -> SocketAddr {
     let (told, address) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             told.send(listener.local_addr().unwrap()).unwrap();
-            server.http().serve_until(listener, std::future::pending()).await.unwrap();
+            http.serve_until(listener, std::future::pending()).await.unwrap();
         });
     });
-    format!("http://{}/mcp", address.recv().unwrap())
+    address.recv().unwrap()
 }
 
 /// A temporary folder, removed when dropped.
@@ -85,6 +91,7 @@ pub(crate) fn program(home: &Folder) -> Command {
     command
         .env("HOME", home.path())
         .env("BOWLINE_DATA_DIR", home.path().join("data"))
+        .env("BOWLINE_RUNTIME_DIR", home.path().join("r"))
         .env("COLUMNS", "90")
         .env("NO_COLOR", "1")
         .current_dir(home.path())

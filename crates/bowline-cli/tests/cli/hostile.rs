@@ -27,7 +27,8 @@ fn answer(asked: &Asked) -> HttpReply {
             "serverInfo": { "name": EVIL, "version": EVIL, "title": EVIL, "websiteUrl": EVIL } }),
         "ping" => json!({}),
         "tools/list" => json!({ "tools": [{ "name": EVIL, "description": EVIL, "title": EVIL,
-            "inputSchema": schema, "outputSchema": schema }] }),
+            "inputSchema": schema, "outputSchema": schema,
+            "_meta": { "ui": { "resourceUri": EVIL, "visibility": [EVIL], EVIL: EVIL } } }] }),
         "tools/call" => json!({ "content": [text, { "type": EVIL, EVIL: EVIL },
             { "type": "image", "mimeType": EVIL, "data": "AA==" },
             { "type": "resource_link", "uri": EVIL, "name": EVIL }],
@@ -94,6 +95,7 @@ fn nothing_hostile_reaches_the_terminal() {
         ("prompt", &[EVIL]),
         ("prompt", &["nothing"]),
         ("complete", &[EVIL, "a=b"]),
+        ("apps", &[]),
         ("raw", &["tools/list"]),
         ("raw", &[EVIL]),
     ] {

@@ -3,12 +3,13 @@
 use std::io::{BufReader, Read};
 use std::process::{Command, Stdio};
 
+use bowline::http::Tls;
 use bowline_serve::testing::{HttpReply, Service};
 use serde_json::{Value, json};
 
 #[cfg(target_os = "linux")]
 use crate::check::wait_until;
-use crate::fixture::{Folder, PROGRAM, program, said, url};
+use crate::fixture::{Folder, PROGRAM, program, said, serve, url};
 #[cfg(unix)]
 use crate::fixture::{signal, wait_for};
 
@@ -33,18 +34,21 @@ fn shell_server(rest: &str) -> Vec<String> {
 #[cfg(unix)]
 fn an_interrupt_ends_the_call_and_the_server() {
     let home = Folder::new();
-    let mark = home.path().join("ended");
-    let rest =
-        format!("echo working >&2; trap 'touch {}' EXIT; read -r more; exit", mark.display());
-    let mut child = program(&home).args(["call", "t"]).args(shell_server(&rest)).spawn().unwrap();
-    let mut errors = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut errors, "working");
-    signal(&child, "INT");
-    let mut rest = String::new();
-    errors.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("bowline: interrupted"), "{rest}");
-    assert!(mark.exists(), "the server did not end in good order");
+    for (name, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
+        let mark = home.path().join(name);
+        let rest =
+            format!("echo working >&2; trap 'touch {}' EXIT; read -r more; exit", mark.display());
+        let mut child =
+            program(&home).args(["call", "t"]).args(shell_server(&rest)).spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        wait_for(&mut errors, "working");
+        signal(&child, name);
+        let mut rest = String::new();
+        errors.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{name}: {rest}");
+        assert!(rest.contains("bowline: interrupted"), "{rest}");
+        assert!(mark.exists(), "the server did not end in good order");
+    }
 }
 
 #[test]
@@ -63,6 +67,25 @@ fn an_interrupt_while_connecting_leaves_nothing_behind() {
         let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")
     });
+}
+
+#[test]
+fn any_certificate_is_accepted_only_on_demand() {
+    let home = Folder::new();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let chain = rcgen::CertificateParams::new(["other.example".to_owned()]).unwrap();
+    let chain = chain.self_signed(&key).unwrap().pem();
+    let tls = Tls::from_pem(chain.as_bytes(), key.serialize_pem().as_bytes()).unwrap();
+    let server = bowline::Server::new("secret", "1.0.0");
+    let url = format!("https://{}/mcp", serve(server.http().tls(tls)));
+
+    let rejected = said(program(&home).args(["info", &url]));
+    assert_eq!(rejected.code, Some(4), "{}", rejected.err);
+    assert!(rejected.err.contains("certificate"), "{}", rejected.err);
+    let accepted = said(program(&home).args(["info", "--insecure", &url]));
+    assert_eq!(accepted.code, Some(0), "{}", accepted.err);
+    assert!(accepted.out.contains("secret"), "{}", accepted.out);
+    assert!(accepted.err.contains("certificates are not checked"), "{}", accepted.err);
 }
 
 #[test]

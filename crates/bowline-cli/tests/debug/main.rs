@@ -1,4 +1,5 @@
-//! `bowline debug` as people use it, in a pseudo-terminal, and as scripts do, through pipes.
+//! `bowline debug` and `bowline tap --view` as people use them, in a pseudo-terminal, and as
+//! scripts do, through pipes.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -8,5 +9,7 @@ mod prompt;
 mod server;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod view;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline");

@@ -123,7 +123,7 @@ fn requests_run_side_by_side_on_demand() {
     process.send("echo(message: overtakes)");
     assert_eq!(process.receive()["id"], "line 2");
     let said = process.terminate();
-    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert_eq!(said.code, Some(143), "{}", said.err);
     assert!(said.err.contains("interrupted"), "{}", said.err);
 }
 
@@ -238,4 +238,35 @@ fn only_responses_go_to_standard_output() {
     for part in ["Calling tools", "connection  ready", "log-level", "tools/list"] {
         assert!(said.err.contains(part), "{part}: {}", said.err);
     }
+}
+
+#[test]
+fn tasks_are_listed_shown_and_resumed() {
+    let mut process = Process::start(
+        PROGRAM,
+        &["debug", "--revision", "2025-11-25", "--", PROGRAM, "serve", "counter"],
+    );
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "long_task", "arguments": { "steps": 2 }, "task": {} } });
+    process.send(&call.to_string());
+    let created = process.receive();
+    let id = created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}"));
+    process.send("tasks");
+    assert_eq!(process.receive()["result"]["tasks"][0]["taskId"], id);
+    process.send(&format!("tasks {id}"));
+    assert_eq!(process.receive()["result"]["taskId"], id);
+    process.send(&format!("tasks resume {id}"));
+    assert_eq!(text(&process.receive()), "counted 2 steps");
+    process.send(&format!("tasks cancel {id}"));
+    assert_eq!(process.receive()["error"]["code"], -32602);
+    process.send(&format!("tasks dance {id}"));
+    let said = process.close();
+    assert!(said.err.contains("expected show, wait, resume or cancel"), "{}", said.err);
+}
+
+#[test]
+fn a_revision_without_a_list_of_tasks_is_named() {
+    let server = [PROGRAM, "serve", "counter"];
+    let (_, said) = play(&server, &["--revision", "2026-07-28"], &["tasks"]);
+    assert!(said.err.contains("2026-07-28 has no list of tasks"), "{}{}", said.err, said.out);
 }

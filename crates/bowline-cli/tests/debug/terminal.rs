@@ -47,11 +47,18 @@ struct State {
 impl Terminal {
     /// Starts `bowline debug`, with a state folder of its own.
     pub(crate) fn start(arguments: &[&str], home: &Home) -> Self {
+        let words: Vec<&str> = ["debug"].iter().chain(arguments).copied().collect();
+        Self::open(&words, home, (ROWS, COLUMNS))
+    }
+
+    /// Starts the program in a terminal of so many rows and columns.
+    pub(crate) fn open(words: &[&str], home: &Home, (rows, columns): (u16, u16)) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
-        pty.resize(Size::new(ROWS, COLUMNS)).unwrap();
+        pty.resize(Size::new(rows, columns)).unwrap();
         let child = Command::new(PROGRAM)
-            .arg("debug")
-            .args(arguments)
+            .args(words)
+            .current_dir(&home.0)
+            .env("BOWLINE_RUNTIME_DIR", home.0.join("r"))
             .env("TERM", "xterm-256color")
             .env("NO_COLOR", "1")
             .env("HOME", &home.0)
@@ -61,7 +68,7 @@ impl Terminal {
             .env_remove("RUST_LOG")
             .spawn(pts)
             .unwrap();
-        let (rows, columns) = (ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap());
+        let (rows, columns) = (rows.try_into().unwrap(), columns.try_into().unwrap());
         let parser = vt100::Parser::new(rows, columns, 0);
         let state =
             State { parser, raw: Vec::new(), written: String::new(), seen: 0, is_over: false };
@@ -106,6 +113,11 @@ impl Terminal {
     /// Waits until text is on the screen.
     pub(crate) fn expect_shown(&self, text: &str) {
         self.wait(text, |state| state.parser.screen().contents().contains(text));
+    }
+
+    /// Waits until text is no longer on the screen.
+    pub(crate) fn expect_gone(&self, text: &str) {
+        self.wait(text, |state| !state.parser.screen().contents().contains(text));
     }
 
     /// Types a line and waits for its output.

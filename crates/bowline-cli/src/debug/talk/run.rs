@@ -116,6 +116,7 @@ impl Talk {
             "prompts" => self.list(name, &list::PROMPTS, rest)?,
             "resources" => self.list(name, &list::RESOURCES, rest)?,
             "templates" => self.list(name, &list::TEMPLATES, rest)?,
+            "tasks" => self.tasks(rest)?,
             "ping" => {
                 let client = self.client()?;
                 let ping = async move { client.ping().await.map(|()| Json::empty_object()) };
@@ -271,7 +272,8 @@ fn missing(command: &str) -> String {
     format!("{command}: {help}")
 }
 
-async fn fetched(client: Client, of: &'static List) -> Result<Json, CallError> {
+/// All pages of a list.
+pub(super) async fn fetched(client: Client, of: &'static List) -> Result<Json, CallError> {
     list::all_pages(&client, of.method, of.member).await.map(|(all, _)| all)
 }
 

@@ -100,6 +100,30 @@ pub(super) fn usual() -> Vec<ConfigFile> {
     all
 }
 
+/// The names of all clients.
+pub(crate) fn clients() -> Vec<&'static str> {
+    let mut names: Vec<&str> = usual().iter().map(|it| it.client).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The file of a client that a server is added to: its first that exists, else its first; the
+/// project's or the user's.
+pub(crate) fn file_of(client: &str, is_project: bool) -> Option<PathBuf> {
+    // In the user's home, files of projects are read as well, but clients write elsewhere.
+    let home = std::env::home_dir().unwrap_or_default();
+    let is_read_only = |it: &ConfigFile| {
+        let mut project =
+            PROJECT.iter().filter(|known| !HOME.contains(known) && known.0 != "codex");
+        !it.is_project && project.any(|(_, file)| home.join(file) == it.file)
+    };
+    let own =
+        |it: &ConfigFile| it.client == client && it.is_project == is_project && !is_read_only(it);
+    let all: Vec<PathBuf> = usual().into_iter().filter(own).map(|it| it.file).collect();
+    all.iter().find(|file| file.is_file()).or_else(|| all.first()).cloned()
+}
+
 /// The folders of a project, from the current one up to the root of its repository; without a
 /// repository, up to the user's home; elsewhere, only the current one.
 fn project<'a>(here: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {

@@ -1,0 +1,231 @@
+//! `bowline bridge`: puts any client in front of any server.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bowline::client::{ClientBuilder, ClientLimits, Preference, Timeouts};
+use bowline::proxy::ProxyError;
+use bowline::{Client, Era, Revisions, Server, stdio, stop_signal, with_causes};
+use bowline_gateway::bridge::rules::explain;
+use bowline_gateway::bridge::{Bridge as Core, BridgeError, Report, ToolRules, faulty};
+use bowline_gateway::fault::{FaultPlan, Faults};
+use bowline_gateway::relay::bound_to_us;
+use bowline_serve::exposed;
+use clap::Args;
+use tokio::net::TcpListener;
+
+use crate::failure::{Code, Failure};
+use crate::redact::Redactor;
+use crate::screen::{OutputArgs, Screen};
+use crate::session::with_login;
+use crate::target::{Location, Resolved, TargetArgs, preference};
+
+/// Put any client in front of any server, whatever revision and transport each of them speaks
+///
+/// In a client's configuration, `bowline bridge TARGET` is a server on standard input and output;
+/// with --http, clients reach it at an address, over Streamable HTTP and over HTTP+SSE of
+/// 2024-11-05. The server may be a URL, a name from a config file, or a command after `--`;
+/// `bowline login` stores what a URL needs. If the server dies, the bridge starts it again.
+#[derive(Args)]
+pub(crate) struct Bridge {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Serve clients at this address instead of standard input and output; port 0 takes any free
+    /// port
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+
+    /// With --http, also accept requests to this host name, besides loopback; may be repeated
+    #[arg(long, value_name = "HOST", requires = "http")]
+    allow_host: Vec<String>,
+
+    /// With --http, listen on an address that other machines can reach: anyone there can use the
+    /// server, with your login
+    #[arg(long, requires = "http")]
+    allow_unauthenticated: bool,
+
+    /// With --http, how many times the server may run: a legacy server that asks users gets a
+    /// process for each caller at a time, so that no question reaches the wrong one
+    #[arg(long, value_name = "NUMBER", default_value_t = 16, requires = "http")]
+    connections: usize,
+
+    /// The protocol to offer to clients: auto, legacy, modern, or a revision; --revision is for
+    /// the server
+    #[arg(long, value_name = "REVISION", value_parser = preference, default_value = "auto")]
+    offer: Preference,
+
+    /// Offer only tools with these names; `*` stands for any text; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    allow: Vec<String>,
+
+    /// Leave out tools with these names; `*` stands for any text; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    deny: Vec<String>,
+
+    /// Offer a tool under another name; may be repeated
+    #[arg(long, value_name = "TOOL=NAME", value_parser = renaming)]
+    rename: Vec<(String, String)>,
+
+    /// Break things on purpose, for tests of clients: delay=200ms,drop=0.01,cut-after=3
+    #[arg(long, value_name = "FAULTS", conflicts_with = "http")]
+    fault: Option<FaultPlan>,
+
+    /// Where the randomness of --fault begins; the same seed breaks the same messages
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fault")]
+    seed: u64,
+
+    /// Print what becomes of each part of the protocol between the eras of --offer and --revision,
+    /// and what cannot be translated; connects to nothing
+    #[arg(long)]
+    explain: bool,
+}
+
+fn renaming(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(old, new)| !old.is_empty() && !new.is_empty());
+    let (old, new) = pair.ok_or("expected TOOL=NAME")?;
+    Ok((old.to_owned(), new.to_owned()))
+}
+
+impl Bridge {
+    pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
+        let screen = Arc::new(Screen::new(&self.target.options.output.clone().or(root)));
+        if self.explain {
+            screen.print(&self.explanation());
+            return screen.finish();
+        }
+        let resolved = self.target.resolve()?;
+        if let Some(note) = &resolved.note {
+            screen.note(note);
+        }
+        let core = self.core(&resolved, &screen)?;
+        let served = match self.http {
+            None => self.on_stdio(&core).await,
+            Some(address) => self.over_http(&core, address, &screen).await?,
+        };
+        served.map_err(|error| explained(error, &resolved))
+    }
+
+    /// The tables of all pairs of eras that the options allow.
+    fn explanation(&self) -> String {
+        let eras = |preference: Preference| {
+            let revisions = preference.narrow(Revisions::ALL);
+            let all = [Era::Legacy, Era::Modern].into_iter();
+            all.filter(move |era| !revisions.of_era(*era).is_empty())
+        };
+        let server = self.target.options.revision.unwrap_or(Preference::Auto);
+        let pairs = eras(self.offer).flat_map(|client| eras(server).map(move |it| (client, it)));
+        let tables: Vec<_> = pairs.map(|(client, server)| explain(client, server)).collect();
+        tables.join("\n")
+    }
+
+    fn core(&self, resolved: &Resolved, screen: &Arc<Screen>) -> Result<Core, Failure> {
+        // Mistakes are found now, not when the server is started for the second time.
+        resolved.target()?;
+        let options = &self.target.options;
+        let mut limits = ClientLimits::default();
+        limits.message_length = options.max_size.unwrap_or(limits.message_length);
+        let mut timeouts = Timeouts::default();
+        timeouts.connect = options.connect_timeout.unwrap_or(timeouts.connect);
+        let (said, told) = (Arc::clone(screen), Arc::clone(screen));
+        let (longest, target) = (limits.message_length, resolved.clone());
+        let client = move || -> ClientBuilder {
+            let said = Arc::clone(&said);
+            Client::builder("bowline", env!("CARGO_PKG_VERSION"))
+                .title("Bowline")
+                .timeouts(timeouts.clone())
+                .limits(limits.clone())
+                .without_cache()
+                .on_stderr(move |line| said.say(&format!("{line}\n")))
+        };
+        let report: Report = Arc::new(move |text: &str| told.note(text));
+        Ok(Core {
+            target: Arc::new(move || target.target().expect("it was made before")),
+            client: Arc::new(client),
+            connections: self.connections,
+            command: command(&resolved.location),
+            preference: options.revision.unwrap_or(Preference::Auto),
+            offer: self.offer.narrow(Revisions::ALL),
+            tools: ToolRules {
+                allow: self.allow.clone(),
+                deny: self.deny.clone(),
+                rename: self.rename.clone(),
+            },
+            longest,
+            report,
+        })
+    }
+
+    async fn on_stdio(&self, core: &Core) -> Result<(), BridgeError> {
+        let stop = stop_signal();
+        let (input, output) = stdio::stdio()?;
+        let serving = async {
+            let Some(plan) = self.fault.clone() else { return core.serve(input, output).await };
+            let (output, passing) = faulty(Arc::new(Faults::new(plan, self.seed)), output);
+            tokio::select! {
+                served = core.serve(input, output) => served,
+                () = passing => Ok(()),
+            }
+        };
+        tokio::select! {
+            served = serving => served,
+            () = stop => Ok(()),
+        }
+    }
+
+    async fn over_http(
+        &self,
+        core: &Core,
+        address: SocketAddr,
+        screen: &Screen,
+    ) -> Result<Result<(), BridgeError>, Failure> {
+        if let Some(problem) = exposed(address, self.allow_unauthenticated) {
+            return Err(Failure::usage(problem));
+        }
+        let wrong = |error: std::io::Error| Failure::usage(format!("--http {address}: {error}"));
+        let listener = TcpListener::bind(address).await.map_err(wrong)?;
+        let address = listener.local_addr().map_err(wrong)?;
+        let (server, losses) = match core.server().await {
+            Ok(connected) => connected,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let mut http = Server::http(server);
+        for host in &self.allow_host {
+            let wrong = |error| Failure::usage(format!("--allow-host {host}: {error}"));
+            http = http.allow_host(host).map_err(wrong)?;
+        }
+        let stop = stop_signal();
+        screen.note(&format!("the bridge is at http://{address}/mcp"));
+        let served = http.serve_until(listener, stop).await;
+        core.report_losses(&losses);
+        Ok(served.map_err(Into::into))
+    }
+}
+
+type Start = Box<dyn Fn() -> std::process::Command + Send + Sync>;
+
+/// Starts the server, if it is a command.
+fn command(location: &Location) -> Option<Start> {
+    let Location::Command { program, args, env, cwd } = location.clone() else { return None };
+    let words: Vec<OsString> = std::iter::once(program).chain(args).collect();
+    Some(Box::new(move || {
+        let mut command = bound_to_us(&words).expect("there is a program");
+        command.envs(env.iter().cloned());
+        if let Some(dir) = &cwd {
+            command.current_dir(dir);
+        }
+        command
+    }))
+}
+
+/// Says how to log in where that is what is missing, without the secrets of the command line.
+fn explained(error: BridgeError, resolved: &Resolved) -> Failure {
+    let mut failure = match error {
+        BridgeError::Upstream(ProxyError::Open(error)) => Failure::from(error),
+        BridgeError::Upstream(ProxyError::List(error)) => Failure::from(error),
+        error => Failure::new(Code::Unreachable, with_causes(&error)),
+    };
+    failure.what = Redactor::new(resolved.secrets()).text(&failure.what);
+    with_login(failure, resolved)
+}

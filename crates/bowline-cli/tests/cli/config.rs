@@ -1,0 +1,72 @@
+//! `bowline config` edits the files of clients.
+
+use super::fixture::{Folder, PROGRAM, program, said};
+
+const CURSOR: &str = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"echo\", \"args\": [\"hi\"] }, // first\n    \"far\": { \"url\": \"https://a.b/mcp\" }\n  }\n}\n";
+const CODEX: &str = "# mine\n[mcp_servers.c]\ncommand = \"cat\" # plain\n";
+
+#[test]
+fn a_tap_is_put_in_and_taken_out() {
+    let home = Folder::new();
+    let cursor = home.write(".cursor/mcp.json", CURSOR);
+    let codex = home.write(".codex/config.toml", CODEX);
+    for (name, file, before) in [("a", &cursor, CURSOR), ("codex/c", &codex, CODEX)] {
+        let read = || std::fs::read_to_string(file).unwrap();
+        let wrapped = said(program(&home).args(["config", "wrap", name]));
+        assert_eq!((wrapped.code, wrapped.out.as_str()), (Some(0), ""), "{}", wrapped.err);
+        assert!(wrapped.err.contains("put a tap in front of it in"), "{}", wrapped.err);
+        let between = read();
+        assert!(between.contains(&format!("{PROGRAM:?}")), "{between}");
+        let backup = format!("{}.bowline-backup", file.display());
+        assert_eq!(std::fs::read_to_string(backup).unwrap(), before);
+        let again = said(program(&home).args(["config", "wrap", name]));
+        assert_eq!(again.code, Some(1));
+        assert!(again.err.contains("there is a tap in front of"), "{}", again.err);
+        let listed = said(program(&home).args(["config", "list"]));
+        assert!(listed.out.contains(" (tapped)"), "{}", listed.out);
+        let unwrapped = said(program(&home).args(["config", "unwrap", name]));
+        assert_eq!(unwrapped.code, Some(0), "{}", unwrapped.err);
+        assert_eq!(read(), before);
+    }
+    let far = said(program(&home).args(["config", "wrap", "far"]));
+    assert_eq!(far.code, Some(1));
+    assert!(far.err.contains("bowline tap URL --http"), "{}", far.err);
+}
+
+#[test]
+fn servers_are_added_and_removed() {
+    let home = Folder::new();
+    let cursor = home.write(".cursor/mcp.json", CURSOR);
+    let run = |words: &[&str]| said(program(&home).arg("config").args(words));
+    let added = run(&["add", "new", "--client", "cursor", "-e", "A=b", "--", "npx", "-y", "x"]);
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    let text = std::fs::read_to_string(&cursor).unwrap();
+    assert!(text.starts_with(&CURSOR[..CURSOR.len() - 8]), "{text}");
+    assert!(text.contains("\"command\": \"npx\""), "{text}");
+    assert_eq!(run(&["remove", "new"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&cursor).unwrap(), CURSOR);
+    // Files that are not there yet.
+    for (client, file, part) in [
+        ("bowline", ".config/bowline/mcp.json", "\"url\": \"https://a.b\""),
+        ("codex", ".codex/config.toml", "[mcp_servers.new]\nurl = \"https://a.b\"\n"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", "\"serverUrl\": \"https://a.b\""),
+        ("opencode", ".config/opencode/opencode.json", "\"type\": \"remote\""),
+    ] {
+        let added = run(&["add", "new", "https://a.b", "--client", client]);
+        assert_eq!(added.code, Some(0), "{client}: {}", added.err);
+        let text = std::fs::read_to_string(home.path().join(file)).unwrap();
+        assert!(text.contains(part), "{client}: {text}");
+        let name = format!("{client}/new");
+        assert_eq!(run(&["remove", &name]).code, Some(0), "{client}");
+    }
+    for (words, problem) in [
+        (&["add", "x", "--client", "cursr", "https://a.b"][..], "did you mean cursor?"),
+        (&["add", "a", "--client", "cursor", "https://a.b"], "there is a server \"a\" already"),
+        (&["add", "x"], "give a URL, or a command after --"),
+        (&["remove", "none"], "there is no server \"none\""),
+    ] {
+        let said = run(words);
+        assert_eq!(said.code, Some(1), "{words:?}");
+        assert!(said.err.contains(problem), "{}", said.err);
+    }
+}

@@ -1,0 +1,142 @@
+//! A tap in front of a URL.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::thread;
+
+use super::fixture::{Folder, program, said, signal, url, wait_for};
+
+/// A tap in front of a URL, which is ended when this is dropped.
+struct Tap(Child, String);
+
+impl Tap {
+    fn start(home: &Folder, url: &str, words: &[&str]) -> Self {
+        let mut command = program(home);
+        command.args(["tap", url, "--http", "127.0.0.1:0"]).args(words).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let told = wait_for(&mut err, " is at ");
+        let own = told.trim().split(" is at ").nth(1).unwrap().to_owned();
+        Self(child, own)
+    }
+
+    fn address(&self) -> &str {
+        self.1.trim_start_matches("http://").split('/').next().unwrap()
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn every_era_passes_and_is_recorded() {
+    let home = Folder::new();
+    let mut tap = Tap::start(&home, &url("counter"), &["--record", "s.jsonl"]);
+    for era in ["legacy", "modern"] {
+        let words = ["call", &tap.1, "increment", "--revision", era];
+        let called = said(program(&home).args(words));
+        assert_eq!(called.code, Some(0), "{}", called.err);
+    }
+    signal(&tap.0, "TERM");
+    assert_eq!(tap.0.wait().unwrap().code(), Some(0));
+    let text = std::fs::read_to_string(home.path().join("s.jsonl")).unwrap();
+    for part in [
+        r#""kind":"http""#,
+        r#""status":200"#,
+        r#""method":"tools/call""#,
+        r#""name":"increment""#,
+        r#""took":"#,
+        r#"["mcp-session-id","[redacted]"]"#,
+        r#""kind":"end""#,
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// A request with these headers; the status line of the response and the connection.
+fn ask(address: &str, request: &str) -> (String, BufReader<TcpStream>) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut status = String::new();
+    reader.read_line(&mut status).unwrap();
+    (status.trim_end().to_owned(), reader)
+}
+
+#[test]
+fn events_pass_one_by_one_and_heads_are_those_of_the_other_side() {
+    let home = Folder::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server_address = server.local_addr().unwrap();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let mut request = String::new();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        while !request.ends_with("\r\n\r\n") {
+            reader.read_line(&mut request).unwrap();
+        }
+        let head = "HTTP/1.1 200 Fine\r\ncontent-type: text/event-stream\r\nx-own: kept\r\n\
+                    connection: close, x-hop\r\nx-hop: gone\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(b"data: {\"a\":1}\n\n").unwrap();
+        may_go_on.recv().unwrap();
+        stream.write_all(b"data: {\"a\":2}\n\n").unwrap();
+        request
+    });
+    let tap = Tap::start(&home, &format!("http://{server_address}/mcp"), &[]);
+    let (status, mut reader) = ask(
+        tap.address(),
+        "GET /mcp?x=1 HTTP/1.1\r\nhost: localhost\r\nx-mine: kept\r\naccept-encoding: gzip\r\n\
+         te: trailers\r\n\r\n",
+    );
+    assert_eq!(status, "HTTP/1.1 200 Fine");
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        reader.read_line(&mut head).unwrap();
+    }
+    assert!(head.contains("x-own: kept") && !head.contains("x-hop"), "{head}");
+    // The second event is not sent before the first one has arrived.
+    wait_for(&mut reader, "{\"a\":1}");
+    go_on.send(()).unwrap();
+    wait_for(&mut reader, "{\"a\":2}");
+    let request = serving.join().unwrap();
+    assert!(request.starts_with("GET /mcp?x=1 HTTP/1.1\r\n"), "{request}");
+    for part in ["x-mine: kept", "accept-encoding: identity", &format!("host: {server_address}")] {
+        assert!(request.contains(part), "{part}: {request}");
+    }
+    assert!(!request.contains("te: "), "{request}");
+}
+
+#[test]
+fn foreign_pages_and_hosts_are_rejected() {
+    let home = Folder::new();
+    let tap = Tap::start(&home, &url("counter"), &[]);
+    for header in ["host: evil.example", "host: localhost\r\norigin: https://evil.example"] {
+        let request = format!("GET /mcp HTTP/1.1\r\n{header}\r\n\r\n");
+        assert_eq!(ask(tap.address(), &request).0, "HTTP/1.1 403 Forbidden", "{header}");
+    }
+    let open = said(program(&home).args(["tap", &tap.1, "--http", "0.0.0.0:0"]));
+    assert_eq!(open.code, Some(1));
+    assert!(open.err.contains("--allow-host"), "{}", open.err);
+}
+
+#[test]
+fn faults_and_dead_servers_have_a_status() {
+    let home = Folder::new();
+    let request = "GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let tap = Tap::start(&home, &url("counter"), &["--fault", "status=503"]);
+    assert_eq!(ask(tap.address(), request).0, "HTTP/1.1 503 Service Unavailable");
+    let tap = Tap::start(&home, &url("counter"), &["--fault", "drop=1"]);
+    let (status, mut reader) = ask(tap.address(), request);
+    assert_eq!((status.as_str(), reader.read(&mut [0]).unwrap()), ("", 0));
+    // Nobody listens there any more.
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let tap = Tap::start(&home, &format!("http://{gone}/mcp"), &[]);
+    assert_eq!(ask(tap.address(), request).0, "HTTP/1.1 502 Bad Gateway");
+}
