@@ -22,7 +22,10 @@ use crate::{Bench, block_on};
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// The pause between two calls of the quiet principal.
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How often quiet and flood alternate within a round.
+const TURNS: usize = 4;
 
 /// A way to flood a server.
 #[derive(Debug, Clone, Copy)]
@@ -110,13 +113,15 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         ]);
     }
     let text = format!(
-        "One principal calls `echo` with 64 bytes every {} ms on one connection, first alone and \
-         then while another one floods the server from another address as fast as it can: with 16 \
-         tasks, 64 for cheap calls and junk tokens, 500 for slow calls, 8 for bodies. The flood has \
-         a thread of its own with the lowest priority, so that the clients do not compete; the \
-         server (`crates/bowline/examples/shared.rs`) has all cores and default limits. Times are \
-         those of the first principal's calls. Medians of {rounds} rounds; ratios are computed \
-         within a round. The goal is that p99 stays within twice its quiet value.\n\n{}",
+        "One principal calls `echo` with 64 bytes on one connection, with a pause of {} ms after \
+         each answer, while another one floods the server from another address as fast as it can: \
+         with 16 tasks, 64 for cheap calls and junk tokens, 500 for slow calls, 8 for bodies. The \
+         flood comes and goes: in a round, quiet and flood alternate {TURNS} times, so that both \
+         see the same machine. The flood has a thread of its own with the lowest priority, so that \
+         the clients do not compete; the server (`crates/bowline/examples/shared.rs`) has all \
+         cores and default limits. Times are those of the first principal's calls. Medians of \
+         {rounds} rounds; ratios are computed within a round. The goal is that p99 stays within \
+         twice its quiet value.\n\n{}",
         PAUSE.as_millis(),
         table.finish()
     );
@@ -134,16 +139,35 @@ struct Round {
 async fn measure(line: &Line, flood: Flood, span: Duration) -> Result<Round, String> {
     let (program, address) = Program::listening(line).await?;
     let mut victim = Victim::open(address).await?;
-    victim.call_for(span / 4).await?;
-    let quiet = victim.call_for(span).await?;
-    let flooding = Flooding::start(address, flood);
-    victim.call_for(span / 2).await?;
-    let (before, start) = (flooding.attempts(), Instant::now());
-    let flooded = victim.call_for(span).await?;
-    let attempts = (flooding.attempts() - before) as f64 / start.elapsed().as_secs_f64();
-    flooding.end()?;
+    let (window, settling) = (span / 3, span / 10);
+    let (mut quiet, mut flooded, mut attempts) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        victim.call_for(settling, &mut Vec::new()).await?;
+        victim.call_for(window, &mut quiet).await?;
+        let flooding = Flooding::start(address, flood);
+        victim.call_for(settling, &mut Vec::new()).await?;
+        let (before, start) = (flooding.attempts(), Instant::now());
+        victim.call_for(window, &mut flooded).await?;
+        attempts.push((flooding.attempts() - before) as f64 / start.elapsed().as_secs_f64());
+        flooding.stop();
+        // A connection that is idle for long would be closed.
+        while !flooding.has_ended() {
+            victim.call_for(settling, &mut Vec::new()).await?;
+        }
+        flooding.end()?;
+    }
     program.end().await?;
-    Ok(Round { quiet, flooded, attempts })
+    Ok(Round {
+        quiet: percentiles(quiet),
+        flooded: percentiles(flooded),
+        attempts: median(attempts),
+    })
+}
+
+/// p50 and p99.
+fn percentiles(mut taken: Vec<f64>) -> [f64; 2] {
+    taken.sort_by(f64::total_cmp);
+    [50, 99].map(|percent| taken[(taken.len() - 1) * percent / 100])
 }
 
 /// The principal that notices.
@@ -161,9 +185,9 @@ impl Victim {
         Ok(Self { connection, calls: Calls::new(Revision::Modern, "echo", 64), next: 1 })
     }
 
-    /// Calls for a while, and returns p50 and p99 in microseconds.
-    async fn call_for(&mut self, span: Duration) -> Result<[f64; 2], String> {
-        let (start, mut taken, mut body) = (Instant::now(), Vec::new(), Vec::new());
+    /// Calls for a while, and adds how long each call took, in microseconds.
+    async fn call_for(&mut self, span: Duration, taken: &mut Vec<f64>) -> Result<(), String> {
+        let (start, mut body) = (Instant::now(), Vec::new());
         while start.elapsed() < span {
             body.clear();
             self.calls.write(&mut body, self.next);
@@ -176,9 +200,7 @@ impl Victim {
             self.next += 1;
             tokio::time::sleep(PAUSE).await;
         }
-        taken.sort_by(f64::total_cmp);
-        let at = |percent: usize| taken[(taken.len() - 1) * percent / 100];
-        Ok([at(50), at(99)])
+        Ok(())
     }
 }
 
@@ -210,8 +232,16 @@ impl Flooding {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    fn end(self) -> Result<(), String> {
+    /// Tells it to end, which takes a while.
+    fn stop(&self) {
         self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    fn end(self) -> Result<(), String> {
         self.thread.join().map_err(|_| "the flood panicked".to_owned())?
     }
 }

@@ -18,6 +18,13 @@ impl Revision {
             Self::Modern => "2026-07-28",
         }
     }
+
+    pub(crate) fn era(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
 }
 
 pub(crate) const INITIALIZE: &str = concat!(
@@ -76,6 +83,18 @@ impl Calls {
         calls
     }
 
+    /// The same calls, by a client that can use tasks, and wants one where it has to say so.
+    pub(crate) fn with_tasks(mut self) -> Self {
+        self.rest = match self.revision {
+            Revision::Legacy => self.rest.replace(r#""arguments""#, r#""task":{},"arguments""#),
+            Revision::Modern => self.rest.replace(
+                r#"clientCapabilities":{}"#,
+                r#"clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+            ),
+        };
+        self
+    }
+
     /// Appends one call.
     pub(crate) fn write(&self, out: &mut Vec<u8>, id: u64) {
         out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -122,6 +141,11 @@ mod tests {
         let request: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let info = &request["params"]["_meta"]["io.modelcontextprotocol/clientInfo"];
         assert_eq!(info["name"], "bench-7");
+        out.clear();
+        calls.with_tasks().write(&mut out, 1);
+        let request: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let can = &request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        assert!(can["extensions"]["io.modelcontextprotocol/tasks"].is_object());
         let listen: serde_json::Value = serde_json::from_str(&listen()).unwrap();
         assert_eq!(listen["method"], "subscriptions/listen");
     }

@@ -28,12 +28,16 @@ mod servers;
 mod startup;
 mod streams;
 mod table;
+mod tasks;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use document::{Document, Section};
 use peers::Peers;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The parts, in the order of the document.
 struct Part {
@@ -48,6 +52,7 @@ const PARTS: &[Part] = &[
     Part { name: "identities", title: "Different clients at once", run: identities::run },
     Part { name: "scaling", title: "Cost as work grows", run: scaling::run },
     Part { name: "fairness", title: "One floods, another calls", run: fairness::run },
+    Part { name: "tasks", title: "What tasks cost", run: tasks::run },
     Part { name: "micro", title: "Instructions", run: micro::run },
     Part { name: "startup", title: "Start-up and idle memory", run: startup::run },
     Part { name: "hello", title: "Hello world", run: hello::run },

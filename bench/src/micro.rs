@@ -8,7 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bowline::{Server, Tool};
+use bowline::{Server, Tasks, Tool};
 use bowline_proto::json::Json;
 use bowline_proto::wire::{Id, Message, encode_response};
 use bowline_schema::Schema;
@@ -21,7 +21,7 @@ use crate::document::Section;
 use crate::frames::{Calls, INITIALIZE, Revision};
 use crate::peers::Peer;
 use crate::table::{Table, number, times};
-use crate::{Bench, block_on};
+use crate::{Bench, block_on, tasks};
 
 /// The operations: name, description, function.
 type Thing = (&'static str, &'static str, fn(u64) -> Result<(), String>);
@@ -37,6 +37,8 @@ const THINGS: &[Thing] = &[
     ("dispatch-modern", "serve a modern call over a stream in memory", |times| {
         dispatch(Revision::Modern, times)
     }),
+    ("task-legacy", "create and run a legacy task", |times| task(Revision::Legacy, times)),
+    ("task-modern", "create and run a modern task", |times| task(Revision::Modern, times)),
     ("validate", "validate arguments with three members", validate),
 ];
 
@@ -103,8 +105,12 @@ fn timed() -> Result<Section, String> {
 }
 
 fn request(revision: Revision) -> Vec<u8> {
+    written(&Calls::new(revision, "echo", 64))
+}
+
+fn written(calls: &Calls) -> Vec<u8> {
     let mut frame = Vec::new();
-    Calls::new(revision, "echo", 64).write(&mut frame, 7);
+    calls.write(&mut frame, 7);
     frame
 }
 
@@ -159,14 +165,24 @@ fn validate(times: u64) -> Result<(), String> {
     Ok(())
 }
 
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Echo {
-    message: String,
+#[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Echo {
+    pub(crate) message: String,
 }
 
 fn dispatch(revision: Revision, times: u64) -> Result<(), String> {
     let echo = Tool::new("echo", |echo: Echo| async move { echo.message });
-    let server = Server::new("micro", "1.0.0").with(echo);
+    serve(Server::new("micro", "1.0.0").with(echo), revision, request(revision), times)
+}
+
+fn task(revision: Revision, times: u64) -> Result<(), String> {
+    let server = tasks::server(Tasks::in_memory_with(tasks::limits()));
+    let call = written(&Calls::new(revision, "echo", 64).with_tasks());
+    serve(server, revision, call, times)
+}
+
+/// Serves a call as often as that.
+fn serve(server: Server, revision: Revision, call: Vec<u8>, times: u64) -> Result<(), String> {
     let line = |mut frame: Vec<u8>| {
         frame.push(b'\n');
         frame
@@ -175,7 +191,7 @@ fn dispatch(revision: Revision, times: u64) -> Result<(), String> {
         Revision::Legacy => line(INITIALIZE.as_bytes().to_vec()),
         Revision::Modern => Vec::new(),
     };
-    let feed = Feed { first, call: line(request(revision)), left: times };
+    let feed = Feed { first, call: line(call), left: times };
     block_on(async { server.serve(feed).await.map_err(|error| error.to_string()) })
 }
 

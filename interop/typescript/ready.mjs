@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SkillsClient, SkillVerificationError } from '@modelcontextprotocol/client/ext/skills';
 import { names, refused, reported, text, until } from './checks.mjs';
+import { TASKS } from './tasks.mjs';
 
 /** The notifications of a kind so far. */
 const heard = (peer, kind) => peer.heard.filter(({ method }) => method === `notifications/${kind}`);
@@ -61,7 +63,12 @@ const COUNTER = {
         async work(peer) {
             const { resources } = await peer.client.listResources();
             const uris = resources.map(({ uri }) => uri).sort();
-            assert.deepEqual(uris, ['counter://value', 'memo://insights', 'str:////Users/to/some/path/']);
+            assert.deepEqual(uris, [
+                'counter://value',
+                'memo://insights',
+                'str:////Users/to/some/path/',
+                'ui://counter/app'
+            ]);
             assert.equal(await read(peer, 'str:////Users/to/some/path/'), '/Users/to/some/path/');
             assert.match(await read(peer, 'memo://insights'), /^Business Intelligence Memo/);
             assert.ok(peer.isMissing(await refused(read(peer, 'memo://nothing'))));
@@ -318,10 +325,62 @@ const BOWLINE = {
     }
 };
 
+/** A folder of skills, for clients that verify what they read. */
+const SKILLS = {
+    identity: {
+        async work({ client }) {
+            assert.equal(client.getServerVersion()?.name, 'skills');
+        }
+    },
+    'skills-list': {
+        since: '2025-11-25',
+        async work({ client }) {
+            const skills = new SkillsClient(client);
+            assert.ok(skills.supported && skills.directoryRead);
+            const { skills: listed, invalid } = await skills.list();
+            assert.deepEqual(invalid, []);
+            assert.deepEqual(
+                listed.map(({ uri }) => uri),
+                ['skill://code-review/SKILL.md', 'skill://release-notes/SKILL.md']
+            );
+            assert.equal(listed[0].frontmatter.name, 'code-review');
+            assert.deepEqual((await skills.get(listed[0].uri)).skill, listed[0]);
+        }
+    },
+    'skills-read': {
+        since: '2025-11-25',
+        async work({ client }) {
+            const skills = new SkillsClient(client);
+            const [skill] = (await skills.list()).skills;
+            const main = await skills.read(skill);
+            assert.ok(main.verified);
+            assert.equal(main.mimeType, 'text/markdown');
+            assert.deepEqual(main.frontmatter, skill.frontmatter);
+            const checklist = await skills.read(skill, 'references/checklist.md');
+            assert.ok(checklist.verified && checklist.text.length > 0);
+            const unlisted = skills.read(skill, 'references/other.md');
+            await assert.rejects(unlisted, error => {
+                return error instanceof SkillVerificationError && error.reason === 'unlisted';
+            });
+        }
+    },
+    'skills-directory': {
+        since: '2025-11-25',
+        async work({ client }) {
+            const { resources } = await new SkillsClient(client).readDirectory('skill://code-review');
+            const types = Object.fromEntries(resources.map(({ uri, mimeType }) => [uri, mimeType]));
+            assert.equal(types['skill://code-review/SKILL.md'], 'text/markdown');
+            assert.equal(types['skill://code-review/references'], 'inode/directory');
+        }
+    }
+};
+
 export const SUITES = {
     'mcp-logger': MCP_LOGGER,
     counter: COUNTER,
     example: EXAMPLE,
     operator: OPERATOR,
-    bowline: BOWLINE
+    bowline: BOWLINE,
+    skills: SKILLS,
+    tasks: TASKS
 };

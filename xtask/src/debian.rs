@@ -18,7 +18,7 @@ struct Unpacked {
     variable: &'static str,
 }
 
-const ALL: [Unpacked; 2] = [
+const ALL: [Unpacked; 4] = [
     // The daemon, its TLS module, and the libraries that only it needs, for `mcp-logger`.
     Unpacked {
         name: "rsyslog",
@@ -34,15 +34,37 @@ const ALL: [Unpacked; 2] = [
                    libx11-6 libxcb1 libxau6 libxdmcp6 libbsd0 libmd0",
         variable: "BOWLINE_ESPEAK",
     },
+    // The stores of fleets, with the libraries that only they need.
+    Unpacked {
+        name: "postgres",
+        packages: "postgresql-15 postgresql-client-15 libpq5 libicu72 libxml2 libldap-2.5-0 \
+                   libsasl2-2 libreadline8 libgssapi-krb5-2 libkrb5-3 libk5crypto3 \
+                   libkrb5support0 libkeyutils1 libcom-err2",
+        variable: "BOWLINE_POSTGRES",
+    },
+    Unpacked {
+        name: "redis",
+        packages: "redis-server redis-tools liblzf1 libjemalloc2",
+        variable: "BOWLINE_REDIS",
+    },
 ];
 
 /// The variables that tell tests where everything is.
 pub(crate) fn variables() -> Vec<(String, OsString)> {
+    variables_of(|_| true)
+}
+
+/// The same for the stores of fleets.
+pub(crate) fn stores() -> Vec<(String, OsString)> {
+    variables_of(|it| ["postgres", "redis"].contains(&it.name))
+}
+
+fn variables_of(is_wanted: impl Fn(&Unpacked) -> bool) -> Vec<(String, OsString)> {
     let variable = |it: &Unpacked| match it.unpack() {
         Ok(folder) => (it.variable.to_owned(), folder.into()),
         Err(reason) => (format!("{}_MISSING", it.variable), reason.into()),
     };
-    ALL.iter().map(variable).collect()
+    ALL.iter().filter(|it| is_wanted(it)).map(variable).collect()
 }
 
 impl Unpacked {

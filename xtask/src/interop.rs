@@ -164,8 +164,9 @@ fn walk_one((peer, program): &Installed, transport: &str, arguments: &[&str]) ->
 impl AllWalked {
     fn outcome(&self) -> Outcome {
         let ready = || self.ready.iter().flat_map(|(_, walks)| walks);
-        let servers::Walks { client, program } = &self.servers;
-        let all = || self.everything.iter().chain(ready()).chain(client).chain(program);
+        let servers::Walks { client, program, tasks } = &self.servers;
+        let all =
+            || self.everything.iter().chain(ready()).chain(client).chain(program).chain(tasks);
         let sum = |count: fn(&Walked) -> u64| all().map(|(_, walked)| count(walked)).sum::<u64>();
         let (passed, lacking) = (sum(Walked::passed), sum(Walked::lacking));
         let failures = all().filter(|(_, walked)| walked.failed() > 0);
@@ -179,6 +180,8 @@ impl AllWalked {
                 "    third-party clients\n",
                 &walk::table(&self.everything),
                 &ready::table(&self.ready),
+                "\n    tasks of ours\n",
+                &walk::table(tasks),
                 "\n    third-party servers\n",
                 &walk::table(client),
                 "\n    the program\n",

@@ -9,9 +9,12 @@
 )]
 
 mod auth;
+mod bridge;
+mod browser;
 mod cargo;
 mod conformance;
 mod debian;
+mod fleet;
 mod fuzz;
 mod inspector;
 mod install;
@@ -92,10 +95,28 @@ const COMMANDS: &[Command] = &[
         lanes: &[&[steps::AUTH]],
     },
     Command {
+        name: "browser",
+        takes: &[],
+        about: "an app of ours in the official host library and a real browser; installs both",
+        lanes: &[&[steps::BROWSER]],
+    },
+    Command {
         name: "conformance",
         takes: &[],
         about: "the official conformance suite, against a server of ours",
         lanes: &[&[steps::CONFORMANCE]],
+    },
+    Command {
+        name: "fleet",
+        takes: &[options::FULL],
+        about: "three nodes on Postgres and Redis while everything fails, then the official suite",
+        lanes: &[&[steps::FLEET]],
+    },
+    Command {
+        name: "bridge",
+        takes: &[],
+        about: "the official conformance suite through the bridge, in front of the other era",
+        lanes: &[&[steps::BRIDGE]],
     },
     Command {
         name: "fuzz",

@@ -11,6 +11,9 @@ pub(crate) const PART: &str = "[part]";
 /// Rough figures, quickly.
 pub(crate) const QUICK: &str = "[--quick]";
 
+/// At full size.
+pub(crate) const FULL: &str = "[--full]";
+
 /// The options of a command, or their defaults.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
@@ -18,11 +21,12 @@ pub(crate) struct Options {
     pub(crate) seconds: u32,
     pub(crate) advisories: bool,
     pub(crate) quick: bool,
+    pub(crate) full: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { target: None, seconds: 10, advisories: false, quick: false }
+        Self { target: None, seconds: 10, advisories: false, quick: false, full: false }
     }
 }
 
@@ -39,6 +43,7 @@ impl Options {
                 "--seconds" => SECONDS,
                 "--advisories" => ADVISORIES,
                 "--quick" => QUICK,
+                "--full" => FULL,
                 flag if flag.starts_with('-') => return refused(),
                 _ if takes.contains(&PART) => PART,
                 _ => TARGET,
@@ -51,6 +56,7 @@ impl Options {
                 SECONDS => options.seconds = seconds(arguments.next())?,
                 ADVISORIES => options.advisories = true,
                 QUICK => options.quick = true,
+                FULL => options.full = true,
                 _ => options.target = Some(argument),
             }
         }

@@ -5,12 +5,14 @@ use crate::need::{How, need};
 use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
-use crate::{auth, conformance, debian, fuzz, inspector, interop, tidy};
+use crate::{auth, bridge, browser, conformance, debian, fleet, fuzz, inspector, interop, tidy};
 
 /// What a change must pass. The first lane runs programs that mostly wait, the second mostly
 /// compiles; Cargo's own lock keeps their builds apart.
-pub(crate) const TEST: &[&[Step]] =
-    &[&[FMT, TIDY, UNIT, CONFORMANCE, INTEROP, AUTH], &[CLIPPY, DOCTEST, DOC, BARE, FUZZ]];
+pub(crate) const TEST: &[&[Step]] = &[
+    &[FMT, TIDY, UNIT, CONFORMANCE, BRIDGE, INTEROP, AUTH, BROWSER],
+    &[CLIPPY, DOCTEST, DOC, BARE, FUZZ],
+];
 
 pub(crate) const FMT: Step =
     Step { name: "fmt", needs: &[need("cargo-fmt", How::Component("rustfmt"))], run: fmt };
@@ -59,6 +61,10 @@ pub(crate) const CONFORMANCE: Step = Step {
     run: conformance::step,
 };
 
+/// The official conformance suite through the bridge, in front of servers of the other era.
+pub(crate) const BRIDGE: Step =
+    Step { name: "bridge", needs: CONFORMANCE.needs, run: bridge::step };
+
 /// The official clients of other languages, against a server of ours; servers of others, against
 /// our client.
 pub(crate) const INTEROP: Step = Step {
@@ -84,6 +90,21 @@ pub(crate) const AUTH: Step = Step {
     needs: &[need("node", How::Package("nodejs")), need("npm", How::Package("npm"))],
     run: auth::step,
 };
+
+/// Apps of ours, in the official host library and a real browser.
+pub(crate) const BROWSER: Step = Step {
+    name: "browser",
+    needs: &[
+        need("node", How::Package("nodejs")),
+        need("npm", How::Package("npm")),
+        need(browser::PROGRAM, How::Package("chromium")),
+    ],
+    run: browser::step,
+};
+
+/// The tests of fleets at the size of choice, and the official suite against three nodes. The
+/// tests at their short size are a part of [`UNIT`].
+pub(crate) const FLEET: Step = Step { name: "fleet", needs: CONFORMANCE.needs, run: fleet::step };
 
 pub(crate) const FUZZ: Step = Step {
     name: "fuzz",

@@ -9,6 +9,9 @@ mod server;
 
 use std::error::Error;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The options before the command.
 #[derive(Default, Clone, Copy)]
 struct Options {

@@ -49,7 +49,7 @@ fn listen(bytes: &mut Bytes<'_>) -> Option<Model> {
         prompts: bit(1),
         resources: bit(2),
         resource: bit(3),
-        task: bit(4),
+        extension: bit(4),
     };
     let limits = SubscriptionLimits { names: bytes.below(5), name_length: bytes.below(6) };
     let is_session = bit(5);
@@ -143,13 +143,13 @@ fn topic(bytes: &mut Bytes<'_>) -> Topic {
         1 => Topic::Prompts,
         2 => Topic::Resources,
         3 => Topic::Resource(uri(bytes).into()),
-        _ => Topic::Task(uri(bytes).into()),
+        _ => Topic::Extension("names".into(), uri(bytes).into()),
     }
 }
 
 fn name(topic: &Topic) -> Option<&str> {
     match topic {
-        Topic::Resource(name) | Topic::Task(name) => Some(name),
+        Topic::Resource(name) | Topic::Extension(_, name) => Some(name),
         Topic::Tools | Topic::Prompts | Topic::Resources => None,
     }
 }

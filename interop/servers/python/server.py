@@ -9,6 +9,7 @@ import anyio
 import mcp_types as types
 from fastmcp import Context, FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp_tasks import TasksExtension
 from starlette.middleware import Middleware
 
 COUNTER = "test://counter"
@@ -17,6 +18,7 @@ USERS = ["ada", "alan", "grace"]
 server = FastMCP(
     "interop", instructions="Try every tool once.", version="1.0.0", list_page_size=4
 )
+server.add_extension(TasksExtension())
 # The counters of the process, shared by all its sessions.
 counts = {"touched": 0, "abandoned": 0, "ended": 0}
 
@@ -58,6 +60,12 @@ async def wait(context: Context) -> str:
         counts["abandoned"] += 1
         raise
     return "nobody stopped it"
+
+
+@server.tool(task=True)
+async def long(ms: int) -> str:
+    await anyio.sleep(ms / 1000)
+    return "long enough"
 
 
 @server.tool

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } from '@modelcontextprotocol/node';
 import {
     completable,
@@ -12,6 +13,7 @@ import {
     McpServer,
     ResourceTemplate
 } from '@modelcontextprotocol/server';
+import { loadSkills } from '@modelcontextprotocol/server/ext/skills/node';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { answered, COUNTER, counts, FORM, furnish, place, prompt, QUESTION, rooted, sampled } from './parts.mjs';
 
@@ -21,6 +23,8 @@ const asking = (question, finish) => context => {
     return answer === undefined ? inputRequired({ inputRequests: { answer: question } }) : finish(answer);
 };
 
+const skills = await loadSkills(join(import.meta.dirname, 'skills'), { strict: true });
+
 /** Notifies listeners over HTTP in the modern era. */
 let notifier;
 
@@ -29,6 +33,7 @@ function build({ era }) {
     const capabilities = { logging: {}, resources: { subscribe: true, listChanged: true } };
     const options = { capabilities, instructions: 'Try every tool once.' };
     const server = new McpServer({ name: 'interop', version: '1.0.0' }, options);
+    skills.attach(server);
     const wanted = new Set();
     if (era === 'legacy') {
         server.server.setRequestHandler('resources/subscribe', async ({ params }) => {

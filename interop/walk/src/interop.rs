@@ -4,6 +4,8 @@
 pub(crate) mod ask;
 mod lists;
 mod live;
+mod skills;
+mod tasks;
 
 use bowline::Revision;
 use serde_json::json;
@@ -43,6 +45,10 @@ pub(crate) const CHECKS: &[Named] = &[
     ("tools-changed", None),
     ("cancel", None),
     ("timeout", None),
+    ("task", Some(Revision::V2026_07_28)),
+    ("task-handle", Some(Revision::V2026_07_28)),
+    ("task-cancel", Some(Revision::V2026_07_28)),
+    ("skills", Some(Revision::EXTENSIONS)),
 ];
 
 /// A tool that reports progress once and never returns.
@@ -72,6 +78,7 @@ pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
         "complete-prompt" => ask::complete_prompt(guest).await,
         "complete-template" => ask::complete_template(guest).await,
         "method-unknown" => ask::method_unknown(guest).await,
+        "skills" => skills::walk(guest).await,
         "progress" => live::progress(guest).await,
         "logs" => live::logs(guest).await,
         "elicit" => live::elicit(guest).await,
@@ -81,6 +88,9 @@ pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
         "tools-changed" => live::tools_changed(guest).await,
         "cancel" => live::cancel(guest).await,
         "timeout" => live::timeout(guest).await,
+        "task" => tasks::call(guest).await,
+        "task-handle" => tasks::handle(guest).await,
+        "task-cancel" => tasks::cancel(guest).await,
         _ => Err("no such check".into()),
     }
 }

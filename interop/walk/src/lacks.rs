@@ -29,6 +29,13 @@ const LACKS: &[Lack] = &[
         reason: "the SDK does not paginate lists",
     },
     Lack {
+        server: "typescript-2",
+        transports: ALL,
+        revisions: Revision::is_modern,
+        checks: &["task", "task-handle", "task-cancel"],
+        reason: "the SDK has no tasks",
+    },
+    Lack {
         server: "fastmcp",
         transports: ALL,
         revisions: |_| true,
@@ -41,6 +48,27 @@ const LACKS: &[Lack] = &[
         revisions: Revision::is_modern,
         checks: &["tools-changed"],
         reason: "FastMCP does not support subscriptions/listen",
+    },
+    Lack {
+        server: "typescript-1",
+        transports: ALL,
+        revisions: |_| true,
+        checks: &["skills"],
+        reason: "version 1 of the SDK does not support skills",
+    },
+    Lack {
+        server: "fastmcp",
+        transports: ALL,
+        revisions: |_| true,
+        checks: &["skills"],
+        reason: "FastMCP serves skills only in a form from before the extension",
+    },
+    Lack {
+        server: "rmcp",
+        transports: ALL,
+        revisions: |_| true,
+        checks: &["skills"],
+        reason: "rmcp does not support skills",
     },
 ];
 

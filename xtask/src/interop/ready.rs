@@ -14,6 +14,8 @@ struct Ready {
     arguments: &'static [&'static str],
     /// Further arguments that make it serve on stdio.
     stdio: &'static [&'static str],
+    /// The end of the script that walks it; empty for all of them.
+    client: &'static str,
 }
 
 /// The arguments that make any of them serve over HTTP.
@@ -26,6 +28,13 @@ const READY: &[Ready] = &[
     ready("example", "example-server", &["--weather", "sample"]),
     ready("operator", "operator-server", SILENT),
     Ready { stdio: &["--stdio"], ..ready("bowline", "bowline", &["serve"]) },
+    // Version 1 of the client knows nothing of skills, nor does the official client of tasks work
+    // with it.
+    Ready {
+        client: "walk-v2.mjs",
+        ..ready("skills", "bowline", &["serve", "--skills", "conformance/skills"])
+    },
+    Ready { client: "walk-v2.mjs", ..ready("tasks", "conformance-server", &[]) },
 ];
 
 /// A voice that exists on every machine.
@@ -37,7 +46,7 @@ const fn ready(
     program: &'static str,
     arguments: &'static [&'static str],
 ) -> Ready {
-    Ready { suite, program, arguments, stdio: &[] }
+    Ready { suite, program, arguments, stdio: &[], client: "" }
 }
 
 /// The walks through one server.
@@ -60,7 +69,10 @@ pub(super) fn walk_all(installed: &[Installed]) -> Vec<Walks> {
 impl Ready {
     fn walk(&self, installed: &[Installed]) -> Vec<Named> {
         let program = format!("target/debug/{}", self.program);
-        let clients = || installed.iter().filter(|(peer, _)| peer.language == "typescript");
+        let is_it = |peer: &super::Peer| {
+            peer.language == "typescript" && peer.script.ends_with(self.client)
+        };
+        let clients = || installed.iter().filter(|(peer, _)| is_it(peer));
         let mut walked = Vec::new();
         let command = [&["--suite", self.suite, &program], self.arguments, self.stdio].concat();
         walked.extend(clients().map(|it| walk_one(it, "stdio", &command)));

@@ -25,6 +25,7 @@ const TYPESCRIPT: Environment = Environment {
     language: Language::Node(20),
 };
 
+const FASTMCP_PIN: (&str, &str) = ("servers/python/requirements.txt", "\nfastmcp==");
 const FASTMCP: Environment = python("servers/fastmcp", &["servers/python/requirements.txt"]);
 
 const RUST: &str = "cargo build --quiet --locked --manifest-path interop/servers/rmcp/Cargo.toml \
@@ -100,7 +101,7 @@ const HOSTS: &[Host] = &[
     Host {
         name: "fastmcp",
         title: "fastmcp",
-        version: Some(("servers/python/requirements.txt", "\nfastmcp==")),
+        version: Some(FASTMCP_PIN),
         over_http: &[STREAMABLE, SSE],
         ..host(Program::Python("servers/python/server.py"))
     },
@@ -176,10 +177,11 @@ struct Installed {
     rust: Result<PathBuf, String>,
 }
 
-/// The walks of the client, and those of the program.
+/// The walks of the client, those of the program, and of the client of `fastmcp` through our tasks.
 pub(super) struct Walks {
     pub(super) client: Vec<Named>,
     pub(super) program: Vec<Named>,
+    pub(super) tasks: Vec<Named>,
 }
 
 /// Installs the third-party servers. What Cargo builds in this workspace is there already.
@@ -217,7 +219,21 @@ pub(super) fn walk_all(prepared: &Prepared) -> Walks {
         walk.arg(BOWLINE).arg(checks).args([eras, host.name]);
         walk
     });
-    Walks { client, program }
+    Walks { client, program, tasks: vec![walk_tasks(installed)] }
+}
+
+/// The client of `fastmcp`, which comes with its server.
+fn walk_tasks(installed: &Installed) -> Named {
+    let walked = installed.python.clone().and_then(|python| {
+        let arguments = ["--http", "127.0.0.1:{port}"];
+        let server = Server::start("target/debug/conformance-server", &arguments, PLACE)?;
+        let mut walk = Command::new(python);
+        walk.arg(Path::new(PLACE).join("servers/python/tasks.py")).arg(server.url("/mcp"));
+        let walked = walk::walk(walk);
+        server.stop().map(|()| walked)
+    });
+    let name = format!("fastmcp {}", version(FASTMCP_PIN.0, FASTMCP_PIN.1));
+    (name, walked.unwrap_or_else(Walked::not_at_all))
 }
 
 /// Walks each of them over each transport, with what `walk` begins.

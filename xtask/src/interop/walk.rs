@@ -17,13 +17,18 @@ pub(crate) struct Walked {
 /// Runs a walk to its end.
 pub(crate) fn walk(walk: Command) -> Walked {
     let Ran { ok, output } = run(walk);
-    let checks: Vec<_> = output.lines().filter_map(read).collect();
-    let has_failed = checks.iter().any(|(_, ok)| !ok);
-    let is_broken = checks.is_empty() || ok == has_failed;
-    Walked { checks, is_broken, said: output }
+    let walked = Walked::of(&output);
+    let has_failed = walked.checks.iter().any(|(_, ok)| !ok);
+    Walked { is_broken: walked.is_broken || ok == has_failed, ..walked }
 }
 
 impl Walked {
+    /// What a walk said, that did not break off.
+    pub(crate) fn of(said: &str) -> Self {
+        let checks: Vec<_> = said.lines().filter_map(read).collect();
+        Self { is_broken: checks.is_empty(), checks, said: said.to_owned() }
+    }
+
     /// A walk that could not begin.
     pub(crate) fn not_at_all(why: String) -> Self {
         Self { checks: Vec::new(), is_broken: true, said: why }

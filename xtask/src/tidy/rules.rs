@@ -4,7 +4,7 @@ use super::{File, Problem};
 
 const MAX_LINES: usize = 400;
 const MAX_COLUMNS: usize = 100;
-const MAX_ARCHITECTURE: usize = 260;
+const MAX_ARCHITECTURE: usize = 300;
 
 /// Left behind by somebody who meant to come back.
 const LEFT_BEHIND: &[&str] = &["dbg!", "todo!", "unimplemented!", "FIXME", "XXX"];

@@ -114,11 +114,11 @@ fn whole(architecture: &str, readme: &str) -> Vec<String> {
 fn documents_keep_up() {
     let readme = "`cargo run --release -- serve` and `cargo xtask test`";
     assert_eq!(whole("`knot` ties.", readme), [""; 0]);
-    let found = whole(&"x\n".repeat(261), "`cargo xtask test`");
+    let found = whole(&"x\n".repeat(301), "`cargo xtask test`");
     assert_eq!(
         found,
         [
-            "ARCHITECTURE.md: 261 lines, 260 are allowed [architecture]",
+            "ARCHITECTURE.md: 301 lines, 300 are allowed [architecture]",
             "ARCHITECTURE.md: does not name `knot` [architecture]",
             "README.md: does not mention `cargo run --release -- serve` [readme]",
         ]

@@ -79,6 +79,7 @@ impl ServerHandler for Interop {
             .enable_prompts()
             .enable_resources()
             .enable_resources_subscribe()
+            .enable_tasks()
             .enable_tools()
             .enable_tool_list_changed()
             .build();
@@ -108,6 +109,22 @@ impl ServerHandler for Interop {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         tools::call(self, request, context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.state.tasks.get_task(&request.task_id)?))
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.state.tasks.cancel_task(&request.task_id)
     }
 
     async fn list_resources(

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::LoggingLevel;
+use rmcp::task_manager::TaskManager;
 use tokio::sync::broadcast;
 
 /// The resource that changes.
@@ -16,6 +17,7 @@ pub struct State {
     pub abandoned: AtomicU64,
     pub ended: AtomicU64,
     pub has_extra: AtomicBool,
+    pub tasks: TaskManager,
     /// For listeners in the modern era.
     pub changes: broadcast::Sender<Change>,
     /// Receivers for future listeners. The SDK acknowledges a subscription before it lets the
@@ -37,6 +39,7 @@ impl State {
             abandoned: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             has_extra: AtomicBool::new(false),
+            tasks: TaskManager::new(),
             changes: broadcast::Sender::new(16),
             listeners: Mutex::default(),
         }

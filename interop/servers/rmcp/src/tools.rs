@@ -7,6 +7,7 @@ use std::time::Duration;
 use rmcp::ErrorData;
 use rmcp::model::*;
 use rmcp::service::{RequestContext, RoleServer};
+use rmcp::task_manager::{TaskExit, TaskOptions};
 use serde_json::{Value, json};
 
 use crate::question::{Question, is_modern};
@@ -28,6 +29,7 @@ pub fn list(has_extra: bool) -> Vec<Tool> {
         tool("ask", json!({})),
         tool("sample", json!({ "message": { "type": "string" } })),
         tool("roots", json!({})),
+        tool("long", json!({ "ms": { "type": "integer" } })),
     ];
     if has_extra {
         tools.push(tool("extra", json!({})));
@@ -84,6 +86,7 @@ pub async fn call(
         "sample" => {
             return Question::Message(message()).ask(request.input_responses, &context).await;
         }
+        "long" => return Ok(long(server, &context, number("ms")).await),
         "roots" => return Question::Roots.ask(request.input_responses, &context).await,
         _ => return Err(ErrorData::invalid_params("no such tool", None)),
     };
@@ -153,4 +156,24 @@ async fn change_tools(server: &Interop, context: &RequestContext<RoleServer>) ->
         let _ = context.peer.notify_tool_list_changed().await;
     }
     "changed".to_owned()
+}
+
+/// Takes a while: as a task for clients that can wait for one.
+async fn long(server: &Interop, context: &RequestContext<RoleServer>, ms: i64) -> CallToolResponse {
+    let pause = Duration::from_millis(ms.unsigned_abs());
+    let done = || CallToolResult::success(vec![ContentBlock::text("long enough")]);
+    if !context.client_capabilities().is_some_and(|client| client.supports_tasks()) {
+        tokio::time::sleep(pause).await;
+        return done().into();
+    }
+    let options = TaskOptions::new().with_poll_interval_ms(50).with_status_message("busy");
+    let task = server.state.tasks.spawn(options, move |task| {
+        Box::pin(async move {
+            tokio::select! {
+                () = task.cancelled() => Err(TaskExit::Cancelled),
+                () = tokio::time::sleep(pause) => Ok(done()),
+            }
+        })
+    });
+    CallToolResponse::Task(CreateTaskResult::new(task))
 }

@@ -1,0 +1,428 @@
+// Walks through `bowline inspect` in a real browser, as a person and as an attacker:
+// `node inspector.mjs BROWSER BOWLINE EVERYTHING_EXAMPLE PYTHON FASTMCP_SCRIPT PICTURES`.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const [browserName, bowline, example, python, fastmcp, pictures] = process.argv.slice(2);
+const here = import.meta.dirname;
+const PATIENCE_MS = 15_000;
+const executablePath = process.env.PATH.split(delimiter).map(folder => join(folder, browserName)).find(existsSync);
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const AXE = await readFile(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
+
+let failures = 0;
+async function check(mode, title, run) {
+    // A word for the table.
+    const name = title.replace(/[ :,’]+/g, '-');
+    try {
+        await run();
+        console.log(`ok ${mode} ${name}`);
+    } catch (error) {
+        failures++;
+        console.log(`not ok ${mode} ${name}: ${String(error.message ?? error).split('\n').slice(0, 6).join(' ')}`);
+    }
+}
+
+const home = await mkdtemp(join(tmpdir(), 'inspector-'));
+/** The program, and the address it prints. */
+async function start(...words) {
+    const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_RUNTIME_DIR: home, BOWLINE_DATA_DIR: home };
+    const child = spawn(bowline, ['inspect', '--port', '0', '--no-browser', ...words], { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: home });
+    let said = '';
+    const address = await new Promise((resolve, reject) => {
+        child.stderr.on('data', data => {
+            said += data;
+            const found = said.match(/http:\S+#ticket=\w{64}/);
+            if (found) resolve(found[0]);
+        });
+        child.on('exit', code => reject(new Error(`the program ended (${code}): ${said}`)));
+    });
+    const stop = () => new Promise(resolve => { child.once('exit', resolve); child.kill('SIGINT'); });
+    return { address, origin: new URL(address).origin, stop };
+}
+
+const browser = await chromium.launch({ executablePath, args: FLAGS });
+const program = await start('--', bowline, 'serve', 'example');
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
+await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: program.origin });
+context.setDefaultTimeout(PATIENCE_MS);
+const page = await context.newPage();
+const complaints = [];
+const foreign = [];
+page.on('console', message => { if (message.type() === 'error') complaints.push(`${message.text()} ${message.location().url}`); });
+page.on('pageerror', error => complaints.push(error.message));
+page.on('dialog', dialog => { complaints.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+page.on('request', it => { if (!/^(http:\/\/127\.0\.0\.1:|data:|blob:)/.test(it.url())) foreign.push(it.url()); });
+
+/** Sends a request as something else than the page would. */
+const send = (path, { method = 'POST', headers = {}, body = '{}' } = {}) => new Promise((resolve, reject) => {
+    const url = new URL(path, program.origin);
+    const outgoing = request(url, { method, headers: { 'content-type': 'application/json', ...headers } }, reply => { reply.resume(); reply.on('end', () => resolve(reply)); if (path === '/api/events') { resolve(reply); reply.destroy(); } });
+    outgoing.on('error', reject);
+    outgoing.end(method === 'GET' ? undefined : body);
+});
+
+const go = async hash => { await page.evaluate(to => { location.hash = to; }, hash); };
+const number = () => page.evaluate(() => Number(location.hash.match(/^#\/(\d+)/)?.[1] ?? 0));
+/** Connects by the form, and waits until it has succeeded. */
+async function connect(words, revision = '') {
+    await go('#/connect');
+    const input = page.getByLabel('Address or command');
+    await input.fill(words);
+    await page.getByLabel('Protocol').selectOption(revision);
+    await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
+    await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+    return number();
+}
+const fieldOf = name => page.locator(`[data-field="${name}"]`);
+const outcome = () => page.locator('main .card', { has: page.locator('.tag', { hasText: /^(answered|failed|cancelled)$/ }) }).first();
+async function call(connection, tool, fields = {}) {
+    await go(`#/${connection}/tools/${encodeURIComponent(tool)}`);
+    await page.locator('main .detail h1').waitFor();
+    for (const [name, value] of Object.entries(fields)) {
+        const field = fieldOf(name);
+        await field.locator('select.state').first().selectOption('value');
+        await field.locator('input, textarea').first().fill(value);
+    }
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+}
+async function axe(where) {
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => window.axe.run({ resultTypes: ['violations'] }));
+    assert.deepEqual(violations.map(it => `${where} ${it.id}: ${it.nodes[0].html.slice(0, 160)} ${it.nodes[0].failureSummary?.slice(0, 200)}`), []);
+}
+
+/** Everything that every view must pass: axe in light and dark, no sideways scrolling at 320 px. */
+async function view(mode, name, picture) {
+    for (const scheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme: scheme });
+        await page.waitForFunction(it => document.documentElement.dataset.theme === it, scheme);
+        await check(mode, `${name}: axe, ${scheme}`, () => axe(name));
+        if (picture) await page.screenshot({ path: join(pictures, `${picture}-${scheme}.png`) });
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+    await check(mode, `${name}: fits 320 px and 4K`, async () => {
+        for (const [width, height] of [[320, 640], [3840, 2160], [1280, 800]]) {
+            await page.setViewportSize({ width, height });
+            const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+            if (isWide) await page.setViewportSize({ width: 1280, height: 800 });
+            assert.ok(!isWide, `${width}: the page scrolls sideways`);
+        }
+    });
+
+}
+
+// The door.
+await check('attack', 'requests without a key are rejected', async () => {
+    for (const path of ['/api/do', '/api/events', '/api/ticket']) assert.equal((await send(path)).statusCode, 401);
+    assert.equal((await send('/api/do', { headers: { authorization: 'Bearer undefined' } })).statusCode, 401);
+    assert.equal((await send('/api/open', { body: '{"ticket":"00"}' })).statusCode, 401);
+});
+await check('attack', 'foreign origins are rejected, also those of this machine', async () => {
+    for (const origin of ['https://evil.test', 'null', 'http://localhost:1', 'http://127.0.0.1:1', program.origin.replace('127.0.0.1', 'localhost')]) {
+        assert.equal((await send('/api/open', { headers: { origin } })).statusCode, 403, origin);
+        assert.equal((await send('/', { method: 'GET', headers: { origin } })).statusCode, 403, origin);
+    }
+    for (const site of ['cross-site', 'same-site']) assert.equal((await send('/', { method: 'GET', headers: { 'sec-fetch-site': site } })).statusCode, 403, site);
+});
+await check('attack', 'names that are rebound are rejected', async () => {
+    const { port } = new URL(program.origin);
+    for (const host of ['evil.test', `evil.test:${port}`, `127.0.0.1.evil.test:${port}`, '127.0.0.1', `0.0.0.0:${port}`, `localhost:${port}`]) assert.equal((await send('/', { method: 'GET', headers: { host } })).statusCode, 403, host);
+});
+await check('attack', 'forms of other sites cannot post', async () => {
+    assert.equal((await send('/api/open', { headers: { 'content-type': 'text/plain' } })).statusCode, 415);
+});
+await check('attack', 'every response carries the policy', async () => {
+    const { headers } = await send('/', { method: 'GET' });
+    assert.match(headers['content-security-policy'], /default-src 'none'; script-src 'self'; .*frame-ancestors 'none'.*require-trusted-types-for 'script'/);
+    assert.doesNotMatch(headers['content-security-policy'], /unsafe/);
+    assert.equal(headers['x-content-type-options'], 'nosniff');
+});
+
+// The first two minutes.
+await check('modern', 'the address opens the page, connected', async () => {
+    await page.goto(program.address);
+    await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+    assert.ok(await page.getByText('modern era', { exact: true }).isVisible());
+    await page.getByText('server/discover answered in').waitFor();
+    assert.ok(!page.url().includes('ticket'), 'the ticket stays in the address');
+});
+const weight = await page.evaluate(() => performance.getEntries().filter(it => it.initiatorType !== 'fetch').reduce((sum, it) => sum + (it.decodedBodySize ?? 0), 0));
+await check('modern', 'the page weighs less than 300 KB', () => { assert.ok(weight > 100_000 && weight < 300_000, `${weight} bytes`); });
+const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+console.log(`first contentful paint ${Math.round(paint)} ms, ${weight} bytes`);
+await check('attack', 'the address works once', async () => {
+    const ticket = program.address.split('ticket=')[1];
+    assert.equal((await send('/api/open', { body: JSON.stringify({ ticket }) })).statusCode, 401);
+    const other = await browser.newContext();
+    const stranger = await other.newPage();
+    await stranger.goto(program.address);
+    await stranger.getByText('This page has no key').waitFor();
+    await other.close();
+});
+await view('modern', 'overview', 'overview');
+await check('modern', 'a tool is called, and its exact numbers are shown', async () => {
+    await call(1, 'calculator_arithmetic', { expression: '2 + 3 * 4' });
+    await outcome().getByText('2 + 3 * 4 = 14').waitFor();
+    await outcome().getByText('14.0', { exact: true }).waitFor();
+});
+await view('modern', 'tools', 'tools');
+await check('modern', 'state survives a reload', async () => {
+    await page.reload();
+    await outcome().getByText('2 + 3 * 4 = 14').waitFor();
+    assert.equal(await fieldOf('expression').locator('input').inputValue(), '2 + 3 * 4');
+});
+await check('modern', 'an invalid draft stays as typed', async () => {
+    await page.getByRole('tab', { name: 'JSON' }).first().click();
+    const area = page.getByLabel('Arguments as JSON');
+    await area.fill('{"expression": "1+1", ');
+    await page.getByRole('tab', { name: 'Form' }).click();
+    assert.equal(await area.inputValue(), '{"expression": "1+1", ');
+    await page.getByText('It stays as you typed it').waitFor();
+    await area.fill('{"expression": 12345678901234567890}');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.locator('main .tag', { hasText: /^(answered|failed)$/ }).waitFor();
+    await go('#/1/wire?q=12345678901234567890');
+    await page.locator('.wire .line', { hasText: 'tools/call' }).first().waitFor();
+});
+await check('modern', 'a call is copied as a command and as Rust', async () => {
+    await go('#/1/tools/calculator_arithmetic');
+    for (const [as, expected] of [['command', /^bowline call .*calculator_arithmetic --json .* -- /], ['rust', /call_tool\("calculator_arithmetic"/]]) {
+        await page.getByLabel('Copy as').selectOption(as);
+        await page.waitForFunction(async pattern => new RegExp(pattern).test(await navigator.clipboard.readText()), expected.source);
+    }
+});
+await check('modern', 'a resource is read, a template completed', async () => {
+    await go('#/1/resources');
+    await page.locator('.item').first().click();
+    await page.getByRole('button', { name: 'Read' }).click();
+    await page.locator('main .tag', { hasText: /^answered$/ }).waitFor();
+});
+await check('modern', 'messages show exact bytes', async () => {
+    await go('#/1/wire');
+    await page.locator('.wire .line', { hasText: 'calculator_arithmetic' }).first().click();
+    await page.getByRole('button', { name: 'Exact bytes' }).first().click();
+    assert.match(await page.locator('.bytes pre').first().textContent(), /^\{"jsonrpc":"2\.0","id":\d+,"method":"tools\/call"/);
+});
+await view('modern', 'messages', 'messages');
+await check('modern', 'a session is saved and opened again; 100,000 messages draw few rows', async () => {
+    const waiting = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const saved = await readFile(await (await waiting).path(), 'utf8');
+    assert.match(saved, /^\{"kind":"session"/);
+    const lines = [saved.split('\n')[0]];
+    for (let at = 0; at < 50_000; at++) {
+        lines.push(`{"kind":"message","at":${at / 100},"direction":"sent","message":{"jsonrpc":"2.0","id":${at},"method":"tools/call","params":{"name":"t${at}"}}}`);
+        lines.push(`{"kind":"message","at":${at / 100 + 0.005},"direction":"received","message":{"jsonrpc":"2.0","id":${at},"result":{}}}`);
+    }
+    const file = join(home, 'large.jsonl');
+    await writeFile(file, lines.join('\n'));
+    await page.getByLabel('Open a session file').setInputFiles(file);
+    await page.getByText('50,001 of 50,001').waitFor();
+    const frames = await page.evaluate(async () => {
+        const box = document.querySelector('.wire .scroll');
+        let worst = 0;
+        for (let at = 0, last = performance.now(); at < 60; at++) {
+            box.scrollTop += 20_000;
+            await new Promise(requestAnimationFrame);
+            worst = Math.max(worst, performance.now() - last);
+            last = performance.now();
+        }
+        return { worst, rows: box.querySelectorAll('.line').length, last: box.querySelector('.line:last-child')?.textContent };
+    });
+    assert.ok(frames.rows > 5 && frames.rows < 100, `${frames.rows} rows`);
+    console.log(`100,000 messages: ${frames.rows} rows drawn, longest frame ${Math.round(frames.worst)} ms`);
+});
+await check('modern', 'the palette goes anywhere by keyboard', async () => {
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('weather_current');
+    await page.keyboard.press('Enter');
+    await page.locator('main .detail h1', { hasText: 'Weather' }).waitFor();
+    assert.match(page.url(), /#\/1\/tools\/weather_current$/);
+});
+await check('modern', 'the load test reports percentiles', async () => {
+    await go('#/1/check');
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.locator('[data-part=load] svg').waitFor();
+    await page.locator('[data-part=load] dd', { hasText: /^200$/ }).waitFor();
+});
+await check('modern', 'the checks run inside', async () => {
+    await page.getByRole('button', { name: 'Run all checks' }).click();
+    await page.locator('[data-part=check] .tag', { hasText: /findings|nothing to fix/ }).waitFor({ timeout: 120_000 });
+});
+await view('modern', 'check', 'check');
+
+// Questions and lists that change, in both eras.
+for (const era of ['modern', 'legacy']) {
+    let at = 0;
+    await check(era, 'connects to our server by a command', async () => {
+        at = await connect(example, era);
+        await page.getByText(`${era} era`, { exact: true }).first().waitFor();
+    });
+    await check(era, 'a form of the server is answered', async () => {
+        await call(at, 'elicit');
+        const card = page.locator('[data-question]').first();
+        await card.waitFor();
+        if (era === 'modern') {
+            await view(era, 'question', 'question');
+        }
+        for (const state of await card.locator('select.state').all()) await state.selectOption('value');
+        for (const input of await card.locator('input[type=text]').all()) await input.fill((await input.getAttribute('inputmode')) ? '7' : 'Ada');
+        await card.getByRole('button', { name: 'Send' }).click();
+        await outcome().getByText(/Ada/).first().waitFor();
+        await card.waitFor({ state: 'detached' });
+    });
+    await check(era, 'an address and a sampling wait side by side', async () => {
+        await call(at, 'elicit_url');
+        await page.locator('[data-question]', { hasText: 'address' }).waitFor();
+        await call(at, 'sample', { message: 'hello' });
+        await page.locator('[data-question]', { hasText: 'sampling' }).waitFor();
+        assert.equal(await page.locator('[data-question]').count(), 2);
+        const sampling = page.locator('[data-question]', { hasText: 'sampling' });
+        await sampling.getByLabel('What the model says').fill('said by a person');
+        await sampling.getByRole('button', { name: 'Answer' }).click();
+        await outcome().getByText('said by a person').waitFor();
+        await page.locator('[data-question]').getByRole('button', { name: 'Decline' }).click();
+        await page.locator('[data-question]').waitFor({ state: 'detached' });
+    });
+    await check(era, 'a call is cancelled', async () => {
+        await call(at, 'wait');
+        await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+        await page.locator('main .tag', { hasText: /^cancelled$/ }).waitFor();
+    });
+    await check(era, 'lists follow the server', async () => {
+        const count = async () => Number(await page.locator('nav.side a', { hasText: /^Tools/ }).locator('.count').textContent());
+        const before = await count();
+        await call(at, 'change_tools');
+        await page.waitForFunction(was => Number([...document.querySelectorAll('nav.side a')].find(it => it.textContent.startsWith('Tools')).querySelector('.count').textContent) !== was, before);
+    });
+    await check(era, 'calls are kept, and repeated', async () => {
+        await go(`#/${at}/calls`);
+        await page.locator('main details').first().locator('summary').click();
+        const before = await page.locator('main details').count();
+        await page.locator('main details', { hasText: 'change_tools' }).first().getByRole('button', { name: 'Repeat', exact: true }).click();
+        await page.waitForFunction(was => document.querySelectorAll('main details').length > was, before);
+    });
+    if (era === 'modern') await view(era, 'calls');
+    await go(`#/${at}/logs`);
+    await page.locator('main h1', { hasText: 'Logs' }).waitFor();
+    if (era === 'modern') await view(era, 'logs');
+}
+
+// Servers of others.
+await check('everything', 'connects, calls and completes', async () => {
+    const at = await connect(`${process.execPath} ${join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')} stdio`);
+    await call(at, 'get-sum', { a: '1', b: '2' });
+    await outcome().getByText('The sum of 1 and 2 is 3.').waitFor();
+    await call(at, 'get-tiny-image');
+    await outcome().locator('img.media').waitFor();
+    await go(`#/${at}/prompts/completable-prompt`);
+    await fieldOf('department').locator('input').fill('E');
+    await fieldOf('department').locator('datalist option[value=Engineering]').waitFor({ state: 'attached' });
+});
+await check('fastmcp', 'connects and calls', async () => {
+    const at = await connect(`${python} ${fastmcp} stdio`);
+    await go(`#/${at}/tools`);
+    await page.locator('.item').first().click();
+    await page.locator('main .detail h1').waitFor();
+});
+
+// What fails is explained in place.
+await check('doctor', 'a program that is not there is explained', async () => {
+    await go('#/connect');
+    await page.getByLabel('Address or command').fill('no-such-program-at-all');
+    await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
+    await page.locator('.card.bad', { hasText: 'no-such-program-at-all' }).first().waitFor();
+    await page.getByText('The doctor’s report').waitFor();
+    await page.getByText('Fix:').first().waitFor();
+});
+await view('doctor', 'failure', 'failure');
+await check('config', 'a pasted configuration is read', async () => {
+    await go('#/connect');
+    await page.getByLabel('JSON of a client').fill(JSON.stringify({ mcpServers: { mine: { command: bowline, args: ['serve', 'counter'] } } }));
+    await page.getByRole('button', { name: 'Read', exact: true }).click();
+    await page.getByRole('button', { name: 'Connect mine' }).click();
+    await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+});
+await check('app', 'the counter’s app is shown, and works', async () => {
+    const at = await number();
+    await go(`#/${at}/tools`);
+    await page.locator('.item').first().waitFor();
+    const withApp = await page.evaluate(async () => (await import('/store.js')).connections.get(Number(location.hash.match(/\d+/)[0])).lists.tools.items.find(it => it._meta?.ui?.resourceUri)?.name);
+    await call(at, withApp);
+    const frame = page.frameLocator('iframe.app');
+    await frame.locator('button').first().waitFor();
+    assert.notEqual(new URL(await page.locator('iframe.app').getAttribute('src')).origin, program.origin);
+});
+await view('app', 'app', 'app');
+await go('#/connect');
+await page.getByText('Connect to a server').first().waitFor();
+await view('modern', 'connect', 'connect');
+
+// Servers that attack.
+await check('attack', 'a link to a target starts nothing', async () => {
+    const before = await page.locator('nav.side .dot').count();
+    await go(`#/connect?target=${encodeURIComponent('sh -c "touch /tmp/pwned"')}`);
+    await page.getByText('A link asks to connect to this server').waitFor();
+    await page.locator('pre', { hasText: 'sh -c "touch /tmp/pwned"' }).waitFor();
+    assert.equal(await page.locator('nav.side .dot').count(), before);
+});
+await check('attack', 'a hostile server runs no script', async () => {
+    const clean = complaints.length;
+    const at = await connect(`${process.execPath} ${join(here, 'hostile.mjs')}`);
+    for (const path of ['', 'tools', 'resources', 'wire', 'logs', 'calls']) {
+        await go(`#/${at}/${path}`);
+        await page.waitForFunction(() => document.querySelector('main')?.childElementCount > 0);
+    }
+    await call(at, 'attack');
+    await outcome().locator('.md-h', { hasText: 'Title' }).first().waitFor();
+    await page.getByText(/tries: refused refused/).waitFor();
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator('main a[href^="javascript"], main a[href^="data"], main script').count(), 0);
+    assert.equal(await page.locator('main img:not(.media)').count(), 0);
+    // What the app tried was reported by the browser; nothing else was.
+    const said = complaints.splice(clean).filter(it => !/Content Security Policy|sandbox|violates|Unsafe attempt|Failed to load resource|permission to navigate/i.test(it));
+    assert.deepEqual(said, []);
+    assert.deepEqual(foreign.splice(0), []);
+});
+await check('attack', 'the key is not reachable from the second origin', async () => {
+    const address = await page.locator('iframe.app').getAttribute('src');
+    const reply = await new Promise(resolve => request(address, resolve).end());
+    assert.match(reply.headers['content-security-policy'], /^default-src 'none'.*connect-src 'none'.*sandbox allow-scripts allow-forms$/);
+    assert.doesNotMatch(reply.headers['content-security-policy'], /allow-same-origin|unsafe-eval|\*/);
+    const guess = await new Promise(resolve => request(new URL('/app/0', address), resolve).end());
+    assert.equal(guess.statusCode, 404);
+});
+await check('check', 'what is wrong with a server is found', async () => {
+    await go(`#/${await number()}/check`);
+    await page.getByRole('button', { name: 'Run all checks' }).click();
+    await page.locator('[data-part=check] .tag', { hasText: /^\d+ findings$/ }).waitFor({ timeout: 120_000 });
+    await page.locator('[data-part=check] td .tag.bad', { hasText: /^fail$/ }).first().waitFor();
+    assert.equal(await page.locator('[data-part=check] td .tag', { hasText: /^(pass|skipped)$/ }).count(), 0);
+});
+await check('many', '5,000 tools are searched in few rows', async () => {
+    const at = await connect(`${process.execPath} ${join(here, 'hostile.mjs')} 5000`);
+    await go(`#/${at}/tools`);
+    await page.locator('main').getByText('5000 tools').waitFor();
+    const took = await page.evaluate(() => {
+        const input = document.querySelector('input[type=search]');
+        const begun = performance.now();
+        input.value = 'tool_4321';
+        input.dispatchEvent(new Event('input'));
+        return { ms: performance.now() - begun, rows: document.querySelectorAll('.item').length };
+    });
+    assert.equal(took.rows, 1);
+    console.log(`5,000 tools: filtered in ${took.ms.toFixed(1)} ms`);
+});
+await check('all', 'no console error, no foreign request', () => { assert.deepEqual(complaints, []); assert.deepEqual(foreign, []); });
+await browser.close();
+await program.stop();
+await rm(home, { recursive: true, force: true });
+process.exit(failures ? 1 : 0);
