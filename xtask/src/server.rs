@@ -8,9 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How often to poll a server: for 30 seconds in all, longer than a server waits for its clients
-/// when it stops, and longer than an interpreter takes to start on a busy machine.
-const LOOKS: u32 = 600;
+/// How often to poll a server: for 3 minutes in all, longer than a server waits for its clients
+/// when it stops, and longer than an interpreter takes to start for the first time on a machine
+/// that is busy with everything else.
+const LOOKS: u32 = 3600;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How often to start a server that exits at once.

@@ -10,7 +10,9 @@ use std::time::Duration;
 use crate::check::Check;
 
 /// The time limit of a command: longer than its own limits.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(240);
+/// How long it may wait for a server: an interpreter takes a while to start on a busy machine.
+const CONNECT: &str = "180s";
 /// What a command prints when it waits for events.
 const LISTENING: &str = "listening";
 
@@ -53,7 +55,7 @@ impl Target {
     /// A URL comes right after the command's name, a command at the end.
     fn command(&self, words: &[String], mode: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg(&words[0]).args(["--revision", mode]);
+        command.arg(&words[0]).args(["--revision", mode, "--connect-timeout", CONNECT]);
         if self.words[0] == "--" {
             command.args(&words[1..]).args(&self.words);
         } else {

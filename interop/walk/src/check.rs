@@ -16,8 +16,8 @@ pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 /// A check, and the first revision that has the feature.
 pub(crate) type Named = (&'static str, Option<Revision>);
 
-/// The time limit of a check.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit of a check: longer than an interpreter takes to start on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The time limit of a check that is known to fail.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 

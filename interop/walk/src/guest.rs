@@ -9,7 +9,7 @@ use bowline::{ErrorObject, Revision};
 use serde_json::{Value, json};
 
 use crate::Mode;
-use crate::check::Outcome;
+use crate::check::{Outcome, PATIENCE};
 use crate::site::Site;
 
 pub(crate) const ROOTS: [&str; 2] = ["file:///srv/one", "file:///srv/two"];
@@ -55,7 +55,11 @@ impl Guest {
             .preference(mode.preference)
             // Each walk negotiates the revision anew.
             .verdicts(Verdicts::new())
-            .timeouts(Timeouts { probe: Duration::from_secs(20), ..Timeouts::default() })
+            .timeouts(Timeouts {
+                connect: PATIENCE,
+                probe: Duration::from_secs(20),
+                ..Timeouts::default()
+            })
             .limits(ClientLimits { exit_grace, ..ClientLimits::default() })
             .connect(site.target())
             .await?;
