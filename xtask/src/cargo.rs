@@ -68,7 +68,7 @@ pub(crate) fn test(
 
 /// Those that take longest come first, so that none of them runs alone at the end.
 const SLOWEST: &[&str] = &[
-    "bowline-macros compile",
+    "bowline-macros-ui compile",
     "bowline-cli bowline",
     "bowline client",
     "bowline http",

@@ -24,7 +24,8 @@ fn name(#[args] Place { city }: Place) -> String {
     city
 }
 
-fn main() {
+/// Uses everything.
+pub(crate) fn main() {
     let place = Place { city: "Oslo".to_owned() };
     assert_eq!(name().call(place), "Oslo");
     let _ = bowline::Server::new("places", "1.0.0").with((same, name));

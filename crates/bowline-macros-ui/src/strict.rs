@@ -29,6 +29,8 @@ impl Service {
     }
 }
 
-fn main() {
-    let _ = bowline::Server::new("strict", "1.0.0").with(search).with(Service);
+/// All of the above.
+#[must_use]
+pub fn server() -> bowline::Server {
+    bowline::Server::new("strict", "1.0.0").with(search).with(Service)
 }

@@ -4,7 +4,10 @@ use bowline::{Server, tool};
 
 /// Greet somebody.
 #[tool]
-async fn greet(/** Whom to greet. */ name: String) -> String {
+async fn greet(
+    /** Whom to greet. */
+    name: String,
+) -> String {
     format!("Hello, {name}!")
 }
 
