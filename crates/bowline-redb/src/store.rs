@@ -45,9 +45,9 @@ impl Store {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Arc<TaskRecord>, Failure> {
+fn decode(version: u64, bytes: &[u8]) -> Result<Arc<TaskRecord>, StoreError> {
     let decoded = TaskRecord::decode(bytes).map(Arc::new);
-    decoded.map_err(|error| Failure::new(format!("the record of a task cannot be read: {error}")))
+    decoded.map_err(|_| StoreError::Damaged { version })
 }
 
 impl TaskStore for Store {
@@ -67,11 +67,11 @@ impl TaskStore for Store {
     fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Arc<TaskRecord>>> {
         let id = id.to_owned();
         Box::pin(async move {
-            self.read(move |engine| {
+            let found = self.read(move |engine| {
                 let found = engine.read(|transaction| tables::load(transaction, &id))?;
-                found.map(|found| decode(&found)).transpose()
-            })
-            .await
+                Ok(found.map(|(version, bytes)| decode(version, &bytes)))
+            });
+            found.await?.transpose()
         })
     }
 
@@ -102,7 +102,10 @@ impl TaskStore for Store {
                 let page = |transaction: &ReadTransaction| {
                     tables::page(transaction, owner.as_deref(), after, limit)
                 };
-                engine.read(page)?.iter().map(|found| decode(found)).collect()
+                let found = engine.read(page)?;
+                // One that is damaged does not hide the others.
+                let found = found.iter().map(|(version, bytes)| decode(*version, bytes));
+                Ok(found.filter_map(Result::ok).collect())
             })
             .await
         })

@@ -155,10 +155,17 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The record of a task.
-pub(crate) fn load(transaction: &ReadTransaction, id: &str) -> Result<Option<Vec<u8>>, Failure> {
+/// The version of a task, and its record.
+pub(crate) fn load(
+    transaction: &ReadTransaction,
+    id: &str,
+) -> Result<Option<(u64, Vec<u8>)>, Failure> {
     let tasks = transaction.open_table(TASKS)?;
-    Ok(tasks.get(id)?.map(|found| found.value().4.to_vec()))
+    let found = tasks.get(id)?;
+    Ok(found.map(|found| {
+        let (version, _, _, _, bytes) = found.value();
+        (version, bytes.to_vec())
+    }))
 }
 
 pub(crate) fn page(
@@ -166,7 +173,7 @@ pub(crate) fn page(
     owner: Option<&str>,
     after: Option<(u64, &str)>,
     limit: usize,
-) -> Result<Vec<Vec<u8>>, Failure> {
+) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
     let pages = transaction.open_table(PAGES)?;
     let owner = owner_key(owner);
     let start = match after {

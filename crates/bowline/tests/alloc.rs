@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use allocation_counter::measure;
-use bowline::{Server, Tool};
+use bowline::{Server, TaskLimits, TaskMode, Tasks, Tool};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::{Builder, Handle};
 
@@ -105,6 +105,36 @@ fn check(first: &'static str, call: &'static str, expected: u64) {
 #[test]
 fn a_legacy_call() {
     check(INITIALIZE, LEGACY, 4);
+}
+
+const TASK: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ink","version":"1.0"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}
+"#;
+
+/// All that a server allocates to serve so many calls that become tasks, which are kept.
+fn serve_tasks(calls: usize) -> u64 {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let limits = TaskLimits {
+        tasks: usize::MAX,
+        tasks_per_owner: usize::MAX,
+        memory: usize::MAX,
+        memory_per_owner: usize::MAX,
+        ..TaskLimits::default()
+    };
+    let echo = Tool::new("echo", |echo: Echo| async move { echo.message });
+    let server = Server::new("alloc", "1.0.0")
+        .with(echo.task(TaskMode::Required))
+        .tasks(Tasks::in_memory_with(limits));
+    let feed = Feed { first: b"", call: TASK.as_bytes(), left: calls, written: 0 };
+    measure(|| runtime.block_on(server.serve(feed)).unwrap()).count_total
+}
+
+// A task is written twice, with its indexes, and has a run of its own. The tables of the store
+// grow, so the number is not exact; the benchmark counts instructions.
+#[test]
+fn a_task_in_memory() {
+    const CALLS: usize = 4_000;
+    let each = (serve_tasks(2 * CALLS) - serve_tasks(CALLS)) / CALLS as u64;
+    assert!((30..=70).contains(&each), "{each} allocations");
 }
 
 // The same: what a modern request says of its sender is compared with the one before, not copied.

@@ -97,6 +97,8 @@ fn serve(store: &Store) -> Served {
         tasks: MOST,
         tasks_per_owner: MOST,
         ttl: Duration::from_secs(TTL),
+        // Looking at a task must not take time.
+        poll: Duration::ZERO,
         ..TaskLimits::default()
     };
     let tasks = Tasks::in_store(store.clone(), limits);

@@ -36,6 +36,14 @@ impl Topic {
         }
     }
 
+    /// Whether both are resources, or both are names that extensions report.
+    fn is_named_like(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Resource(_), Self::Resource(_)) | (Self::Extension(..), Self::Extension(..))
+        )
+    }
+
     /// What it takes in a listener.
     fn bytes(&self) -> usize {
         self.name().map_or(0, str::len) + size_of::<(Self, State)>()
@@ -77,7 +85,7 @@ impl Promised {
 /// How much one listener may subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionLimits {
-    /// Resources, and names that extensions report, together. 1024 by default.
+    /// Resources, and names that extensions report, each. 1024 by default.
     pub names: usize,
     /// Bytes of one URI or name. 8192 by default.
     pub name_length: usize,
@@ -252,13 +260,14 @@ impl Subscription {
         }
         if let Some(name) = topic.name() {
             let SubscriptionLimits { names, name_length } = self.limits;
-            let taken = || self.granted().filter(|topic| topic.name().is_some());
+            let taken = || self.granted().filter(|other| other.is_named_like(&topic));
             if name.len() > name_length {
                 let message = format!("{method}: a name has more than {name_length} bytes");
                 return Err(ErrorObject::invalid_params(message));
             }
             if self.topics.len() >= names && taken().count() >= names {
-                let message = format!("{method}: more than {names} resources and other names");
+                let what = if matches!(topic, Topic::Resource(_)) { "resources" } else { "names" };
+                let message = format!("{method}: more than {names} {what}");
                 return Err(ErrorObject::invalid_params(message));
             }
         }
@@ -377,5 +386,18 @@ mod tests {
         assert!(error.message.contains("more than 3 bytes"), "{error}");
         let wanted = ["1", "2", "3"].map(resource);
         assert!(Subscription::listen(Promised::ALL, limits, wanted).is_err());
+        // What a session follows takes nothing from the resources that it may subscribe to.
+        let task = |name: &str| Topic::Extension("t".into(), name.into());
+        let mut session = Subscription::session(Promised::ALL, limits);
+        for name in ["1", "2", "3"] {
+            session.follow(task(name));
+        }
+        session.subscribe("a:1").unwrap();
+        session.subscribe("a:2").unwrap();
+        let follows = |session: &Subscription, name| session.granted().any(|it| *it == task(name));
+        assert_eq!((follows(&session, "2"), follows(&session, "3")), (true, false));
+        session.revoke(|topic| *topic == task("1"));
+        session.follow(task("3"));
+        assert!(follows(&session, "3"));
     }
 }

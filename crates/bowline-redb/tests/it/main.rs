@@ -4,6 +4,7 @@
 
 mod folder;
 mod open;
+mod records;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

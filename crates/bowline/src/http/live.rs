@@ -129,7 +129,8 @@ impl Source for Standalone {
         while let Poll::Ready(change) = self.live.session.sink.poll_next(cx) {
             let mut frame = Vec::new();
             let tasks = self.live.service.inner.core.tasks.as_ref();
-            listen::change(&change, tasks).encode(&mut frame);
+            let session = tasks.map(|tasks| (tasks, &*self.live.session.sink));
+            listen::change(&change, session).encode(&mut frame);
             if !frame.is_empty() {
                 self.live.session.publish(self.live.stream, &frame);
             }

@@ -44,7 +44,7 @@ pub(crate) struct Call {
     /// The `traceparent` of the request (W3C Trace Context).
     pub(crate) traceparent: Option<String>,
     /// The client wants progress reported. Most do not, so it is elsewhere.
-    progress: Option<Box<Progress>>,
+    pub(crate) progress: Option<Arc<Progress>>,
     /// Why nobody waits for it any more: 0, or an [`Abandoned`].
     abandoned: AtomicU8,
     /// Whether the answer is about to be sent.
@@ -62,7 +62,7 @@ pub(crate) struct CallParts {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) rounds: Option<Box<Rounds>>,
     pub(crate) log_level: Option<LoggingLevel>,
-    pub(crate) progress_token: Option<ProgressToken>,
+    pub(crate) progress: Option<Arc<Progress>>,
     pub(crate) traceparent: Option<String>,
     pub(crate) timeout: Duration,
     pub(crate) nest: Nest,
@@ -75,8 +75,8 @@ enum Abandoned {
     Disconnected = 2,
 }
 
-/// What is reported of a request's progress.
-struct Progress {
+/// What is reported of a request's progress. All runs of a task share it: progress never goes back.
+pub(crate) struct Progress {
     /// The client wants it under this token.
     token: ProgressToken,
     reported: Mutex<Reported>,
@@ -108,7 +108,7 @@ impl Call {
             timeout: parts.timeout,
             task_time: OnceLock::new(),
             traceparent: parts.traceparent,
-            progress: parts.progress_token.map(Progress::under),
+            progress: parts.progress,
             abandoned: AtomicU8::new(0),
             is_finished: AtomicBool::new(false),
             cancelled: Notify::new(),
@@ -217,11 +217,15 @@ impl Call {
     /// since a handler can have started tasks that outlive it.
     pub(crate) fn finish(&self) {
         self.is_finished.store(true, Ordering::Release);
-        let Some(wanted) = &self.progress else { return };
         // 2025-11-25, basic/utilities/tasks: the token of a request is that of its task, too.
-        if self.task().is_some() && self.caller.revision.has_requested_tasks() {
-            return;
+        if self.task().is_none() || !self.caller.revision.has_requested_tasks() {
+            self.end_progress();
         }
+    }
+
+    /// Sends the newest report of progress that was skipped, and ignores any later one.
+    pub(crate) fn end_progress(&self) {
+        let Some(wanted) = &self.progress else { return };
         let mut reported = wanted.lock();
         reported.is_over = true;
         if let Some(params) = reported.left_out.take().filter(|_| !self.outbox.is_quiet()) {
@@ -304,8 +308,8 @@ impl Call {
 }
 
 impl Progress {
-    fn under(token: ProgressToken) -> Box<Self> {
-        Box::new(Self { token, reported: Mutex::default() })
+    pub(crate) fn under(token: ProgressToken) -> Arc<Self> {
+        Arc::new(Self { token, reported: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Reported> {

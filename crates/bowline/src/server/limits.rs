@@ -50,7 +50,8 @@ pub struct Limits {
     /// Progress notifications of one request per second: 20, after a burst of as many. If some are
     /// skipped, the newest one is sent before the answer.
     pub progress_per_second: u32,
-    /// Resources that one listener may subscribe to: 1,024.
+    /// Resources that one listener may subscribe to, and as many tasks or other names that
+    /// extensions report: 1,024.
     pub subscriptions: usize,
     /// Listen requests that one connection may have open at a time: 64.
     pub listens: usize,

@@ -210,9 +210,9 @@ pub(crate) fn acknowledgement(subscription: &Subscription, id: &Id) -> Told {
     Told::Acknowledged(params)
 }
 
-/// A change as a notification to the session or the listen request. `tasks` are those of the
-/// server: a legacy session is told the status of its own.
-pub(crate) fn change(change: &Change, tasks: Option<&Tasks>) -> Told {
+/// A change as a notification to the session or the listen request. A legacy session, which `sink`
+/// belongs to, is told the status of its own tasks.
+pub(crate) fn change(change: &Change, session: Option<(&Tasks, &Sink)>) -> Told {
     let meta = change.listen.as_ref().map(under);
     let list = |method, meta: Option<Meta>| {
         Told::List(method, meta.map(|meta| NoticeParams { meta: Some(meta) }))
@@ -224,10 +224,15 @@ pub(crate) fn change(change: &Change, tasks: Option<&Tasks>) -> Told {
         Topic::Resource(uri) => {
             Told::Resource(ResourceUpdatedParams { uri: uri.to_string(), meta })
         }
-        Topic::Extension(_, id) => match tasks.and_then(|tasks| tasks.shown(id)) {
-            Some(task) => Told::TaskStatus(Box::new(TaskStatusParams { task, meta })),
-            None => Told::Nothing,
-        },
+        Topic::Extension(_, id) => {
+            let shown = session.and_then(|(tasks, sink)| Some((tasks.shown(id)?, sink)));
+            let Some(((task, is_last), sink)) = shown else { return Told::Nothing };
+            if is_last {
+                // There is nothing more to follow.
+                sink.with(None, |session| session.revoke(|topic| *topic == change.topic));
+            }
+            Told::TaskStatus(Box::new(TaskStatusParams { task, meta }))
+        }
     }
 }
 

@@ -25,7 +25,6 @@
 mod past;
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -53,6 +52,10 @@ pub(crate) struct Rounds {
     /// Whether it can become one while it runs, and whether its handler wants that.
     may_become_task: bool,
     wants_task: Notify,
+    /// It stays an ordinary request, although its handler wants a task.
+    is_refused: AtomicBool,
+    /// It has become a task, or will not.
+    settled: Notify,
     /// Whether a handler within middleware runs. It is cut then, and the middleware is not.
     is_held: AtomicBool,
 }
@@ -139,6 +142,8 @@ impl Rounds {
             task: OnceLock::new(),
             may_become_task: false,
             wants_task: Notify::new(),
+            is_refused: AtomicBool::new(false),
+            settled: Notify::new(),
             is_held: AtomicBool::new(false),
         }
     }
@@ -153,9 +158,20 @@ impl Rounds {
         if !self.may_become_task {
             return;
         }
+        let mut settled = std::pin::pin!(self.settled.notified());
+        // From here on, the decision is not missed: whatever polls this, it is woken.
+        settled.as_mut().enable();
+        if self.task().is_some() || self.is_refused.load(Ordering::Acquire) {
+            return;
+        }
         self.wants_task.notify_one();
-        // It is polled again once it is a task.
-        poll_fn(|_| if self.task().is_some() { Poll::Ready(()) } else { Poll::Pending }).await;
+        settled.await;
+    }
+
+    /// Decides that the request stays an ordinary one.
+    pub(crate) fn refuse_task(&self) {
+        self.is_refused.store(true, Ordering::Release);
+        self.settled.notify_waiters();
     }
 
     /// Ready when the handler wants its request to become a task.
@@ -172,6 +188,7 @@ impl Rounds {
     pub(crate) fn become_task(&self, link: Arc<Link>) {
         // A request becomes a task once.
         let _ = self.task.set(link);
+        self.settled.notify_waiters();
     }
 
     /// What is known so far.

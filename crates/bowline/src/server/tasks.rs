@@ -46,6 +46,7 @@
 //! A task belongs to the [principal](crate::Principal) that started it. Tokens and headers are
 //! never stored: a run without a request has the name of the principal and no more.
 
+mod again;
 #[cfg(feature = "testing")]
 pub(crate) mod contract;
 mod launch;
@@ -53,12 +54,15 @@ mod legacy;
 mod link;
 mod methods;
 mod outside;
+mod places;
+mod polls;
 mod record;
 mod run;
 mod shared;
 mod store;
 mod sweep;
 mod view;
+mod views;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,8 +124,19 @@ pub struct TaskLimits {
     /// processes use: 30 seconds. It renews after a third, and stops its own handlers shortly
     /// before the end if it could not; afterwards another process takes over.
     pub lease: Duration,
+    /// How many handlers run at a time in this process: 1,000. Those of further tasks wait for
+    /// their turn, also after a restart. A handler that waits for an answer does not run.
+    pub running: usize,
+    /// How many of one principal run at a time: 100. A call that
+    /// [becomes a task later](TaskMode::After) and finds no place stays an ordinary call.
+    pub running_per_owner: usize,
+    /// How soon a task may be polled again that was polled 20 times in quick succession: 100 ms. A
+    /// poll that comes earlier is answered then, or when the task changes. Zero turns this off.
+    pub poll: Duration,
     /// The bytes of all tasks in memory: 64 MiB. It does not concern other stores.
     pub memory: usize,
+    /// The share of it that the tasks of one principal may take: 16 MiB.
+    pub memory_per_owner: usize,
 }
 
 impl Default for TaskLimits {
@@ -133,7 +148,11 @@ impl Default for TaskLimits {
             longest_ttl: Duration::from_secs(24 * 3_600),
             result: 4 << 20,
             lease: Duration::from_secs(30),
+            running: 1_000,
+            running_per_owner: 100,
+            poll: Duration::from_millis(100),
             memory: 64 << 20,
+            memory_per_owner: 16 << 20,
         }
     }
 }
@@ -160,7 +179,8 @@ impl Tasks {
 
     /// The same, with other limits.
     pub fn in_memory_with(limits: TaskLimits) -> Self {
-        Self(Arc::new(Shared::new(Arc::new(InMemory::new(limits.memory)), limits, false)))
+        let store = InMemory::new(limits.memory, limits.memory_per_owner);
+        Self(Arc::new(Shared::new(Arc::new(store), limits, false)))
     }
 
     /// Tasks in a store that only this process uses: what another process was running is over.
@@ -226,8 +246,9 @@ impl Tasks {
         Arc::clone(&self.0).handle_change(id).await;
     }
 
-    /// What a status notification to a legacy session shows.
-    pub(crate) fn shown(&self, id: &str) -> Option<bowline_proto::model::Task> {
-        self.0.shown(id)
+    /// What a status notification to a legacy session shows, and whether it is the last one about
+    /// this task.
+    pub(crate) fn shown(&self, id: &str) -> Option<(bowline_proto::model::Task, bool)> {
+        self.0.views.show(id)
     }
 }

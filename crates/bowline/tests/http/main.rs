@@ -22,6 +22,8 @@ mod load;
 mod modern;
 mod regression;
 mod sessions;
+#[path = "../it/shelf.rs"]
+mod shelf;
 mod slow;
 mod socket;
 mod sse;

@@ -1,10 +1,18 @@
-//! Tasks over HTTP: whose they are, in both generations at once.
+//! Tasks over HTTP: whose they are, in both generations at once, and what a server that stops says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bowline::http::HttpService;
-use bowline::{Context, HandlerError, Revision, Server, TaskMode, Tool};
+use bowline::{
+    Context, HandlerError, Limits, Principal, Revision, Server, TaskLimits, TaskMode, Tasks, Tool,
+};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::client::{Answer, Session, modern_with, open, request, send};
+use super::client::{Answer, Session, modern_with, open, request, scaled, send, soon};
+use super::shelf::Shelf;
 use super::world::identified;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -151,5 +159,130 @@ async fn a_stream_tells_its_owner_about_a_task() {
         if told["params"]["status"] == "cancelled" {
             break;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_listener_needs_the_scopes_of_the_tool() {
+    let work = |_: Context| async { "done" };
+    let tool = Tool::new("ask", work).task(TaskMode::Optional).scopes(["write"]);
+    let http = Server::new("tasks", "1.0.0").with(tool).http().identify(|parts| {
+        let scopes = parts.headers.get("x-scopes").and_then(|it| it.to_str().ok()).unwrap_or("");
+        Some(Principal::new("ada").with_scopes(scopes.split_whitespace()))
+    });
+    let service = http.into_service().unwrap();
+    let capabilities = json!({ "extensions": { (EXTENSION): {} } });
+    let call = modern_with(1, "tools/call", json!({ "name": "ask" }), capabilities.clone());
+    let created = send(&service, call.with("x-scopes", "write")).await.json();
+    let task = created["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}"));
+    for (scopes, expected) in [("write", json!([task])), ("read", Value::Null)] {
+        let filter = json!({ "notifications": { "taskIds": [task] } });
+        let ask = modern_with(7, "subscriptions/listen", filter, capabilities.clone());
+        let mut stream = open(&service, ask.with("x-scopes", scopes)).await;
+        let ack = stream.next().await.unwrap().json();
+        assert_eq!(ack["params"]["notifications"]["taskIds"], expected, "{scopes}: {ack}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_polls_too_fast_slows_down_no_one_else() {
+    let service = service();
+    let [hers, his] = [start(&service, "ada").await, start(&service, "eve").await];
+    let (polling, began) = (service.clone(), Instant::now());
+    let count = scaled(1_000, 10_000);
+    let polls = tokio::spawn(async move {
+        for _ in 0..count {
+            let about = json!({ "taskId": hers });
+            let answer = modern(&polling, "ada", "tasks/get", about).await.json();
+            assert_eq!(answer["result"]["taskId"], hers, "{answer}");
+        }
+        began.elapsed()
+    });
+    for _ in 0..50 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let asked = Instant::now();
+        let answer = modern(&service, "eve", "tasks/get", json!({ "taskId": his })).await.json();
+        assert_eq!(answer["result"]["taskId"], his, "{answer}");
+        assert!(asked.elapsed() < Duration::from_millis(50), "{:?}", asked.elapsed());
+    }
+    // Ten times a second.
+    let taken = polls.await.unwrap();
+    let expected = Duration::from_millis(100 * count as u64);
+    assert!((expected * 9 / 10..expected * 11 / 10).contains(&taken), "{taken:?}");
+}
+
+/// A server with tasks on a shelf.
+fn on(shelf: &Shelf, runs: &Arc<AtomicUsize>) -> HttpService {
+    let runs = Arc::clone(runs);
+    let hang = move |_: Context| {
+        let run = runs.fetch_add(1, Ordering::SeqCst);
+        async move {
+            // The first server never sees its end.
+            if run < 2 {
+                std::future::pending::<()>().await;
+            }
+            "ran again"
+        }
+    };
+    let ask = |context: Context| async move {
+        let agreed = context.confirm("Go on?").await?;
+        Ok::<_, HandlerError>(format!("agreed: {agreed}"))
+    };
+    let http = Server::new("tasks", "1.0.0")
+        .limits(Limits { grace: Duration::from_millis(100), ..Limits::default() })
+        .with(Tool::new("again", hang.clone()).task(TaskMode::Optional).rerun())
+        .with(Tool::new("once", hang).task(TaskMode::Optional))
+        .with(Tool::new("ask", ask).task(TaskMode::Optional))
+        .tasks(Tasks::in_store(shelf.clone(), TaskLimits::default()))
+        .http();
+    identified(http).into_service().unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_stops_writes_the_truth() {
+    let (shelf, runs) = (Shelf::default(), Arc::new(AtomicUsize::new(0)));
+    let service = on(&shelf, &runs);
+    let create = async |tool: &str| {
+        let created = modern(&service, "ada", "tools/call", json!({ "name": tool })).await.json();
+        created["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned()
+    };
+    let [again, once, parked] = [create("again").await, create("once").await, create("ask").await];
+    while shelf.record(&parked)["state"]["Waiting"].is_null() || runs.load(Ordering::SeqCst) < 2 {
+        tokio::task::yield_now().await;
+    }
+    service.stop();
+    soon("the truth", async {
+        let is_released = |id: &str| shelf.record(id)["lease"]["until"] != u64::MAX;
+        while !is_released(&again) || shelf.record(&once)["state"]["Failed"].is_null() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(shelf.record(&again)["state"], "Working", "it runs again later");
+    let failed = shelf.record(&once);
+    let message = failed["state"]["Failed"]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("was restarted while this ran"), "{failed}");
+    assert!(shelf.record(&parked)["state"]["Waiting"].is_object());
+
+    let service = on(&shelf, &runs);
+    let status = async |task: &str| {
+        let answer = modern(&service, "ada", "tasks/get", json!({ "taskId": task })).await.json();
+        tokio::task::yield_now().await;
+        answer["result"].clone()
+    };
+    assert_eq!(status(&once).await["status"], "failed");
+    let asked = status(&parked).await;
+    let (key, _) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let reply = json!({ "action": "accept", "content": {} });
+    let params = json!({ "taskId": parked, "inputResponses": { key.as_str(): reply } });
+    modern(&service, "ada", "tasks/update", params).await;
+    for (task, text) in [(&parked, "agreed: true"), (&again, "ran again")] {
+        let done = loop {
+            let found = status(task).await;
+            if found["status"] != "working" {
+                break found;
+            }
+        };
+        assert_eq!(done["result"]["content"][0]["text"], text, "{done}");
     }
 }

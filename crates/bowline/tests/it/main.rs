@@ -31,11 +31,15 @@ mod regression;
 #[cfg(feature = "macros")]
 mod results;
 mod rounds;
+mod shelf;
 #[cfg(feature = "skills")]
 mod skills;
 mod steps;
 mod subscriptions;
 mod tasks;
+mod tasks_handlers;
+mod tasks_limits;
+mod tasks_restarts;
 mod testing;
 #[path = "../http/trail.rs"]
 mod trail;

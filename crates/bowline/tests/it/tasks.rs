@@ -14,12 +14,12 @@ use tokio::sync::Notify;
 
 use crate::raw::{Raw, call, code, modern, notification, request, text};
 
-const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Seconds {
-    seconds: u64,
+pub(crate) struct Seconds {
+    pub(crate) seconds: u64,
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -27,7 +27,7 @@ struct Name {
     name: String,
 }
 
-async fn name(context: &Context, key: &str) -> Result<String, AskError> {
+pub(crate) async fn name(context: &Context, key: &str) -> Result<String, AskError> {
     let answer = context.ask(key).elicit::<Name>(format!("{key}?")).await?;
     Ok(answer.accepted().map_or_else(|| "nobody".to_owned(), |it| it.name))
 }
@@ -62,7 +62,7 @@ fn server() -> Server {
 }
 
 /// A modern request of a client that can use tasks.
-fn able(request: Value) -> Value {
+pub(crate) fn able(request: Value) -> Value {
     let mut request = modern(request);
     let capabilities =
         &mut request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
@@ -70,19 +70,19 @@ fn able(request: Value) -> Value {
     request
 }
 
-fn about(method: &str, task: &str) -> Value {
+pub(crate) fn about(method: &str, task: &str) -> Value {
     request(method, method, json!({ "taskId": task }))
 }
 
 /// Starts a task in the modern era, and returns its id.
-async fn start(raw: &mut Raw, tool: &str, arguments: Value) -> String {
+pub(crate) async fn start(raw: &mut Raw, tool: &str, arguments: Value) -> String {
     let created = raw.ask(&able(call("start", tool, arguments))).await;
     assert_eq!(created["result"]["resultType"], "task", "{created}");
     created["result"]["taskId"].as_str().unwrap().to_owned()
 }
 
 /// Polls a task until it has this status.
-async fn until(raw: &mut Raw, task: &str, status: &str) -> Value {
+pub(crate) async fn until(raw: &mut Raw, task: &str, status: &str) -> Value {
     for _ in 0..10_000 {
         let answer = raw.ask(&able(about("tasks/get", task))).await;
         let result = &answer["result"];
@@ -97,12 +97,12 @@ async fn until(raw: &mut Raw, task: &str, status: &str) -> Value {
     panic!("the task never was {status}")
 }
 
-async fn answer(raw: &mut Raw, task: &str, responses: Value) -> Value {
+pub(crate) async fn answer(raw: &mut Raw, task: &str, responses: Value) -> Value {
     let params = json!({ "taskId": task, "inputResponses": responses });
     raw.ask(&able(request("update", "tasks/update", params))).await
 }
 
-fn accept(name: &str) -> Value {
+pub(crate) fn accept(name: &str) -> Value {
     json!({ "action": "accept", "content": { "name": name } })
 }
 
@@ -391,7 +391,12 @@ async fn there_are_only_so_many_tasks() {
 
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_tasks() {
-    let limits = TaskLimits { tasks_per_owner: 10_000, ..TaskLimits::default() };
+    let limits = TaskLimits {
+        tasks_per_owner: 10_000,
+        running: 10_000,
+        running_per_owner: 10_000,
+        ..TaskLimits::default()
+    };
     let mut raw = Raw::start(server().tasks(Tasks::in_memory_with(limits)));
     let mut tasks = Vec::new();
     for _ in 0..10_000 {
@@ -505,14 +510,14 @@ async fn a_task_of_a_nested_server_finds_its_state_again() {
 }
 
 /// A call of 2025-11-25 that asks for a task.
-fn requested(id: &str, tool: &str, arguments: Value) -> Value {
+pub(crate) fn requested(id: &str, tool: &str, arguments: Value) -> Value {
     let mut request = call(id, tool, arguments);
     request["params"]["task"] = json!({ "ttl": 60_000 });
     request
 }
 
 /// The id of the task that an answer of 2025-11-25 has created.
-fn created(answer: &Value) -> String {
+pub(crate) fn created(answer: &Value) -> String {
     assert_eq!(answer["result"]["task"]["status"], "working", "{answer}");
     answer["result"]["task"]["taskId"].as_str().unwrap().to_owned()
 }
@@ -560,7 +565,7 @@ async fn a_legacy_client_asks_for_a_task() {
 }
 
 /// Sends a request, and returns its answer; notifications before it are skipped.
-async fn next_answer(raw: &mut Raw, request: &Value) -> Value {
+pub(crate) async fn next_answer(raw: &mut Raw, request: &Value) -> Value {
     raw.send(request).await;
     raw.until(request["id"].clone()).await.pop().unwrap()
 }

@@ -129,7 +129,8 @@ impl Connection {
             let Poll::Ready(change) = self.sink.poll_next(&mut self.news.context()) else {
                 return has_told;
             };
-            self.notify(&listen::change(&change, self.core.tasks.as_ref()));
+            let session = self.core.tasks.as_ref().map(|tasks| (tasks, &*self.sink));
+            self.notify(&listen::change(&change, session));
             has_told = true;
         }
         self.news.stay_rung();

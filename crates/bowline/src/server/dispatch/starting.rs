@@ -17,7 +17,7 @@ use super::target::ToolCall;
 use super::{Listening, Request, Started};
 use crate::outbox::Outbox;
 use crate::server::answer::Outcome;
-use crate::server::call::{Call, CallParts};
+use crate::server::call::{Call, CallParts, Progress};
 use crate::server::context::Context;
 use crate::server::extension::TopicReader;
 use crate::server::middleware::{Around, Incoming};
@@ -168,7 +168,7 @@ impl Starting<'_> {
             outbox: Arc::clone(self.outbox),
             rounds: setting.rounds,
             log_level: meta.log_level,
-            progress_token: meta.progress_token.clone(),
+            progress: meta.progress_token.clone().map(Progress::under),
             traceparent: meta.traceparent(),
             timeout: setting.timeout,
             nest: setting.nest,

@@ -297,6 +297,6 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_store_in_memory_keeps_the_contract() {
-        task_store_contract(async || InMemory::new(64 << 20)).await;
+        task_store_contract(async || InMemory::new(64 << 20, 64 << 20)).await;
     }
 }

@@ -138,15 +138,31 @@ impl Launch {
                 () = wanted => {}
             },
         }
-        self.detach(&call, handler).await
+        let is_later = self.plan.is_later();
+        match self.detach(&call, &mut handler).await {
+            // It has begun, and what it has done would be lost.
+            Err(failure) if is_later && !call.is_cancelled() => {
+                let why = &failure.error.message;
+                tracing::debug!(why, "a call that would be a task goes on without");
+                if let Some(rounds) = &call.rounds {
+                    rounds.refuse_task();
+                }
+                handler.await
+            }
+            outcome => outcome,
+        }
     }
 
-    /// Makes the call a task: stored first, then told.
-    async fn detach(self, call: &Arc<Call>, handler: BoxFuture<Outcome>) -> Outcome {
+    /// Makes the call a task: stored first, then told. Otherwise the handler stays where it is.
+    async fn detach(self, call: &Arc<Call>, handler: &mut BoxFuture<Outcome>) -> Outcome {
         let shared = self.tasks.shared();
         let record = Arc::new(self.record(shared, call));
         if shared.is_closing() {
             return Err(busy("the server is shutting down"));
+        }
+        let place = shared.places.try_take(record.owner.as_deref());
+        if place.is_none() && self.plan.is_later() {
+            return Err(busy("as many tasks are running as are allowed"));
         }
         shared.start_sweeping();
         let quota = Quota { all: shared.limits.tasks, each: shared.limits.tasks_per_owner };
@@ -157,7 +173,7 @@ impl Launch {
                 starting.settle();
                 return Err(busy("there are as many tasks as are allowed; try again later"));
             }
-            Err(StoreError::Failed(error)) => {
+            Err(error) => {
                 tracing::error!(%error, "a task cannot be stored");
                 let message = format!("{}: the task cannot be stored", CallTool::NAME);
                 return Err(Failure::from(ErrorObject::internal(message)));
@@ -169,12 +185,15 @@ impl Launch {
             return Err(call.abandonment());
         }
         if let Some(sink) = &self.sink {
-            shared.show(&record);
+            let progress = call.progress.clone();
+            let reporting = progress.map(|progress| (Arc::downgrade(&call.outbox), progress));
+            shared.views.add(&record, shared.now(), reporting);
             sink.with(None, |subscription| subscription.follow(topic(&record.id)));
         }
         let link = Link::new(shared, record.id.clone(), &record.lease);
         call.become_task(Arc::clone(&link), shared.time_for(&record, &self.tool));
-        shared.spawn(Run { link, call: Arc::clone(call), handler });
+        let handler = std::mem::replace(handler, Box::pin(std::future::pending()));
+        shared.spawn(Run { link, call: Arc::clone(call), handler, place });
         starting.settle();
         Ok(Answer::Task(Box::new(record.to_task(shared.now()))))
     }

@@ -48,7 +48,7 @@ pub(super) fn add(extension: Extension, tasks: &Tasks) -> Extension {
             let tasks = get.clone();
             async move {
                 let shared = tasks.shared();
-                let record = shared.find(GetTask::NAME, &context, &params).await?;
+                let record = shared.poll(GetTask::NAME, &context, &params).await?;
                 let record = shared.ask_one_that_polls(&context, &params, record).await?;
                 Ok::<_, HandlerError>(shown(shared, &record))
             }

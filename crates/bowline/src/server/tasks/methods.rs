@@ -14,6 +14,7 @@ use super::super::caller::{Caller, Profile};
 use super::super::context::Context;
 use super::super::error::HandlerError;
 use super::super::extension::{Extension, TASKS};
+use super::super::peer::Peer;
 use super::super::principal::Principal;
 use super::Tasks;
 use super::record::{Answered, State, TaskRecord};
@@ -38,7 +39,7 @@ pub(super) fn add(extension: Extension, tasks: &Tasks) -> Extension {
         .method(GetTaskDetail::NAME, modern.clone(), move |context: Context, params: Params| {
             let tasks = get.clone();
             async move {
-                let record = tasks.shared().find(GetTaskDetail::NAME, &context, &params).await?;
+                let record = tasks.shared().poll(GetTaskDetail::NAME, &context, &params).await?;
                 let mut detail = record.to_detail(tasks.shared().now());
                 detail.adapt(record.revision).map_err(HandlerError::from)?;
                 Ok::<_, HandlerError>(detail)
@@ -77,18 +78,44 @@ impl Shared {
         let found = found.map_err(|error| failed(method, &error))?;
         let record = found.filter(|it| it.is_visible_to(context.caller()));
         let record = record.ok_or_else(|| unknown(method))?;
-        let (tool, _) = context.call.peer().core.registry.tool(&record.tool);
-        if let Some(tool) = tool
-            && !tool.scopes.are_granted_to(context.call.peer())
-        {
-            return Err(HandlerError::Refused(tool.scopes.to_error_object()));
+        match Self::missing_scopes(&record, context.call.peer()) {
+            Some(error) => Err(HandlerError::Refused(error)),
+            None => Ok(record),
         }
+    }
+
+    /// The same for a client that asks how its task is. Those that ask too often wait a moment.
+    pub(super) async fn poll(
+        self: &Arc<Self>,
+        method: &str,
+        context: &Context,
+        params: &Params,
+    ) -> Result<Arc<TaskRecord>, HandlerError> {
+        let owner = context.caller().principal.as_ref().map(Principal::as_str);
+        let id = &params.task_id;
+        if let Some(pause) = self.polls.pause(id, owner) {
+            let watcher = self.watch(id);
+            // In any case, it is looked at afterwards.
+            let _ = tokio::time::timeout(pause, watcher.notified()).await;
+        }
+        let record = self.find(method, context, params).await?;
+        self.polls.note(id, owner);
         Ok(record)
     }
 
+    /// Whether a caller has the scopes of the tool that became a task, as far as it needs any.
+    fn missing_scopes(record: &TaskRecord, peer: &Peer) -> Option<ErrorObject> {
+        let (tool, _) = peer.core.registry.tool(&record.tool);
+        let tool = tool.filter(|tool| !tool.scopes.are_granted_to(peer))?;
+        Some(tool.scopes.to_error_object())
+    }
+
     /// What a listening client is told about a task of its own.
-    async fn read(&self, caller: &Profile, id: &str) -> Option<task_extension::TaskChangedParams> {
+    async fn read(&self, caller: &Caller, id: &str) -> Option<task_extension::TaskChangedParams> {
         let found = self.store.load(id).await.ok()??;
+        if Self::missing_scopes(&found, &caller.peer).is_some() {
+            return None;
+        }
         let visible = found.is_visible_to(caller).then(|| found.to_detail(self.now()));
         let mut detail = visible?;
         detail.adapt(found.revision).ok()?;

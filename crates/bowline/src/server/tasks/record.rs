@@ -45,6 +45,43 @@ pub(crate) struct TaskClient {
     pub(crate) traceparent: Option<String>,
 }
 
+impl TaskClient {
+    fn size(&self) -> usize {
+        let ClientCapabilities { experimental, extensions, extra, .. } = &self.capabilities;
+        let traceparent = self.traceparent.as_ref().map_or(0, String::len);
+        // The others have no members to speak of.
+        let extra = if extra.is_empty() { 0 } else { written(extra) };
+        let named = experimental.as_ref().map_or(0, written);
+        let extensions = extensions.as_ref().map_or(0, written);
+        traceparent + extra + named + extensions + self.info.as_ref().map_or(0, info_size)
+    }
+}
+
+fn info_size(info: &Implementation) -> usize {
+    let Implementation { name, title, version, description, website_url, icons } = info;
+    let texts = [title, description, website_url].into_iter().flatten().map(String::len);
+    name.len() + version.len() + texts.sum::<usize>() + icons.as_ref().map_or(0, written)
+}
+
+/// The bytes of a value as JSON.
+fn written(value: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What cannot be written is not kept.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
 /// How far a task is. The last three are final.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum State {
@@ -80,6 +117,41 @@ pub(crate) struct Lease {
     pub(crate) holder: String,
     pub(crate) fence: u64,
     pub(crate) until: u64,
+}
+
+/// What the records of all releases have.
+#[derive(Deserialize)]
+struct Outline {
+    id: String,
+    version: u64,
+    owner: Option<String>,
+    revision: Revision,
+    tool: String,
+    created: u64,
+    ttl: u64,
+}
+
+impl Outline {
+    fn into_record(self) -> TaskRecord {
+        let Self { id, version, owner, revision, tool, created, ttl } = self;
+        let message = "the task was stored by another release of the server; call again";
+        TaskRecord {
+            id,
+            version,
+            owner,
+            revision,
+            tool,
+            arguments: None,
+            client: TaskClient::default(),
+            state: State::Failed { error: ErrorObject::internal(message) },
+            message: Some(message.to_owned()),
+            created,
+            updated: created,
+            ttl,
+            past: Past::default(),
+            lease: Lease { holder: String::new(), fence: 0, until: 0 },
+        }
+    }
 }
 
 /// How long an outcome is kept at least, and how long a task is remembered after its time is over,
@@ -186,11 +258,16 @@ impl TaskRecord {
     /// The bytes that it takes, roughly.
     pub fn size(&self) -> usize {
         let text = |it: &Option<Json>| it.as_ref().map_or(0, |it| it.as_str().len());
+        let string = |it: &Option<String>| it.as_ref().map_or(0, String::len);
         let payload = match &self.state {
             State::Completed { result, .. } => result.as_str().len(),
+            State::Waiting { open } => written(open),
+            State::Failed { error } => written(error),
             _ => 0,
         };
-        size_of::<Self>() + text(&self.arguments) + payload + self.past.size()
+        let names = self.id.len() + self.tool.len() + self.lease.holder.len();
+        let texts = names + string(&self.owner) + string(&self.message) + text(&self.arguments);
+        size_of::<Self>() + texts + payload + self.past.size() + self.client.size()
     }
 
     /// Writes it.
@@ -201,12 +278,18 @@ impl TaskRecord {
         serde_json::to_vec(self)
     }
 
-    /// Reads what [`encode`](Self::encode) has written.
+    /// Reads what [`encode`](Self::encode) has written. A record of another release that has
+    /// something this one does not know becomes a task that has failed, and says so: its client
+    /// learns that, and it is forgotten like others.
     ///
     /// # Errors
-    /// When the bytes are damaged, or of another release.
+    /// When the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        serde_json::from_slice(bytes).or_else(|error| {
+            let outline: Outline = serde_json::from_slice(bytes)?;
+            tracing::warn!(task = %outline.id, %error, "the record of a task is of another release");
+            Ok(outline.into_record())
+        })
     }
 
     pub(crate) fn expires(&self) -> u64 {
@@ -306,5 +389,102 @@ impl TaskRecord {
             State::Working if !is_alive => Due::Orphaned,
             _ => Due::Nothing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_proto::model::{ElicitFormParams, ElicitParams, InputRequest};
+
+    use super::*;
+
+    /// Records as the first release has written them: later ones must be able to read them.
+    const WRITTEN: &str = include_str!("../../../testdata/tasks/records.jsonl");
+
+    /// One record in every state.
+    fn records() -> Vec<TaskRecord> {
+        let json = |text: &str| Json::from_text(text.to_owned()).unwrap();
+        let mut open = InputRequests::default();
+        let form = ElicitFormParams { message: "Which?".to_owned(), ..Default::default() };
+        open.insert("elicit-1", InputRequest::Elicit(ElicitParams::Form(form)));
+        let states = [
+            State::Working,
+            State::Waiting { open },
+            State::Elsewhere,
+            State::Completed { result: json(r#"{"content":[]}"#), is_error: true },
+            State::Failed { error: ErrorObject::internal("broken").with_data(json("[1]")) },
+            State::Cancelled,
+        ];
+        let client = r#"{
+            "capabilities": { "elicitation": { "form": {} }, "extensions": { "a/b": { "c": 1 } } },
+            "info": { "name": "ink", "version": "1.0" },
+            "traceparent": "00-1-2-00"
+        }"#;
+        let past = r#"{
+            "expires": 0, "round": 2, "asked": { "elicit-1": "f00d" },
+            "answers": { "elicit-0": { "question": "beef", "answer": { "action": "decline" } } },
+            "memo": { "id": 7 }, "own": { "step": 1 }
+        }"#;
+        let record = |(at, state): (usize, State)| TaskRecord {
+            id: format!("task-{at}"),
+            version: 3,
+            owner: (at > 0).then(|| "ada".to_owned()),
+            revision: if at % 2 == 0 { Revision::LATEST } else { Revision::REQUESTED_TASKS },
+            tool: "build".to_owned(),
+            arguments: Some(json(r#"{"release":true}"#)),
+            client: serde_json::from_str(client).unwrap(),
+            state,
+            message: Some("compiling".to_owned()),
+            created: 1_000,
+            updated: 2_000,
+            ttl: 3_600_000,
+            past: serde_json::from_str(past).unwrap(),
+            lease: Lease { holder: "boot".to_owned(), fence: 2, until: u64::MAX },
+        };
+        states.into_iter().enumerate().map(record).collect()
+    }
+
+    #[test]
+    fn records_stay_readable() {
+        let text = |record: &TaskRecord| String::from_utf8(record.encode().unwrap()).unwrap();
+        let now: Vec<_> = records().iter().map(text).collect();
+        if std::env::var_os("UPDATE").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/tasks/records.jsonl");
+            std::fs::write(path, now.join("\n") + "\n").unwrap();
+            return;
+        }
+        let written: Vec<_> = WRITTEN.lines().collect();
+        assert_eq!(now, written, "the format has changed; help: can earlier records be read?");
+        for line in written {
+            let read = TaskRecord::decode(line.as_bytes()).unwrap();
+            assert_eq!(text(&read), line);
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_release_is_a_task_that_has_failed() {
+        let later = WRITTEN.lines().next().unwrap().replace("\"Working\"", "{\"Paused\":{}}");
+        let read = TaskRecord::decode(later.as_bytes()).unwrap();
+        assert_eq!((read.id(), read.version(), read.owner()), ("task-0", 3, None));
+        let State::Failed { error } = &read.state else { panic!("{read:?}") };
+        assert!(error.message.contains("another release"), "{error}");
+        assert_eq!(read.due_now(1_000 + 3_600_000 + KEPT, false), Due::Forgotten);
+        TaskRecord::decode(b"{\"id\":").unwrap_err();
+    }
+
+    #[test]
+    fn everything_a_client_sends_counts() {
+        let small = &records()[1];
+        let mut large = small.clone();
+        let long = "x".repeat(1_000);
+        large.client.info = Some(Implementation::new(long.as_str(), "1.0"));
+        assert!(large.size() > small.size() + 900);
+        let settings = format!(r#"{{"extensions":{{"a/b":{{"c":"{long}"}}}}}}"#);
+        large.client.capabilities = serde_json::from_str(&settings).unwrap();
+        assert!(large.size() > small.size() + 1_900);
+        let State::Waiting { open } = &mut large.state else { panic!("it waits") };
+        let form = ElicitFormParams { message: long, ..Default::default() };
+        open.insert("elicit-2", InputRequest::Elicit(ElicitParams::Form(form)));
+        assert!(large.size() > small.size() + 2_900);
     }
 }

@@ -6,28 +6,21 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::json::Json;
 use bowline_proto::method::{CallTool, Method};
 use bowline_proto::model::InputRequests;
-use bowline_proto::wire::Id;
 use tokio::time::Instant;
 
 use super::super::answer::{Answer, Outcome};
-use super::super::call::{Call, CallParts};
-use super::super::caller::{Asker, Profile};
-use super::super::context::Context;
-use super::super::core::Core;
+use super::super::call::Call;
 use super::super::failure::FailureKind;
 use super::super::handler::BoxFuture;
-use super::super::peer::{Peer, Transport, Via};
 use super::super::principal::Principal;
-use super::super::rounds::{Past, Rounds, Subject};
-use super::super::running::{Handling, guarded};
+use super::super::rounds::Past;
 use super::link::Link;
+use super::places::Place;
 use super::record::{KEPT, State, TaskRecord};
 use super::shared::{Doubt, Running, Shared, Updated, lock};
 use super::store::StoreError;
-use crate::outbox::Outbox;
 use crate::server::tool;
 
 /// A handler and the task that it belongs to.
@@ -35,6 +28,8 @@ pub(super) struct Run {
     pub(super) link: Arc<Link>,
     pub(super) call: Arc<Call>,
     pub(super) handler: BoxFuture<Outcome>,
+    /// Where it runs, if it need not wait for a place.
+    pub(super) place: Option<Place>,
 }
 
 /// How often the status is stored at most.
@@ -61,18 +56,12 @@ impl Shared {
         runs.spawn(run.drive());
     }
 
-    /// Runs the handler of a task from the top, with everything that is recorded.
-    pub(super) fn run_again(self: &Arc<Self>, record: &TaskRecord) -> Result<(), ErrorObject> {
-        let run = Run::again(self, record)?;
-        self.spawn(run);
-        Ok(())
-    }
-
-    /// The same, or else the task fails.
+    /// Runs the handler of a task from the top, with everything that is recorded; or else the task
+    /// fails.
     pub(super) async fn resume(self: &Arc<Self>, record: &TaskRecord) {
-        if let Err(error) = self.run_again(record) {
-            let end = State::Failed { error };
-            self.end(&record.id, &end).await;
+        match Run::again(self, record) {
+            Ok(run) => self.spawn(run),
+            Err(error) => self.end(&record.id, &State::Failed { error }).await,
         }
     }
 
@@ -89,35 +78,24 @@ impl Shared {
 }
 
 impl Run {
-    fn again(shared: &Arc<Shared>, record: &TaskRecord) -> Result<Self, ErrorObject> {
-        let gone = |what: &str| {
-            let tool = &record.tool;
-            ErrorObject::internal(format!("{}: {tool:?}: {what}", CallTool::NAME))
-        };
-        let core = shared.core().ok_or_else(|| gone("the server has stopped"))?;
-        let (found, _) = core.registry.tool(&record.tool);
-        let tool = found.ok_or_else(|| gone("the server no longer has this tool"))?;
-        let context = context(&core, record, &tool);
-        let link = Link::new(shared, record.id.clone(), &record.lease);
-        let time = shared.time_for(record, &tool);
-        context.call.become_task(Arc::clone(&link), time);
-        let arguments = record.arguments.as_ref().map(Json::as_raw);
-        let started = tool.start(&context, arguments).map_err(|reason| gone(&reason))?;
-        let call = context.call;
-        let handler = Box::pin(guarded(Arc::clone(&call), Handling::Tool(tool, started)));
-        Ok(Self { link, call, handler })
-    }
-
     async fn drive(self) {
-        let Self { link, call, handler } = self;
+        let Self { link, call, handler, place } = self;
         let shared = Arc::clone(link.shared());
+        let handler = match place {
+            Some(_) => handler,
+            None => shared.in_turn(&call, handler),
+        };
         let followed = shared.follow(&link, handler).await;
+        drop(place);
         let over = Over { shared: &shared, link: &link, call: &call };
         let Some(outcome) = followed else {
             tracing::warn!(task = %link.id(), "the lease could not be renewed; the handler stopped");
             return;
         };
         let ending = read(&call, outcome, shared.limits.result);
+        if matches!(ending, Ending::Final(_)) {
+            call.end_progress();
+        }
         // A task that has been stopped meanwhile does not run again.
         let again = over.settle(ending).await.filter(|_| !call.is_cancelled());
         let starting = again.as_ref().map(|record| shared.starting(&record.id, Doubt::Ran));
@@ -185,10 +163,13 @@ impl Over<'_> {
         change: impl Fn(&mut TaskRecord),
     ) -> Result<Option<Arc<TaskRecord>>, StoreError> {
         let Self { shared, link, .. } = self;
+        // What the handler has said last is not lost because it asks right afterwards.
+        let status = link.take_status();
         let written = shared.insist(|| {
             shared.update(link.id(), |record, now| {
                 record.is_run_by(shared.boot(), link.fence).then(|| {
                     record.updated = now;
+                    record.message = status.clone().or_else(|| record.message.take());
                     change(record);
                 })
             })
@@ -223,6 +204,24 @@ impl Drop for Over<'_> {
 }
 
 impl Shared {
+    /// A handler that runs once there is a place for it.
+    fn in_turn(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        handler: BoxFuture<Outcome>,
+    ) -> BoxFuture<Outcome> {
+        let (shared, call) = (Arc::clone(self), Arc::clone(call));
+        Box::pin(async move {
+            let owner = call.caller.principal.as_ref().map(Principal::as_str);
+            let _place = tokio::select! {
+                biased;
+                () = call.cancelled() => return Err(call.abandonment()),
+                place = shared.places.take(owner) => place,
+            };
+            handler.await
+        })
+    }
+
     /// Polls a handler; stores its status and renews the lease meanwhile. `None` if the lease could
     /// not be renewed in time: another process may be about to take over, so the handler is dropped
     /// and nothing is written.
@@ -324,39 +323,6 @@ impl Shared {
         let rest = record.expires().saturating_sub(self.now());
         tool.timeout.unwrap_or_else(|| Duration::from_millis(rest.saturating_add(KEPT)))
     }
-}
-
-/// The context of a run that no request has started.
-fn context(core: &Arc<Core>, record: &TaskRecord, tool: &tool::Entry) -> Context {
-    let owner = record.owner.clone();
-    let profile = Profile {
-        revision: record.revision,
-        capabilities: record.client.capabilities.clone(),
-        info: record.client.info.clone(),
-        principal: owner.clone().map(Principal::new),
-    };
-    let peer = Peer::new(core, profile, Via::stream(Transport::Memory));
-    let subject = Subject {
-        principal: owner.unwrap_or_default(),
-        method: CallTool::NAME,
-        name: record.tool.clone(),
-        arguments: None,
-    };
-    let outbox = Outbox::new(0);
-    outbox.close();
-    let parts = CallParts {
-        caller: Asker::on_stream(&peer, &Default::default()).to_caller(),
-        id: Id::from(record.id.as_str()),
-        method: CallTool::NAME,
-        outbox: Arc::new(outbox),
-        rounds: Some(Box::new(Rounds::again(subject, record.past.clone()))),
-        log_level: None,
-        progress_token: None,
-        traceparent: record.client.traceparent.clone(),
-        timeout: core.limits.deadline,
-        nest: tool.nest.clone(),
-    };
-    Context { call: Arc::new(Call::new(parts)) }
 }
 
 /// What the outcome of a handler means for its task.

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use bowline_proto::model;
 use bowline_proto::session::Topic;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -14,8 +13,11 @@ use tokio::time::Instant;
 use super::super::call::Call;
 use super::super::core::Core;
 use super::super::extension::TASKS;
+use super::places::Places;
+use super::polls::Polls;
 use super::record::TaskRecord;
 use super::store::{StoreError, TaskStore};
+use super::views::Views;
 use super::{TaskLimits, millis};
 use crate::{clock, random};
 
@@ -35,8 +37,9 @@ pub(crate) struct Shared {
     watchers: Mutex<HashMap<String, Weak<Notify>>>,
     /// Tasks whose questions are being asked on a legacy request.
     asking: Mutex<HashSet<String>>,
-    /// The tasks of legacy sessions, as their status notifications show them.
-    views: Mutex<HashMap<String, Arc<TaskRecord>>>,
+    pub(super) views: Views,
+    pub(super) places: Places,
+    pub(super) polls: Polls,
     /// Tasks that are about to run here: that is being stored, or has just been. How often, because
     /// several requests may be at it.
     starting: Mutex<HashMap<String, u32>>,
@@ -120,7 +123,9 @@ impl Shared {
             runs: Mutex::default(),
             watchers: Mutex::default(),
             asking: Mutex::default(),
-            views: Mutex::default(),
+            views: Views::default(),
+            places: Places::new(limits.running, limits.running_per_owner),
+            polls: Polls::new(limits.poll),
             starting: Mutex::default(),
             doubtful: Mutex::default(),
             is_sweeping: AtomicBool::new(false),
@@ -252,15 +257,13 @@ impl Shared {
         if let Some(watcher) = watcher {
             watcher.notify_waiters();
         }
-        if let Some(view) = lock(&self.views).get_mut(&record.id) {
-            *view = Arc::clone(record);
-        }
+        self.views.update(record, self.now());
     }
 
     /// The tasks whose changes somebody here waits for.
     pub(super) fn watched(&self) -> Vec<String> {
         let mut ids: HashSet<String> = self.running().keys().cloned().collect();
-        ids.extend(lock(&self.views).keys().cloned());
+        ids.extend(self.views.ids());
         let watchers = lock(&self.watchers);
         let is_live = |(_, watcher): &(&String, &Weak<Notify>)| watcher.strong_count() > 0;
         ids.extend(watchers.iter().filter(is_live).map(|(id, _)| id.clone()));
@@ -270,7 +273,7 @@ impl Shared {
     fn is_watched(&self, id: &str) -> bool {
         let is_live = |watcher: &Weak<Notify>| watcher.strong_count() > 0;
         self.running().contains_key(id)
-            || lock(&self.views).contains_key(id)
+            || self.views.contains(id)
             || lock(&self.watchers).get(id).is_some_and(is_live)
     }
 
@@ -295,23 +298,11 @@ impl Shared {
                 }
                 self.publish_here(record);
             }
-            None => self.stop_running(id, u64::MAX),
+            None => {
+                self.stop_running(id, u64::MAX);
+                self.views.forget(id);
+            }
         }
-    }
-
-    /// Keeps what status notifications to a legacy session show.
-    pub(super) fn show(&self, record: &Arc<TaskRecord>) {
-        lock(&self.views).insert(record.id.clone(), Arc::clone(record));
-    }
-
-    /// What status notifications to a legacy session show.
-    pub(super) fn shown(&self, id: &str) -> Option<model::Task> {
-        let view = lock(&self.views).get(id).cloned()?;
-        Some(view.to_legacy(self.now()))
-    }
-
-    pub(super) fn forget(&self, id: &str) {
-        lock(&self.views).remove(id);
     }
 
     /// What is notified when a task changes.

@@ -74,6 +74,12 @@ pub enum StoreError {
     /// There is no room.
     #[error("there is no room for another task")]
     Full,
+    /// The record is damaged. It is removed when it is [due](TaskStore::due).
+    #[error("the record of a task is damaged")]
+    Damaged {
+        /// The version under which it can be removed.
+        version: u64,
+    },
     /// The engine failed.
     #[error("the task store failed")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
@@ -90,21 +96,31 @@ impl StoreError {
 pub(crate) struct InMemory {
     /// The most bytes that all records together may take.
     memory: usize,
+    /// The most that those of one owner may take.
+    each: usize,
     kept: Mutex<Kept>,
 }
 
 #[derive(Default)]
 struct Kept {
-    tasks: HashMap<String, Arc<TaskRecord>>,
-    /// By owner, in the order of pages.
-    owners: HashMap<Option<String>, BTreeSet<(u64, String)>>,
+    /// With their sizes.
+    tasks: HashMap<String, (Arc<TaskRecord>, usize)>,
+    owners: HashMap<Option<String>, Owned>,
     due: BTreeSet<(u64, String)>,
     bytes: usize,
 }
 
+/// The tasks of one owner.
+#[derive(Default)]
+struct Owned {
+    /// In the order of pages.
+    order: BTreeSet<(u64, String)>,
+    bytes: usize,
+}
+
 impl InMemory {
-    pub(crate) fn new(memory: usize) -> Self {
-        Self { memory, kept: Mutex::default() }
+    pub(crate) fn new(memory: usize, each: usize) -> Self {
+        Self { memory, each, kept: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -113,22 +129,30 @@ impl InMemory {
 }
 
 impl Kept {
-    fn insert(&mut self, record: Arc<TaskRecord>) {
+    /// Whether there is room for more bytes of an owner.
+    fn has_room(&self, owner: &Option<String>, more: usize, (all, each): (usize, usize)) -> bool {
+        let own = self.owners.get(owner).map_or(0, |owned| owned.bytes);
+        self.bytes.saturating_add(more) <= all && own.saturating_add(more) <= each
+    }
+
+    fn insert(&mut self, record: Arc<TaskRecord>, size: usize) {
         let id = record.id.clone();
         let owned = self.owners.entry(record.owner.clone()).or_default();
-        owned.insert((record.created, id.clone()));
+        owned.order.insert((record.created, id.clone()));
+        owned.bytes += size;
         self.due.insert((record.due(), id.clone()));
-        self.bytes += record.size();
-        self.tasks.insert(id, record);
+        self.bytes += size;
+        self.tasks.insert(id, (record, size));
     }
 
     fn remove(&mut self, id: &str) {
-        let Some(record) = self.tasks.remove(id) else { return };
-        self.bytes = self.bytes.saturating_sub(record.size());
+        let Some((record, size)) = self.tasks.remove(id) else { return };
+        self.bytes = self.bytes.saturating_sub(size);
         self.due.remove(&(record.due(), record.id.clone()));
         if let Some(owned) = self.owners.get_mut(&record.owner) {
-            owned.remove(&(record.created, record.id.clone()));
-            if owned.is_empty() {
+            owned.order.remove(&(record.created, record.id.clone()));
+            owned.bytes = owned.bytes.saturating_sub(size);
+            if owned.order.is_empty() {
                 self.owners.remove(&record.owner);
             }
         }
@@ -143,22 +167,23 @@ fn ready<'a, T: Send + 'a>(value: Result<T, StoreError>) -> StoreFuture<'a, T> {
 impl TaskStore for InMemory {
     fn create(&self, record: Arc<TaskRecord>, quota: Quota) -> StoreFuture<'_, ()> {
         let mut kept = self.lock();
-        let own = kept.owners.get(&record.owner).map_or(0, BTreeSet::len);
+        let own = kept.owners.get(&record.owner).map_or(0, |owned| owned.order.len());
+        let size = record.size();
         let is_full = kept.tasks.len() >= quota.all
             || own >= quota.each
-            || kept.bytes + record.size() > self.memory;
+            || !kept.has_room(&record.owner, size, (self.memory, self.each));
         if is_full {
             return ready(Err(StoreError::Full));
         }
         if kept.tasks.contains_key(&record.id) {
             return ready(Err(StoreError::failed("a task with this id exists")));
         }
-        kept.insert(record);
+        kept.insert(record, size);
         ready(Ok(()))
     }
 
     fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Arc<TaskRecord>>> {
-        ready(Ok(self.lock().tasks.get(id).cloned()))
+        ready(Ok(self.lock().tasks.get(id).map(|(record, _)| Arc::clone(record))))
     }
 
     fn swap<'a>(
@@ -168,16 +193,17 @@ impl TaskStore for InMemory {
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
         let mut kept = self.lock();
-        let found = kept.tasks.get(id).filter(|found| found.version == version);
-        let Some(before) = found.map(|found| found.size()) else { return ready(Ok(false)) };
+        let found = kept.tasks.get(id).filter(|(found, _)| found.version == version);
+        let Some((found, before)) = found else { return ready(Ok(false)) };
         let after = next.as_ref().map_or(0, |next| next.size());
         // What does not grow always fits, so that a task can always end.
-        if after > before && kept.bytes - before + after > self.memory {
+        if after > *before && !kept.has_room(&found.owner, after - before, (self.memory, self.each))
+        {
             return ready(Err(StoreError::Full));
         }
         kept.remove(id);
         if let Some(next) = next {
-            kept.insert(next);
+            kept.insert(next, after);
         }
         ready(Ok(true))
     }
@@ -193,13 +219,44 @@ impl TaskStore for InMemory {
         let is_after = |(created, id): &&(u64, String)| {
             after.is_none_or(|(other, last)| (*created, id.as_str()) > (other, last))
         };
-        let ids = owned.into_iter().flatten().filter(is_after).take(limit);
-        ready(Ok(ids.filter_map(|(_, id)| kept.tasks.get(id).cloned()).collect()))
+        let ids = owned.into_iter().flat_map(|owned| &owned.order).filter(is_after).take(limit);
+        let records = ids.filter_map(|(_, id)| kept.tasks.get(id));
+        ready(Ok(records.map(|(record, _)| Arc::clone(record)).collect()))
     }
 
     fn due(&self, now: u64, limit: usize) -> StoreFuture<'_, Vec<String>> {
         let kept = self.lock();
         let due = kept.due.iter().take_while(|(due, _)| *due <= now).take(limit);
         ready(Ok(due.map(|(_, id)| id.clone()).collect()))
+    }
+}
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use bowline_proto::json::Json;
+
+    use super::*;
+
+    fn record(id: &str, owner: &str, bytes: usize) -> Arc<TaskRecord> {
+        let content = Json::from_text(format!("\"{}\"", "x".repeat(bytes))).unwrap();
+        Arc::new(TaskRecord::kept("test", id, Some(owner), 1, content))
+    }
+
+    #[tokio::test]
+    async fn an_owner_has_a_share_of_the_memory() {
+        let (store, quota) = (InMemory::new(100_000, 40_000), Quota { all: 99, each: 99 });
+        let create = async |id: &str, owner: &str, bytes: usize| {
+            store.create(record(id, owner, bytes), quota).await.is_ok()
+        };
+        assert!(create("a", "ada", 30_000).await);
+        assert!(!create("b", "ada", 30_000).await, "an owner has a share");
+        assert!(create("c", "eve", 30_000).await, "others have theirs");
+        let grown = TaskRecord::clone(&record("a", "ada", 45_000)).at_version(1);
+        let grown = store.swap("a", 0, Some(Arc::new(grown))).await;
+        assert!(matches!(grown, Err(StoreError::Full)), "growing counts, too");
+        assert!(create("d", "bob", 30_000).await);
+        assert!(!create("e", "joe", 30_000).await, "and there is an end for all");
+        assert!(store.swap("a", 0, None).await.unwrap());
+        assert!(create("b", "ada", 30_000).await, "what is removed makes room");
     }
 }

@@ -26,7 +26,7 @@ impl Shared {
             self.is_sweeping.store(false, Ordering::Release);
             return;
         };
-        runtime.spawn(sweep_on(Arc::downgrade(self)));
+        runtime.spawn(sweep_on(Sweeping(Arc::downgrade(self))));
     }
 
     /// Looks at every task that an earlier process may have left. If no other process uses the
@@ -41,6 +41,8 @@ impl Shared {
 
     /// Looks at every task whose time has come, or that is in doubt.
     pub(super) async fn sweep(self: &Arc<Self>) -> Result<(), StoreError> {
+        self.views.prune(self.now());
+        self.polls.prune();
         for (id, doubt) in self.take_doubtful() {
             self.try_to_look_at(&id, doubt).await;
         }
@@ -69,12 +71,17 @@ impl Shared {
 
     /// Does what is to be done about one task. Returns whether it has changed.
     async fn look_at(self: &Arc<Self>, id: &str, doubt: Doubt) -> Result<bool, StoreError> {
-        let Some(record) = self.store.load(id).await? else { return Ok(false) };
+        let record = match self.store.load(id).await {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(false),
+            Err(StoreError::Damaged { version }) => return self.remove_damaged(id, version).await,
+            Err(error) => return Err(error),
+        };
         match record.due_now(self.now(), self.is_alive(&record)) {
             Due::Nothing => return Ok(false),
             Due::Forgotten => {
                 self.store.swap(id, record.version, None).await?;
-                self.forget(id);
+                self.views.forget(id);
             }
             Due::Expired => {
                 let message = "the task has expired before it was done";
@@ -87,6 +94,16 @@ impl Shared {
             Due::Orphaned => return self.adopt(&record, doubt).await,
         }
         Ok(true)
+    }
+
+    /// Removes a record that nobody can read, when its time has come.
+    async fn remove_damaged(&self, id: &str, version: u64) -> Result<bool, StoreError> {
+        if !self.store.due(self.now(), BATCH).await?.iter().any(|due| due == id) {
+            return Ok(false);
+        }
+        tracing::error!(task = %id, "the record of a task is damaged, and is removed");
+        self.views.forget(id);
+        self.store.swap(id, version, None).await
     }
 
     /// Whether some process runs a task, as far as can be known.
@@ -170,11 +187,23 @@ fn interrupted() -> ErrorObject {
     ErrorObject::internal("the server was restarted while this ran; call again")
 }
 
-async fn sweep_on(shared: Weak<Shared>) {
+/// Somebody looks after the tasks. However that ends, the next request begins anew: a store is code
+/// of others, and may panic.
+struct Sweeping(Weak<Shared>);
+
+impl Drop for Sweeping {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.is_sweeping.store(false, Ordering::Release);
+        }
+    }
+}
+
+async fn sweep_on(sweeping: Sweeping) {
     let mut is_first = true;
     loop {
         {
-            let Some(shared) = shared.upgrade() else { return };
+            let Some(shared) = sweeping.0.upgrade() else { return };
             if shared.is_closing() {
                 return;
             }

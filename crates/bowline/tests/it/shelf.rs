@@ -1,0 +1,107 @@
+//! A store that outlives its servers, counts what it does, and breaks on demand.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bowline::tasks::{Quota, StoreError, StoreFuture, TaskRecord, TaskStore};
+use serde_json::Value;
+
+#[derive(Clone, Default)]
+pub(crate) struct Shelf(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// As bytes, as on a disk.
+    kept: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// How often a record was loaded.
+    loads: AtomicUsize,
+    /// Whether the next look for what is due panics.
+    panics: AtomicBool,
+}
+
+fn read(bytes: &[u8]) -> TaskRecord {
+    TaskRecord::decode(bytes).unwrap()
+}
+
+#[allow(dead_code, reason = "shared with other tests")]
+impl Shelf {
+    pub(crate) fn loads(&self) -> usize {
+        self.0.loads.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn panic_once(&self) {
+        self.0.panics.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn will_panic(&self) -> bool {
+        self.0.panics.load(Ordering::SeqCst)
+    }
+
+    /// The record of a task, as JSON.
+    pub(crate) fn record(&self, id: &str) -> Value {
+        let kept = self.0.kept.lock().unwrap();
+        kept.get(id).map_or(Value::Null, |bytes| serde_json::from_slice(bytes).unwrap())
+    }
+
+    fn answer<'a, T: Send + 'a>(
+        &self,
+        work: impl FnOnce(&mut BTreeMap<String, Vec<u8>>) -> Result<T, StoreError>,
+    ) -> StoreFuture<'a, T> {
+        let done = work(&mut self.0.kept.lock().unwrap());
+        Box::pin(std::future::ready(done))
+    }
+}
+
+impl TaskStore for Shelf {
+    fn create(&self, record: Arc<TaskRecord>, quota: Quota) -> StoreFuture<'_, ()> {
+        self.answer(|kept| {
+            let own = kept.values().filter(|it| read(it).owner() == record.owner()).count();
+            if kept.len() >= quota.all || own >= quota.each {
+                return Err(StoreError::Full);
+            }
+            kept.insert(record.id().to_owned(), record.encode().unwrap());
+            Ok(())
+        })
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Arc<TaskRecord>>> {
+        self.0.loads.fetch_add(1, Ordering::SeqCst);
+        self.answer(|kept| Ok(kept.get(id).map(|it| Arc::new(read(it)))))
+    }
+
+    fn swap<'a>(
+        &'a self,
+        id: &'a str,
+        version: u64,
+        next: Option<Arc<TaskRecord>>,
+    ) -> StoreFuture<'a, bool> {
+        self.answer(|kept| {
+            if kept.get(id).is_none_or(|it| read(it).version() != version) {
+                return Ok(false);
+            }
+            match next {
+                Some(next) => drop(kept.insert(id.to_owned(), next.encode().unwrap())),
+                None => drop(kept.remove(id)),
+            }
+            Ok(true)
+        })
+    }
+
+    fn page<'a>(
+        &'a self,
+        _: Option<&'a str>,
+        _: Option<(u64, &'a str)>,
+        _: usize,
+    ) -> StoreFuture<'a, Vec<Arc<TaskRecord>>> {
+        self.answer(|_| Err(StoreError::failed("nothing here needs pages")))
+    }
+
+    fn due(&self, now: u64, limit: usize) -> StoreFuture<'_, Vec<String>> {
+        assert!(!self.0.panics.swap(false, Ordering::SeqCst), "on purpose");
+        self.answer(|kept| {
+            let due = kept.values().map(|it| read(it)).filter(|it| it.due() <= now);
+            Ok(due.take(limit).map(|it| it.id().to_owned()).collect())
+        })
+    }
+}

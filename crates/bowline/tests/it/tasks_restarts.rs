@@ -1,0 +1,67 @@
+//! What becomes of tasks when something breaks besides the disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bowline::{Context, Server, TaskLimits, TaskMode, Tasks, Tool};
+use serde_json::json;
+
+use crate::raw::Raw;
+use crate::shelf::Shelf;
+use crate::tasks::{Seconds, start, until};
+
+fn wait() -> Tool {
+    let wait = |_: Context, Seconds { seconds }: Seconds| async move {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        "waited"
+    };
+    Tool::new("wait", wait).task(TaskMode::Optional).rerun()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_cannot_start_again_does_not_keep_others_from_it() {
+    let (shelf, is_broken) = (Shelf::default(), Arc::new(AtomicBool::new(false)));
+    let server = || {
+        let is_broken = Arc::clone(&is_broken);
+        let breaks = move |_: Context| {
+            assert!(!is_broken.load(Ordering::SeqCst), "on purpose");
+            std::future::pending::<&'static str>()
+        };
+        Server::new("tasks", "1.0.0")
+            .with(Tool::new("breaks", breaks).task(TaskMode::Optional).rerun())
+            .with(wait())
+            .tasks(Tasks::in_store(shelf.clone(), TaskLimits::default()))
+    };
+    let mut raw = Raw::start(server());
+    let mut broken = Vec::new();
+    for _ in 0..3 {
+        broken.push(start(&mut raw, "breaks", json!({})).await);
+    }
+    let fine = start(&mut raw, "wait", json!({ "seconds": 600 })).await;
+    drop(raw);
+    is_broken.store(true, Ordering::SeqCst);
+    let mut raw = Raw::start(server());
+    for task in &broken {
+        let failed = until(&mut raw, task, "failed").await;
+        assert!(!failed.to_string().contains("on purpose"), "{failed}");
+    }
+    until(&mut raw, &fine, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_is_asked_again() {
+    let shelf = Shelf::default();
+    let limits = TaskLimits { ttl: Duration::from_secs(30), ..TaskLimits::default() };
+    let tasks = Tasks::in_store(shelf.clone(), limits);
+    let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(wait()).tasks(tasks));
+    let task = start(&mut raw, "wait", json!({ "seconds": 600 })).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    shelf.panic_once();
+    while shelf.will_panic() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let failed = until(&mut raw, &task, "failed").await;
+    assert!(failed["error"]["message"].as_str().unwrap().contains("expired"), "{failed}");
+}
