@@ -26,6 +26,7 @@ mod limits;
 mod log;
 mod methods;
 mod secret;
+mod shared;
 mod subscription;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +38,8 @@ use serde_json::Value;
 pub use self::kind::{Candidate, EventKind};
 pub use self::limits::EventLimits;
 pub use self::secret::WebhookSecret;
-use self::subscription::{Saved, Shared};
+use self::shared::Shared;
+use self::subscription::Saved;
 use crate::tasks::{StoreError, TaskStore};
 use crate::{BuildError, Part, Parts};
 

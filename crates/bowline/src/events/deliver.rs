@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::log::Occurrence;
 use super::secret;
-use super::subscription::{Shared, Subscription};
+use super::shared::Shared;
+use super::subscription::Subscription;
 use crate::{clock, random};
 
 /// What became of an attempt.

@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use bowline_proto::json::Json;
 
-use super::subscription::{Saved, Shared, Subscription, lock};
+use super::shared::{Shared, lock};
+use super::subscription::{Saved, Subscription};
+use crate::clock;
 use crate::tasks::{Quota, StoreError, TaskRecord, TaskStore};
+
+/// What marks the records of subscriptions in a store.
+const KIND: &str = "events/subscribe";
 
 /// Where subscriptions are kept.
 pub(super) struct Keeper {
@@ -20,17 +25,34 @@ impl Shared {
         self: &Arc<Self>,
         store: Arc<dyn TaskStore>,
     ) -> Result<(), StoreError> {
-        let mut found = Vec::new();
+        let (mut found, mut others) = (Vec::new(), 0_u32);
         for id in store.due(u64::MAX, usize::MAX).await? {
-            let Some(record) = store.load(&id).await? else { continue };
+            let record = match store.load(&id).await {
+                Ok(Some(record)) => record,
+                Ok(None) | Err(StoreError::Damaged { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            if record.tool != KIND {
+                // A store of something else, which is not ours to clear.
+                others += 1;
+                continue;
+            }
             let version = record.version();
             let content = TaskRecord::clone(&record).into_content();
-            let saved = content.and_then(|content| content.parse::<Saved>().ok());
-            match saved.filter(|saved| self.can_restore(saved)) {
-                Some(saved) => found.push((saved, Some(version))),
+            match content.and_then(|content| content.parse::<Saved>().ok()) {
+                Some(saved) if self.can_restore(&saved) => found.push((saved, Some(version))),
+                // Of a later release, which may come back.
+                None if record.expires() > clock::unix_millis() => others += 1,
                 // Expired, or of a kind that is no more.
-                None => drop(store.swap(&id, version, None).await?),
+                _ => drop(store.swap(&id, version, None).await?),
             }
+        }
+        if others > 0 {
+            tracing::warn!(
+                others,
+                "the store of subscriptions has records that are not subscriptions; they are left \
+                 alone; help: give events a store of their own"
+            );
         }
         let _ = self.keeper.set(Keeper { store, turn: tokio::sync::Mutex::default() });
         self.restore(found);
@@ -89,6 +111,6 @@ impl Subscription {
         let saved = self.save();
         let content = Json::new(&saved).map_err(StoreError::failed)?;
         let owner = &self.key.owner;
-        Ok(TaskRecord::kept("events/subscribe", &self.id, Some(owner), saved.expires, content))
+        Ok(TaskRecord::kept(KIND, &self.id, Some(owner), saved.expires, content))
     }
 }

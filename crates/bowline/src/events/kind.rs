@@ -1,5 +1,6 @@
 //! What a server reports: kinds of events.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bowline_schema::Schema;
@@ -76,7 +77,7 @@ impl EventKind {
     }
 
     /// Decides who gets which event: by what they ask for, and by who they are. It must return
-    /// quickly.
+    /// quickly. Where it panics, the event is left out.
     pub fn filter(
         mut self,
         filter: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static,
@@ -119,7 +120,13 @@ impl EventKind {
     }
 
     pub(super) fn admits(&self, candidate: &Candidate<'_>) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter(candidate))
+        let Some(filter) = &self.filter else { return true };
+        // Whoever delivers goes on with the next event, and nobody gets what may be another's.
+        let admitted = catch_unwind(AssertUnwindSafe(|| filter(candidate)));
+        admitted.unwrap_or_else(|_| {
+            tracing::error!(event = %self.name, "the filter of an event panicked; it is left out");
+            false
+        })
     }
 }
 

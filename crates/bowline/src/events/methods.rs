@@ -17,8 +17,9 @@ use super::kind::{Candidate, EventKind};
 use super::limits::millis;
 use super::log::{Occurrence, Page};
 use super::secret::WebhookSecret;
-use super::subscription::{Key, Shared, Subscription, Wish};
-use crate::tasks::iso;
+use super::shared::Shared;
+use super::subscription::{Key, Subscription, Wish};
+use crate::tasks::{StoreError, iso};
 use crate::{Context, Extension, HandlerError, Principal, clock};
 
 /// The id of the extension.
@@ -217,15 +218,13 @@ impl Shared {
         let ttl = self.limits.ttl(wanted.ttl_ms);
         let Checked { kind, arguments, max_age, from } = checked;
         let wish = Wish { key, arguments, kind, secret, ttl, max_age, from };
-        let (subscription, is_truncated) = self.subscribe(wish).map_err(bad)?;
+        let subscribed = self.subscribe(wish).map_err(bad)?;
         // It is stored before the client hears of it.
-        if let Err(error) = self.keep(&subscription).await {
-            tracing::error!(%error, "a subscription of events was not stored");
-            self.unsubscribe(&subscription.key).await;
-            let message = format!("{SUBSCRIBE}: the store of subscriptions failed");
-            return Err(HandlerError::Refused(ErrorObject::internal(message)));
+        if let Err(error) = self.keep(&subscribed.subscription).await {
+            self.take_back(subscribed).await;
+            return Err(failed(SUBSCRIBE, &error));
         }
-        Ok(self.subscribed(&subscription, is_truncated))
+        Ok(self.subscribed(&subscribed.subscription, subscribed.is_truncated))
     }
 
     fn subscribed(&self, subscription: &Subscription, is_truncated: bool) -> Value {
@@ -244,7 +243,7 @@ impl Shared {
         })
     }
 
-    async fn handle_unsubscribe(&self, context: &Context, wanted: Wanted) -> Answering {
+    async fn handle_unsubscribe(self: &Arc<Self>, context: &Context, wanted: Wanted) -> Answering {
         let owner = owner(UNSUBSCRIBE, context)?;
         let delivery = delivery(UNSUBSCRIBE, wanted.delivery)?;
         let arguments = wanted.arguments.unwrap_or_else(|| json!({}));
@@ -253,8 +252,9 @@ impl Shared {
         })?;
         let key = Key::new(&owner, url.as_str(), &wanted.name, &arguments);
         match self.unsubscribe(&key).await {
-            true => Ok(json!({})),
-            false => Err(invalid(UNSUBSCRIBE, "there is no such subscription")),
+            Ok(true) => Ok(json!({})),
+            Ok(false) => Err(invalid(UNSUBSCRIBE, "there is no such subscription")),
+            Err(error) => Err(failed(UNSUBSCRIBE, &error)),
         }
     }
 
@@ -305,6 +305,12 @@ fn owner(method: &str, context: &Context) -> Result<String, HandlerError> {
 
 fn delivery(method: &str, delivery: Option<Delivery>) -> Result<Delivery, HandlerError> {
     delivery.ok_or_else(|| invalid(method, "params.delivery is missing"))
+}
+
+fn failed(method: &str, error: &StoreError) -> HandlerError {
+    tracing::error!(method, %error, "a subscription of events was not stored");
+    let message = format!("{method}: the store of subscriptions failed; try again later");
+    HandlerError::Refused(ErrorObject::internal(message))
 }
 
 fn invalid(method: &str, problem: &str) -> HandlerError {

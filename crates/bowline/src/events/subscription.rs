@@ -1,41 +1,18 @@
-//! Who is subscribed to what, and what all parts of events share.
+//! Who is subscribed to what.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use bowline_web::{FetchLimits, Reach, Web, WebError};
-use http::uri::Authority;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
-use super::keep::Keeper;
+use super::EventLimits;
 use super::kind::{Candidate, EventKind};
 use super::limits::millis;
-use super::log::{Log, Occurrence};
+use super::log::Occurrence;
 use super::secret::WebhookSecret;
-use super::{EventLimits, deliver};
-use crate::{clock, random};
-
-/// What all parts of events share.
-pub(super) struct Shared {
-    pub(super) limits: EventLimits,
-    pub(super) log: Log,
-    kinds: Mutex<BTreeMap<String, Arc<EventKind>>>,
-    also: Mutex<Vec<Authority>>,
-    web: OnceLock<Result<Web, WebError>>,
-    subscriptions: Mutex<HashMap<Key, Arc<Subscription>>>,
-    /// A permit for every webhook that is being sent.
-    pub(super) deliveries: Semaphore,
-    /// A permit for every stream.
-    pub(super) streams: Arc<Semaphore>,
-    pub(super) changed: Notify,
-    /// Whether the server stops.
-    pub(super) stopping: watch::Sender<bool>,
-    /// Where subscriptions are kept.
-    pub(super) keeper: OnceLock<Keeper>,
-}
+use super::shared::lock;
+use crate::clock;
 
 /// What makes a subscription: two of them with the same key are one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -44,7 +21,7 @@ pub(super) struct Key {
     pub(super) url: String,
     pub(super) name: String,
     /// Canonical JSON.
-    arguments: String,
+    pub(super) arguments: String,
 }
 
 /// A subscription of a webhook.
@@ -54,7 +31,7 @@ pub(super) struct Subscription {
     pub(super) arguments: Value,
     pub(super) kind: Arc<EventKind>,
     state: Mutex<State>,
-    worker: Mutex<Option<JoinHandle<()>>>,
+    pub(super) worker: Mutex<Option<JoinHandle<()>>>,
     /// The version that the store has, if it has one.
     pub(super) version: Mutex<Option<u64>>,
 }
@@ -80,13 +57,20 @@ pub(super) struct State {
 /// A subscription as an application keeps it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Saved {
-    id: String,
-    key: Key,
-    arguments: Value,
-    secret: String,
+    pub(super) id: String,
+    pub(super) key: Key,
+    pub(super) arguments: Value,
+    pub(super) secret: String,
     pub(super) expires: u64,
+    pub(super) max_age: Option<u64>,
+    pub(super) is_verified: bool,
+}
+
+/// What a subscription was like before it was renewed.
+pub(super) struct Before {
+    secret: WebhookSecret,
+    expires: u64,
     max_age: Option<u64>,
-    is_verified: bool,
 }
 
 /// What a client wants to be sent.
@@ -101,195 +85,6 @@ pub(super) struct Wish {
     pub(super) from: Option<(u64, bool)>,
 }
 
-impl Shared {
-    pub(super) fn new(limits: EventLimits) -> Self {
-        Self {
-            log: Log::new(&limits),
-            kinds: Mutex::default(),
-            also: Mutex::default(),
-            web: OnceLock::new(),
-            subscriptions: Mutex::default(),
-            deliveries: Semaphore::new(limits.deliveries.max(1)),
-            streams: Arc::new(Semaphore::new(limits.streams)),
-            changed: Notify::new(),
-            stopping: watch::Sender::new(false),
-            keeper: OnceLock::new(),
-            limits,
-        }
-    }
-
-    /// Adds a kind. Returns whether it is new.
-    pub(super) fn add(&self, kind: EventKind) -> bool {
-        lock(&self.kinds).insert(kind.name.clone(), Arc::new(kind)).is_none()
-    }
-
-    pub(super) fn kind(&self, name: &str) -> Option<Arc<EventKind>> {
-        lock(&self.kinds).get(name).cloned()
-    }
-
-    pub(super) fn kinds(&self) -> Vec<Arc<EventKind>> {
-        lock(&self.kinds).values().cloned().collect()
-    }
-
-    pub(super) fn allow(&self, authority: Authority) {
-        lock(&self.also).push(authority);
-    }
-
-    /// Whether a host is an exception.
-    pub(super) fn is_exception(&self, url: &bowline_web::Url) -> bool {
-        lock(&self.also).iter().any(|authority| url.origin().is_at(authority))
-    }
-
-    pub(super) fn reach(&self) -> Reach {
-        Reach::Public { also: lock(&self.also).clone() }
-    }
-
-    /// What sends webhooks.
-    pub(super) fn web(&self) -> Result<&Web, WebError> {
-        let limits = FetchLimits { bytes: 16 << 10, total: self.limits.answer };
-        let build = || Web::builder().reach(self.reach()).fetch_limits(limits).build();
-        self.web.get_or_init(build).as_ref().map_err(Clone::clone)
-    }
-
-    /// Subscribes, or renews a subscription. Returns it, and whether events were lost.
-    ///
-    /// # Errors
-    /// When there are too many.
-    pub(super) fn subscribe(
-        self: &Arc<Self>,
-        wish: Wish,
-    ) -> Result<(Arc<Subscription>, bool), &'static str> {
-        let expires = clock::unix_millis().saturating_add(wish.ttl);
-        let mut all = self.lock();
-        if let Some(found) = all.get(&wish.key) {
-            let was_truncated = found.renew(wish, expires);
-            self.changed.notify_one();
-            return Ok((Arc::clone(found), was_truncated));
-        }
-        let own = all.keys().filter(|key| key.owner == wish.key.owner).count();
-        if own >= self.limits.subscriptions_per_owner {
-            return Err("this client has too many subscriptions; help: unsubscribe from some");
-        }
-        if all.len() >= self.limits.subscriptions {
-            return Err("the server has too many subscriptions; try again later");
-        }
-        let (position, is_truncated) = wish.from.unwrap_or_else(|| (self.log.end(), false));
-        let state = State {
-            secret: wish.secret,
-            expires,
-            max_age: wish.max_age,
-            position,
-            is_truncated: false,
-            is_verified: false,
-            failures: 0,
-            failing_since: None,
-            problem: None,
-        };
-        let (key, arguments) = (wish.key, wish.arguments);
-        let made = Subscription::new(random::token(), (key, arguments), wish.kind, state);
-        self.start(&mut all, &made);
-        Ok((made, is_truncated))
-    }
-
-    /// Ends a subscription. When this returns, nothing is sent any more.
-    pub(super) async fn unsubscribe(&self, key: &Key) -> bool {
-        let Some(found) = self.lock().remove(key) else { return false };
-        self.changed.notify_one();
-        let worker = lock(&found.worker).take();
-        if let Some(worker) = worker {
-            worker.abort();
-            let _ = worker.await;
-        }
-        self.try_to_keep(&found).await;
-        true
-    }
-
-    /// Ends a subscription from within its worker, or before it has begun.
-    pub(super) async fn forget(&self, subscription: &Subscription) {
-        let is_there = self.is_there(subscription);
-        if is_there {
-            self.lock().remove(&subscription.key);
-            self.try_to_keep(subscription).await;
-            self.changed.notify_one();
-        }
-    }
-
-    pub(super) fn is_there(&self, subscription: &Subscription) -> bool {
-        self.lock().get(&subscription.key).is_some_and(|found| found.id == subscription.id)
-    }
-
-    pub(super) fn save(&self) -> Vec<Saved> {
-        self.lock().values().map(|it| it.save()).collect()
-    }
-
-    /// Whether a subscription still means something.
-    pub(super) fn can_restore(&self, saved: &Saved) -> bool {
-        saved.expires > clock::unix_millis() && self.kind(&saved.key.name).is_some()
-    }
-
-    /// Brings subscriptions back, each with its version in the store. Returns how many there are
-    /// now.
-    pub(super) fn restore(self: &Arc<Self>, saved: Vec<(Saved, Option<u64>)>) -> usize {
-        let mut all = self.lock();
-        for (saved, version) in saved.into_iter().filter(|(saved, _)| self.can_restore(saved)) {
-            let Saved { id, key, arguments, secret, expires, max_age, is_verified } = saved;
-            let (kind, secret) = (self.kind(&key.name), WebhookSecret::parse(&secret));
-            let (Some(kind), Some(secret)) = (kind, secret) else { continue };
-            if all.contains_key(&key) {
-                continue;
-            }
-            let state = State {
-                secret,
-                expires,
-                max_age,
-                position: self.log.end(),
-                is_truncated: true,
-                is_verified,
-                failures: 0,
-                failing_since: None,
-                problem: None,
-            };
-            let restored = Subscription::new(id, (key, arguments), kind, state);
-            *lock(&restored.version) = version;
-            self.start(&mut all, &restored);
-        }
-        all.len()
-    }
-
-    /// Begins to deliver.
-    fn start(self: &Arc<Self>, all: &mut HashMap<Key, Arc<Subscription>>, new: &Arc<Subscription>) {
-        all.insert(new.key.clone(), Arc::clone(new));
-        let worker = tokio::spawn(deliver::run(Arc::clone(self), Arc::clone(new)));
-        *lock(&new.worker) = Some(worker);
-        self.changed.notify_one();
-    }
-
-    /// Ends all deliveries and streams. The subscriptions stay, for whoever saves them.
-    pub(super) async fn stop(&self) {
-        self.stopping.send_replace(true);
-        let all: Vec<_> = self.lock().values().cloned().collect();
-        let workers: Vec<_> = all.iter().filter_map(|it| lock(&it.worker).take()).collect();
-        for worker in &workers {
-            worker.abort();
-        }
-        for worker in workers {
-            let _ = worker.await;
-        }
-    }
-
-    pub(super) fn abort_all(&self) {
-        for subscription in self.lock().values() {
-            if let Some(worker) = lock(&subscription.worker).take() {
-                worker.abort();
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Subscription>>> {
-        lock(&self.subscriptions)
-    }
-}
-
 impl Key {
     pub(super) fn new(owner: &str, url: &str, name: &str, arguments: &Value) -> Self {
         let [owner, url, name] = [owner, url, name].map(str::to_owned);
@@ -298,7 +93,12 @@ impl Key {
 }
 
 impl Subscription {
-    fn new(id: String, wish: (Key, Value), kind: Arc<EventKind>, state: State) -> Arc<Self> {
+    pub(super) fn new(
+        id: String,
+        wish: (Key, Value),
+        kind: Arc<EventKind>,
+        state: State,
+    ) -> Arc<Self> {
         let (key, arguments) = wish;
         let (state, worker, version) = (Mutex::new(state), Mutex::default(), Mutex::default());
         Arc::new(Self { id, key, arguments, kind, state, worker, version })
@@ -308,19 +108,28 @@ impl Subscription {
         lock(&self.state)
     }
 
-    /// Renews it. Returns whether events were lost.
-    fn renew(&self, wish: Wish, expires: u64) -> bool {
+    /// Renews it. Returns what it was like before, and whether events were lost.
+    pub(super) fn renew(&self, wish: Wish, expires: u64) -> (Before, bool) {
         let mut state = self.state();
-        state.secret = wish.secret;
-        state.expires = expires;
-        state.max_age = wish.max_age;
+        let before = Before {
+            secret: std::mem::replace(&mut state.secret, wish.secret),
+            expires: std::mem::replace(&mut state.expires, expires),
+            max_age: std::mem::replace(&mut state.max_age, wish.max_age),
+        };
         let mut is_truncated = std::mem::take(&mut state.is_truncated);
         // It never goes back: what was delivered stays so.
         if let Some((position, is_lost)) = wish.from {
             state.position = state.position.max(position);
             is_truncated |= is_lost;
         }
-        is_truncated
+        (before, is_truncated)
+    }
+
+    /// Undoes a renewal. The next one says again what was lost.
+    pub(super) fn restore(&self, before: Before) {
+        let mut state = self.state();
+        (state.secret, state.expires, state.max_age) =
+            (before.secret, before.expires, before.max_age);
     }
 
     /// Whether an event is to be sent.
@@ -382,8 +191,4 @@ fn canonical(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(canonical).collect(),
         other => other.clone(),
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,7 @@
 //! bytes.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::{SkillLimits, SkillsError};
@@ -99,16 +99,23 @@ impl Walk<'_> {
     fn file(&mut self, at: &Path, path: Vec<String>) -> Result<(), SkillsError> {
         let failed = |error: io::Error| SkillsError::new(at, error.to_string());
         let SkillLimits { total_files, total_bytes, .. } = *self.limits;
-        let length = fs::metadata(at).map_err(failed)?.len();
-        if self.bytes.saturating_add(length) > total_bytes {
-            let reason = format!("the skills have more than {total_bytes} bytes in all");
-            return Err(SkillsError::new(self.root, reason));
-        }
         if self.files.len() >= total_files {
             let reason = format!("the skills have more than {total_files} files in all");
             return Err(SkillsError::new(self.root, reason));
         }
-        let bytes = fs::read(at).map_err(failed)?;
+        // Before it is opened: that of a pipe would wait for somebody who writes.
+        if !fs::metadata(at).map_err(failed)?.is_file() {
+            return Err(SkillsError::new(at, "is not a regular file"));
+        }
+        let left = total_bytes.saturating_sub(self.bytes);
+        let mut bytes = Vec::new();
+        // The length that the file system tells may be outdated.
+        let file = fs::File::open(at).map_err(failed)?;
+        file.take(left.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > left {
+            let reason = format!("the skills have more than {total_bytes} bytes in all");
+            return Err(SkillsError::new(self.root, reason));
+        }
         self.bytes += bytes.len() as u64;
         self.files.push(File { path, bytes });
         Ok(())

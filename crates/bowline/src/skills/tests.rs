@@ -134,3 +134,12 @@ fn links_must_stay_in_the_folder() {
     symlink("..", folder.0.join("pdf/up")).unwrap();
     assert!(folder.error().contains("is there a loop?"));
 }
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_not_a_file_of_a_skill() {
+    let folder = Folder::new(&[("pdf/SKILL.md", PDF)]);
+    let made = std::process::Command::new("mkfifo").arg(folder.0.join("pdf/pipe")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(folder.error(), "ROOT/pdf/pipe: is not a regular file");
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline::events::EventLimits;
+use bowline::events::{EventKind, EventLimits, Events};
 use serde_json::json;
 
 use crate::receiver::{Does, Receiver};
@@ -367,7 +367,7 @@ async fn a_store_that_fails_is_an_error_and_leaves_nothing_behind() {
     let (code, message) = refused(&ada, "events/subscribe", wish(&receiver)).await;
     assert_eq!(
         (code, message.as_str()),
-        (-32603, "events/subscribe: the store of subscriptions failed")
+        (-32603, "events/subscribe: the store of subscriptions failed; try again later")
     );
     assert_eq!(shop.events.save().as_str(), "[]");
     store.set_broken(false);
@@ -380,5 +380,70 @@ async fn a_store_that_fails_is_an_error_and_leaves_nothing_behind() {
     while store.len() > 0 {
         shop.events.changed().await;
     }
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn a_store_that_fails_ends_no_subscription_that_there_was() {
+    let (store, mut receiver) = (Store::default(), Receiver::open().await);
+    let events = events(limits()).also_to(&receiver.authority);
+    let shop = Shop::open(events.keep_in(store.clone()).await.unwrap()).await;
+    let ada = shop.ada().await;
+    ask(&ada, "events/subscribe", wish(&receiver)).await;
+    receiver.verification().await;
+    shop.pay(1);
+    assert_eq!(receiver.number().await, 1);
+    store.set_broken(true);
+    let mut other = wish(&receiver);
+    other["delivery"]["secret"] = json!(format!("whsec_{}", "A".repeat(32)));
+    for (method, params) in [("events/subscribe", other), ("events/unsubscribe", wish(&receiver))] {
+        let (code, message) = refused(&ada, method, params).await;
+        assert_eq!(code, -32603, "{message}");
+        assert!(message.contains("the store of subscriptions failed"), "{message}");
+        // It goes on as it was, with the secret that it had.
+        shop.pay(2);
+        assert_eq!(receiver.number().await, 2, "after {method}");
+    }
+    store.set_broken(false);
+    ask(&ada, "events/unsubscribe", wish(&receiver)).await;
+    assert_eq!(store.len(), 0);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn a_store_of_something_else_is_left_alone() {
+    use bowline::{Client, Server, TaskLimits, TaskMode, Tasks, Tool};
+    let store = Store::default();
+    let hang = Tool::new("hang", || async {
+        std::future::pending::<()>().await;
+        "never"
+    });
+    let server = Server::new("tasks", "1.0.0")
+        .with(hang.task(TaskMode::Required))
+        .tasks(Tasks::in_store(store.clone(), TaskLimits::default()));
+    let client = Client::builder("test", "1.0.0").connect(server).await.unwrap();
+    client.call_tool("hang", json!({})).start().await.unwrap();
+    assert_eq!(store.len(), 1);
+    let _events = events(limits()).keep_in(store.clone()).await.unwrap();
+    assert_eq!(store.len(), 1, "a task is not a subscription that has expired");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_filter_that_panics_leaves_its_event_out() {
+    let mut receiver = Receiver::open().await;
+    let picky = EventKind::new("paid", "An order was paid.").filter(|event| {
+        assert_ne!(event.data["number"], 1, "on purpose");
+        true
+    });
+    let events = Events::with_limits(limits()).with(picky).also_to(&receiver.authority);
+    let shop = Shop::open(events).await;
+    let ada = shop.ada().await;
+    ask(&ada, "events/subscribe", wish(&receiver)).await;
+    receiver.verification().await;
+    for number in [1, 2] {
+        shop.pay(number);
+    }
+    assert_eq!(receiver.number().await, 2);
     shop.close().await;
 }
