@@ -6,6 +6,7 @@
 mod client;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,11 +53,22 @@ const SETS: &[Set] = &[
 /// Every scenario passes.
 const NOT_YET: MayFail = &[];
 
+/// What the suite itself skips whatever a server does, and why. Nothing else may be skipped: a
+/// capability that we stop declaring would take its checks with it unnoticed.
+const ALWAYS_SKIPPED: &[(&str, &str)] = &[(
+    "tasks-status-notifications/tasks-status-notifications",
+    "the suite does not listen yet; `a_listener_hears_of_its_tasks_and_no_others` does",
+)];
+
 /// Installs the suite, builds and starts the server, and runs the sets one after the other, because
 /// they share the server and one of them changes its lists.
 pub(crate) fn step(_: &Options) -> Outcome {
     match judge() {
-        Ok(judged) => outcome(&judged, stale(NOT_YET, judged.iter().map(|(_, it)| it))),
+        Ok(judged) => {
+            let mut wrong = stale(NOT_YET, judged.iter().map(|(_, it)| it));
+            wrong.extend(wrong_skips(ALWAYS_SKIPPED, judged.iter().map(|(_, it)| it)));
+            outcome(&judged, wrong)
+        }
         Err(why) => Outcome::one(false, why),
     }
 }
@@ -141,6 +153,20 @@ pub(crate) fn outcome(judged: &[(&str, Verdict)], stale: Vec<String>) -> Outcome
     }
 }
 
+/// Checks that were skipped and are not known to be, and known ones that were not.
+fn wrong_skips<'a>(known: MayFail, verdicts: impl Iterator<Item = &'a Verdict>) -> Vec<String> {
+    let skips: BTreeSet<&str> =
+        verdicts.flat_map(|verdict| &verdict.skips).map(String::as_str).collect();
+    let is_known = |name: &str| known.iter().any(|(known, _)| *known == name);
+    let unknown = skips.iter().filter(|name| !is_known(name)).map(|name| {
+        format!("`{name}` was skipped; help: does the server still declare what it is about?")
+    });
+    let stale = known.iter().filter(|(name, _)| !skips.contains(name)).map(|(name, why)| {
+        format!("`{name}` runs, but is listed as a check that the suite always skips ({why})")
+    });
+    unknown.chain(stale).collect()
+}
+
 /// Scenarios that may fail but pass in every set: they must leave the list.
 pub(crate) fn stale<'a>(
     may_fail: MayFail,
@@ -172,4 +198,24 @@ fn table(judged: &[(&str, Verdict)]) -> String {
         table += &row(set, [scenarios.to_string(), passed, failed, warned, skipped, not_yet]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skips_are_checked_by_name() {
+        let known: MayFail = &[("one/a", "for a reason"), ("two/b", "for another")];
+        let skipping = |names: &[&str]| Verdict {
+            skips: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..Verdict::default()
+        };
+        let fine = [skipping(&["one/a"]), skipping(&["two/b", "one/a"]), skipping(&[])];
+        assert_eq!(wrong_skips(known, fine.iter()), [""; 0]);
+        let wrong = wrong_skips(known, [skipping(&["one/a", "three/c"])].iter());
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        assert!(wrong[0].starts_with("`three/c` was skipped"), "{wrong:?}");
+        assert!(wrong[1].starts_with("`two/b` runs"), "{wrong:?}");
+    }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Verdict {
     pub(crate) failed: u64,
     pub(crate) warned: u64,
     pub(crate) skipped: u64,
+    /// Which ones were skipped, as `scenario/check`.
+    pub(crate) skips: Vec<String>,
     /// Beginnings of the names of scenarios that may fail, and why.
     may_fail: MayFail,
     /// Scenarios that may fail and do, or that were not really tested.
@@ -67,7 +69,10 @@ impl Verdict {
             match check.status {
                 "SUCCESS" => self.passed += 1,
                 "INFO" => {}
-                "SKIPPED" => self.skipped += 1,
+                "SKIPPED" => {
+                    self.skipped += 1;
+                    self.skips.push(name);
+                }
                 "WARNING" => self.warned += 1,
                 _ => self.failed += 1,
             }
@@ -166,6 +171,14 @@ mod tests {
             Check { id: "two", status: "WARNING", message },
         ];
         assert_eq!(parse(CHECKS), expected);
+    }
+
+    #[test]
+    fn skipped_checks_have_names() {
+        let mut verdict = Verdict::default();
+        verdict.add("list", &CHECKS.replace("SUCCESS", "SKIPPED").replace("WARNING", "SUCCESS"));
+        assert_eq!((verdict.skipped, verdict.skips.as_slice()), (1, &["list/one".to_owned()][..]));
+        assert!(verdict.problems.is_empty());
     }
 
     #[test]
