@@ -1,6 +1,8 @@
 //! A notes server: `SQLite`, five tools, resources, a prompt, questions, sampling and progress.
 //! [`receipts`] is an extension of the protocol.
 
+// The same file is a package of its own, outside this workspace: `examples/receipts`.
+#[path = "../receipts/src/lib.rs"]
 pub mod receipts;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

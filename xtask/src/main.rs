@@ -26,6 +26,7 @@ mod room;
 mod server;
 mod step;
 mod steps;
+mod tasks;
 mod tidy;
 
 use std::path::Path;
@@ -63,6 +64,12 @@ const COMMANDS: &[Command] = &[
         takes: &[],
         about: "tests, with all features, with none, and in the documentation",
         lanes: &[&[steps::UNIT, steps::BARE, steps::DOCTEST]],
+    },
+    Command {
+        name: "outside",
+        takes: &[],
+        about: "the extension in `examples/receipts`, which is not a part of the workspace",
+        lanes: &[&[steps::OUTSIDE]],
     },
     Command {
         name: "doc",
@@ -111,6 +118,12 @@ const COMMANDS: &[Command] = &[
         takes: &[options::FULL],
         about: "three nodes on Postgres and Redis while everything fails, then the official suite",
         lanes: &[&[steps::FLEET]],
+    },
+    Command {
+        name: "tasks",
+        takes: &[options::FULL],
+        about: "tasks in simulated worlds, and in a process that is killed at every step",
+        lanes: &[&[steps::TASKS]],
     },
     Command {
         name: "bridge",

@@ -5,13 +5,15 @@ use crate::need::{How, need};
 use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
-use crate::{auth, bridge, browser, conformance, debian, fleet, fuzz, inspector, interop, tidy};
+use crate::{
+    auth, bridge, browser, conformance, debian, fleet, fuzz, inspector, interop, tasks, tidy,
+};
 
 /// What a change must pass. The first lane runs programs that mostly wait, the second mostly
 /// compiles; Cargo's own lock keeps their builds apart.
 pub(crate) const TEST: &[&[Step]] = &[
     &[FMT, TIDY, UNIT, CONFORMANCE, BRIDGE, INTEROP, AUTH, BROWSER],
-    &[CLIPPY, DOCTEST, DOC, BARE, FUZZ],
+    &[CLIPPY, DOCTEST, DOC, BARE, OUTSIDE, FUZZ],
 ];
 
 pub(crate) const FMT: Step =
@@ -31,6 +33,17 @@ pub(crate) const BARE: Step = Step {
         let line =
             "cargo test --package bowline-proto --no-default-features --no-fail-fast --tests";
         tests(run(command(line)))
+    },
+};
+
+/// The example of an extension that is written outside the workspace.
+pub(crate) const OUTSIDE: Step = Step {
+    name: "outside",
+    needs: &[],
+    run: |_| {
+        let line =
+            "cargo check --locked --manifest-path examples/receipts/Cargo.toml --target-dir target";
+        run(command(line)).into()
     },
 };
 
@@ -106,6 +119,10 @@ pub(crate) const BROWSER: Step = Step {
 /// tests at their short size are a part of [`UNIT`].
 pub(crate) const FLEET: Step = Step { name: "fleet", needs: CONFORMANCE.needs, run: fleet::step };
 
+/// The simulation of tasks and the kills at the size of choice. At their short size they are a part
+/// of [`UNIT`].
+pub(crate) const TASKS: Step = Step { name: "tasks", needs: &[], run: tasks::step };
+
 pub(crate) const FUZZ: Step = Step {
     name: "fuzz",
     // libFuzzer is compiled from its C++ source.
@@ -130,7 +147,7 @@ fn fmt(_: &Options) -> Outcome {
     let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "interop/servers/rmcp/Cargo.toml"];
     let ran: Vec<Ran> = manifests
         .iter()
-        .chain(&["bench/rmcp/Cargo.toml"])
+        .chain(&["bench/rmcp/Cargo.toml", "examples/receipts/Cargo.toml"])
         .map(|path| run(command(&format!("cargo fmt --all --manifest-path {path} --check"))))
         .collect();
     let is_ok = ran.iter().all(|ran| ran.ok);
