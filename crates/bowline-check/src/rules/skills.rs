@@ -2,7 +2,9 @@
 
 use bowline::Revision;
 use bowline::model::ReadResourceResult;
-use bowline::model::skill::{ID, ListSkillsResult, Skill, SkillFile, SkillResources};
+use bowline::model::skill::{
+    ID, ListSkillsResult, ReadDirectoryResult, Skill, SkillFile, SkillResources,
+};
 use bowline::proto::decode::decode;
 use bowline::skills::{SkillError, verify_entry, verify_file, verify_instructions};
 use serde_json::{Value, json};
@@ -14,6 +16,12 @@ use crate::rule::{Rule, table};
 /// The page of the extension.
 const PAGE: &str =
     "https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx";
+
+/// The method that reads folders.
+const DIRECTORY: &str = "resources/directory/read";
+
+/// How many pages a folder may have.
+const PAGES: usize = 100;
 
 /// How many files of one skill are read.
 const FILES: usize = 20;
@@ -46,6 +54,9 @@ table! { |probe| Rule::group(PAGE).since(Revision::EXTENSIONS);
     Must "skills.get" => get(probe),
         "skills/get returns the skill of a URI",
         "Answer skills/get for each listed URI with the same entry as in the list.";
+    Must "skills.directory" => directory(probe),
+        "resources/directory/read lists the children of folders, and rejects files",
+        "Return every direct child with its uri, folders with the mimeType inode/directory, and error -32602 for what is not a folder.";
     Must "skills.unknown" => unknown(probe),
         "skills/get rejects a skill that does not exist with -32602",
         "Answer with error -32602.";
@@ -202,6 +213,46 @@ async fn get(probe: &mut Probe) -> Outcome {
     ensure(result.get("skill") == Some(first), || {
         format!("skills/get of {uri:?} differs from the list")
     })
+}
+
+/// The folder of the first skill, page by page: everything in it is a child of it, its `SKILL.md`
+/// is there, and is not a folder itself.
+async fn directory(probe: &mut Probe) -> Outcome {
+    let capabilities = declared(probe).await?;
+    if capabilities["extensions"][ID]["directoryRead"] != true {
+        return skip("the server does not declare directoryRead");
+    }
+    let skills = skills(probe).await?;
+    let found = skills.iter().find_map(|it| Some((&it.uri, it.uri.strip_suffix("/SKILL.md")?)));
+    let Some((main, folder)) = found else { return skip("no skill has a folder") };
+    let (mut children, mut cursor) = (Vec::new(), Value::Null);
+    for _ in 0..PAGES {
+        let mut params = json!({ "uri": folder });
+        if cursor.is_string() {
+            params["cursor"] = cursor;
+        }
+        let page = probe.result(DIRECTORY, params).await?;
+        let decoded = decode::<ReadDirectoryResult>(DIRECTORY, "result", &page.to_string());
+        let page = match decoded {
+            Ok(page) => page,
+            Err(error) => return all_good([error.to_string()]),
+        };
+        children.extend(page.resources.into_iter().map(|it| it.uri));
+        cursor = page.next_cursor.map_or(Value::Null, Value::String);
+        if cursor.is_null() {
+            break;
+        }
+    }
+    ensure(cursor.is_null(), || format!("{folder:?} has more than {PAGES} pages"))?;
+    let is_child = |uri: &str| {
+        let name = uri.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
+        name.is_some_and(|name| !name.is_empty() && !name.trim_end_matches('/').contains('/'))
+    };
+    let strangers = children.iter().filter(|uri| !is_child(uri));
+    all_good(strangers.map(|uri| format!("{uri:?} is not a direct child of {folder:?}")))?;
+    ensure(children.contains(main), || format!("{folder:?} does not have {main:?}"))?;
+    let request = (DIRECTORY, json!({ "uri": main }));
+    probe.gets_error(request, "resources/directory/read of a file", -32602).await
 }
 
 async fn unknown(probe: &mut Probe) -> Outcome {

@@ -57,6 +57,11 @@ const ROWS: &[Row] = &[
             a["result"]["skill"]["uri"] = json!("skill://other/SKILL.md");
         }
     }),
+    ("skills.directory", |q, a, _| {
+        if is(q, "resources/directory/read") && a.get("result").is_some() {
+            a["result"]["resources"][0]["uri"] = json!("skill://elsewhere/a.md");
+        }
+    }),
     ("skills.unknown", |q, a, _| {
         if is(q, "skills/get") && a.get("error").is_some() {
             a["error"]["code"] = json!(-32603);

@@ -69,6 +69,28 @@ impl Client {
         Call::list(self)
     }
 
+    /// Gets one skill by the URI of its `SKILL.md`, for instance one that a resource links to.
+    #[cfg(feature = "skills")]
+    pub fn get_skill(
+        &self,
+        uri: impl Into<String>,
+    ) -> Call<Typed<'static, bowline_proto::method::GetSkill>> {
+        let meta = RequestMeta::default();
+        self.call(bowline_proto::model::skill::GetSkillParams { uri: uri.into(), meta })
+    }
+
+    /// Reads a page of a folder of a skill: its direct children. `cursor` is that of the previous
+    /// page. What is in it is not verified: only the entry of a skill counts.
+    #[cfg(feature = "skills")]
+    pub fn read_directory(
+        &self,
+        uri: impl Into<String>,
+        cursor: Option<String>,
+    ) -> Call<Typed<'static, bowline_proto::method::ReadDirectory>> {
+        let (uri, meta) = (uri.into(), RequestMeta::default());
+        self.call(bowline_proto::model::skill::ReadDirectoryParams { uri, cursor, meta })
+    }
+
     /// Reads a resource.
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<Typed<'static, ReadResource>> {
         let params = ReadResourceParams { uri: uri.into(), ..ReadResourceParams::default() };

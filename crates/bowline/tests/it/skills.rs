@@ -66,6 +66,13 @@ async fn a_client_lists_loads_and_reads_skills_in_both_eras() {
         assert_eq!(forms, b"Fill in the boxes.\r\n");
         assert_eq!(loaded.read(FORMS).await.unwrap(), forms);
         assert_eq!(loaded.read("logo.png").await.unwrap(), [0x89, b'P', 0xff, 0]);
+        let got = client.get_skill(URI).await.unwrap();
+        assert_eq!(got.skill, skills[0]);
+        let page = client.read_directory("skill://pdf", None).await.unwrap();
+        let children: Vec<_> = page.resources.iter().map(|it| it.uri.as_str()).collect();
+        assert_eq!(children, [URI, "skill://pdf/logo.png", "skill://pdf/references"]);
+        assert_eq!(page.next_cursor, None);
+        assert!(client.read_directory(URI, None).await.is_err(), "a file is not a folder");
         let foreign = loaded.read("skill://xml/SKILL.md").await.unwrap_err();
         assert!(matches!(foreign, SkillError::Unlisted { .. }), "{foreign}");
     }
