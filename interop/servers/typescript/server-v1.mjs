@@ -3,6 +3,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+    InMemoryTaskMessageQueue,
+    InMemoryTaskStore
+} from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -14,12 +19,22 @@ import {
     SubscribeRequestSchema,
     UnsubscribeRequestSchema
 } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
 import { answered, COUNTER, counts, FORM, furnish, place, prompt, QUESTION, rooted, sampled } from './parts.mjs';
 
 /** A server for one client. */
 function build() {
-    const capabilities = { logging: {}, resources: { subscribe: true } };
-    const options = { capabilities, instructions: 'Try every tool once.' };
+    const capabilities = {
+        logging: {},
+        resources: { subscribe: true },
+        tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } }
+    };
+    const options = {
+        capabilities,
+        instructions: 'Try every tool once.',
+        taskStore: new InMemoryTaskStore(),
+        taskMessageQueue: new InMemoryTaskMessageQueue()
+    };
     const server = new McpServer({ name: 'interop', version: '1.0.0' }, options);
     const wanted = new Set();
     server.server.setRequestHandler(SubscribeRequestSchema, async ({ params }) => {
@@ -59,7 +74,43 @@ function build() {
             }
         }
     });
+    addTasks(server);
     return server;
+}
+
+/** Tools that are tasks, as 2025-11-25 has them. */
+function addTasks(server) {
+    const add = (name, inputSchema, taskSupport, work) => {
+        const config = { inputSchema, execution: { taskSupport } };
+        server.experimental.tasks.registerToolTask(name, config, {
+            async createTask(input, { taskStore, taskRequestedTtl, sendRequest }) {
+                const task = await taskStore.createTask({ ttl: taskRequestedTtl ?? 60_000, pollInterval: 50 });
+                const { taskId } = task;
+                const ask = async params => {
+                    await taskStore.updateTaskStatus(taskId, 'input_required');
+                    const related = { relatedTask: { taskId } };
+                    const answer = await sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema, related);
+                    await taskStore.updateTaskStatus(taskId, 'working');
+                    return answer;
+                };
+                // It begins as `working`, and one that was cancelled takes no result.
+                sleep(20)
+                    .then(() => work(input, ask))
+                    .then(result => taskStore.storeTaskResult(taskId, 'completed', result))
+                    .catch(() => {});
+                return { task };
+            },
+            getTask: (_, { taskId, taskStore }) => taskStore.getTask(taskId),
+            getTaskResult: (_, { taskId, taskStore }) => taskStore.getTaskResult(taskId)
+        });
+    };
+    add('long', { ms: z.int() }, 'optional', async ({ ms }) => {
+        await sleep(ms, undefined, { ref: false });
+        return { content: [{ type: 'text', text: 'long enough' }] };
+    });
+    add('long_ask', {}, 'required', async (_, ask) => {
+        return answered(await ask({ mode: 'form', message: QUESTION, requestedSchema: FORM }));
+    });
 }
 
 const sessions = new Map();

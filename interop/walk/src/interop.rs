@@ -45,9 +45,10 @@ pub(crate) const CHECKS: &[Named] = &[
     ("tools-changed", None),
     ("cancel", None),
     ("timeout", None),
-    ("task", Some(Revision::V2026_07_28)),
-    ("task-handle", Some(Revision::V2026_07_28)),
-    ("task-cancel", Some(Revision::V2026_07_28)),
+    ("task", Some(Revision::REQUESTED_TASKS)),
+    ("task-handle", Some(Revision::REQUESTED_TASKS)),
+    ("task-cancel", Some(Revision::REQUESTED_TASKS)),
+    ("task-question", Some(Revision::REQUESTED_TASKS)),
     ("skills", Some(Revision::EXTENSIONS)),
 ];
 
@@ -91,6 +92,7 @@ pub(crate) async fn run(name: &str, guest: &Guest) -> Outcome {
         "task" => tasks::call(guest).await,
         "task-handle" => tasks::handle(guest).await,
         "task-cancel" => tasks::cancel(guest).await,
+        "task-question" => tasks::question(guest).await,
         _ => Err("no such check".into()),
     }
 }

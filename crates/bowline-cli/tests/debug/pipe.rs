@@ -265,6 +265,24 @@ fn tasks_are_listed_shown_and_resumed() {
 }
 
 #[test]
+fn tasks_of_the_extension_are_shown_and_resumed() {
+    let server = ["debug", "--revision", "2026-07-28", "--", PROGRAM, "serve", "counter"];
+    let mut process = Process::start(PROGRAM, &server);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "long_task", "arguments": { "steps": 4 },
+        "_meta": { "io.modelcontextprotocol/clientCapabilities": {
+            "extensions": { "io.modelcontextprotocol/tasks": {} } } } } });
+    process.send(&call.to_string());
+    let created = process.receive();
+    let id = created["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}"));
+    process.send(&format!("tasks {id}"));
+    assert_eq!(process.receive()["result"]["taskId"], id);
+    process.send(&format!("tasks resume {id}"));
+    assert_eq!(text(&process.receive()), "counted 4 steps");
+    process.close();
+}
+
+#[test]
 fn a_revision_without_a_list_of_tasks_is_named() {
     let server = [PROGRAM, "serve", "counter"];
     let (_, said) = play(&server, &["--revision", "2026-07-28"], &["tasks"]);

@@ -1,6 +1,6 @@
-//! Tasks of the extension.
+//! Tasks, in both generations.
 
-use bowline::client::{CallError, Started, TaskHandle};
+use bowline::client::{CallError, FormAnswer, Started, TaskHandle};
 use bowline::model::TaskStatus;
 use serde_json::json;
 
@@ -33,8 +33,22 @@ pub(super) async fn cancel(guest: &Guest) -> Outcome {
     }
 }
 
+/// A task asks its client's user, and ends with the answer.
+pub(super) async fn question(guest: &Guest) -> Outcome {
+    guest.answer(FormAnswer::accept(&json!({ "name": "Ada" })));
+    let task = started(guest.client.call_tool("long_ask", json!({})).start().await?)?;
+    let result = task.wait().await?;
+    let text = result.content.first().and_then(|it| it.as_text()).map(str::to_owned);
+    same("text", &text.as_deref(), &Some("Ada: 1"))?;
+    same("message", guest.asked()?.message.as_str(), "What would you like?")
+}
+
 async fn start(guest: &Guest, ms: u64) -> Outcome<TaskHandle> {
-    match guest.client.call_tool("long", json!({ "ms": ms })).start().await? {
+    started(guest.client.call_tool("long", json!({ "ms": ms })).start().await?)
+}
+
+fn started(started: Started) -> Outcome<TaskHandle> {
+    match started {
         Started::Task(task) => Ok(task),
         Started::Done(_) => Err("it is not a task".into()),
     }
