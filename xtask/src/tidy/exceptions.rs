@@ -15,6 +15,7 @@ const fn may(path: &'static str, rule: &'static str, reason: &'static str) -> Ex
 pub(super) const EXCEPTIONS: &[Exception] = &[
     may("Cargo.lock", "registry", "cargo writes it so"),
     may("bench/rmcp/Cargo.lock", "registry", "cargo writes it so"),
+    may("examples/receipts/Cargo.lock", "registry", "cargo writes it so"),
     may("fuzz/Cargo.lock", "registry", "cargo writes it so"),
     may("interop/servers/rmcp/Cargo.lock", "registry", "cargo writes it so"),
     may("interop/servers/rmcp/src/bin/notes.rs", "length", "docs/compare.md compares single files"),
