@@ -268,8 +268,9 @@ fn tasks_are_listed_shown_and_resumed() {
 fn tasks_of_the_extension_are_shown_and_resumed() {
     let server = ["debug", "--revision", "2026-07-28", "--", PROGRAM, "serve", "counter"];
     let mut process = Process::start(PROGRAM, &server);
+    // Longer than the two seconds after which it is a task.
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "long_task", "arguments": { "steps": 4 },
+        "name": "long_task", "arguments": { "steps": 40 },
         "_meta": { "io.modelcontextprotocol/clientCapabilities": {
             "extensions": { "io.modelcontextprotocol/tasks": {} } } } } });
     process.send(&call.to_string());
@@ -278,7 +279,7 @@ fn tasks_of_the_extension_are_shown_and_resumed() {
     process.send(&format!("tasks {id}"));
     assert_eq!(process.receive()["result"]["taskId"], id);
     process.send(&format!("tasks resume {id}"));
-    assert_eq!(text(&process.receive()), "counted 4 steps");
+    assert_eq!(text(&process.receive()), "counted 40 steps");
     process.close();
 }
 
