@@ -45,6 +45,8 @@ pub struct Bridge {
     pub offer: Revisions,
     /// Which tools clients see, and under which names.
     pub tools: ToolRules,
+    /// The URIs of the roots that a legacy server gets, whoever calls; none: those of its caller.
+    pub roots: Vec<String>,
     /// The most bytes in one message.
     pub longest: usize,
     /// Told when the server ends or returns, for people.
@@ -79,27 +81,35 @@ impl Bridge {
     /// # Errors
     /// When the server cannot be reached or listed.
     pub async fn server(&self) -> Result<(Server, Arc<Losses>), ProxyError> {
-        self.connect(|proxy| proxy).await
+        let proxy = self.connect(|proxy| proxy).await?;
+        let losses = proxy.losses();
+        Ok((proxy.into_server().revisions(self.offer), losses))
     }
 
     async fn connect(
         &self,
         more: impl FnOnce(ProxyBuilder) -> ProxyBuilder,
-    ) -> Result<(Server, Arc<Losses>), ProxyError> {
+    ) -> Result<Proxy, ProxyError> {
         let client = (self.client)().preference(self.preference);
         let (again, target, preference) =
             (Arc::clone(&self.client), Arc::clone(&self.target), self.preference);
         let mut builder = Proxy::builder(client)
             .further(move || (again().preference(preference), target()))
             .most_connections(self.connections);
+        if !self.roots.is_empty() {
+            builder = builder.roots(self.roots.iter().cloned());
+        }
         if !self.tools.is_empty() {
             let tools = self.tools.clone();
             builder = builder.name_tools(move |name| tools.name(name));
         }
         let proxy = more(builder).connect((self.target)()).await?;
+        if !self.tools.is_empty() {
+            let problems = self.tools.problems(&tool_names(&proxy).await);
+            problems.iter().for_each(|problem| (self.report)(problem));
+        }
         tokio::spawn(follow(proxy.client(), Arc::clone(&self.report)));
-        let losses = proxy.losses();
-        Ok((proxy.into_server().revisions(self.offer), losses))
+        Ok(proxy)
     }
 
     /// Serves one client on a byte stream until it closes its side.
@@ -109,39 +119,84 @@ impl Bridge {
     pub async fn serve(
         &self,
         input: impl AsyncRead + Unpin,
-        mut output: impl AsyncWrite + Unpin,
+        output: impl AsyncWrite + Unpin,
     ) -> Result<(), BridgeError> {
+        self.serve_until(input, output, std::future::pending()).await
+    }
+
+    /// The same, or until `stop`: the server's process is then ended in the way that lets it clean
+    /// up.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or either side fails. The client has been told.
+    pub async fn serve_until(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), BridgeError> {
+        let mut stop = std::pin::pin!(stop);
         let mut input = tokio::io::BufReader::with_capacity(64 << 10, input);
-        let Some(opening) = Opening::read(&mut input, self.longest).await? else { return Ok(()) };
+        let opening = tokio::select! {
+            opening = Opening::read(&mut input, self.longest) => opening?,
+            () = &mut stop => None,
+        };
+        let Some(opening) = opening else { return Ok(()) };
         if let Some(command) = self.command.as_ref().filter(|_| self.may_splice(&opening)) {
+            let opened = tokio::select! {
+                opened = Splice::open(command, &opening, self.longest) => opened,
+                () = &mut stop => return Ok(()),
+            };
             // Otherwise the server is of the other era, or does not start: the client says why.
-            if let Ok(Some(splice)) = Splice::open(command, &opening, self.longest).await {
-                return Ok(splice.run(input, output, &self.report).await?);
+            if let Ok(Some(splice)) = opened {
+                return Ok(splice.run(input, output, &self.report, stop).await?);
             }
         }
+        self.translate(opening, input, output, stop).await
+    }
+
+    /// Serves a client whose server is of the other era, or is not a process.
+    async fn translate(
+        &self,
+        opening: Opening,
+        input: impl AsyncRead + Unpin,
+        mut output: impl AsyncWrite + Unpin,
+        mut stop: impl Future<Output = ()> + Unpin,
+    ) -> Result<(), BridgeError> {
         let for_one = |proxy: ProxyBuilder| match opening.capabilities() {
             Some(declared) => proxy.one_caller().declare(declared),
             None => proxy.one_caller(),
         };
-        match self.connect(for_one).await {
-            Ok((server, losses)) => {
+        let connected = tokio::select! {
+            connected = self.connect(for_one) => connected,
+            () = &mut stop => return Ok(()),
+        };
+        let error = match connected {
+            Ok(proxy) => {
+                let (losses, client) = (proxy.losses(), proxy.client().clone());
+                let server = proxy.into_server().revisions(self.offer);
                 let input = io::Cursor::new(opening.into_frame()).chain(input);
-                let served = server.serve(tokio::io::join(input, output)).await;
+                let served = tokio::select! {
+                    served = server.serve(tokio::io::join(input, output)) => served,
+                    () = stop => {
+                        client.close().await;
+                        Ok(())
+                    }
+                };
                 self.report_losses(&losses);
-                Ok(served?)
+                return Ok(served?);
             }
-            Err(error) => {
-                if let Some(id) = opening.id() {
-                    let mut line = Vec::new();
-                    let what = format!("the bridge has no server: {}", with_causes(&error));
-                    encode_error(&mut line, id, &ErrorObject::internal(what));
-                    line.push(b'\n');
-                    output.write_all(&line).await?;
-                    output.flush().await?;
-                }
-                Err(error.into())
-            }
+            Err(error) => error,
+        };
+        if let Some(id) = opening.id() {
+            let mut line = Vec::new();
+            let what = format!("the bridge has no server: {}", with_causes(&error));
+            encode_error(&mut line, id, &ErrorObject::internal(what));
+            line.push(b'\n');
+            output.write_all(&line).await?;
+            output.flush().await?;
         }
+        Err(error.into())
     }
 
     /// Reports what could not be translated, if there was anything.
@@ -160,8 +215,14 @@ impl Bridge {
             Preference::Modern => era == Era::Modern,
             Preference::Pin(_) => false,
         };
-        is_same && self.tools.is_empty() && self.offer == Revisions::ALL
+        is_same && self.tools.is_empty() && self.roots.is_empty() && self.offer == Revisions::ALL
     }
+}
+
+/// The server's own names of its tools, as far as it tells.
+async fn tool_names(proxy: &Proxy) -> Vec<String> {
+    let tools = proxy.client().list_tools().await.unwrap_or_default();
+    tools.into_iter().map(|tool| tool.name).collect()
 }
 
 /// Reports how the connection to the server fares. Does not keep it open.

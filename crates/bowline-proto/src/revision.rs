@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::adapt::{Adapt, Unsupported, describes_object};
 pub use self::answer::{Outcome, decode_outcome};
-pub use self::error::{adapt_error, is_resource_not_found, neutral_error};
+pub use self::error::{adapt_error, crossed_error, is_resource_not_found, neutral_error};
 pub use self::negotiate::{NoCommonRevision, Offer, Revisions};
 
 /// A revision of the specification, named by its date. Later revisions are greater.

@@ -4,8 +4,14 @@
 //! upstream server, whatever era and transport either side has: tools, prompts, resources and
 //! templates with their definitions as they are; completion, progress, log messages and
 //! cancellation; changes of lists and resources; and the questions that the upstream server asks.
-//! Errors, structured content, `_meta` and unknown members of results pass unchanged. Where both
-//! sides speak the same revision, results pass to the letter; otherwise they are adapted.
+//! Arguments, `_meta`, trace context and unknown members of requests pass to the letter, except for
+//! what belongs to each hop: ids, progress tokens, reserved `_meta`. A modern server hears the
+//! capabilities and extensions of the caller. Errors, structured content, `_meta` and unknown
+//! members of results pass unchanged. Where both sides speak the same revision, results pass to the
+//! letter; otherwise they are adapted.
+//!
+//! [`Proxy::into_server`] is the upstream server as a whole: it also offers its extensions, reads
+//! resources that it does not list, and passes on methods that the protocol does not have.
 //!
 //! # Questions
 //!
@@ -34,15 +40,20 @@
 //!
 //! # What is not forwarded
 //!
-//! Instructions (except by [`Proxy::into_server`]), changes of the caller's roots,
-//! `notifications/elicitation/complete`, and URIs that the upstream server neither lists nor has a
-//! template for.
+//! Changes of the caller's roots, `notifications/elicitation/complete`, and notifications that the
+//! protocol does not have. Except by [`Proxy::into_server`]: instructions, extensions, methods that
+//! the protocol does not have, and URIs that the upstream server neither lists nor has a template
+//! for.
 
+mod beyond;
 mod builder;
+mod crossing;
 mod entries;
 mod forward;
 mod losses;
 mod mirror;
+mod params;
+mod parked;
 mod picked;
 mod pool;
 mod route;
@@ -52,7 +63,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::ProxyBuilder;
-pub use self::losses::Losses;
+pub use self::losses::{Loss, Losses};
 use self::mirror::{Added, Mirror};
 pub use self::picked::{Listed, Picked};
 use crate::client::{CallError, Client, ClientBuilder, OpenError, Target};
@@ -124,7 +135,8 @@ impl Proxy {
     }
 
     /// A server that introduces itself as the upstream server does, with the same instructions, and
-    /// has everything that the upstream server has.
+    /// has everything that the upstream server has: its extensions too, resources that it does not
+    /// list, and methods that the protocol does not have.
     pub fn into_server(self) -> Server {
         let mut server = Server::new("bowline", env!("CARGO_PKG_VERSION"));
         let mut parts = Parts::default();
@@ -142,8 +154,11 @@ impl Proxy {
                 resources: offers.resources.is_some(),
                 apps: false,
             };
+            server = beyond::declare(server, &peer);
         }
-        server.with(parts).with(self)
+        self.mirror.take_any_uri();
+        let beyond = beyond::beyond(&self.mirror.upstream);
+        server.with(parts).with(self).beyond(beyond)
     }
 
     /// How often something could not be passed on. Outlives the proxy.

@@ -5,6 +5,7 @@ mod answer;
 mod app;
 mod ask;
 pub(crate) mod audit;
+mod beyond;
 mod bus;
 mod call;
 mod caller;
@@ -62,6 +63,7 @@ pub use self::app::App;
 #[cfg(feature = "client")]
 pub(crate) use self::ask::check_capability;
 pub use self::ask::{Ask, AskError, Elicited, MissingCapability};
+pub(crate) use self::beyond::Beyond;
 #[cfg(feature = "http")]
 pub(crate) use self::bus::Sink;
 #[cfg(feature = "http")]
@@ -83,6 +85,8 @@ pub use self::extension::Extension;
 use self::extension::Extensions;
 #[cfg(feature = "http")]
 pub(crate) use self::extension::TopicReader;
+#[cfg(feature = "client")]
+pub(crate) use self::extension::is_extension_id;
 pub use self::failure::{Failure, FailureKind};
 #[cfg(any(feature = "client", feature = "http"))]
 pub(crate) use self::handler::BoxFuture;
@@ -156,6 +160,7 @@ pub struct Server {
     experimental: Settings,
     tasks: Option<Tasks>,
     fleet: Option<Arc<dyn fleet::Fleet>>,
+    beyond: Option<Beyond>,
 }
 
 impl Server {
@@ -180,6 +185,7 @@ impl Server {
             experimental: Settings::new(),
             tasks: None,
             fleet: None,
+            beyond: None,
         }
     }
 
@@ -307,13 +313,6 @@ impl Server {
         &self.info
     }
 
-    /// Introduces itself as another server does.
-    #[cfg(feature = "client")]
-    pub(crate) fn introduced_as(mut self, info: Implementation) -> Self {
-        self.info = info;
-        self
-    }
-
     /// The tools, prompts and resources of the server, for changing them while it runs.
     pub fn registry(&self) -> Registry {
         self.registry.clone()
@@ -358,6 +357,7 @@ impl Server {
             principals: Principals::default(),
             tasks,
             fleet: self.fleet.map(fleet::Joined::new),
+            beyond: self.beyond.map(Arc::new),
         });
         if let Some(tasks) = &core.tasks
             && !tasks.belong_to(&core)
@@ -374,11 +374,13 @@ impl Server {
 
     /// The first setting that only an outermost server can have.
     fn setting_of_its_own(&self) -> Option<&'static str> {
+        // A server that is another one may lose the settings of that.
+        let is_proxy = self.beyond.is_some();
         let settings = [
             (self.keys.is_some(), "keys"),
             (self.offer != Offer::default(), "revisions"),
             (self.registry.tables().cache != CacheHints::default(), "cache"),
-            (!self.experimental.is_empty(), "experimental"),
+            (!self.experimental.is_empty() && !is_proxy, "experimental"),
             (self.tasks.is_some(), "tasks"),
             (self.fleet.is_some(), "fleet"),
             (self.registry.tables().hides_apps, "hide_unusable_apps"),

@@ -3,7 +3,7 @@
 use std::io;
 
 use bowline_proto::method::{Initialize, Method};
-use bowline_proto::model::{ClientCapabilities, meta_key};
+use bowline_proto::model::{ClientCapabilities, meta_key, task_extension};
 use bowline_proto::revision::{Era, Revision};
 use bowline_proto::wire::{Id, Message};
 use serde_json::Value;
@@ -60,18 +60,20 @@ impl Opening {
         known.is_modern().then_some(Era::Modern)
     }
 
-    /// What the client can be asked, if the frame tells.
+    /// What the client can do, if the frame tells. Later requests of a modern client may declare
+    /// something else, which a legacy server has no way to hear.
     pub(super) fn capabilities(&self) -> Option<ClientCapabilities> {
         let declared = match self.era()? {
             Era::Legacy => self.params.get("capabilities")?,
-            // Each request of a modern client may declare something else.
-            Era::Modern => return None,
+            Era::Modern => self.params.get("_meta")?.get(meta_key::CLIENT_CAPABILITIES)?,
         };
         let mut declared: ClientCapabilities = serde_json::from_value(declared.clone()).ok()?;
-        // Extensions and tasks are agreed on between neighbours.
-        declared.extensions = None;
-        declared.experimental = None;
+        // Tasks are agreed on between neighbours: the bridge waits for those of the server.
         declared.tasks = None;
+        if let Some(extensions) = &mut declared.extensions {
+            extensions.remove(task_extension::ID);
+        }
+        declared.extensions = declared.extensions.filter(|it| !it.is_empty());
         Some(declared)
     }
 

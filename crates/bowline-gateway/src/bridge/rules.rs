@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use bowline::proxy::Losses;
+use bowline::proxy::{Loss as Counted, Losses};
 use bowline_proto::revision::Era;
 
 /// What becomes of one part of the protocol.
@@ -49,7 +49,7 @@ pub const ROWS: &[Row] = &[
         name: "capabilities",
         topic: "capabilities",
         legacy_to_modern: "what the client declared in `initialize` goes with every request",
-        modern_to_legacy: "a client on stdio: the server hears what the client declares; several clients: it hears that it may ask, and what its caller cannot answer is refused",
+        modern_to_legacy: "a client on stdio: the server hears what the client's first request declares; several clients: it hears that it may ask, and what its caller cannot answer is refused",
     },
     Row {
         name: "session",
@@ -79,7 +79,7 @@ pub const ROWS: &[Row] = &[
         name: "url",
         topic: "elicitation by URL",
         legacy_to_modern: "asked if the client's revision knows it (2025-11-25), else refused",
-        modern_to_legacy: "asked as it is; the elicitation id stays at the bridge",
+        modern_to_legacy: "asked as it is; the elicitation id stays at the bridge; a call that the server refuses until the user has visited a URL (-32042) asks for the visit, and is made when the user agrees",
     },
     Row {
         name: "forms",
@@ -91,7 +91,7 @@ pub const ROWS: &[Row] = &[
         name: "roots_change",
         topic: "change of roots",
         legacy_to_modern: "`notifications/roots/list_changed` stops here; the server asks for roots whenever it needs them",
-        modern_to_legacy: "nothing announces a change; a server that asks during a call gets the roots of that moment",
+        modern_to_legacy: "nothing announces a change; a server that asks during a call gets the roots of that moment; with `--root` it always gets those",
     },
     Row {
         name: "list_changed",
@@ -138,14 +138,26 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "errors",
         topic: "errors",
-        legacy_to_modern: "a missing resource: -32602 becomes -32002; other codes stay",
-        modern_to_legacy: "a missing resource: -32002 becomes -32602; other codes stay",
+        legacy_to_modern: "a missing resource: -32602 becomes -32002; a missing capability (-32021) becomes a failed result that names it, and -32602 where there are no such results; other codes stay",
+        modern_to_legacy: "a missing resource: -32002 becomes -32602; codes that have another meaning since (-32020 to -32099) become -32603 with the original in `data`; other codes stay",
     },
     Row {
         name: "arguments",
         topic: "invalid arguments",
         legacy_to_modern: "passed on as they are; the server judges them",
         modern_to_legacy: "passed on as they are; the server judges them",
+    },
+    Row {
+        name: "requests",
+        topic: "everything else in a request",
+        legacy_to_modern: "`_meta` of vendors, trace context, baggage and unknown members pass to the letter; methods that the protocol does not have pass, and so do reads of resources that no list has",
+        modern_to_legacy: "`_meta` of vendors, trace context, baggage and unknown members pass to the letter; methods that the protocol does not have pass, and so do reads of resources that no list has",
+    },
+    Row {
+        name: "extensions",
+        topic: "extensions",
+        legacy_to_modern: "those of the server are offered, and those of the client go with every request; the bridge itself deals with tasks",
+        modern_to_legacy: "those of the server are offered; it hears those of a client on stdio; the bridge itself deals with tasks",
     },
     Row {
         name: "tasks",
@@ -178,10 +190,10 @@ pub const LOSSES: &[Loss] = &[
     },
     Loss {
         name: "question_of_several",
-        what: "the first question of a server on a pipe, while calls of several clients are in flight",
+        what: "the first question of a server on a pipe, over HTTP+SSE or outside the stream of its call, while calls of several clients are in flight",
         client: None,
         server: Some(Era::Legacy),
-        instead: "refused with an error, because it could reach the wrong user; from then on, calls at the same time get processes of their own",
+        instead: "refused with an error, because it could reach the wrong user; from then on, calls at the same time get connections of their own",
     },
     Loss {
         name: "log_outside_call",
@@ -202,21 +214,35 @@ pub const LOSSES: &[Loss] = &[
         what: "a call that waits for its client when the bridge ends, or longer than the state is valid",
         client: Some(Era::Modern),
         server: Some(Era::Legacy),
-        instead: "the retry fails with an error; it is never run a second time",
+        instead: "it is cancelled",
+    },
+    Loss {
+        name: "late_answer",
+        what: "an answer for a call that no longer waits",
+        client: Some(Era::Modern),
+        server: Some(Era::Legacy),
+        instead: "-32603, which says that the call may have had effects; it is never run a second time",
+    },
+    Loss {
+        name: "visits",
+        what: "the notification that a user has finished at a URL (`notifications/elicitation/complete`)",
+        client: None,
+        server: None,
+        instead: "left out; the user says when to go on",
     },
     Loss {
         name: "old_elicitation",
-        what: "elicitation for a client before 2025-06-18, or by URL before 2025-11-25",
-        client: Some(Era::Legacy),
-        server: None,
-        instead: "the server is told that the client cannot answer",
+        what: "a question that the client cannot answer: elicitation before 2025-06-18 or by URL before 2025-11-25, or a capability that it does not declare",
+        client: None,
+        server: Some(Era::Legacy),
+        instead: "the server is told that the client cannot answer; if the call then fails, a modern client hears which capability is missing",
     },
     Loss {
         name: "multi_select",
         what: "a form with a choice of several, for a client of 2025-06-18",
         client: Some(Era::Legacy),
         server: None,
-        instead: "refused with an error",
+        instead: "cancelled, as if the user had closed the form",
     },
     Loss {
         name: "structured",
@@ -234,10 +260,10 @@ pub const LOSSES: &[Loss] = &[
     },
     Loss {
         name: "process_state",
-        what: "state that a legacy server on a pipe keeps between calls of several clients that it asks",
+        what: "state that a legacy server keeps between calls of several clients that it asks",
         client: None,
         server: Some(Era::Legacy),
-        instead: "calls at the same time run in processes of their own; a client that calls alone always meets the same one",
+        instead: "calls at the same time run in processes or sessions of their own; a client that calls alone always meets the same one",
     },
     Loss {
         name: "replay",
@@ -245,13 +271,6 @@ pub const LOSSES: &[Loss] = &[
         client: None,
         server: Some(Era::Modern),
         instead: "the call fails; it may have been executed",
-    },
-    Loss {
-        name: "unlisted_uri",
-        what: "a resource that the server neither lists nor has a template for",
-        client: None,
-        server: None,
-        instead: "not found",
     },
 ];
 
@@ -292,17 +311,27 @@ pub fn explain(client: Era, server: Era) -> String {
     text
 }
 
+/// What counts each loss. A task that ends with the bridge is not there to be counted.
+const COUNTERS: &[(&str, Counted)] = &[
+    ("question_outside_call", Counted::QuestionOutsideCall),
+    ("question_of_several", Counted::AmbiguousQuestion),
+    ("log_outside_call", Counted::LogOutsideCall),
+    ("roots_push", Counted::RootsPush),
+    ("parked_call", Counted::ExpiredCall),
+    ("late_answer", Counted::LateAnswer),
+    ("old_elicitation", Counted::UnansweredQuestion),
+    ("multi_select", Counted::MultiSelect),
+    ("structured", Counted::StructuredContent),
+    ("process_state", Counted::SeparateConnection),
+    ("replay", Counted::BrokenCall),
+];
+
 /// What could not be translated, and how often, for people. `None` if there was nothing.
 #[must_use]
 pub fn sum_up(losses: &Losses) -> Option<String> {
-    let counts = [
-        ("question_outside_call", losses.questions_outside_calls()),
-        ("question_of_several", losses.ambiguous_questions()),
-        ("log_outside_call", losses.logs_outside_calls()),
-        ("parked_call", losses.expired_calls()),
-    ];
+    let counts = COUNTERS.iter().map(|(name, loss)| (*name, losses.count(*loss)));
     let what = |name: &str| LOSSES.iter().find(|loss| loss.name == name).map(|loss| loss.what);
-    let said = counts.iter().filter(|(_, count)| *count > 0);
+    let said = counts.filter(|(_, count)| *count > 0);
     let said: Vec<_> =
         said.filter_map(|(name, count)| Some(format!("{} ({count})", what(name)?))).collect();
     (!said.is_empty()).then(|| format!("not translated: {}", said.join("; ")))

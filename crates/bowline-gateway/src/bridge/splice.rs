@@ -6,7 +6,8 @@
 //! hears what opened the session. The client sees one session throughout.
 //!
 //! **Invariant:** both directions go on independently. A server that writes without reading cannot
-//! stop what it writes from being read.
+//! stop what it writes from being read, and nothing that a server does hides that the client has
+//! gone: what the client says is read ahead, up to a limit, whatever else is waited for.
 
 mod ledger;
 mod process;
@@ -32,6 +33,8 @@ const STABLE: Duration = Duration::from_secs(30);
 const REST: Duration = Duration::from_secs(5);
 /// What is read at a time: what a pipe holds.
 const BUFFER: usize = 64 << 10;
+/// How much of a client is read ahead while the server does not take it.
+const AHEAD: usize = 1 << 20;
 
 /// Why a splice ended.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +63,8 @@ pub struct Splice<'a> {
 
 /// How a process and its session ended.
 enum End {
-    Client,
+    /// The client closed its side. The process gets this long to end by itself.
+    Client(Duration),
     Process,
 }
 
@@ -88,7 +92,7 @@ impl<'a> Splice<'a> {
         Ok(Some(Self { start, process, ledger, first: before, longest }))
     }
 
-    /// Passes frames until the client closes its side.
+    /// Passes frames until the client closes its side, or until `stop`.
     ///
     /// # Errors
     /// When the process cannot be started again, or the client's stream fails.
@@ -97,15 +101,25 @@ impl<'a> Splice<'a> {
         input: impl AsyncRead + Unpin,
         mut output: impl AsyncWrite + Unpin,
         report: &Report,
+        stop: impl Future<Output = ()>,
     ) -> Result<(), SpliceError> {
         let first = std::mem::take(&mut self.first);
         send(&mut output, &first).await.map_err(SpliceError::Client)?;
         let mut client = Lines::new(input, self.longest);
         let mut failures = 0;
+        let mut stop = std::pin::pin!(stop);
         loop {
             let begun = Instant::now();
-            if let End::Client = self.pass(&mut client, &mut output).await? {
-                self.process.end(REST).await;
+            let ended = tokio::select! {
+                biased;
+                () = &mut stop => {
+                    self.process.end(Duration::ZERO).await;
+                    return Ok(());
+                }
+                ended = self.pass(&mut client, &mut output) => ended?,
+            };
+            if let End::Client(patience) = ended {
+                self.process.end(patience).await;
                 return Ok(());
             }
             let status = self.process.end(Duration::ZERO).await;
@@ -113,7 +127,12 @@ impl<'a> Splice<'a> {
             report(&format!("the server ended with {status}; starting it again"));
             let answers = lock(&self.ledger).fail(&status);
             send(&mut output, &answers).await.map_err(SpliceError::Client)?;
-            self.restart(&mut failures, &status).await?;
+            tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                restarted = self.restart(&mut failures, &status) => restarted?,
+                () = client.gone() => return Ok(()),
+            }
             report("the server is back");
             let changed = lock(&self.ledger).changed();
             send(&mut output, &changed).await.map_err(SpliceError::Client)?;
@@ -134,15 +153,15 @@ impl<'a> Splice<'a> {
             biased;
             ended = &mut outward => return ended.map_err(SpliceError::Client),
             ended = inward(client, server_input, ledger) => match ended.map_err(SpliceError::Client)? {
-                End::Client => {}
-                // The server has closed its input; what it still writes is read below.
-                End::Process => return outward.await.map_err(SpliceError::Client),
+                Inward::IsOver => {}
+                Inward::IsStuck => return Ok(End::Client(Duration::ZERO)),
+                Inward::IsRefused => return Ok(End::Process),
             },
         }
         // The client has closed its side. It may still want the answers to what it has asked.
         drop(server_input.take());
-        let _ = tokio::time::timeout(REST, outward).await;
-        Ok(End::Client)
+        let is_late = tokio::time::timeout(REST, outward).await.is_err();
+        Ok(End::Client(if is_late { Duration::ZERO } else { REST }))
     }
 
     /// Starts the process again, and opens the session as the client did.
@@ -168,22 +187,42 @@ impl<'a> Splice<'a> {
     }
 }
 
+/// How the way from the client to the server ended.
+enum Inward {
+    /// The client has closed its side, and the server has got everything.
+    IsOver,
+    /// The client has closed its side, and the server does not read the rest.
+    IsStuck,
+    /// The server has closed its input.
+    IsRefused,
+}
+
 /// Passes the client's frames.
 async fn inward(
     client: &mut Lines<impl AsyncRead + Unpin>,
     server: &mut Option<ChildStdin>,
     ledger: &Mutex<Ledger>,
-) -> io::Result<End> {
-    let Some(server) = server else { return Ok(End::Process) };
+) -> io::Result<Inward> {
+    let Some(server) = server else { return Ok(Inward::IsRefused) };
     loop {
         if !client.fill().await? {
-            return Ok(End::Client);
+            return Ok(Inward::IsOver);
         }
-        let passes = |line: &[u8]| lock(ledger).handle_client(line);
         // Noted first: an answer must not come before its question.
-        let frames = client.take(passes);
-        if server.write_all(&frames).await.is_err() {
-            return Ok(End::Process);
+        let frames = client.take(|line| lock(ledger).handle_client(line));
+        let mut writing = std::pin::pin!(server.write_all(&frames));
+        let written = tokio::select! {
+            biased;
+            written = &mut writing => written,
+            () = client.gone() => match tokio::time::timeout(REST, writing).await {
+                Ok(written) => written,
+                Err(_) => return Ok(Inward::IsStuck),
+            },
+        };
+        if written.is_err() {
+            // It may still write, for a while.
+            let is_gone = tokio::time::timeout(REST, client.gone()).await.is_ok();
+            return Ok(if is_gone { Inward::IsStuck } else { Inward::IsRefused });
         }
     }
 }
@@ -234,23 +273,45 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if self.is_ended {
                 return Ok(false);
             }
-            let before = self.buffer.len();
-            if before > self.longest {
+            if self.buffer.len() > self.longest {
                 let what = format!("a line exceeds {} bytes", self.longest);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
             }
-            self.buffer.reserve(BUFFER);
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                // The last line may lack its end.
-                self.is_ended = true;
-                if before > 0 {
-                    self.buffer.push(b'\n');
-                }
-            }
-            let end = self.buffer[before..].iter().rposition(|byte| *byte == b'\n');
-            self.whole = end.map_or(0, |end| before + end + 1);
+            self.read().await?;
         }
         Ok(true)
+    }
+
+    /// Waits until the stream has ended. Reads ahead to find out, up to a limit; beyond it, the
+    /// stream counts as there.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    async fn gone(&mut self) {
+        while !self.is_ended {
+            if self.buffer.len() >= AHEAD {
+                return std::future::pending().await;
+            }
+            if self.read().await.is_err() {
+                self.is_ended = true;
+            }
+        }
+    }
+
+    /// Reads once.
+    async fn read(&mut self) -> io::Result<()> {
+        let before = self.buffer.len();
+        self.buffer.reserve(BUFFER);
+        if self.stream.read_buf(&mut self.buffer).await? == 0 {
+            self.is_ended = true;
+            // The last line may lack its end.
+            if before > self.whole {
+                self.buffer.push(b'\n');
+            }
+        }
+        let end = self.buffer[before..].iter().rposition(|byte| *byte == b'\n');
+        self.whole = end.map_or(self.whole, |end| before + end + 1);
+        Ok(())
     }
 
     /// Takes the whole lines that pass.

@@ -31,6 +31,37 @@ impl ToolRules {
         let renamed = self.rename.iter().find(|(old, _)| old == tool);
         Some(renamed.map_or(tool, |(_, new)| new).to_owned())
     }
+
+    /// What is wrong with the rules for a server that has these tools, for people: rules without
+    /// effect, and tools that nobody can call because another has their name.
+    #[must_use]
+    pub fn problems(&self, tools: &[String]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (old, new) in &self.rename {
+            if !tools.contains(old) {
+                problems.push(format!("--rename {old}={new}: the server has no tool {old:?}"));
+            }
+        }
+        for (option, patterns) in [("--allow", &self.allow), ("--deny", &self.deny)] {
+            for pattern in patterns {
+                if !tools.iter().any(|tool| matches(pattern, tool)) {
+                    problems.push(format!("{option} {pattern}: the server has no such tool"));
+                }
+            }
+        }
+        let mut named: Vec<(String, &str)> = Vec::new();
+        for tool in tools {
+            let Some(name) = self.name(tool) else { continue };
+            match named.iter().find(|(other, _)| *other == name) {
+                Some((_, other)) => problems.push(format!(
+                    "{tool:?} and {other:?} are both called {name:?}: {tool:?} is left out; help: \
+                     rename one of them, or leave it out with --deny"
+                )),
+                None => named.push((name, tool)),
+            }
+        }
+        problems
+    }
 }
 
 /// Whether a name matches a pattern: the parts between stars occur in order.
@@ -92,5 +123,31 @@ mod tests {
         assert_eq!(named("get_secrets"), None);
         assert_eq!(named("other"), None);
         assert_eq!(ToolRules::default().name("other").as_deref(), Some("other"));
+    }
+
+    #[test]
+    fn rules_without_effect_and_names_that_collide_are_reported() {
+        let text = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
+        let tools = text(&["get", "put"]);
+        let rules = ToolRules {
+            allow: text(&["*et", "put", "post*"]),
+            deny: text(&["delete"]),
+            rename: vec![pair("put", "get"), pair("pull", "push")],
+        };
+        let expected = [
+            "--rename pull=push: the server has no tool \"pull\"",
+            "--allow post*: the server has no such tool",
+            "--deny delete: the server has no such tool",
+            "\"put\" and \"get\" are both called \"get\": \"put\" is left out; help: rename one of \
+             them, or leave it out with --deny",
+        ];
+        assert_eq!(rules.problems(&tools), expected);
+        let swapped = ToolRules {
+            rename: vec![pair("put", "get"), pair("get", "put")],
+            ..ToolRules::default()
+        };
+        assert!(swapped.problems(&tools).is_empty());
+        assert!(ToolRules::default().problems(&tools).is_empty());
     }
 }

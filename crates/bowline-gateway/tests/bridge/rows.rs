@@ -2,6 +2,7 @@
 //! the bridge itself. A row without a test fails.
 
 use bowline::client::Target;
+use bowline::proxy::Loss;
 use bowline::{Era, ErrorObject, Revision, Revisions, Server, testing};
 use bowline_gateway::bridge::rules::{LOSSES, ROWS};
 use serde_json::{Value, json};
@@ -41,7 +42,10 @@ async fn every_row_is_true() {
             "headers" => scenes(&["plain"]).await,
             "questions" => scenes(&["sampling", "roots", "two questions", "three rounds"]).await,
             "refusals" => refusals().await,
-            "url" => scenes(&["url"]).await,
+            "url" => {
+                scenes(&["url"]).await;
+                visits().await;
+            }
             "forms" => scenes(&["form"]).await,
             "roots_change" => roots_change().await,
             "list_changed" => scenes(&["list changed"]).await,
@@ -53,6 +57,8 @@ async fn every_row_is_true() {
             "results" => results().await,
             "errors" => errors().await,
             "arguments" => arguments().await,
+            "requests" => requests().await,
+            "extensions" => extensions().await,
             "tasks" => tasks().await,
             "completion" => completion().await,
             "lists" => lists().await,
@@ -70,7 +76,6 @@ async fn every_loss_has_its_stated_answer() {
             "roots_push" => roots_change().await,
             "old_elicitation" => old_elicitation().await,
             "structured" => results().await,
-            "unlisted_uri" => errors().await,
             "lasting_task" => lasting_task().await,
             "multi_select" => multi_select().await,
             "replay" => replay().await,
@@ -78,7 +83,9 @@ async fn every_loss_has_its_stated_answer() {
             // `a_question_that_could_be_for_several_callers_is_refused`,
             // `a_server_that_asks_gets_a_connection_for_each_caller` and
             // `a_call_whose_caller_does_not_come_back_…`.
-            "question_of_several" | "process_state" | "parked_call" => {}
+            "question_of_several" | "process_state" | "parked_call" | "late_answer" => {}
+            // What is left out leaves no trace.
+            "visits" => {}
             other => panic!("the loss {other:?} has no test"),
         }
     }
@@ -101,7 +108,7 @@ async fn capabilities() {
             },
         ))
     };
-    for (near, far) in [(LEGACY, MODERN), (LEGACY, LEGACY), (MODERN, MODERN)] {
+    for (near, far) in [(LEGACY, MODERN), (LEGACY, LEGACY), (MODERN, LEGACY), (MODERN, MODERN)] {
         let server = tells().revisions(Revisions::only(far));
         let near = Side { way: Way::Stdio, revision: near };
         let client = testing::builder(near.revision)
@@ -177,6 +184,64 @@ async fn errors() {
         assert_eq!(code, if near.revision.is_modern() { -32602 } else { -32002 }, "{near} → {far}");
     }
     scenes(&["error"]).await;
+    // What means something else in the other era.
+    use bowline::{ErrorCode, Tool};
+    for (near, far) in pairs() {
+        let code = if far.revision.is_modern() { -32021 } else { -32050 };
+        let tool = Tool::new("refuse", move || async move {
+            let error = ErrorObject::new(ErrorCode(code), "not like this");
+            let data = json!({ "requiredCapabilities": { "sampling": {} } });
+            Err::<String, _>(error.with_data(data.into()))
+        });
+        let server = Server::new("far", "1").with(tool).revisions(Revisions::only(far.revision));
+        let near = Side { way: Way::Stdio, ..near };
+        let client = testing::builder(near.revision);
+        let (client, _bridge) = connect_as(client, near, bridge_to(server.into())).await;
+        let called = soon(client.call_tool("refuse", json!({})).into_future()).await;
+        if near.revision.is_modern() {
+            let error = called.unwrap_err();
+            let error = error.as_refusal().unwrap();
+            assert_eq!(error.code.0, -32603);
+            let data = error.data.as_ref().unwrap().to_value();
+            assert_eq!(data["original"]["code"], -32050, "{data}");
+        } else {
+            let result = called.unwrap();
+            assert_eq!(result.is_error, Some(true));
+            let text = json!(result.content).to_string();
+            assert!(text.contains("sampling"), "{text}");
+        }
+    }
+}
+
+/// A server of 2025-11-25 that does nothing before its user has visited a URL.
+async fn visits() {
+    use bowline::client::UrlAnswer;
+    use bowline::{ErrorCode, Tool};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for answer in [UrlAnswer::Accept, UrlAnswer::Decline] {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let tool = Tool::new("visit", move || {
+            let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                let visit = json!({ "mode": "url", "message": "Log in", "url": "https://example.com/x", "elicitationId": "e1" });
+                let error = ErrorObject::new(ErrorCode(-32042), "log in first");
+                let error = error.with_data(json!({ "elicitations": [visit] }).into());
+                if is_first { Err(error) } else { Ok("in") }
+            }
+        });
+        let server = Server::new("far", "1").with(tool).revisions(Revisions::only(LEGACY));
+        let near = Side { way: Way::Stdio, revision: MODERN };
+        let client = testing::builder(MODERN).on_url(move |url| async move {
+            assert_eq!(url.url, "https://example.com/x");
+            Ok(answer)
+        });
+        let (client, _bridge) = connect_as(client, near, bridge_to(server.into())).await;
+        let called = soon(client.call_tool("visit", json!({})).text()).await;
+        assert_eq!(called.is_ok(), answer == UrlAnswer::Accept, "{called:?}");
+        assert_eq!(calls.load(Ordering::SeqCst), if called.is_ok() { 2 } else { 1 });
+    }
 }
 
 /// The server judges arguments, in its own words.
@@ -192,6 +257,59 @@ async fn arguments() {
         let odd = json!({ "unknown": [1, null], "deep": { "x": 1e3 } });
         let echoed = soon(client.call_tool("echo", odd.clone()).text()).await.unwrap();
         assert_eq!(serde_json::from_str::<Value>(&echoed).unwrap(), odd, "{near} → {far}");
+    }
+}
+
+/// What the bridge does not understand passes: metadata, unknown methods, any URI.
+async fn requests() {
+    use bowline::{Context, Extension, HandlerError, Tool};
+    for (near, far) in pairs() {
+        let shout = |_: Context, params: Value| async move {
+            Ok::<_, HandlerError>(json!({ "heard": params }))
+        };
+        let extension = Extension::new("com.example/shout").method("com.example/shout", .., shout);
+        let link = Tool::new("link", || async { "secret:1" });
+        let server = Server::new("odd", "1")
+            .with(extension)
+            .with(link)
+            .with(bowline::Resource::text("listed:1", "listed", "listed"))
+            .revisions(Revisions::only(far.revision));
+        let near = Side { way: Way::Stdio, ..near };
+        let (client, _bridge) =
+            connect_as(testing::builder(near.revision), near, bridge_to(server.into())).await;
+        let params = json!({ "loud": true, "_meta": { "example.com/a": [1], "baggage": "b=2" } });
+        let result = soon(client.call_json("com.example/shout", params).into_future()).await;
+        let heard = result.unwrap().to_value()["heard"].clone();
+        assert_eq!(heard["loud"], true, "{near} → {far}: {heard}");
+        assert_eq!(heard["_meta"]["example.com/a"], json!([1]), "{near} → {far}: {heard}");
+        assert_eq!(heard["_meta"]["baggage"], "b=2", "{near} → {far}: {heard}");
+        // The server itself says that it has no such resource.
+        let error = soon(client.read_resource("secret:1").into_future()).await.unwrap_err();
+        assert!(error.is_resource_not_found(), "{near} → {far}: {error}");
+    }
+}
+
+/// What both sides declare of extensions reaches the other side.
+async fn extensions() {
+    use bowline::{Context, Extension, Tool};
+    for (near, far) in pairs() {
+        let tell = |context: Context, _: bowline::Json| async move {
+            context.caller().capabilities.has_extension("com.example/pictures").to_string()
+        };
+        let tool = Tool::raw("tell", json!({ "type": "object" }), tell);
+        let server = Server::new("odd", "1")
+            .with(Extension::new("com.example/groups").setting("deep", 2))
+            .with(tool)
+            .revisions(Revisions::only(far.revision));
+        let near = Side { way: Way::Stdio, ..near };
+        let client = testing::builder(near.revision)
+            .extension("com.example/pictures", serde_json::Map::new());
+        let (client, _bridge) = connect_as(client, near, bridge_to(server.into())).await;
+        let peer = client.peer().unwrap();
+        let offered = json!(peer.capabilities.extensions);
+        assert_eq!(offered["com.example/groups"]["deep"], 2, "{near} → {far}: {offered}");
+        let told = soon(client.call_tool("tell", json!({})).text()).await.unwrap();
+        assert_eq!(told, "true", "{near} → {far}");
     }
 }
 
@@ -301,9 +419,10 @@ async fn multi_select() {
         let client = super::world::answering(near).on_form(|_| async {
             Ok(bowline::client::FormAnswer::accept(&json!({ "which": ["a"] })))
         });
-        let (client, _bridge) = connect_as(client, side, bridge_to(server.into())).await;
-        let called = soon(client.call_tool("choose", json!({})).text()).await;
-        assert_eq!(called.is_ok(), near == LEGACY, "{near}: {called:?}");
+        let bridge = bridge_to(server.into());
+        let (client, _bridge) = connect_as(client, side, bridge).await;
+        let called = soon(client.call_tool("choose", json!({})).text()).await.unwrap();
+        assert_eq!(called, (near == LEGACY).to_string(), "{near}");
     }
 }
 
@@ -394,9 +513,25 @@ async fn question_outside_call() {
     script.send(json!({ "jsonrpc": "2.0", "id": 5, "method": "roots/list" })).await;
     let refused = script.next().await;
     assert_eq!((&refused["id"], refused["error"].is_object()), (&json!(5), true), "{refused}");
-    assert_eq!(losses.questions_outside_calls(), 1);
+    assert_eq!(losses.count(Loss::QuestionOutsideCall), 1);
     let summary = bowline_gateway::bridge::rules::sum_up(&losses).unwrap();
     assert_eq!(summary, "not translated: a question outside any call (1)");
+}
+
+/// Roots of the command line are there outside calls, too.
+#[tokio::test]
+async fn configured_roots_need_no_client() {
+    let (mut script, target) = Script::open().await;
+    let bridge = bowline_gateway::bridge::Bridge {
+        roots: vec!["file:///work".to_owned()],
+        ..bridge_to(target)
+    };
+    let (connected, ()) = tokio::join!(bridge.server(), script.handshake());
+    let (_server, losses) = connected.unwrap();
+    script.send(json!({ "jsonrpc": "2.0", "id": 5, "method": "roots/list" })).await;
+    let answer = script.next().await;
+    assert_eq!(answer["result"]["roots"], json!([{ "uri": "file:///work" }]), "{answer}");
+    assert_eq!(losses.count(Loss::QuestionOutsideCall), 0);
 }
 
 async fn log_outside_call() {
@@ -409,7 +544,7 @@ async fn log_outside_call() {
     script.send(log).await;
     script.send(json!({ "jsonrpc": "2.0", "id": 6, "method": "ping" })).await;
     assert_eq!(script.next().await["id"], 6);
-    assert_eq!(losses.logs_outside_calls(), 1);
+    assert_eq!(losses.count(Loss::LogOutsideCall), 1);
 }
 
 #[test]

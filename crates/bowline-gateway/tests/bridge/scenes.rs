@@ -10,19 +10,23 @@ use serde_json::json;
 use super::world::{Side, World, soon};
 
 /// Everything that happens, by name, in order. The last ones end the connection.
-pub(crate) const NAMES: [&str; 15] = [
+pub(crate) const NAMES: [&str; 19] = [
     "introduction",
     "plain",
     "error",
     "progress",
     "log",
     "cancel",
+    "cancel before",
+    "cancel after",
     "form",
     "url",
     "sampling",
     "roots",
     "two questions",
     "three rounds",
+    "task",
+    "task that asks",
     "list changed",
     "subscribe",
     "upstream restart",
@@ -38,6 +42,9 @@ pub(crate) fn exception(name: &str, near: Side, far: Side) -> Option<&'static st
         "url" if either(|it| it < Revision::V2025_11_25) => {
             Some("the revision has no URL elicitation: the call fails")
         }
+        "task" | "task that asks" if either(|it| it < Revision::V2025_11_25) => {
+            Some("the revision has no tasks: the call does not become one")
+        }
         _ => None,
     }
 }
@@ -52,6 +59,8 @@ pub(crate) async fn play(name: &str, world: &mut World) -> Result<(), String> {
         "progress" => progress(world).await,
         "log" => log(world).await,
         "cancel" => cancel(world).await,
+        "cancel before" => cancel_before(world).await,
+        "cancel after" => cancel_after(world).await,
         "form" if fails => refused(world, "form").await,
         "form" => answers(world, "form", "Ada").await,
         "url" if fails => refused(world, "url").await,
@@ -60,6 +69,8 @@ pub(crate) async fn play(name: &str, world: &mut World) -> Result<(), String> {
         "roots" => answers(world, "roots", "file:///home").await,
         "two questions" => answers(world, "two", "parrot file:///home").await,
         "three rounds" => answers(world, "rounds", "parrot parrot parrot").await,
+        "task" => task(world, "must", "done", fails).await,
+        "task that asks" => task(world, "may", "parrot", fails).await,
         "list changed" => list_changed(world).await,
         "subscribe" => subscribe(world).await,
         "upstream restart" => restart(world).await,
@@ -130,6 +141,40 @@ async fn cancel(world: &World) -> Result<(), String> {
     call.abort();
     soon(world.counts.dropped.notified()).await;
     answers(world, "plain", "done").await
+}
+
+/// A call that is given up at once, whether it has been sent or not.
+async fn cancel_before(world: &World) -> Result<(), String> {
+    let call = tokio::spawn(world.client.call_tool("plain", json!({})).into_future());
+    call.abort();
+    let _ = soon(call).await;
+    answers(world, "plain", "done").await
+}
+
+/// A cancellation that comes too late, and one of what never was.
+async fn cancel_after(world: &World) -> Result<(), String> {
+    answers(world, "plain", "done").await?;
+    for id in [json!(1), json!("never")] {
+        let params = json!({ "requestId": id, "reason": "too late" }).into();
+        let told = world.client.notify("notifications/cancelled", Some(&params)).await;
+        told.map_err(|error| error.to_string())?;
+    }
+    answers(world, "plain", "done").await
+}
+
+/// A call that becomes a task where both sides have tasks.
+async fn task(world: &World, tool: &str, expected: &str, fails: bool) -> Result<(), String> {
+    if fails {
+        // Nothing hangs.
+        let _ = soon(world.client.call_tool(tool, json!({})).into_future()).await;
+        return Ok(());
+    }
+    let started = soon(world.client.call_tool(tool, json!({})).start()).await;
+    let started = started.map_err(|error| error.to_string())?;
+    expect(started.task().is_some(), true)?;
+    let result = soon(started.wait()).await.map_err(|error| error.to_string())?;
+    let text = json!(result.content).to_string();
+    if text.contains(expected) { Ok(()) } else { Err(text) }
 }
 
 async fn list_changed(world: &World) -> Result<(), String> {

@@ -12,6 +12,7 @@ use bowline::{Revisions, Server, Tool};
 use bowline_gateway::bridge::{Bridge, BridgeError, ToolRules};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::world::soon;
@@ -31,6 +32,7 @@ struct Raw {
     lines: BufReader<ReadHalf<DuplexStream>>,
     writer: WriteHalf<DuplexStream>,
     serving: JoinHandle<Result<(), BridgeError>>,
+    stop: Arc<Notify>,
     reports: Arc<Mutex<Vec<String>>>,
 }
 
@@ -52,16 +54,19 @@ impl Raw {
             preference: Preference::Auto,
             offer: Revisions::ALL,
             tools: ToolRules::default(),
+            roots: Vec::new(),
             longest: 1 << 20,
             report: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
         };
         let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
         let serving = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(theirs);
-            bridge.serve(reader, writer).await
+            bridge.serve_until(reader, writer, stopped.notified()).await
         });
         let (reader, writer) = tokio::io::split(ours);
-        Self { lines: BufReader::new(reader), writer, serving, reports }
+        Self { lines: BufReader::new(reader), writer, serving, stop, reports }
     }
 
     async fn send(&mut self, line: &str) {
@@ -229,4 +234,79 @@ async fn a_client_whose_server_cannot_be_reached_is_told() {
     let what = answer["error"]["message"].as_str().unwrap();
     assert!(what.starts_with("the bridge has no server: "), "{what}");
     assert!(raw.close().await.is_err());
+}
+
+/// Whether a process is there.
+fn is_alive(pid: &str) -> bool {
+    let status = Command::new("sh").args(["-c", &format!("kill -0 {pid} 2> /dev/null")]).status();
+    status.unwrap().success()
+}
+
+async fn gone(pid: &str) {
+    soon(async {
+        while is_alive(pid) {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_ends_with_all_its_descendants() {
+    // Neither of the two minds that the input has ended.
+    let script = format!("{OPEN} sleep 1000 & echo $!; cat > /dev/null; sleep 1000");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    let pid = raw.line().await.trim().to_owned();
+    assert!(is_alive(&pid), "{pid}");
+    raw.stop.notify_one();
+    soon(&mut raw.serving).await.unwrap().unwrap();
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopped_may_clean_up() {
+    let file = std::env::temp_dir().join(format!("bowline-cleaned-{}", std::process::id()));
+    let script = format!(
+        "{OPEN} trap 'echo yes > {}; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+        file.display()
+    );
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    assert_eq!(raw.line().await, "ready\n");
+    raw.stop.notify_one();
+    soon(&mut raw.serving).await.unwrap().unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "yes\n");
+    std::fs::remove_file(&file).unwrap();
+}
+
+/// Whatever the server does, the bridge ends when its client has gone.
+#[tokio::test]
+async fn a_bridge_does_not_outlive_its_client() {
+    // Closes its input; and never reads it.
+    for rest in ["exec sleep 1000 <&-", "exec sleep 1000"] {
+        let mut raw = Raw::new(&format!("{OPEN} {rest}"), nothing);
+        raw.open().await;
+        let line = json!({ "jsonrpc": "2.0", "method": "a", "params": "y".repeat(300_000) });
+        raw.send(&line.to_string()).await;
+        raw.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_bridge_whose_server_does_not_come_back_ends_with_its_client() {
+    let file = std::env::temp_dir().join(format!("bowline-started-{}", std::process::id()));
+    // The second process answers nothing.
+    let script =
+        format!("if [ -e {0} ]; then exec sleep 1000; fi; touch {0}; {OPEN}", file.display());
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    soon(async {
+        while raw.reports.lock().unwrap().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    raw.close().await.unwrap();
+    std::fs::remove_file(&file).unwrap();
 }

@@ -9,7 +9,7 @@ use bowline::client::{Client, ClientBuilder, FormAnswer, Preference, Target, Url
 use bowline::model::{CreateMessageParams, CreateMessageResult, LoggingLevel};
 use bowline::{
     Context, Elicited, ErrorCode, ErrorObject, HandlerError, Registry, Resource, Revision,
-    Revisions, Server, Tool, testing,
+    Revisions, Server, TaskMode, Tool, testing,
 };
 use bowline_gateway::bridge::{Bridge, ToolRules};
 use serde_json::json;
@@ -114,6 +114,11 @@ pub(crate) fn server(counts: &Arc<Counts>) -> Server {
             }
         }))
         .with(asking())
+        .with(Tool::new("must", || async { "done" }).task(TaskMode::Required))
+        .with(
+            Tool::new("may", |context: Context, _: Any| async move { sampled(&context).await })
+                .task(TaskMode::Optional),
+        )
         .with(Resource::text("note:a", "a", "A note."))
 }
 
@@ -252,6 +257,7 @@ pub(crate) fn bridge_to(target: Target) -> Bridge {
         preference: Preference::Auto,
         offer: Revisions::ALL,
         tools: ToolRules::default(),
+        roots: Vec::new(),
         longest: 1 << 20,
         report: Arc::new(|_: &str| {}),
     }

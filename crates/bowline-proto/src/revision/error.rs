@@ -44,6 +44,23 @@ pub fn neutral_error(mut error: ErrorObject, method: &str) -> ErrorObject {
     error
 }
 
+/// Converts an error of a server of one revision for a caller of another, where the code means
+/// something else: what the modern era has reserved since is an internal error with the original
+/// beside it.
+#[must_use]
+pub fn crossed_error(error: ErrorObject, from: Revision, to: Revision) -> ErrorObject {
+    let is_reserved = RESERVED.contains(&error.code.0);
+    if from.is_modern() || !to.is_modern() || !is_reserved {
+        return error;
+    }
+    let message = error.message.clone();
+    let original = serde_json::json!({ "original": error });
+    ErrorObject::internal(message).with_data(original.into())
+}
+
+/// The codes that 2026-07-28 gave meanings. In earlier revisions, servers may use them as they like.
+const RESERVED: std::ops::RangeInclusive<i64> = -32_099..=-32_020;
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -69,6 +86,27 @@ mod tests {
             is_resource_not_found(&ErrorObject::new(ErrorCode(code), "none"), "resources/read")
         };
         assert_eq!([-32002, -32602, -32603].map(bare), [true, false, false]);
+    }
+
+    #[test]
+    fn codes_that_got_a_meaning_later_do_not_keep_it() {
+        for (code, is_reserved) in
+            [(-32_019, false), (-32_020, true), (-32_050, true), (-32_099, true), (-32_100, false)]
+        {
+            let error = ErrorObject::new(ErrorCode(code), "x").with_data(json!(1).into());
+            for (from, to) in [(V2025_11_25, V2026_07_28), (V2024_11_05, V2026_07_28)] {
+                let crossed = crossed_error(error.clone(), from, to);
+                assert_eq!(crossed != error, is_reserved, "{code}");
+                if is_reserved {
+                    assert_eq!(crossed.code, ErrorCode::INTERNAL_ERROR);
+                    let original = crossed.data.unwrap().to_value()["original"].clone();
+                    assert_eq!(original, json!({ "code": code, "message": "x", "data": 1 }));
+                }
+            }
+            for (from, to) in [(V2025_11_25, V2025_11_25), (V2026_07_28, V2026_07_28)] {
+                assert_eq!(crossed_error(error.clone(), from, to), error);
+            }
+        }
     }
 
     #[test]

@@ -51,6 +51,11 @@ impl Revision {
         self >= V2025_11_25
     }
 
+    /// Whether a server can ask a user to fill in a form (2025-06-18, client/elicitation).
+    pub fn has_forms(self) -> bool {
+        self >= V2025_06_18
+    }
+
     /// Whether a request to visit a URL must have an id (2025-11-25, client/elicitation).
     pub const fn has_elicitation_ids(self) -> bool {
         matches!(self, V2025_11_25)
@@ -75,6 +80,7 @@ mod tests {
         }
         check(Revision::has_batches, &[V2025_03_26]);
         check(Revision::has_version_header, &[V2025_06_18, V2025_11_25, V2026_07_28]);
+        check(Revision::has_forms, &[V2025_06_18, V2025_11_25, V2026_07_28]);
         check(Revision::has_stream_priming, &[V2025_11_25, V2026_07_28]);
         check(Revision::has_origin_status, &[V2025_11_25, V2026_07_28]);
         check(Revision::reports_bad_arguments_in_result, &[V2025_11_25, V2026_07_28]);

@@ -24,11 +24,6 @@ pub(super) enum Destination {
 }
 
 impl Target {
-    /// Whether messages travel on one byte stream, and not in exchanges of their own.
-    pub(crate) fn is_byte_stream(&self) -> bool {
-        matches!(self.0, Destination::Command(_) | Destination::Stream(_) | Destination::Server(_))
-    }
-
     /// Any byte stream, such as a socket, with one message per line.
     pub fn stream(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (reader, writer) = tokio::io::split(stream);

@@ -316,6 +316,7 @@ impl HttpSession {
     }
 
     pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
+        self.peer.core.note(&notification.method);
         let reaction = self.lock().lifecycle.handle_notification(&notification.method);
         match reaction {
             Reaction::Ready => self.sink.release(None),

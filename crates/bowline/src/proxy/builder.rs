@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bowline_proto::model::ClientCapabilities;
+use bowline_proto::model::{ClientCapabilities, Root};
 
 use super::mirror::Mirror;
 use super::pool::{Opening, Pool};
@@ -24,8 +24,13 @@ const CONNECTIONS: usize = 16;
 
 impl ProxyBuilder {
     pub(super) fn new(client: ClientBuilder) -> Self {
-        let opening =
-            Opening { capabilities: None, has_one_caller: false, opener: None, most: CONNECTIONS };
+        let opening = Opening {
+            capabilities: None,
+            roots: None,
+            has_one_caller: false,
+            opener: None,
+            most: CONNECTIONS,
+        };
         Self { client, names: None, opening }
     }
 
@@ -43,6 +48,13 @@ impl ProxyBuilder {
     /// callers differ; where there is one caller, pass on what that one declares.
     pub fn declare(mut self, capabilities: ClientCapabilities) -> Self {
         self.opening.capabilities = Some(capabilities);
+        self
+    }
+
+    /// Sets the roots that a legacy server gets when it asks, whoever calls and also outside any
+    /// call. By default its caller is asked.
+    pub fn roots<U: Into<String>>(mut self, roots: impl IntoIterator<Item = U>) -> Self {
+        self.opening.roots = Some(roots.into_iter().map(Root::new).collect());
         self
     }
 

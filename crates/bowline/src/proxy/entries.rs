@@ -4,15 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bowline_proto::json::Json;
-use bowline_proto::members::Members;
 use bowline_proto::method::{CallTool, Complete, GetPrompt, Method, ReadResource};
 use bowline_proto::model::{
-    self, CompleteArgument, CompleteContext, PromptReference, Reference, ResourceTemplateReference,
-    TaskMetadata, TaskSupport, ToolExecution, task_extension,
+    self, PromptReference, Reference, ResourceTemplateReference, TaskMetadata, TaskSupport,
+    ToolExecution, task_extension,
 };
-use serde::Serialize;
 
-use super::forward::{forward, json};
+use super::forward::{forward, json, send};
+use super::params::spliced;
 use super::upstream::Upstream;
 use crate::client::{CallError, Change, Peer};
 use crate::server::{BoxFuture, CompleteOutcome, CompleteSource, Entries};
@@ -157,10 +156,11 @@ struct Theirs {
 fn tool(upstream: &Arc<Upstream>, theirs: Theirs, definition: model::Tool) -> Tool {
     let upstream = Arc::clone(upstream);
     let Theirs { name, mode } = theirs;
-    let tool = Tool::from_model(definition, move |context: Context, arguments: Json| {
+    let tool = Tool::passing_on(definition, move |context: Context, arguments: Json| {
         let (upstream, name) = (Arc::clone(&upstream), name.clone());
         async move {
-            let mut params = members([("name", json(&name)?), ("arguments", arguments)]);
+            let mut params =
+                spliced(&context, [("name", json(&name)?)], [("arguments", arguments)]);
             if mode == Some(TaskMode::Required) {
                 params.insert("task", json(&TaskMetadata::default())?);
             }
@@ -180,10 +180,11 @@ fn prompt(upstream: &Arc<Upstream>, definition: model::Prompt) -> Prompt {
     let prompt = Prompt::from_model(definition, move |context: Context, arguments: Json| {
         let (upstream, name) = (Arc::clone(&upstream), name.clone());
         async move {
-            let params = members([("name", json(&name)?), ("arguments", arguments)]);
+            let params = spliced(&context, [("name", json(&name)?)], [("arguments", arguments)]);
             forward::<GetPrompt>(upstream, context, params).await
         }
     });
+    let prompt = prompt.passing_on();
     match completer {
         Some(completer) => prompt.complete_all(&completer),
         None => prompt,
@@ -191,15 +192,16 @@ fn prompt(upstream: &Arc<Upstream>, definition: model::Prompt) -> Prompt {
 }
 
 fn resource(upstream: &Arc<Upstream>, definition: model::Resource) -> Resource {
-    Resource::from_model(definition, reading(upstream))
+    Resource::from_model(definition, reading(upstream)).passing_on()
 }
 
 fn template(upstream: &Arc<Upstream>, definition: model::ResourceTemplate) -> Resource {
     let reference = ResourceTemplateReference { uri: definition.uri_template.clone() };
     let completer = completer(upstream, Reference::ResourceTemplate(reference));
     // The server that reads it decides which values are safe.
-    let template =
-        Resource::template_from_model(definition, reading(upstream)).allow_unsafe_values();
+    let template = Resource::template_from_model(definition, reading(upstream))
+        .allow_unsafe_values()
+        .passing_on();
     match completer {
         Some(completer) => template.complete_all(&completer),
         None => template,
@@ -208,14 +210,15 @@ fn template(upstream: &Arc<Upstream>, definition: model::ResourceTemplate) -> Re
 
 type Reading = BoxFuture<Result<Step<model::ReadResourceResult>, HandlerError>>;
 
-fn reading(
+/// Reads a resource of the server.
+pub(super) fn reading(
     upstream: &Arc<Upstream>,
 ) -> impl Fn(Context, String) -> Reading + Send + Sync + 'static {
     let upstream = Arc::clone(upstream);
     move |context, uri| {
         let upstream = Arc::clone(&upstream);
         Box::pin(async move {
-            let params = members([("uri", json(&uri)?)]);
+            let params = spliced(&context, [("uri", json(&uri)?)], []);
             forward::<ReadResource>(upstream, context, params).await
         })
     }
@@ -235,29 +238,14 @@ struct Completer {
 
 impl CompleteSource for Completer {
     fn start(&self, completing: Completing) -> BoxFuture<CompleteOutcome> {
-        #[derive(Serialize)]
-        struct Params {
-            #[serde(rename = "ref")]
-            reference: Reference,
-            argument: CompleteArgument,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            context: Option<CompleteContext>,
-        }
         let (upstream, reference) = (Arc::clone(&self.upstream), self.reference.clone());
         Box::pin(async move {
-            let Completing { argument: name, value, others, .. } = completing;
-            let others: Members<String> = others.into_iter().collect();
-            let context =
-                (!others.is_empty()).then_some(CompleteContext { arguments: Some(others) });
-            let params = Params { reference, argument: CompleteArgument { name, value }, context };
-            let call = upstream.client.call_json(Complete::NAME, json(&params)?).without_cache();
-            let result = call.await.map_err(|error| upstream.failed(error))?;
+            let Completing { context, .. } = completing;
+            let params = spliced(&context, [("ref", json(&reference)?)], []);
+            let call = send(&upstream, &context, Complete::NAME, params).await?;
+            let result = call.unasked(&context, Complete::NAME).await?;
             let parsed = result.parse();
             parsed.map_err(|error| HandlerError::failed(format!("{:?}: {error}", upstream.name)))
         })
     }
-}
-
-fn members<const N: usize>(members: [(&str, Json); N]) -> Members<Json> {
-    members.into_iter().collect()
 }

@@ -10,23 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::json::{Extra, Json};
+use bowline_proto::json::Json;
 use bowline_proto::members::Members;
-use bowline_proto::method::{CreateMessage, ElicitationCreate, Method};
-use bowline_proto::model::{
-    CreateMessageResult, ElicitResult, InputRequiredResult, LoggingLevel, Settings, meta_key,
-    task_extension,
-};
-use bowline_proto::revision::{Adapt, Outcome, Revision, decode_outcome};
-use serde::de::DeserializeOwned;
+use bowline_proto::method::{ElicitationCreate, Method};
+use bowline_proto::model::{InputRequiredResult, meta_key};
+use bowline_proto::revision::{Outcome, Revision, decode_outcome};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::crossing::{adapted, answers, cancel, cancelled, refusal, visited, visits};
+use super::losses::Loss;
+use super::params::Hop;
+use super::parked::{park, resume};
 use super::pool::Lease;
 use super::route::{Question, Route};
 use super::upstream::Upstream;
 use crate::client::{CallError, Client, TaskState};
-use crate::server::{Ask, check_capability};
+use crate::server::Ask;
 use crate::{Answer, AskError, Context, HandlerError, InputRequired, Step};
 
 /// The front's own limit on a handler ends a call first.
@@ -34,28 +34,35 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What the front remembers while its caller answers.
 #[derive(Serialize, Deserialize)]
-enum Waiting {
-    /// The server's state, and the methods of its questions by key.
-    Returned { state: Option<String>, methods: BTreeMap<String, String> },
+pub(super) enum Waiting {
+    /// The server's state, the methods of its questions by key, and the answers that the caller was
+    /// not asked for.
+    Returned {
+        state: Option<String>,
+        methods: BTreeMap<String, String>,
+        given: Vec<(String, Json)>,
+    },
+    /// So many visits to URLs, before which the server does nothing.
+    Visiting(usize),
     /// The call is parked.
     Parked(String),
 }
 
 /// A call to the upstream server, in flight.
 pub(super) struct InFlight {
-    upstream: Arc<Upstream>,
-    revision: Revision,
-    answer: Answering,
-    route: Arc<Route>,
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) revision: Revision,
+    pub(super) answer: Answering,
+    pub(super) route: Arc<Route>,
     /// Ends after the call does.
     lease: Lease,
     /// Whether the request asks for a task, in the manner of 2025-11-25.
     requests_task: bool,
-    questions: mpsc::Receiver<Question>,
+    pub(super) questions: mpsc::Receiver<Question>,
     /// Questions that the caller has been asked, in order.
-    asked: Vec<Question>,
+    pub(super) asked: Vec<Question>,
     /// What the server asked for and the caller does not have.
-    missing: Option<AskError>,
+    pub(super) missing: Option<AskError>,
 }
 
 type Answering = std::pin::Pin<Box<dyn Future<Output = Result<Json, CallError>> + Send>>;
@@ -68,28 +75,36 @@ pub(super) async fn forward<M: Method>(
 ) -> Result<Step<M::Result>, HandlerError> {
     let in_flight = match context.request_state::<Waiting>() {
         Some(Waiting::Parked(token)) => resume(&upstream, &context, &token)?,
-        Some(Waiting::Returned { state, methods }) => {
+        Some(Waiting::Visiting(count)) => {
+            visited(&context, count)?;
+            send(&upstream, &context, M::NAME, params).await?
+        }
+        Some(Waiting::Returned { state, methods, given }) => {
             let revision = upstream.revision(M::NAME).await?;
-            params.insert("inputResponses", json(&answers(&context, revision, &methods)?)?);
+            let mut answers = answers(&context, revision, &methods)?;
+            given.into_iter().for_each(|(key, answer)| answers.insert(key, answer));
+            params.insert("inputResponses", json(&answers)?);
             if let Some(state) = state {
                 params.insert("requestState", json(&state)?);
             }
-            send::<M>(&upstream, &context, params).await?
+            send(&upstream, &context, M::NAME, params).await?
         }
-        None => send::<M>(&upstream, &context, params).await?,
+        None => send(&upstream, &context, M::NAME, params).await?,
     };
     wait::<M>(in_flight, &context).await
 }
 
-async fn send<M: Method>(
+/// Sends a request that asks what the caller asked.
+pub(super) async fn send(
     upstream: &Arc<Upstream>,
     context: &Context,
+    method: &str,
     mut params: Members<Json>,
 ) -> Result<InFlight, HandlerError> {
-    let revision = upstream.revision(M::NAME).await?;
+    let revision = upstream.revision(method).await?;
     let level = context.call.wanted_level();
-    let takes_tasks = upstream.has_tasks();
-    let meta = meta(context, revision, level, takes_tasks)?;
+    let hop = Hop { revision, level, takes_tasks: upstream.has_tasks() };
+    let meta = hop.meta(context)?;
     if !meta.is_empty() {
         params.insert("_meta", json(&meta)?);
     }
@@ -99,7 +114,7 @@ async fn send<M: Method>(
     if !revision.is_modern() {
         lease.connection.want_logs(level).await;
     }
-    let call = lease.connection.client.call_json(M::NAME, json(&params)?).without_cache();
+    let call = lease.connection.client.call_json(method, json(&params)?).without_cache();
     let mut call = call.timeout(LONGEST).idle_timeout(LONGEST);
     if context.call.wants_progress() {
         let route = Arc::clone(&route);
@@ -121,35 +136,6 @@ async fn send<M: Method>(
     })
 }
 
-/// What a request says about its caller: to a modern server, what the caller of the front can do.
-fn meta(
-    context: &Context,
-    revision: Revision,
-    level: Option<LoggingLevel>,
-    takes_tasks: bool,
-) -> Result<Members<Json>, HandlerError> {
-    let mut meta = Members::new();
-    if let Some(trace) = context.traceparent() {
-        meta.insert(meta_key::TRACEPARENT, json(trace)?);
-    }
-    if revision.is_modern() {
-        let mut capabilities = context.caller().capabilities.clone();
-        // Extensions are agreed on between neighbours. The proxy itself waits for tasks.
-        capabilities.extensions = takes_tasks.then(|| {
-            let mut settings = Settings::default();
-            settings.insert(task_extension::ID, Extra::new());
-            settings
-        });
-        capabilities.experimental = None;
-        capabilities.adapt(revision).map_err(internal)?;
-        meta.insert(meta_key::CLIENT_CAPABILITIES, json(&capabilities)?);
-        if let Some(level) = level {
-            meta.insert(meta_key::LOG_LEVEL, json(&level)?);
-        }
-    }
-    Ok(meta)
-}
-
 /// Waits for the result, and passes questions on meanwhile.
 async fn wait<M: Method>(
     mut call: InFlight,
@@ -169,14 +155,9 @@ async fn wait<M: Method>(
             },
             Some(question) = call.questions.recv() => question,
         };
-        let client = &context.caller().capabilities;
-        if let Err(error) = check_capability(&question.request, client) {
-            let refusal =
-                ErrorObject::invalid_request(format!("the caller cannot answer: {error}"));
-            let _ = question.answer.send(Err(refusal));
-            call.missing = Some(error);
-        } else if context.call.peer().session.is_none() || context.call.task().is_some() {
-            return park(call, context, question);
+        let Some(question) = call.answerable(context, question) else { continue };
+        if context.call.peer().session.is_none() || context.call.task().is_some() {
+            return park::<M>(call, context, question).await;
         } else {
             let ask = Ask { call: &context.call, key: None };
             let answer = tokio::select! {
@@ -193,6 +174,13 @@ async fn wait<M: Method>(
             let answer = match answer {
                 Ok(answer) => adapted(answer, question.request.method(), call.revision),
                 Err(AskError::Refused(error)) => Err(error),
+                // The caller's revision has forms, and none like this.
+                Err(AskError::Revision(_))
+                    if question.request.method() == ElicitationCreate::NAME =>
+                {
+                    call.upstream.pool.losses().add(Loss::MultiSelect);
+                    adapted(cancel()?, ElicitationCreate::NAME, call.revision)
+                }
                 Err(error) => Err(ErrorObject::internal(error.to_string())),
             };
             // The server may have withdrawn its question.
@@ -201,52 +189,29 @@ async fn wait<M: Method>(
     }
 }
 
-/// Returns questions to a modern caller, and keeps the call until it comes back.
-fn park<T>(
-    mut call: InFlight,
-    context: &Context,
-    first: Question,
-) -> Result<Step<T>, HandlerError> {
-    call.asked = vec![first];
-    while let Ok(question) = call.questions.try_recv() {
-        call.asked.push(question);
-    }
-    let mut required = InputRequired::new();
-    for (place, question) in call.asked.iter().enumerate() {
-        required = required.ask(format!("upstream-{place}"), question.request.clone());
-    }
-    call.route.park();
-    let age = context.call.peer().core.limits.request_state_age;
-    let upstream = Arc::clone(&call.upstream);
-    let token = upstream.park(call, age)?;
-    Ok(Step::Ask(required.state(json(&Waiting::Parked(token))?)))
-}
-
-/// Goes on with a call whose questions the caller has answered.
-fn resume(
-    upstream: &Arc<Upstream>,
-    context: &Context,
-    token: &str,
-) -> Result<InFlight, HandlerError> {
-    let mut call = upstream.unpark(token).ok_or_else(|| {
-        let name = &upstream.name;
-        HandlerError::Refused(ErrorObject::invalid_params(format!(
-            "the call to {name:?} no longer waits for this answer; help: call again from the start"
-        )))
-    })?;
-    call.route.lead_to(context);
-    for (place, question) in std::mem::take(&mut call.asked).into_iter().enumerate() {
-        let answer = match context.answer::<Json>(&format!("upstream-{place}")) {
-            Some(answer) => adapted(answer, question.request.method(), call.revision),
-            None => Err(ErrorObject::internal("the caller did not answer this question")),
-        };
-        let _ = question.answer.send(answer);
-    }
-    Ok(call)
-}
-
 impl InFlight {
-    fn finish<M: Method>(
+    /// Waits for the result of a method whose answer cannot carry questions: they are refused.
+    pub(super) async fn unasked(
+        mut self,
+        context: &Context,
+        method: &str,
+    ) -> Result<Json, HandlerError> {
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut self.answer => {
+                    return result.map_err(|error| self.failed(context, error));
+                }
+                Some(question) = self.questions.recv() => {
+                    self.upstream.pool.losses().add(Loss::QuestionOutsideCall);
+                    let refusal = format!("this client is a proxy, whose caller cannot be asked in {method:?}");
+                    let _ = question.answer.send(Err(ErrorObject::invalid_request(refusal)));
+                }
+            }
+        }
+    }
+
+    pub(super) fn finish<M: Method>(
         &mut self,
         context: &Context,
         result: Result<Json, CallError>,
@@ -258,7 +223,13 @@ impl InFlight {
         {
             return Err(missing.into());
         }
-        let written = result.map_err(|error| self.upstream.failed(error))?;
+        let written = match result {
+            Ok(written) => written,
+            Err(error) => match visits(&error, self.revision, context) {
+                Some(asked) => return asked.map(|asked| Finished::Done(Step::Ask(asked))),
+                None => return Err(self.failed(context, error)),
+            },
+        };
         if self.requests_task
             && let Some(state) = Client::created_task(self.revision, &written)
                 .map_err(|error| self.upstream.failed(error))?
@@ -273,16 +244,62 @@ impl InFlight {
             {
                 Err(HandlerError::Instead(Box::new(Answer::Verbatim(written))))
             }
-            Outcome::Complete(result) => Ok(Finished::Done(Step::Done(result))),
+            Outcome::Complete(result) => {
+                self.note_content(context, &written);
+                Ok(Finished::Done(Step::Done(result)))
+            }
             Outcome::InputRequired(asked) => {
-                returned(asked).map(|asked| Finished::Done(Step::Ask(asked)))
+                let asked = self.returned(context, asked)?;
+                Ok(Finished::Done(Step::Ask(asked)))
             }
             Outcome::Task(created) => Ok(Finished::Task(Box::new(created.task.into()))),
         }
     }
 
+    /// What the caller hears of a call that failed.
+    fn failed(&self, context: &Context, error: CallError) -> HandlerError {
+        match self.upstream.failed(error) {
+            HandlerError::Refused(error) => {
+                refusal(error, context.call.method, self.revision, context)
+            }
+            other => other,
+        }
+    }
+
+    /// Counts structured content that the caller's revision takes only as text.
+    fn note_content(&self, context: &Context, written: &Json) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Content {
+            structured_content: Option<Json>,
+        }
+        if !self.revision.is_modern() || context.caller().revision.is_modern() {
+            return;
+        }
+        let content = written.parse::<Content>().ok().and_then(|it| it.structured_content);
+        if content.is_some_and(|content| !content.is_object()) {
+            self.upstream.pool.losses().add(Loss::StructuredContent);
+        }
+    }
+
+    /// The questions of a modern server, under the same keys, as far as the caller's revision has
+    /// words for them.
+    fn returned(
+        &self,
+        context: &Context,
+        asked: InputRequiredResult,
+    ) -> Result<InputRequired, HandlerError> {
+        let mut requests = asked.input_requests.unwrap_or_default();
+        let given = cancelled(&mut requests, context.caller().revision)?;
+        given.iter().for_each(|_| self.upstream.pool.losses().add(Loss::MultiSelect));
+        let methods = requests.iter().map(|(key, it)| (key.to_owned(), it.method().to_owned()));
+        let methods = methods.collect();
+        let waiting = Waiting::Returned { state: asked.request_state, methods, given };
+        Ok(InputRequired { requests, state: Some(json(&waiting)?) })
+    }
+
     /// Goes on with the task that the call has become at the server.
-    fn follow(&mut self, state: TaskState) {
+    pub(super) fn follow(&mut self, state: TaskState) {
         self.requests_task = false;
         let client = self.lease.connection.client.clone();
         let route = Arc::clone(&self.route);
@@ -301,7 +318,7 @@ impl InFlight {
 }
 
 /// What a call has come to.
-enum Finished<T> {
+pub(super) enum Finished<T> {
     Done(Step<T>),
     /// The server goes on with it as a task.
     Task(Box<TaskState>),
@@ -336,53 +353,10 @@ fn has_failed(result: &Result<Json, CallError>) -> bool {
     }
 }
 
-/// The questions of a modern server, under the same keys.
-fn returned(asked: InputRequiredResult) -> Result<InputRequired, HandlerError> {
-    let requests = asked.input_requests.unwrap_or_default();
-    let methods = requests.iter().map(|(key, it)| (key.to_owned(), it.method().to_owned()));
-    let waiting = Waiting::Returned { state: asked.request_state, methods: methods.collect() };
-    Ok(InputRequired { requests, state: Some(json(&waiting)?) })
-}
-
-/// The caller's answers, as the server's revision writes them.
-fn answers(
-    context: &Context,
-    revision: Revision,
-    methods: &BTreeMap<String, String>,
-) -> Result<Members<Json>, HandlerError> {
-    let mut answers = Members::new();
-    for (key, method) in methods {
-        if let Some(answer) = context.answer::<Json>(key) {
-            let answer = adapted(answer, method, revision).map_err(HandlerError::Refused)?;
-            answers.insert(key.as_str(), answer);
-        }
-    }
-    Ok(answers)
-}
-
-fn adapted(answer: Json, method: &str, to: Revision) -> Result<Json, ErrorObject> {
-    fn typed<T: DeserializeOwned + Serialize + Adapt>(
-        answer: &Json,
-        to: Revision,
-    ) -> Result<Json, ErrorObject> {
-        let invalid = |error: &dyn std::fmt::Display| {
-            ErrorObject::internal(format!("the caller's answer cannot be passed on: {error}"))
-        };
-        let mut result: T = answer.parse().map_err(|error| invalid(&error))?;
-        result.adapt(to).map_err(|error| invalid(&error))?;
-        Json::new(&result).map_err(|error| invalid(&error))
-    }
-    match method {
-        ElicitationCreate::NAME => typed::<ElicitResult>(&answer, to),
-        CreateMessage::NAME => typed::<CreateMessageResult>(&answer, to),
-        _ => Ok(answer),
-    }
-}
-
 pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Result<Json, HandlerError> {
     Json::new(value).map_err(internal)
 }
 
-fn internal(error: impl std::error::Error) -> HandlerError {
+pub(super) fn internal(error: impl std::error::Error) -> HandlerError {
     HandlerError::Refused(ErrorObject::internal(error.to_string()))
 }

@@ -1,6 +1,7 @@
 //! What the upstream server has, kept up to date wherever it was added.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
@@ -18,6 +19,8 @@ pub(super) struct Mirror {
     state: Mutex<State>,
     /// Counts how often the lists were read again.
     pub(super) version: watch::Sender<u64>,
+    /// Whether every URI is one of the server's.
+    takes_any_uri: AtomicBool,
 }
 
 #[derive(Default)]
@@ -53,8 +56,12 @@ impl Mirror {
         let watch = upstream.client.watch();
         let listed = entries::list(&upstream, &Entries::default(), entries::Lists::ALL).await?;
         let state = State { entries: Arc::new(listed), ..State::default() };
-        let mirror =
-            Arc::new(Self { upstream, state: Mutex::new(state), version: watch::Sender::new(0) });
+        let mirror = Arc::new(Self {
+            upstream,
+            state: Mutex::new(state),
+            version: watch::Sender::new(0),
+            takes_any_uri: AtomicBool::new(false),
+        });
         let task = tokio::spawn(follow(Arc::downgrade(&mirror), changes.ok(), watch));
         lock(&mirror.state).tasks.push(task.abort_handle());
         Ok(mirror)
@@ -91,12 +98,17 @@ impl Mirror {
         }
     }
 
+    /// Subscribes to every URI that somebody wants, because the server is the only one.
+    pub(super) fn take_any_uri(&self) {
+        self.takes_any_uri.store(true, Ordering::Relaxed);
+    }
+
     fn has_resource(&self, uri: &str) -> bool {
         let is_it = |it: &ResourceEntry| match &it.template {
             Some(template) => template.matches(uri) != Match::Different,
             None => it.definition.uri == uri,
         };
-        self.entries().resources.iter().any(is_it)
+        self.takes_any_uri.load(Ordering::Relaxed) || self.entries().resources.iter().any(is_it)
     }
 
     fn subscribe_to(self: &Arc<Self>, uri: &str) {

@@ -1,8 +1,8 @@
 //! The connections to the upstream server, and which call uses which.
 //!
-//! All calls share one connection, unless that would leave open whom a question is for: on a byte
-//! stream nothing says which call a question of a legacy server belongs to. Once such a server has
-//! asked anything, each call gets a connection that no other caller uses meanwhile. The first
+//! All calls share one connection, unless that would leave open whom a question is for: outside the
+//! stream of a call, as on a pipe or in HTTP+SSE, nothing says which call a question of a legacy
+//! server belongs to. Once a server has asked anything there, each call gets a connection that no other caller uses meanwhile. The first
 //! connection is preferred, so that a client that calls alone always meets the same process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{LoggingMessage, Notice};
-use bowline_proto::model::{ClientCapabilities, LoggingLevel};
+use bowline_proto::model::{ClientCapabilities, LoggingLevel, Root};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::losses::Losses;
+use super::losses::{Loss, Losses};
 use super::route::{Route, Routes};
 use super::upstream::lock;
 use crate::HandlerError;
@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Opening {
     /// What a legacy server hears that it may ask.
     pub(super) capabilities: Option<ClientCapabilities>,
+    /// What a legacy server gets that asks for roots, instead of its caller's.
+    pub(super) roots: Option<Arc<[Root]>>,
     pub(super) has_one_caller: bool,
     /// Without it there is one connection only.
     pub(super) opener: Option<Opener>,
@@ -58,10 +60,15 @@ impl Connection {
         shared: (Arc<Losses>, Arc<AtomicBool>),
         principal: Option<String>,
     ) -> Result<Arc<Self>, OpenError> {
-        let routes = Arc::new(Routes::new(opening.has_one_caller, shared.0, shared.1));
+        let (one, roots) = (opening.has_one_caller, opening.roots.clone());
+        let mut declared = opening.capabilities.clone();
+        if let (Some(declared), Some(_)) = (&mut declared, &roots) {
+            declared.roots.get_or_insert_default();
+        }
+        let routes = Arc::new(Routes::new(one, roots, shared.0, shared.1));
         let (asked, told) = (Arc::clone(&routes), Arc::clone(&routes));
         let client = client
-            .on_question(opening.capabilities.clone(), move |question| asked.ask(question))
+            .on_question(declared, move |question| asked.ask(question))
             .also_on_notification(move |notification| {
                 if &*notification.method == LoggingMessage::NAME
                     && let Some(message) = notification.read()
@@ -94,11 +101,9 @@ impl Connection {
 /// The connections to the upstream server.
 pub(super) struct Pool {
     pub(super) first: Arc<Connection>,
-    /// Whether nothing tells which call a message of the server belongs to.
-    is_pipe: bool,
     opening: Opening,
     losses: Arc<Losses>,
-    /// Whether the server has asked anything.
+    /// Whether the server has asked anything outside the stream of a call.
     has_asked: Arc<AtomicBool>,
     more: Mutex<More>,
     /// Told when a call has ended.
@@ -146,12 +151,11 @@ impl Pool {
         target: Target,
         opening: Opening,
     ) -> Result<Arc<Self>, OpenError> {
-        let is_pipe = target.is_byte_stream();
         let (losses, has_asked) = (Arc::<Losses>::default(), Arc::<AtomicBool>::default());
         let shared = (Arc::clone(&losses), Arc::clone(&has_asked));
         let first = Connection::open((client, target), &opening, shared, None).await?;
         let (more, released) = (Mutex::default(), Notify::new());
-        Ok(Arc::new(Self { first, is_pipe, opening, losses, has_asked, more, released }))
+        Ok(Arc::new(Self { first, opening, losses, has_asked, more, released }))
     }
 
     pub(super) fn losses(&self) -> Arc<Losses> {
@@ -165,7 +169,6 @@ impl Pool {
         is_modern: bool,
     ) -> Result<Lease, HandlerError> {
         let is_shared = is_modern
-            || !self.is_pipe
             || self.opening.has_one_caller
             || self.opening.opener.is_none()
             || !self.has_asked.load(Ordering::Relaxed);
@@ -203,6 +206,7 @@ impl Pool {
                     crate::with_causes(&error)
                 )))
             })?;
+            self.losses.add(Loss::SeparateConnection);
             connection.routes.add(route);
             lock(&self.more).connections.push(Arc::clone(&connection));
             drop(place);

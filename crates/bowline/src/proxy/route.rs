@@ -1,8 +1,8 @@
 //! Which call a message of the upstream server belongs to.
 //!
-//! Over HTTP a question or a log message arrives in the stream of its call, which is polled by the
-//! task of the call: a task-local value tells. On a byte stream nothing tells, so the message
-//! belongs to the only call in flight; or to any one of several, if all come from one client,
+//! Over Streamable HTTP a question or a log message usually arrives in the stream of its call, which
+//! is polled by the task of the call: a task-local value tells. On a byte stream, in HTTP+SSE and in
+//! a stream that belongs to no call nothing tells, so the message belongs to the only call in flight; or to any one of several, if all come from one client,
 //! because it reaches the same person. Otherwise a question is refused: to show it to somebody
 //! else's user would be worse.
 
@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
-use bowline_proto::model::{InputRequest, LoggingMessageParams, ProgressParams};
+use bowline_proto::model::{
+    InputRequest, ListRootsResult, LoggingMessageParams, ProgressParams, Root,
+};
 use tokio::sync::{mpsc, oneshot};
 
-use super::losses::Losses;
+use super::losses::{Loss, Losses};
 use crate::Context;
 
 tokio::task_local! {
@@ -91,10 +93,12 @@ impl Route {
 /// The calls in flight on one connection.
 pub(super) struct Routes {
     all: Mutex<Vec<Arc<Route>>>,
+    /// What a server gets that asks for roots, if not its caller's.
+    roots: Option<Arc<[Root]>>,
     losses: Arc<Losses>,
     /// Whether all calls come from one client.
     has_one_caller: bool,
-    /// Whether the server has asked anything, on any connection.
+    /// Whether the server has asked anything outside the stream of a call, on any connection.
     has_asked: Arc<AtomicBool>,
 }
 
@@ -107,8 +111,8 @@ enum Unclear {
 impl Unclear {
     fn count(&self, losses: &Losses) {
         match self {
-            Self::NoCall => losses.count_outside(),
-            Self::Several(_) => losses.count_ambiguous(),
+            Self::NoCall => losses.add(Loss::QuestionOutsideCall),
+            Self::Several(_) => losses.add(Loss::AmbiguousQuestion),
         }
     }
 }
@@ -131,10 +135,11 @@ impl Routes {
     /// No calls yet; `has_one_caller` if all of them will come from one client.
     pub(super) fn new(
         has_one_caller: bool,
+        roots: Option<Arc<[Root]>>,
         losses: Arc<Losses>,
         has_asked: Arc<AtomicBool>,
     ) -> Self {
-        Self { all: Mutex::default(), losses, has_one_caller, has_asked }
+        Self { all: Mutex::default(), roots, losses, has_one_caller, has_asked }
     }
 
     /// Adds a call unless calls of others are in flight. Returns whether it was added.
@@ -185,18 +190,34 @@ impl Routes {
         &self,
         request: InputRequest,
     ) -> impl Future<Output = Result<Json, ErrorObject>> + Send + use<> {
-        self.has_asked.store(true, Ordering::Relaxed);
-        let found = self.find().inspect_err(|unclear| unclear.count(&self.losses));
-        let asked = found.map_err(ErrorObject::from).and_then(|route| {
-            let (answer, answered) = oneshot::channel();
-            let sent = route.questions.try_send(Question { request, answer });
-            sent.map_err(|_| ErrorObject::internal("too many questions at a time"))?;
-            Ok(answered)
-        });
+        let asked = match (&request, &self.roots) {
+            (InputRequest::ListRoots(_), Some(roots)) => Err(listed(roots)),
+            _ => Ok(self.pass_on(request)),
+        };
         async move {
             let gone = || ErrorObject::internal("the call that this question is for has ended");
-            asked?.await.unwrap_or_else(|_| Err(gone()))
+            match asked {
+                Err(answer) => answer,
+                Ok(asked) => asked?.await.unwrap_or_else(|_| Err(gone())),
+            }
         }
+    }
+
+    /// Where the answer to a question will come from.
+    fn pass_on(
+        &self,
+        request: InputRequest,
+    ) -> Result<oneshot::Receiver<Result<Json, ErrorObject>>, ErrorObject> {
+        // In the stream of its call, a question is never ambiguous.
+        if CURRENT.try_with(|_| ()).is_err() {
+            self.has_asked.store(true, Ordering::Relaxed);
+        }
+        let found = self.find().inspect_err(|unclear| unclear.count(&self.losses));
+        let route = found?;
+        let (answer, answered) = oneshot::channel();
+        let sent = route.questions.try_send(Question { request, answer });
+        sent.map_err(|_| ErrorObject::internal("too many questions at a time"))?;
+        Ok(answered)
     }
 
     /// Passes a log message on to the caller it is for. Without one it is dropped.
@@ -204,11 +225,17 @@ impl Routes {
         match self.find() {
             Ok(route) => drop(lock(&route.context).call.try_log(message)),
             Err(_) => {
-                self.losses.count_log();
+                self.losses.add(Loss::LogOutsideCall);
                 tracing::debug!(?message, "a log message that belongs to no single call");
             }
         }
     }
+}
+
+/// The answer to a server that asks for roots.
+fn listed(roots: &[Root]) -> Result<Json, ErrorObject> {
+    let result = ListRootsResult { roots: roots.to_vec(), ..ListRootsResult::default() };
+    Json::new(&result).map_err(|error| ErrorObject::internal(error.to_string()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -9,6 +9,7 @@ use bowline_proto::model::task_extension;
 use bowline_proto::revision::{Revision, neutral_error};
 
 use super::forward::InFlight;
+use super::losses::Loss;
 use super::pool::Pool;
 use crate::client::{CallError, Client, Peer};
 use crate::{HandlerError, random, with_causes};
@@ -26,11 +27,20 @@ pub(super) struct Upstream {
     /// What the front calls each tool, if not the same.
     names: Option<ToolNames>,
     /// Calls that wait for their callers to come back, by token.
-    parked: Mutex<HashMap<String, InFlight>>,
+    parked: Mutex<HashMap<String, Parked>>,
+}
+
+/// A call that waits for its caller to come back.
+struct Parked {
+    call: InFlight,
+    /// Whom it counts against, if that is known.
+    owner: Option<String>,
 }
 
 /// How many calls may wait for their callers to come back.
 const MOST_PARKED: usize = 1024;
+/// How many of them may be one caller's.
+const MOST_OF_ONE: usize = 128;
 
 impl Upstream {
     pub(super) async fn new(
@@ -68,7 +78,12 @@ impl Upstream {
     pub(super) fn failed(&self, error: CallError) -> HandlerError {
         HandlerError::Refused(match error {
             CallError::Refused { error, method } => neutral_error(error, &method),
-            error => ErrorObject::internal(format!("{:?}: {}", self.name, with_causes(&error))),
+            error => {
+                if matches!(error, CallError::Closed(_)) {
+                    self.pool.losses().add(Loss::BrokenCall);
+                }
+                ErrorObject::internal(format!("{:?}: {}", self.name, with_causes(&error)))
+            }
         })
     }
 
@@ -76,6 +91,7 @@ impl Upstream {
     pub(super) fn park(
         self: &Arc<Self>,
         call: InFlight,
+        owner: Option<String>,
         age: Duration,
     ) -> Result<String, HandlerError> {
         let token = random::token();
@@ -85,21 +101,29 @@ impl Upstream {
                 format!("{:?}: more than {MOST_PARKED} calls wait for answers", self.name);
             return Err(HandlerError::Refused(ErrorObject::internal(message)));
         }
-        parked.insert(token.clone(), call);
+        let is_theirs = |it: &&Parked| it.owner.is_some() && it.owner == owner;
+        if parked.values().filter(is_theirs).count() >= MOST_OF_ONE {
+            let message = format!(
+                "{:?}: {MOST_OF_ONE} of your calls wait for answers; help: answer or cancel some",
+                self.name
+            );
+            return Err(HandlerError::Refused(ErrorObject::internal(message)));
+        }
+        parked.insert(token.clone(), Parked { call, owner });
         let (upstream, key) = (Arc::downgrade(self), token.clone());
         tokio::spawn(async move {
             tokio::time::sleep(age).await;
             let Some(upstream) = upstream.upgrade() else { return };
             // Dropping the call cancels it.
             if upstream.unpark(&key).is_some() {
-                upstream.pool.losses().count_expired();
+                upstream.pool.losses().add(Loss::ExpiredCall);
             }
         });
         Ok(token)
     }
 
     pub(super) fn unpark(&self, token: &str) -> Option<InFlight> {
-        lock(&self.parked).remove(token)
+        lock(&self.parked).remove(token).map(|it| it.call)
     }
 }
 

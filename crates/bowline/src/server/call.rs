@@ -43,6 +43,8 @@ pub(crate) struct Call {
     task_time: OnceLock<Duration>,
     /// The `traceparent` of the request (W3C Trace Context).
     pub(crate) traceparent: Option<String>,
+    /// The parameters as they came, for handlers that pass them on.
+    pub(crate) params: Option<Json>,
     /// The client wants progress reported. Most do not, so it is elsewhere.
     pub(crate) progress: Option<Arc<Progress>>,
     /// Why nobody waits for it any more: 0, or an [`Abandoned`].
@@ -64,6 +66,7 @@ pub(crate) struct CallParts {
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) progress: Option<Arc<Progress>>,
     pub(crate) traceparent: Option<String>,
+    pub(crate) params: Option<Json>,
     pub(crate) timeout: Duration,
     pub(crate) nest: Nest,
 }
@@ -109,6 +112,7 @@ impl Call {
             task_time: OnceLock::new(),
             traceparent: parts.traceparent,
             progress: parts.progress,
+            params: parts.params,
             abandoned: AtomicU8::new(0),
             is_finished: AtomicBool::new(false),
             cancelled: Notify::new(),

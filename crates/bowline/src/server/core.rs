@@ -18,6 +18,7 @@ use super::account::Accounts;
 use super::answer::Signature;
 use super::app;
 use super::audit;
+use super::beyond::Beyond;
 use super::extension::Extensions;
 use super::fleet::Joined;
 use super::limits::Limits;
@@ -57,12 +58,20 @@ pub(crate) struct Core {
     pub(crate) accounts: Accounts,
     pub(crate) tasks: Option<Tasks>,
     pub(crate) fleet: Option<Joined>,
+    pub(crate) beyond: Option<Arc<Beyond>>,
 }
 
 impl Core {
     /// The middleware of every request, with the audit if somebody listens to it.
     pub(crate) fn middleware(&self) -> &Arc<[Arc<dyn Middleware>]> {
         if audit::is_on() { &self.audited } else { &self.middleware }
+    }
+
+    /// Takes note of a notification that stops here.
+    pub(crate) fn note(&self, method: &str) {
+        if let Some(beyond) = &self.beyond {
+            (beyond.notice)(method);
+        }
     }
 
     /// Ends what extensions do in the background, such as tasks that run.

@@ -26,6 +26,7 @@ use bowline_proto::wire;
 use self::starting::{FOR_EVER, Retry, Starting};
 use self::target::{Refusal, Target, ToolCall, UriParts};
 use super::answer::{Answer, Outcome};
+use super::beyond::Beyond;
 use super::caller::{Asker, Profile};
 use super::context::Context;
 use super::core::Core;
@@ -102,6 +103,7 @@ pub(crate) fn start(
         }
         Target::Ping => Ok(Started::done(Ok(Answer::Empty))),
         Target::Extension(method) => Ok(start_extension(&starting, method)),
+        Target::Beyond(beyond) => Ok(start_beyond(&starting, beyond)),
         Target::Session(change, nest) => match session {
             Some(session) => Ok(start_change(&starting, session, change, &nest)),
             None => Err(ErrorObject::method_not_found(&request.asked.method).into()),
@@ -179,7 +181,8 @@ fn start_tool(
         agreed.map_err(|mismatch| refused(mismatch.to_error_object()))?;
     }
     let (responses, state) = call.retry();
-    let retry = Retry { responses, state, asks: tool.asks || plan.is_some() };
+    let asks = tool.asks || plan.is_some();
+    let retry = Retry { responses, state, asks, passes_on: tool.passes_on };
     let mut rounds = match starting.may_need_rounds(&retry) {
         true => starting.rounds(CallTool::NAME, name, arguments, retry).map_err(refused)?,
         false => None,
@@ -189,6 +192,7 @@ fn start_tool(
     }
     let mut setting = starting.setting(rounds, &tool.nest);
     setting.timeout = tool.timeout.unwrap_or(setting.timeout);
+    setting.params = starting.params_for(tool.passes_on);
     let context = starting.context(CallTool::NAME, call.meta(), setting);
     if let Some((plan, tasks)) = plan.zip(starting.request.core().tasks.clone()) {
         let arguments = arguments.map(Json::copy_of);
@@ -249,11 +253,13 @@ fn start_prompt(
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
         asks: prompt.asks,
+        passes_on: prompt.passes_on,
     };
     let rounds = starting
         .rounds(GetPrompt::NAME, &params.name, arguments, retry)
         .map_err(|error| Refusal::new(Failure::rejected(error), &prompt.nest))?;
-    let setting = starting.setting(rounds, &prompt.nest);
+    let mut setting = starting.setting(rounds, &prompt.nest);
+    setting.params = starting.params_for(prompt.passes_on);
     let context = starting.context(GetPrompt::NAME, &params.meta, setting);
     let (name, own) = (params.name, context.clone());
     Ok(Started::Running(starting.run(context, async move {
@@ -282,11 +288,13 @@ fn start_resource(
         responses: params.input_responses.as_ref(),
         state: params.request_state.as_deref(),
         asks: resource.asks,
+        passes_on: resource.passes_on,
     };
     let rounds = starting
         .rounds(ReadResource::NAME, &params.uri, None, retry)
         .map_err(|error| Refusal::new(Failure::rejected(error), &resource.nest))?;
-    let setting = starting.setting(rounds, &resource.nest);
+    let mut setting = starting.setting(rounds, &resource.nest);
+    setting.params = starting.params_for(resource.passes_on);
     let context = starting.context(ReadResource::NAME, &params.meta, setting);
     let (uri, own) = (params.uri, context.clone());
     Ok(Started::Running(starting.run(context, async move {
@@ -335,6 +343,17 @@ fn start_extension(starting: &Starting<'_>, method: ExtensionMethod) -> Started 
     let context = starting.context(method.name, &meta, setting);
     let (own, params) = (context.clone(), params.map(Json::copy_of));
     Started::Running(starting.run(context, async move { method.start(own, params).await }))
+}
+
+/// A method that the server behind this one may know.
+fn start_beyond(starting: &Starting<'_>, beyond: Arc<Beyond>) -> Started {
+    let params = starting.request.params();
+    let mut setting = starting.setting(None, &Nest::default());
+    setting.params = starting.params_for(true);
+    let context = starting.context(starting.method(), &RequestMeta::of(params), setting);
+    let (own, method) = (context.clone(), starting.request.asked.method.to_string());
+    let handler = async move { (beyond.method)(own, method).await };
+    Started::Running(starting.run(context, handler))
 }
 
 fn start_change(

@@ -19,6 +19,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use self::all::Extensions;
+#[cfg(feature = "client")]
+pub(crate) use self::all::is_extension_id;
 pub(crate) use self::decorate::Decorators;
 pub(crate) use self::topic::{ExtensionTopic, TASKS, TopicReader, grant, wanted};
 use super::answer::{Answer, Outcome};

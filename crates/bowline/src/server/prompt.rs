@@ -43,6 +43,8 @@ pub struct Prompt {
     get: Arc<dyn Get>,
     asks: bool,
     is_given: bool,
+    /// Whether the handler passes the parameters on as they came.
+    passes_on: bool,
     completers: HashMap<String, Arc<dyn Complete>>,
     is_enabled: bool,
     pub(crate) nest: Nest,
@@ -116,6 +118,7 @@ impl Prompt {
             get,
             asks: O::ASKS,
             is_given: false,
+            passes_on: false,
             completers: HashMap::new(),
             is_enabled: true,
             nest: Nest::default(),
@@ -156,6 +159,13 @@ impl Prompt {
         R: Future<Output = Vec<String>> + Send + 'static,
     {
         self.completers.insert(argument.to_owned(), completer(complete));
+        self
+    }
+
+    /// Lets the handler find the parameters as they came, because it passes them on.
+    #[cfg(feature = "client")]
+    pub(crate) fn passing_on(mut self) -> Self {
+        self.passes_on = true;
         self
     }
 
@@ -200,6 +210,7 @@ impl Prompt {
             get: self.get,
             asks: self.asks,
             is_given: self.is_given,
+            passes_on: self.passes_on,
             completers: self.completers,
             is_enabled: self.is_enabled,
             nest: self.nest,
@@ -249,6 +260,8 @@ pub(crate) struct Entry {
     pub(crate) asks: bool,
     /// Whether the definition was given as a whole: its results are not completed.
     is_given: bool,
+    /// Whether the handler passes the parameters on as they came.
+    pub(crate) passes_on: bool,
     pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
     pub(crate) is_enabled: bool,
     pub(crate) nest: Nest,

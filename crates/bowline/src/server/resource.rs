@@ -48,6 +48,8 @@ pub struct Resource {
     read: Arc<dyn Read>,
     asks: bool,
     is_given: bool,
+    /// Whether the handler passes the parameters on as they came.
+    passes_on: bool,
     completers: HashMap<String, Arc<dyn Complete>>,
     allows_unsafe_values: bool,
     is_enabled: bool,
@@ -146,6 +148,7 @@ impl Resource {
             read,
             asks: O::ASKS,
             is_given: false,
+            passes_on: false,
             completers: HashMap::new(),
             allows_unsafe_values: false,
             is_enabled: true,
@@ -235,6 +238,13 @@ impl Resource {
         self
     }
 
+    /// Lets the handler find the parameters as they came, because it passes them on.
+    #[cfg(feature = "client")]
+    pub(crate) fn passing_on(mut self) -> Self {
+        self.passes_on = true;
+        self
+    }
+
     /// Suggests values for every variable of the URI.
     #[cfg(feature = "client")]
     pub(crate) fn complete_all(mut self, completer: &Arc<dyn Complete>) -> Self {
@@ -300,6 +310,7 @@ impl Resource {
             read: self.read,
             asks: self.asks,
             is_given: self.is_given,
+            passes_on: self.passes_on,
             completers: self.completers,
             is_enabled: self.is_enabled,
             nest: self.nest,
@@ -332,6 +343,8 @@ pub(crate) struct Entry {
     pub(crate) asks: bool,
     /// Whether the definition was given as a whole: its results are not completed.
     is_given: bool,
+    /// Whether the handler passes the parameters on as they came.
+    pub(crate) passes_on: bool,
     pub(crate) completers: HashMap<String, Arc<dyn Complete>>,
     pub(crate) is_enabled: bool,
     pub(crate) nest: Nest,

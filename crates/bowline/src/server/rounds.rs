@@ -108,7 +108,8 @@ struct Inner {
 const PURPOSE: &str = "requestState";
 
 impl Rounds {
-    /// Reads the answers and the state of a request.
+    /// Reads the answers and the state of a request. That of a handler that passes requests on
+    /// stands for a call elsewhere, and lasts as long as that.
     ///
     /// # Errors
     /// When the state was not issued for this request, or has expired.
@@ -117,10 +118,14 @@ impl Rounds {
         subject: Subject,
         responses: Option<&RawMembers<'_>>,
         state: Option<&str>,
+        passes_on: bool,
     ) -> Result<Self, ErrorObject> {
         let mut inner = Inner::default();
         if let Some(token) = state {
             inner.past = open_state(core, &subject, token)?;
+            if !passes_on && inner.past.expires < clock::unix_seconds() {
+                return Err(refused(&subject, "has expired; call again without it"));
+            }
             inner.has_state = true;
         }
         for (key, answer) in responses.iter().flat_map(|responses| responses.iter()) {
@@ -354,17 +359,13 @@ fn check_round(call: &Call, round: u32) -> Result<(), ErrorObject> {
 }
 
 fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<Past, ErrorObject> {
-    let refused = |why: &str| {
-        ErrorObject::invalid_params(format!("{}: params.requestState {why}", subject.method))
-    };
     let plain = core
         .keys
         .open(PURPOSE, &subject.binding(core), token)
-        .map_err(|_| refused("is not one that this server issued for this request"))?;
-    let state: Past =
-        serde_json::from_slice(&plain).map_err(|_| refused("is of another release"))?;
-    if state.expires < clock::unix_seconds() {
-        return Err(refused("has expired; call again without it"));
-    }
-    Ok(state)
+        .map_err(|_| refused(subject, "is not one that this server issued for this request"))?;
+    serde_json::from_slice(&plain).map_err(|_| refused(subject, "is of another release"))
+}
+
+fn refused(subject: &Subject, why: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("{}: params.requestState {why}", subject.method))
 }

@@ -3,6 +3,7 @@
 mod appear;
 mod check;
 mod entry;
+mod given;
 mod input;
 mod repair;
 mod start;
@@ -23,7 +24,6 @@ use serde_json::Value;
 use self::check::Check;
 pub(crate) use self::entry::Entry;
 use self::input::Input;
-use self::repair::Absent;
 pub(crate) use self::start::Start;
 use self::start::{AlwaysValidated, Typed, erased};
 use super::caller::Caller;
@@ -93,6 +93,8 @@ pub struct Tool {
     pub(crate) scopes: Scopes,
     task: Option<TaskMode>,
     reruns: bool,
+    /// Whether the handler passes the parameters on as they came.
+    passes_on: bool,
     needs: Vec<Need>,
 }
 
@@ -136,46 +138,6 @@ impl Tool {
         Self::assemble(name, input_schema, R::Output::output_schema(), start)
     }
 
-    /// Creates a tool from a definition, such as one that another server lists, and a handler of
-    /// its arguments as JSON.
-    ///
-    /// The definition is listed as it is, with its schemas to the letter. Neither the arguments nor
-    /// the result are validated against them: that is up to the handler, or to whatever it calls.
-    /// Only null is dropped where an argument may be absent but not null.
-    ///
-    /// ```
-    /// use bowline::{Context, Json, Server, Tool, model};
-    /// use serde_json::json;
-    ///
-    /// let definition: model::Tool = serde_json::from_value(json!({
-    ///     "name": "search",
-    ///     "inputSchema": { "type": "object", "properties": { "query": { "type": "string" } } },
-    ///     "x-vendor": { "cost": 3 }
-    /// }))?;
-    /// let search = Tool::from_model(definition, |_: Context, arguments: Json| async move {
-    ///     format!("{arguments} was not found")
-    /// });
-    /// let server = Server::new("front", "1.0.0").with(search);
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    pub fn from_model<R>(
-        definition: model::Tool,
-        handler: impl Fn(Context, Json) -> R + Send + Sync + 'static,
-    ) -> Self
-    where
-        R: Future + Send + 'static,
-        R::Output: ToolOutput + Send + 'static,
-    {
-        let input_schema = definition.input_schema.to_value();
-        let absent = Absent::of(&input_schema);
-        let run = move |context: &Context, arguments: Json| {
-            let future = handler(context.clone(), absent.without_null(arguments));
-            async move { future.await.into_outcome() }
-        };
-        let start = erased::<R::Output>(Typed::new(run));
-        Self { definition, ..Self::assemble("", input_schema, None, start) }
-    }
-
     fn assemble(
         name: impl Into<String>,
         input_schema: Value,
@@ -196,6 +158,7 @@ impl Tool {
             scopes: Scopes::default(),
             task: None,
             reruns: false,
+            passes_on: false,
             needs: Vec::new(),
         }
     }
@@ -331,6 +294,7 @@ impl Tool {
             scopes: self.scopes,
             task: self.task,
             reruns: self.reruns,
+            passes_on: self.passes_on,
             needs: self.needs,
         })
     }

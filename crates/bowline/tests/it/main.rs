@@ -24,6 +24,7 @@ mod log;
 mod middleware;
 mod nest;
 mod notices;
+mod passing;
 mod pressure;
 mod proxy;
 mod raw;

@@ -8,6 +8,7 @@ use bowline::client::{Change, Client, FormAnswer, Phase, UrlAnswer, Wanted};
 use bowline::model::{
     self, CallToolResult, ContentBlock, CreateMessageParams, CreateMessageResult, LoggingLevel,
 };
+use bowline::proxy::Loss;
 use bowline::{
     Context, Elicited, ErrorCode, ErrorObject, HandlerError, Json, Limits, Prompt, Proxy, Registry,
     Resource, Revision, Server, Structured, Tool, Verbatim, testing,
@@ -482,7 +483,7 @@ async fn a_server_that_asks_gets_a_connection_for_each_caller() {
         assert_eq!(next["result"]["resultType"], "input_required", "{next}");
     }
     assert_eq!(opened.load(Ordering::SeqCst), 2);
-    assert_eq!(losses.ambiguous_questions(), 0);
+    assert_eq!(losses.count(Loss::AmbiguousQuestion), 0);
 }
 
 /// A modern caller that does not come back: the call to a legacy server does not wait for ever.
@@ -500,7 +501,9 @@ async fn a_call_whose_caller_does_not_come_back_is_cancelled() {
             }
         }));
     let limits = Limits { request_state_age: Duration::from_millis(50), ..Limits::default() };
-    let front = front(server, Revision::V2025_11_25).await.limits(limits);
+    let proxy = proxy(server, Revision::V2025_11_25).await;
+    let losses = proxy.losses();
+    let front = Server::new("front", "1.0.0").nest("up", proxy).limits(limits);
     let mut raw = Raw::start(front);
     let asked = raw.ask(&modern(call(1, "up_ask", json!({})))).await;
     let (key, question) =
@@ -515,5 +518,9 @@ async fn a_call_whose_caller_does_not_come_back_is_cancelled() {
         "requestState": asked["result"]["requestState"]
     });
     let late = raw.ask(&modern(request(2, "tools/call", params))).await;
-    assert_eq!(code(&late), -32602, "{late}");
+    assert_eq!(code(&late), -32603, "{late}");
+    let message = late["error"]["message"].as_str().unwrap();
+    assert!(message.contains("effects may have happened"), "{late}");
+    assert_eq!(losses.count(Loss::ExpiredCall), 1);
+    assert_eq!(losses.count(Loss::LateAnswer), 1);
 }

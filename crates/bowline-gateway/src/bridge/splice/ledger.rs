@@ -21,7 +21,7 @@ use crate::bridge::opening::Opening;
 pub(super) struct Ledger {
     /// The frames that opened the session: `initialize` and `notifications/initialized`.
     opened: Vec<Vec<u8>>,
-    /// The parameters of the last `logging/setLevel`.
+    /// The level of the last `logging/setLevel`.
     level: Option<Value>,
     /// The parameters of subscriptions, by URI.
     subscribed: BTreeMap<String, Value>,
@@ -36,6 +36,14 @@ pub(super) struct Ledger {
     /// How often the server was started again.
     restarts: u64,
 }
+
+/// The most requests in one direction that are remembered. Those beyond pass, and get no answer if
+/// the server dies.
+const MOST_OPEN: usize = 10_000;
+/// The most subscriptions that are made again.
+const MOST_SUBSCRIBED: usize = 1_024;
+/// The longest URI that is subscribed to again.
+const LONGEST_URI: usize = 4_096;
 
 /// The lists of a server whose changes can be reported.
 const LISTS: [(&str, &str); 3] = [
@@ -88,10 +96,13 @@ impl Ledger {
         match message {
             Message::Request(request) => {
                 self.remember(&request);
-                self.pending.insert(request.id, request.method.into_owned());
+                if self.pending.len() < MOST_OPEN {
+                    self.pending.insert(request.id, request.method.into_owned());
+                }
             }
             Message::Notification(notification) => match &*notification.method {
-                Initialized::NAME => self.opened.push(frame.to_vec()),
+                // Once: a client that repeats it must not make this grow.
+                Initialized::NAME if self.opened.len() < 2 => self.opened.push(frame.to_vec()),
                 // The answer to what is cancelled may never come.
                 Cancelled::NAME => {
                     let params = notification.params.and_then(|it| value(it).ok());
@@ -115,11 +126,12 @@ impl Ledger {
         let params = || request.params.raw().and_then(|it| value(it).ok()).unwrap_or_default();
         let uri = |params: &Value| params.get("uri")?.as_str().map(str::to_owned);
         match &*request.method {
-            SetLevel::NAME => self.level = Some(params()),
+            SetLevel::NAME => self.level = Some(json!({ "level": params()["level"] })),
             Subscribe::NAME => {
                 let params = params();
-                if let Some(uri) = uri(&params) {
-                    self.subscribed.insert(uri, params);
+                let uri = uri(&params).filter(|uri| uri.len() <= LONGEST_URI);
+                if let Some(uri) = uri.filter(|_| self.subscribed.len() < MOST_SUBSCRIBED) {
+                    self.subscribed.insert(uri, json!({ "uri": params["uri"] }));
                 }
             }
             Unsubscribe::NAME => {
@@ -139,7 +151,9 @@ impl Ledger {
                 !self.ours.remove(&response.id)
             }
             Message::Request(request) => {
-                self.asked.insert(request.id);
+                if self.asked.len() < MOST_OPEN {
+                    self.asked.insert(request.id);
+                }
                 true
             }
             _ => true,

@@ -4,9 +4,11 @@ use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
+use bowline::client::ProcessGroup;
 use bowline_proto::wire::{Id, Message};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
 
 use super::Lines;
 
@@ -16,9 +18,10 @@ pub(super) type Start = Box<dyn Fn() -> std::process::Command + Send + Sync>;
 /// How long a server may take to answer its first request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The server's process. It is killed when this is dropped.
+/// The server's process, and all its descendants. They are killed when this is dropped.
 pub(super) struct Process {
     child: Child,
+    group: ProcessGroup,
     pub(super) input: Option<ChildStdin>,
     pub(super) output: Lines<ChildStdout>,
 }
@@ -33,11 +36,15 @@ impl Process {
     pub(super) fn start(start: &Start, longest: usize) -> io::Result<Self> {
         let mut command = Command::from(start());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        // Ctrl-C in a terminal must reach the bridge alone, and descendants must be found.
+        #[cfg(unix)]
+        command.process_group(0);
         let mut child = command.spawn()?;
+        let group = ProcessGroup::of(&child);
         let gone = || io::Error::other("the server has no pipes");
         let output = child.stdout.take().ok_or_else(gone)?;
         let (input, output) = (child.stdin.take(), Lines::new(output, longest));
-        Ok(Self { child, input, output })
+        Ok(Self { child, group, input, output })
     }
 
     pub(super) async fn send(&mut self, frames: &[u8]) -> io::Result<()> {
@@ -60,7 +67,7 @@ impl Process {
                 }));
             }
         };
-        tokio::time::timeout(PATIENCE, answering).await.ok()?;
+        timeout(PATIENCE, answering).await.ok()?;
         Some(Asked { before, answer: answer? })
     }
 
@@ -81,19 +88,36 @@ impl Process {
         true
     }
 
-    /// Waits this long for the process to end, then ends it. Returns its status, for people.
+    /// Waits this long for the process to end, then ends it with its descendants: TERM, and KILL
+    /// for what does not obey. Returns its status, for people.
     pub(super) async fn end(&mut self, patience: Duration) -> String {
         drop(self.input.take());
-        let ended = tokio::time::timeout(patience.max(GRACE), self.child.wait()).await;
-        if let Ok(Ok(status)) = ended {
-            return status.to_string();
+        let mut ended = timeout(patience.max(GRACE), self.child.wait()).await.ok();
+        if ended.is_none() || self.group.is_alive() {
+            self.group.terminate();
+            let obeying = async {
+                let status = self.child.wait().await;
+                self.group.gone().await;
+                status
+            };
+            ended = timeout(OBEDIENCE, obeying).await.ok().or(ended);
         }
-        // It may have ended just now.
-        let _ = self.child.start_kill();
-        match self.child.wait().await {
-            Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
-        }
+        self.group.kill();
+        let status = match ended {
+            Some(status) => status,
+            None => {
+                // Where there are no groups, or it has ended just now.
+                let _ = self.child.start_kill();
+                self.child.wait().await
+            }
+        };
+        status.map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.group.kill();
     }
 }
 
@@ -108,3 +132,5 @@ fn answers(frame: &[u8], id: &Id) -> bool {
 
 /// How long a process may take to end by itself after its output has.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long a process and its descendants may take to end once they are told to.
+const OBEDIENCE: Duration = Duration::from_secs(2);

@@ -272,6 +272,7 @@ impl Connection {
     }
 
     fn handle_notification(&mut self, notification: &wire::Notification<'_>) {
+        self.core.note(&notification.method);
         match self.lifecycle.handle_notification(&notification.method) {
             Reaction::Drop => {}
             Reaction::Ready => self.sink.release(None),

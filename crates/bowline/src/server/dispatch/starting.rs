@@ -139,7 +139,7 @@ impl Starting<'_> {
     }
 
     /// The method in errors and logs.
-    fn method(&self) -> &'static str {
+    pub(super) fn method(&self) -> &'static str {
         self.known_method().unwrap_or("request")
     }
 
@@ -152,7 +152,12 @@ impl Starting<'_> {
     /// The setting of a handler that has no timeout of its own.
     pub(super) fn setting(&self, rounds: Option<Box<Rounds>>, nest: &Nest) -> Setting {
         let timeout = nest.deadline().unwrap_or(self.request.core().limits.deadline);
-        Setting { rounds, timeout, nest: nest.clone() }
+        Setting { rounds, timeout, nest: nest.clone(), params: None }
+    }
+
+    /// The parameters, for a handler that passes them on.
+    pub(super) fn params_for(&self, passes_on: bool) -> Option<Json> {
+        self.request.params().filter(|_| passes_on).map(Json::copy_of)
     }
 
     pub(super) fn context(
@@ -170,6 +175,7 @@ impl Starting<'_> {
             log_level: meta.log_level,
             progress: meta.progress_token.clone().map(Progress::under),
             traceparent: meta.traceparent(),
+            params: setting.params,
             timeout: setting.timeout,
             nest: setting.nest,
         };
@@ -196,7 +202,7 @@ impl Starting<'_> {
             arguments: arguments.map(Json::copy_of),
         };
         let core = self.request.core();
-        let rounds = Rounds::new(core, subject, retry.responses, retry.state)?;
+        let rounds = Rounds::new(core, subject, retry.responses, retry.state, retry.passes_on)?;
         Ok(Some(Box::new(rounds)))
     }
 
@@ -216,6 +222,7 @@ pub(super) struct Setting {
     rounds: Option<Box<Rounds>>,
     pub(super) timeout: Duration,
     nest: Nest,
+    pub(super) params: Option<Json>,
 }
 
 /// What a repeated request adds to the first one.
@@ -225,6 +232,8 @@ pub(super) struct Retry<'a> {
     pub(super) state: Option<&'a str>,
     /// Whether the handler returns questions itself, in either era.
     pub(super) asks: bool,
+    /// Whether the handler passes the request on.
+    pub(super) passes_on: bool,
 }
 
 /// What a request names: a tool, a prompt or a resource.

@@ -9,8 +9,8 @@ use bowline_proto::decode::{DecodeError, decode_params};
 use bowline_proto::error::ErrorObject;
 use bowline_proto::members::RawMembers;
 use bowline_proto::method::{
-    CallTool, Complete, Discover, GetPrompt, Method, Ping, ReadResource, SetLevel, Subscribe,
-    SubscriptionsListen, Unsubscribe, find,
+    CallTool, Complete, Discover, GetPrompt, METHODS, Method, Ping, ReadResource, SetLevel,
+    Subscribe, SubscriptionsListen, Unsubscribe, find,
 };
 use bowline_proto::model::{
     CallToolParams, CompleteParams, EmptyParams, GetPromptParams, PaginatedParams,
@@ -21,6 +21,7 @@ use bowline_proto::raw::Raw;
 use bowline_proto::session::Subscription;
 
 use super::Request;
+use crate::server::beyond::Beyond;
 use crate::server::caller::Asker;
 use crate::server::error::resource_not_found;
 use crate::server::extension::ExtensionMethod;
@@ -44,6 +45,8 @@ pub(super) enum Target<'a> {
     Session(SessionChange, Nest),
     Listen(Subscription, Nest),
     Extension(ExtensionMethod),
+    /// A method that only the server behind this one may know.
+    Beyond(Arc<Beyond>),
 }
 
 /// Why a request is not started.
@@ -219,7 +222,14 @@ fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     if !tables.offered.resources {
         return Err(ErrorObject::method_not_found(ReadResource::NAME).into());
     }
-    let (resource, parts) = find_resource(&tables, &params.uri, request.asker)?;
+    let found = find_resource(&tables, &params.uri, request.asker);
+    let found = found.or_else(|error| match &request.core().beyond {
+        Some(beyond) if !tables.has_uri(&params.uri) => {
+            Ok((Arc::clone(&beyond.resource), UriParts::new()))
+        }
+        _ => Err(error),
+    });
+    let (resource, parts) = found?;
     request.permit(&resource.scopes, &resource.nest)?;
     Ok(Target::Resource(params, resource, parts))
 }
@@ -305,6 +315,11 @@ fn find_listen<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
 fn find_extension<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let (name, caller) = (&request.asked.method, request.caller());
     let found = request.core().extensions.method(name, caller.revision);
+    if let (None, Some(beyond)) = (found, &request.core().beyond)
+        && !METHODS.iter().any(|row| row.name == name)
+    {
+        return Ok(Target::Beyond(Arc::clone(beyond)));
+    }
     let method = found.ok_or_else(|| ErrorObject::method_not_found(name))?;
     match method.check(caller) {
         Ok(()) => Ok(Target::Extension(method.clone())),

@@ -160,6 +160,12 @@ fn is_part_of(need: Need, id: &str) -> bool {
     }
 }
 
+/// Whether an extension may have this id.
+#[cfg(feature = "client")]
+pub(crate) fn is_extension_id(id: &str) -> bool {
+    check_id(id).is_ok()
+}
+
 /// 2026-07-28, basic/index: a prefix of labels, then a name.
 fn check_id(id: &str) -> Result<(), &'static str> {
     let is_word = |text: &str| {

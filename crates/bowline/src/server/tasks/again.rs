@@ -89,6 +89,7 @@ fn context(shared: &Shared, core: &Arc<Core>, record: &TaskRecord, tool: &tool::
         log_level: None,
         progress,
         traceparent: record.client.traceparent.clone(),
+        params: None,
         timeout: core.limits.deadline,
         nest: tool.nest.clone(),
     };

@@ -50,6 +50,8 @@ pub(crate) struct Entry {
     pub(crate) task: Option<TaskMode>,
     /// Whether a task may run again after a restart.
     pub(crate) reruns: bool,
+    /// Whether the handler passes the parameters on as they came.
+    pub(crate) passes_on: bool,
     pub(crate) needs: Vec<Need>,
 }
 
