@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bowline::client::{ClientBuilder, ClientLimits, Preference, Timeouts};
+use bowline::http::Tls;
 use bowline::proxy::ProxyError;
 use bowline::{Client, Era, Revisions, Server, stdio, stop_signal, with_causes};
 use bowline_gateway::bridge::rules::explain;
@@ -15,6 +17,7 @@ use bowline_serve::exposed;
 use clap::Args;
 use tokio::net::TcpListener;
 
+use crate::answers::Answers;
 use crate::failure::{Code, Failure};
 use crate::redact::Redactor;
 use crate::screen::{OutputArgs, Screen};
@@ -45,6 +48,14 @@ pub(crate) struct Bridge {
     /// server, with your login
     #[arg(long, requires = "http")]
     allow_unauthenticated: bool,
+
+    /// With --http, serve https with the certificates in this PEM file; needs --key
+    #[arg(long, value_name = "FILE", requires_all = ["http", "key"])]
+    cert: Option<PathBuf>,
+
+    /// With --http, the private key of --cert
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
 
     /// With --http, how many times the server may run: a legacy server that asks users gets a
     /// process for each caller at a time, so that no question reaches the wrong one
@@ -95,6 +106,7 @@ impl Bridge {
             screen.print(&self.explanation());
             return screen.finish();
         }
+        self.check_options()?;
         let resolved = self.target.resolve()?;
         if let Some(note) = &resolved.note {
             screen.note(note);
@@ -105,6 +117,34 @@ impl Bridge {
             Some(address) => self.over_http(&core, address, &screen).await?,
         };
         served.map_err(|error| explained(error, &resolved))
+    }
+
+    /// Rejects options of other commands that have no meaning here, instead of ignoring them.
+    fn check_options(&self) -> Result<(), Failure> {
+        let options = &self.target.options;
+        let (answers, output) = (&options.answers, &options.output);
+        let tap = "`bowline tap` records and shows what passes";
+        let client = "the client and the server agree on it; the bridge passes it on";
+        let rejected = [
+            ("--record", output.record.is_some(), tap),
+            ("--verbose", output.verbose, tap),
+            ("--output", output.output.is_some(), "there is no result to print"),
+            ("--timeout", options.timeout.is_some(), client),
+            ("--log", options.log.is_some(), client),
+            ("--answer", answers.answer.is_some(), "the client answers what the server asks"),
+            ("--accept", answers.accept, "the client answers what the server asks"),
+            ("--decline", answers.decline, "the client answers what the server asks"),
+        ];
+        if let Some((option, _, why)) = rejected.into_iter().find(|(_, is_given, _)| *is_given) {
+            let what = format!("bowline bridge does not take {option}");
+            return Err(Failure::usage(what).with_remedy(why));
+        }
+        if self.fault.as_ref().is_some_and(|plan| plan.status.is_some()) {
+            let what = "--fault status=… is for HTTP, and this bridge serves on stdio";
+            let help = "`bowline tap URL --http ADDRESS --fault …` breaks HTTP";
+            return Err(Failure::usage(what).with_remedy(help));
+        }
+        Ok(())
     }
 
     /// The tables of all pairs of eras that the options allow.
@@ -152,6 +192,7 @@ impl Bridge {
                 deny: self.deny.clone(),
                 rename: self.rename.clone(),
             },
+            roots: Answers::read(&options.answers)?.roots,
             longest,
             report,
         })
@@ -160,17 +201,13 @@ impl Bridge {
     async fn on_stdio(&self, core: &Core) -> Result<(), BridgeError> {
         let stop = stop_signal();
         let (input, output) = stdio::stdio()?;
-        let serving = async {
-            let Some(plan) = self.fault.clone() else { return core.serve(input, output).await };
-            let (output, passing) = faulty(Arc::new(Faults::new(plan, self.seed)), output);
-            tokio::select! {
-                served = core.serve(input, output) => served,
-                () = passing => Ok(()),
-            }
+        let Some(plan) = self.fault.clone() else {
+            return core.serve_until(input, output, stop).await;
         };
+        let (output, passing) = faulty(Arc::new(Faults::new(plan, self.seed)), output);
         tokio::select! {
-            served = serving => served,
-            () = stop => Ok(()),
+            served = core.serve_until(input, output, stop) => served,
+            () = passing => Ok(()),
         }
     }
 
@@ -191,16 +228,32 @@ impl Bridge {
             Err(error) => return Ok(Err(error.into())),
         };
         let mut http = Server::http(server);
+        let mut scheme = "http";
+        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
+            http = http.tls(tls(cert, key)?);
+            scheme = "https";
+        }
         for host in &self.allow_host {
             let wrong = |error| Failure::usage(format!("--allow-host {host}: {error}"));
             http = http.allow_host(host).map_err(wrong)?;
         }
         let stop = stop_signal();
-        screen.note(&format!("the bridge is at http://{address}/mcp"));
+        screen.note(&format!("the bridge is at {scheme}://{address}/mcp"));
         let served = http.serve_until(listener, stop).await;
         core.report_losses(&losses);
         Ok(served.map_err(Into::into))
     }
+}
+
+/// The certificates and the key in these files.
+fn tls(cert: &Path, key: &Path) -> Result<Tls, Failure> {
+    let read = |option: &str, file: &Path| {
+        std::fs::read(file).map_err(|error| Failure::file(option, file, error))
+    };
+    let tls = Tls::from_pem(&read("--cert", cert)?, &read("--key", key)?);
+    tls.map_err(|error| {
+        Failure::usage(format!("--cert {}: {}", cert.display(), with_causes(&error)))
+    })
 }
 
 type Start = Box<dyn Fn() -> std::process::Command + Send + Sync>;
