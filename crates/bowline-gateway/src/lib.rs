@@ -18,6 +18,7 @@ pub mod gateway;
 pub mod hub;
 pub mod mock;
 pub mod observe;
+mod pairs;
 pub mod proxy;
 pub mod recording;
 pub mod redact;

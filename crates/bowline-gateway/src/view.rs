@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 pub use self::filter::Filter;
 use self::message::Envelope;
 pub use self::statistics::{MethodTimes, Times, percentile};
+use crate::pairs::Pairs;
 use crate::session_file::{Line, LineKind, Opening, Way};
 
 /// Everything that is known about some sessions. The oldest rows go when there are too many.
@@ -20,8 +21,8 @@ pub struct Model {
     /// The number of the first row that is left.
     first: u64,
     most: usize,
-    /// Requests that wait for an answer: session, way, connection, id.
-    waiting: HashMap<(usize, Way, u64, String), u64>,
+    /// Requests that wait for an answer, by session, way and id.
+    waiting: Pairs<(usize, Way, String), u64>,
     /// Rows that ended with a question, by session and the state that the retry repeats.
     questions: HashMap<(usize, String), u64>,
     /// Rows that became a task, by session and task.
@@ -138,7 +139,7 @@ impl Model {
             rows: VecDeque::new(),
             first: 0,
             most,
-            waiting: HashMap::new(),
+            waiting: Pairs::default(),
             questions: HashMap::new(),
             tasks: HashMap::new(),
             times: MethodTimes::default(),
@@ -182,10 +183,10 @@ impl Model {
         let connection = line.connection.unwrap_or_default();
         match (envelope.method, envelope.id) {
             (Some(method), Some(id)) => {
-                let key = (session, way, connection, id.clone());
+                let key = (session, way, id.clone());
                 let what = What::Request { method, subject: envelope.subject, id };
                 let number = self.push(session, line, what);
-                self.waiting.insert(key, number);
+                self.waiting.insert(key, connection, number);
                 let task = envelope.task.and_then(|task| self.tasks.get(&(session, task)).copied());
                 let state = envelope.state;
                 let question = state.and_then(|state| self.questions.remove(&(session, state)));
@@ -195,8 +196,8 @@ impl Model {
                 self.push(session, line, What::Notification { method });
             }
             (None, Some(id)) => {
-                let key = (session, way.opposite(), connection, id);
-                match self.waiting.remove(&key) {
+                let key = (session, way.opposite(), id);
+                match self.waiting.take(&key, connection) {
                     Some(number) => self.answer(session, number, line),
                     None => drop(self.push(session, line, What::Stray)),
                 }
@@ -244,7 +245,7 @@ impl Model {
             let first = self.first;
             // Everything that refers to rows goes with them, now and then.
             if first.is_multiple_of(1024) {
-                self.waiting.retain(|_, number| *number >= first);
+                self.waiting.retain(|number| *number >= first);
                 self.questions.retain(|_, number| *number >= first);
                 self.tasks.retain(|_, number| *number >= first);
             }

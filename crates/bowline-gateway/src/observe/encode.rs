@@ -1,6 +1,5 @@
 //! Frames become lines of a session file: secrets removed, answers with the time they took.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use bowline_proto::json::Json;
 use bowline_proto::wire::{Id, Message};
 
 use super::assemble::Frame;
+use crate::pairs::Pairs;
 use crate::redact::Redactor;
 use crate::session_file::{Line, LineKind, Way};
 
@@ -16,13 +16,13 @@ const REQUESTS: usize = 10_000;
 
 pub(super) struct Encoder {
     redactor: Arc<Redactor>,
-    /// When requests went which way, by exchange and id.
-    asked: HashMap<(Way, u64, Id), Duration>,
+    /// When requests went which way, by id.
+    asked: Pairs<(Way, Id), Duration>,
 }
 
 impl Encoder {
     pub(super) fn new(redactor: &Arc<Redactor>) -> Self {
-        Self { redactor: Arc::clone(redactor), asked: HashMap::new() }
+        Self { redactor: Arc::clone(redactor), asked: Pairs::default() }
     }
 
     /// The line for a frame.
@@ -68,13 +68,13 @@ impl Encoder {
         match Message::parse(bytes).ok()? {
             Message::Request(request) => {
                 if self.asked.len() >= REQUESTS {
-                    self.asked.clear();
+                    self.asked = Pairs::default();
                 }
-                self.asked.insert((way, exchange, request.id), at);
+                self.asked.insert((way, request.id), exchange, at);
                 None
             }
             Message::Response(response) => {
-                let asked = self.asked.remove(&(way.opposite(), exchange, response.id))?;
+                let asked = self.asked.take(&(way.opposite(), response.id), exchange)?;
                 Some(at.saturating_sub(asked).as_secs_f64())
             }
             _ => None,

@@ -55,6 +55,35 @@ fn answers_find_their_requests_in_both_directions() {
 }
 
 #[test]
+fn answers_may_come_by_another_exchange() {
+    let mut model = Model::new(100);
+    let session = model.open(Opening::now(Value::Null));
+    let mut hear = |connection, direction, message: Value| {
+        let (kind, connection) = (LineKind::Message, Some(connection));
+        let (direction, message) = (Some(direction), Some(Json::from(&message)));
+        model
+            .handle_line(session, Line { kind, connection, direction, message, ..Line::default() });
+    };
+    // Streamable HTTP: the server asks in the stream of a call; the answer is a POST of its own.
+    hear(1, Sent, call(1, &json!({ "name": "ask" })));
+    hear(1, Received, json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create" }));
+    hear(2, Sent, result(1, &json!({ "action": "accept" })));
+    hear(1, Received, result(1, &json!({})));
+    // HTTP+SSE: every answer comes down the stream of exchange 3.
+    hear(4, Sent, call(2, &json!({ "name": "echo" })));
+    hear(3, Received, result(2, &json!({})));
+    // Two clients of the modern era use the same id: exchanges tell them apart.
+    hear(5, Sent, call(7, &json!({ "name": "one" })));
+    hear(6, Sent, call(7, &json!({ "name": "other" })));
+    hear(6, Received, result(7, &json!({ "isError": true })));
+    hear(5, Received, result(7, &json!({})));
+    assert!(model.rows().all(|(_, row)| !row.is_pending() && row.what != What::Stray));
+    let failed: Vec<u64> =
+        model.rows().filter(|(_, row)| row.is_error()).map(|(number, _)| number).collect();
+    assert_eq!(failed, [4]);
+}
+
+#[test]
 fn rounds_and_polls_are_grouped() {
     let asks = |state: &str| json!({ "resultType": "input_required", "requestState": state });
     let get = |id: u64| json!({ "id": id, "method": "tasks/get", "params": { "taskId": "t" } });
