@@ -8,6 +8,7 @@ mod assemble;
 mod encode;
 mod queue;
 mod viewers;
+mod watch;
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -21,6 +22,7 @@ pub use self::assemble::{Channel, Framing};
 use self::encode::Encoder;
 use self::queue::{Event, Queue};
 use self::viewers::Viewers;
+pub use self::watch::Watch;
 use crate::redact::Redactor;
 use crate::session_file::{Line, LineKind, Opening, Recorder};
 
@@ -64,20 +66,10 @@ impl Observer {
         Ok(observer)
     }
 
-    /// Takes bytes of a channel.
-    pub fn bytes(&self, channel: Channel, bytes: &[u8]) {
-        let at = self.begun.elapsed();
-        self.queue.push(
-            bytes.len(),
-            || Event::Bytes { at, channel, bytes: bytes.to_vec() },
-            Some(channel),
-        );
-    }
-
-    /// The channel has ended; what it has not finished is taken as it is.
-    pub fn close(&self, channel: Channel) {
-        let at = self.begun.elapsed();
-        self.queue.push(0, || Event::Closed { at, channel }, None);
+    /// Begins to watch a channel, until what is returned is dropped.
+    #[must_use]
+    pub fn watch(&self, channel: Channel) -> Watch {
+        Watch::new(self, channel)
     }
 
     /// Takes a line that is ready but for its time.
@@ -140,6 +132,7 @@ impl Worker {
             for event in batch {
                 self.handle(event);
             }
+            self.count_missed();
             self.viewers.flush();
             if self.recorder.is_none() && self.viewers.is_empty() {
                 self.encoder = None;
@@ -156,20 +149,26 @@ impl Worker {
             Event::Bytes { at, channel, bytes } => {
                 self.assembler.bytes(at, channel, bytes, &mut frames);
             }
+            Event::Opened { channel } => self.assembler.open(channel),
             Event::Closed { at, channel } => self.assembler.close(at, channel, &mut frames),
             Event::Lost { at, count, channels } => {
                 for channel in channels {
                     self.assembler.gap(channel);
                 }
-                let (kind, length) = (LineKind::Lost, Some(count));
-                let line = Line { kind, at: at.as_secs_f64(), length, ..Line::default() };
-                frames.push(Frame::Ready(Box::new(line)));
+                frames.push(Frame::lost(at, count));
             }
             Event::Ready(line) => frames.push(Frame::Ready(line)),
             Event::Viewer(viewer) => self.welcome(viewer),
         }
         for frame in frames {
             self.pass(frame);
+        }
+    }
+
+    /// Reports what there was no room for.
+    fn count_missed(&mut self) {
+        if let Some((at, count)) = self.assembler.take_missed() {
+            self.pass(Frame::lost(at, count));
         }
     }
 

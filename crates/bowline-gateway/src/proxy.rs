@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::fault::{Fate, Faults};
-use crate::observe::{Channel, Framing, Observer};
+use crate::observe::{Channel, Framing, Observer, Watch};
 use crate::redact::{HIDDEN, is_secret_header, url as redacted};
 use crate::session_file::{HttpHead, Line, LineKind, Way};
 
@@ -40,6 +40,9 @@ const HOP_BY_HOP: [&str; 8] = [
     "transfer-encoding",
     "upgrade",
 ];
+
+/// The longest body that is read of a request that is rejected on purpose.
+const LONGEST_REJECTED: usize = 64 << 20;
 
 /// A reverse proxy in front of one server.
 pub struct Proxy {
@@ -127,9 +130,8 @@ impl Serving {
             url: request.uri().to_string(),
         };
         if let Some(status) = self.proxy.faults.as_ref().and_then(|faults| faults.status()) {
-            self.tell(format!("rejected request #{exchange} with {status} on purpose"));
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-            return Ok(plain(status, "injected by bowline tap --fault"));
+            return Ok(self.reject(request, &about, status).await);
         }
         match self.proxy.web.forward(request).await {
             Ok(response) => self.inward(response, &about).await,
@@ -144,6 +146,34 @@ impl Serving {
                 Ok(plain(if is_late { late } else { StatusCode::BAD_GATEWAY }, &text))
             }
         }
+    }
+
+    /// Rejects a request on purpose. Its body is read first: a client that is still sending would
+    /// see a broken connection instead of the status.
+    async fn reject(
+        &self,
+        request: Request<Passed>,
+        about: &About,
+        status: StatusCode,
+    ) -> Response<Passed> {
+        let (mut body, mut length) = (request.into_body(), 0);
+        while let Some(Ok(frame)) =
+            std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await
+        {
+            length += frame.data_ref().map_or(0, Bytes::len);
+            if length > LONGEST_REJECTED {
+                break;
+            }
+        }
+        drop(body);
+        self.tell(format!(
+            "rejected request #{} with {} on purpose",
+            about.exchange,
+            status.as_str()
+        ));
+        let response = plain(status, "injected by bowline tap --fault");
+        self.note(Way::Received, about, Some(status), response.headers());
+        response
     }
 
     /// The request as the server gets it.
@@ -204,8 +234,7 @@ impl Serving {
     }
 
     fn watch(&self, way: Way, exchange: u64, framing: Framing) -> Watch {
-        let channel = Channel { way: Some(way), exchange, framing };
-        Watch { observer: self.proxy.observer.clone(), channel }
+        self.proxy.observer.watch(Channel { way: Some(way), exchange, framing })
     }
 
     fn note(&self, way: Way, about: &About, status: Option<StatusCode>, headers: &HeaderMap) {
@@ -279,18 +308,6 @@ enum Source {
     Own(Option<Bytes>),
 }
 
-/// Shows the bytes of a body to the observer, and its end.
-struct Watch {
-    observer: Observer,
-    channel: Channel,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.observer.close(self.channel);
-    }
-}
-
 /// Why a body broke off.
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
@@ -310,7 +327,7 @@ impl Body for Passed {
         if let Poll::Ready(Some(Ok(frame))) = &frame
             && let (Some(bytes), Some(watch)) = (frame.data_ref(), &self.watch)
         {
-            watch.observer.bytes(watch.channel, bytes);
+            watch.bytes(bytes);
             if self.is_broken {
                 return Poll::Ready(Some(Err(BrokenOff.into())));
             }

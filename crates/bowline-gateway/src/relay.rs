@@ -6,6 +6,7 @@
 //! receives the signals that the tap receives, and its exit status becomes the tap's. A tap that is
 //! killed takes the server with it on Linux; elsewhere the server sees the end of its input.
 
+mod late;
 mod streams;
 
 use std::ffi::OsString;
@@ -13,11 +14,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
+use self::late::Late;
 pub use self::streams::{BOUND, become_server, bound_to_us};
 use crate::fault::{Fate, Faults};
 use crate::observe::{Channel, Framing, Observer};
@@ -146,41 +148,55 @@ struct Copy {
 impl Copy {
     /// Passes bytes until one side ends. Both are closed then.
     fn run(self, mut from: impl Read, mut to: impl Write) {
+        let watch = self.observer.watch(self.channel);
         let mut buffer = vec![0; BUFFER];
         while let Some(count) = read(&mut from, &mut buffer) {
             // First, so that an answer is never seen before its question.
-            self.observer.bytes(self.channel, &buffer[..count]);
+            watch.bytes(&buffer[..count]);
             if write(&mut to, &buffer[..count]).is_err() {
                 break;
             }
         }
-        self.observer.close(self.channel);
     }
 
     /// Passes lines, some of which suffer faults.
-    fn run_with(self, faults: &Faults, from: PipeReader, mut to: File, cut: oneshot::Sender<()>) {
+    fn run_with(self, faults: &Faults, from: PipeReader, to: File, cut: oneshot::Sender<()>) {
+        let late = Late::default();
+        let is_cut = std::thread::scope(|scope| {
+            scope.spawn(|| late.deliver(to));
+            let is_cut = self.pass(faults, from, &late);
+            late.end();
+            is_cut
+        });
+        if is_cut {
+            // The receiver is gone if the server has ended anyway.
+            let _ = cut.send(());
+        }
+    }
+
+    /// Passes lines until one side ends, or a fault breaks the connection.
+    fn pass(&self, faults: &Faults, from: PipeReader, late: &Late) -> bool {
+        let watch = self.observer.watch(self.channel);
         let mut lines = io::BufReader::with_capacity(BUFFER, from);
         let mut line = Vec::new();
         while let Ok(1..) = io::BufRead::read_until(&mut lines, b'\n', &mut line) {
-            self.observer.bytes(self.channel, &line);
+            watch.bytes(&line);
             match faults.next() {
                 Fate::Passes(delay) => {
-                    std::thread::sleep(delay.unwrap_or_default());
-                    if write(&mut to, &line).is_err() {
-                        break;
+                    let at = Instant::now() + delay.unwrap_or_default();
+                    if !late.send(at, std::mem::take(&mut line)) {
+                        return false;
                     }
                 }
                 Fate::IsDropped => self.tell("dropped the message above on purpose"),
                 Fate::IsCut => {
                     self.tell("broke the connection before the message above on purpose");
-                    // The receiver is gone if the server has ended anyway.
-                    let _ = cut.send(());
-                    return;
+                    return true;
                 }
             }
             line.clear();
         }
-        self.observer.close(self.channel);
+        false
     }
 
     fn tell(&self, what: &str) {

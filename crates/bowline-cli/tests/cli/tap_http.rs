@@ -5,6 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread;
 
+use serde_json::json;
+
 use super::fixture::{Folder, program, said, signal, url, wait_for};
 
 /// A tap in front of a URL, which is ended when this is dropped.
@@ -55,6 +57,23 @@ fn every_era_passes_and_is_recorded() {
         r#""kind":"end""#,
     ] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_rejected_request_is_read_and_recorded() {
+    let home = Folder::new();
+    let fault = ["--fault", "status=503", "--record", "s.jsonl"];
+    let mut tap = Tap::start(&home, &url("counter"), &fault);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": "x".repeat(1 << 20) });
+    let body = call.to_string();
+    let head = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    assert_eq!(ask(tap.address(), &(head + &body)).0, "HTTP/1.1 503 Service Unavailable");
+    signal(&tap.0, "TERM");
+    assert_eq!(tap.0.wait().unwrap().code(), Some(0));
+    let text = std::fs::read_to_string(home.path().join("s.jsonl")).unwrap();
+    for part in [r#""method":"tools/call""#, r#""status":503"#, "rejected request #1 with 503"] {
+        assert!(text.contains(part), "{part}");
     }
 }
 

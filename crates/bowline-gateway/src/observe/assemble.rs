@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use bowline_proto::sse;
 
-use crate::session_file::{Line, Way};
+use crate::session_file::{Line, LineKind, Way};
 
 /// The longest frame that is kept whole.
 const LONGEST: usize = 1 << 20;
 /// How much is kept of a longer one.
 const BEGINNING: usize = 16 << 10;
-/// The most channels at a time; those of further ones are not observed.
-const CHANNELS: usize = 256;
+/// The most channels at a time; what passes in further ones counts as lost.
+const CHANNELS: usize = 4096;
+/// The most bytes of unfinished frames; a frame that needs more counts as lost.
+const UNFINISHED: usize = 32 << 20;
 
 /// Where bytes pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +47,12 @@ pub(super) enum Frame {
 }
 
 impl Frame {
+    /// So much is missing here.
+    pub(super) fn lost(at: Duration, count: u64) -> Self {
+        let (kind, at, length) = (LineKind::Lost, at.as_secs_f64(), Some(count));
+        Self::Ready(Box::new(Line { kind, at, length, ..Line::default() }))
+    }
+
     /// What it takes, roughly.
     pub(super) fn weight(&self) -> usize {
         match self {
@@ -60,6 +68,11 @@ impl Frame {
 #[derive(Default)]
 pub(super) struct Assembler {
     parts: HashMap<Channel, Part>,
+    /// The bytes of all unfinished frames.
+    unfinished: usize,
+    /// How much there was no room for, and when the last of it came.
+    missed: u64,
+    missed_at: Duration,
 }
 
 /// An unfinished frame.
@@ -74,6 +87,13 @@ struct Part {
 }
 
 impl Assembler {
+    /// A channel begins, if there is room for one.
+    pub(super) fn open(&mut self, channel: Channel) {
+        if self.parts.len() < CHANNELS {
+            self.parts.insert(channel, Part::default());
+        }
+    }
+
     pub(super) fn bytes(
         &mut self,
         at: Duration,
@@ -81,35 +101,58 @@ impl Assembler {
         bytes: Vec<u8>,
         frames: &mut Vec<Frame>,
     ) {
-        if self.parts.len() >= CHANNELS && !self.parts.contains_key(&channel) {
-            return;
-        }
-        let part = self.parts.entry(channel).or_default();
+        let Some(part) = self.parts.get_mut(&channel) else { return self.miss(at) };
+        let before = part.held();
         match channel.framing {
             Framing::Lines => part.lines(at, channel, bytes, frames),
             Framing::Whole => part.add(&bytes),
             Framing::Events => part.events(at, channel, &bytes, frames),
         }
+        self.unfinished = self.unfinished + part.held() - before;
+        if self.unfinished > UNFINISHED {
+            self.gap(channel);
+            self.miss(at);
+        }
     }
 
     /// Bytes of a channel are missing here.
     pub(super) fn gap(&mut self, channel: Channel) {
-        let is_skipping = true;
-        self.parts.insert(channel, Part { is_skipping, ..Part::default() });
+        if let Some(part) = self.parts.get_mut(&channel) {
+            self.unfinished -= part.held();
+            *part = Part { is_skipping: true, ..Part::default() };
+        }
     }
 
     pub(super) fn close(&mut self, at: Duration, channel: Channel, frames: &mut Vec<Frame>) {
         let Some(mut part) = self.parts.remove(&channel) else { return };
+        self.unfinished -= part.held();
         if channel.framing != Framing::Events && !part.is_skipping {
             part.finish(at, channel, frames);
         }
     }
+
+    /// How much there was no room for since this was asked last, and when.
+    pub(super) fn take_missed(&mut self) -> Option<(Duration, u64)> {
+        let count = std::mem::take(&mut self.missed);
+        (count > 0).then_some((self.missed_at, count))
+    }
+
+    fn miss(&mut self, at: Duration) {
+        self.missed += 1;
+        self.missed_at = at;
+    }
 }
 
 impl Part {
+    /// The bytes that it holds.
+    fn held(&self) -> usize {
+        self.bytes.len() + self.parser.as_ref().map_or(0, |parser| parser.buffered())
+    }
+
     fn lines(&mut self, at: Duration, channel: Channel, bytes: Vec<u8>, frames: &mut Vec<Frame>) {
         // Most often a chunk is exactly one line.
-        let is_line = bytes.iter().position(|byte| *byte == b'\n') == Some(bytes.len() - 1);
+        let newline = bytes.iter().position(|byte| *byte == b'\n');
+        let is_line = newline.is_some_and(|at| at + 1 == bytes.len());
         if is_line && self.bytes.is_empty() && !self.is_skipping && bytes.len() <= LONGEST {
             self.bytes = bytes;
             self.bytes.pop();
@@ -180,6 +223,7 @@ mod tests {
     fn frames(framing: Framing, chunks: &[&[u8]]) -> Vec<(String, Option<u64>)> {
         let channel = Channel { way: Some(Way::Sent), exchange: 0, framing };
         let (mut assembler, mut found) = (Assembler::default(), Vec::new());
+        assembler.open(channel);
         for chunk in chunks {
             if chunk.is_empty() {
                 assembler.gap(channel);
@@ -221,5 +265,41 @@ mod tests {
         let found = frames(Framing::Lines, &[&long, &long, b"\nshort\n"]);
         assert_eq!((found[0].0.len(), found[0].1), (BEGINNING, Some(2 * LONGEST as u64)));
         assert_eq!(found[1], ("short".to_owned(), None));
+    }
+
+    fn whole(exchange: u64) -> Channel {
+        Channel { way: Some(Way::Sent), exchange, framing: Framing::Whole }
+    }
+
+    #[test]
+    fn what_passes_in_too_many_channels_is_counted() {
+        let (mut assembler, mut frames) = (Assembler::default(), Vec::new());
+        let count = CHANNELS as u64;
+        for exchange in 0..count + 1 {
+            assembler.open(whole(exchange));
+            assembler.bytes(Duration::ZERO, whole(exchange), b"{}".to_vec(), &mut frames);
+        }
+        assert_eq!(assembler.take_missed(), Some((Duration::ZERO, 1)));
+        // A place is free, but the frame of the last channel has lost its beginning.
+        assembler.close(Duration::ZERO, whole(0), &mut frames);
+        assembler.bytes(Duration::ZERO, whole(count), b"{}".to_vec(), &mut frames);
+        assembler.close(Duration::ZERO, whole(count), &mut frames);
+        assert_eq!((assembler.take_missed(), frames.len()), (Some((Duration::ZERO, 1)), 1));
+    }
+
+    #[test]
+    fn unfinished_frames_hold_so_many_bytes_at_most() {
+        let (mut assembler, mut frames) = (Assembler::default(), Vec::new());
+        let count = (UNFINISHED / LONGEST) as u64;
+        for exchange in 0..count + 1 {
+            assembler.open(whole(exchange));
+            assembler.bytes(Duration::ZERO, whole(exchange), vec![b'x'; LONGEST], &mut frames);
+        }
+        assert_eq!(assembler.take_missed(), Some((Duration::ZERO, 1)));
+        assert_eq!(assembler.unfinished, UNFINISHED);
+        for exchange in 0..count + 1 {
+            assembler.close(Duration::ZERO, whole(exchange), &mut frames);
+        }
+        assert_eq!((assembler.unfinished, frames.len() as u64), (0, count));
     }
 }

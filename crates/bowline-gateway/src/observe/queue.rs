@@ -19,6 +19,9 @@ const REST: Duration = Duration::from_millis(10);
 
 /// What the observer is told.
 pub(super) enum Event {
+    Opened {
+        channel: Channel,
+    },
     Bytes {
         at: Duration,
         channel: Channel,
@@ -64,22 +67,44 @@ struct State {
 
 impl Queue {
     /// Adds an event with so many bytes, unless the queue is full. Never waits for the observer.
-    pub(super) fn push(&self, bytes: usize, event: impl FnOnce() -> Event, of: Option<Channel>) {
+    /// Whether there was room.
+    pub(super) fn push(
+        &self,
+        bytes: usize,
+        event: impl FnOnce() -> Event,
+        of: Option<Channel>,
+    ) -> bool {
         let mut state = self.lock();
-        let at = state.begun.get_or_insert_with(Instant::now).elapsed();
         if state.weight + bytes + OVERHEAD > MOST {
             state.lost += 1;
             if let Some(channel) = of.filter(|channel| !state.gaps.contains(channel)) {
                 state.gaps.push(channel);
             }
-            return;
+            return false;
         }
+        self.add(&mut state, bytes, event());
+        true
+    }
+
+    /// Adds an event even if the queue is full. Only for the end of a channel whose beginning was
+    /// taken, so that there are never more of these than there was room for.
+    pub(super) fn push_always(&self, event: Event) {
+        self.add(&mut self.lock(), 0, event);
+    }
+
+    /// Counts an event that nobody could make sense of.
+    pub(super) fn lose(&self) {
+        self.lock().lost += 1;
+    }
+
+    fn add(&self, state: &mut State, bytes: usize, event: Event) {
+        let at = state.begun.get_or_insert_with(Instant::now).elapsed();
         if state.lost > 0 {
             let (count, channels) =
                 (std::mem::take(&mut state.lost), std::mem::take(&mut state.gaps));
             state.events.push_back(Event::Lost { at, count, channels });
         }
-        state.events.push_back(event());
+        state.events.push_back(event);
         state.weight += bytes + OVERHEAD;
         if state.is_idle || state.weight > MOST / 2 {
             state.is_idle = false;
@@ -145,13 +170,12 @@ mod tests {
         let channel = Channel { way: Some(Way::Sent), exchange: 0, framing: Framing::Lines };
         let push = |length: usize| {
             let event = || Event::Bytes { at: Duration::ZERO, channel, bytes: vec![0; length] };
-            queue.push(length, event, Some(channel));
+            queue.push(length, event, Some(channel))
         };
-        for length in [MOST - 2 * OVERHEAD, 1 << 10, 1 << 10] {
-            push(length);
-        }
+        let lengths = [MOST - 2 * OVERHEAD, 1 << 10, 1 << 10];
+        assert_eq!(lengths.map(push), [true, false, false]);
         assert_eq!(queue.take(false).unwrap().len(), 1);
-        push(1);
+        assert!(push(1));
         let batch: Vec<Event> = queue.take(false).unwrap().into();
         let [Event::Lost { count: 2, channels, .. }, Event::Bytes { .. }] = batch.as_slice() else {
             panic!("{}", batch.len());
