@@ -83,6 +83,11 @@ pub(crate) struct Tap {
     #[arg(long, hide = true)]
     bound: bool,
 
+    /// What stood in the client's file before `bowline config wrap`, for `unwrap`; not used here
+    #[arg(long, hide = true)]
+    #[allow(dead_code, reason = "only the file holds it")]
+    entry: Option<String>,
+
     /// The command that starts the server, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -234,7 +239,7 @@ fn secret_variables() -> Vec<String> {
 }
 
 /// The program that started this one, where the system says so.
-fn client() -> Option<String> {
+pub(crate) fn client() -> Option<String> {
     #[cfg(target_os = "linux")]
     {
         let parent = rustix::process::getppid()?;

@@ -2,7 +2,7 @@
 
 mod config;
 mod frames;
-mod header;
+pub(crate) mod header;
 mod kept;
 mod trust;
 mod values;

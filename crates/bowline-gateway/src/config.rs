@@ -7,6 +7,7 @@
 
 mod entry;
 mod json;
+mod remote;
 mod toml;
 mod tree;
 
@@ -36,8 +37,8 @@ pub enum EditError {
     /// There is such a server already.
     #[error("there is a server {0:?} already")]
     Present(String),
-    /// A tap needs a command to start.
-    #[error("server {0:?} has a URL, not a command")]
+    /// A tap needs a command to start, or a URL to bridge to.
+    #[error("server {0:?} has neither a command nor a URL")]
     NoCommand(String),
     /// There is a tap in front of it already.
     #[error("there is a tap in front of {0:?} already")]
@@ -54,7 +55,8 @@ pub enum EditError {
 type Splice = (std::ops::Range<usize>, String);
 
 /// Puts a tap in front of a server. `path` leads to the server's entry; `tap` is the program of the
-/// tap and its arguments up to the server's command.
+/// tap and its arguments up to the server's command. A server at a URL gets a bridge behind its
+/// tap.
 ///
 /// # Errors
 /// See [`EditError`].
@@ -66,8 +68,9 @@ pub fn wrap(
 ) -> Result<String, EditError> {
     let root = parse(text, syntax)?;
     let (name, members) = find(&root, path)?;
-    let command = member(members, "command");
-    let command = command.ok_or_else(|| EditError::NoCommand(name.clone()))?;
+    let Some(command) = member(members, "command") else {
+        return Ok(apply(text, remote::wrap(text, syntax, &name, members, tap)?));
+    };
     let args = member(members, "args");
     if is_tap(command, args) {
         return Err(EditError::Wrapped(name));
@@ -112,6 +115,9 @@ pub fn unwrap(text: &str, syntax: Syntax, path: &[String]) -> Result<String, Edi
     let args = member(members, "args");
     let command = command.filter(|command| is_tap(command, args));
     let command = command.ok_or_else(|| EditError::NotWrapped(name.clone()))?;
+    if let Some(splices) = remote::unwrap(members, command) {
+        return Ok(apply(text, splices));
+    }
     let broken = || EditError::Unsupported(name.clone(), "there is no command after --");
     let kinds = (&command.value.kind, args.map(|args| &args.value.kind));
     let ((Kind::Array(list), _) | (_, Some(Kind::Array(list)))) = kinds else {

@@ -1,17 +1,19 @@
 //! `bowline config`: edits the config files of clients; everything else in them stays as it is.
 
+mod add;
+
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bowline_gateway::config::{EditError, Shape, Syntax, add, remove, unwrap, wrap};
+use bowline_gateway::config::{EditError, Syntax, remove, unwrap, wrap};
 use clap::{Args, Subcommand};
 
+use self::add::Add;
 use super::servers::{Servers, short};
 use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen};
-use crate::target::{Named, Scan, Trust, clients, file_of};
-use crate::text::did_you_mean;
+use crate::target::{Named, Scan, Trust};
 
 /// Edit the config files of clients: put a tap in front of a server, add and remove servers
 ///
@@ -57,37 +59,6 @@ struct Wrap {
     record: Option<PathBuf>,
 }
 
-/// Add a server to a client's file: a URL, or a command after `--`
-#[derive(Args)]
-struct Add {
-    /// The server's name
-    name: String,
-
-    /// The server's URL, unless a command follows `--`
-    #[arg(value_name = "URL", conflicts_with = "command")]
-    url: Option<String>,
-
-    /// The client: cursor, claude-desktop, vscode, … as `bowline servers` names them
-    #[arg(long, default_value = "bowline")]
-    client: String,
-
-    /// Add it to the file of this project, not to the user's
-    #[arg(long, conflicts_with = "config")]
-    project: bool,
-
-    /// Edit this file
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    /// Set an environment variable for the command; may be repeated
-    #[arg(long, short = 'e', value_name = "NAME=VALUE", requires = "command")]
-    env: Vec<String>,
-
-    /// The command that starts the server, and its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
-}
-
 impl Config {
     pub(crate) fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         match self.action {
@@ -123,8 +94,7 @@ impl Entry {
 
 impl Wrap {
     fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let own = std::env::current_exe();
-        let own = own.map_err(|error| Failure::usage(format!("which program is this? {error}")))?;
+        let own = own()?;
         let record = self.record.as_deref().map(std::path::absolute).transpose();
         let record = record.map_err(|error| Failure::usage(format!("--record: {error}")))?;
         if let Some(folder) = &record {
@@ -132,7 +102,7 @@ impl Wrap {
                 .map_err(|error| Failure::file("--record", folder, error))?;
         }
         self.entry.edit(root, "put a tap in front of it", |text, named, syntax| {
-            let mut tap = vec![own.to_string_lossy().into_owned(), "tap".to_owned()];
+            let mut tap = vec![own, "tap".to_owned()];
             tap.extend(["--name".to_owned(), format!("{}/{}", named.client, named.name)]);
             if let Some(folder) = &record {
                 tap.extend(["--record".to_owned(), folder.to_string_lossy().into_owned()]);
@@ -140,45 +110,6 @@ impl Wrap {
             tap.push("--".to_owned());
             wrap(text, syntax, &named.path, &tap)
         })
-    }
-}
-
-impl Add {
-    fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let client = self.client.as_str();
-        let all = clients();
-        if self.config.is_none() && !all.contains(&client) {
-            let remedy = did_you_mean(client, all.iter().copied());
-            let remedy = remedy.unwrap_or_else(|| format!("expected one of {}", all.join(", ")));
-            let what = format!("--client {client}: unknown client");
-            return Err(Failure::usage(what).with_remedy(remedy));
-        }
-        let file = self.config.clone().or_else(|| file_of(client, self.project));
-        let file = file.ok_or_else(|| Failure::usage(format!("{client} has no such file")))?;
-        let shape = Shape::of(client);
-        let entry = match (&self.url, self.command.as_slice()) {
-            (Some(url), []) => shape.url(url),
-            (None, command @ [_, ..]) => shape.command(command, &self.variables()?),
-            _ => {
-                let what = "which server?";
-                return Err(Failure::usage(what).with_remedy("give a URL, or a command after --"));
-            }
-        };
-        let text = if file.exists() { read(&file)? } else { String::new() };
-        let path = [shape.member.to_owned()];
-        let edited = add(&text, syntax_of(&file), &path, &self.name, &entry);
-        let edited = edited.map_err(|error| explained(&file, &error))?;
-        replace(&file, &text, &edited)?;
-        told(root, &format!("{}: added", self.name), &file)
-    }
-
-    fn variables(&self) -> Result<Vec<(String, String)>, Failure> {
-        let pair = |text: &String| {
-            let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
-            let wrong = || Failure::usage(format!("--env {text}: expected NAME=VALUE"));
-            pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(wrong)
-        };
-        self.env.iter().map(pair).collect()
     }
 }
 
@@ -193,7 +124,7 @@ fn read(file: &Path) -> Result<String, Failure> {
 
 fn explained(file: &Path, error: &EditError) -> Failure {
     let remedy = match error {
-        EditError::NoCommand(_) => {
+        EditError::Unsupported(..) => {
             "for a URL, run `bowline tap URL --http 127.0.0.1:8000` and give the client that address"
         }
         EditError::Present(_) => "`bowline config remove` removes it",
@@ -206,6 +137,13 @@ fn told(root: &OutputArgs, what: &str, file: &Path) -> Result<(), Failure> {
     let screen = Screen::new(root);
     screen.note(&format!("{what} in {}; restart the client", short(file)));
     screen.finish()
+}
+
+/// The path of this program.
+fn own() -> Result<String, Failure> {
+    let own = std::env::current_exe();
+    let own = own.map_err(|error| Failure::usage(format!("which program is this? {error}")))?;
+    Ok(own.to_string_lossy().into_owned())
 }
 
 /// Replaces a file in one step, with its permissions, and keeps what it was.

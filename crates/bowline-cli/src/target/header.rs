@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue};
 use crate::failure::Failure;
 
 /// Parses `Name: value`.
-pub(super) fn parse(text: &str, what: &str) -> Result<(String, String), Failure> {
+pub(crate) fn parse(text: &str, what: &str) -> Result<(String, String), Failure> {
     let wrong = || Failure::usage(format!("{what}: expected NAME: VALUE"));
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());

@@ -1,6 +1,6 @@
 //! `bowline config` edits the files of clients.
 
-use super::fixture::{Folder, PROGRAM, program, said};
+use super::fixture::{Folder, PROGRAM, program, said, url};
 
 const CURSOR: &str = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"echo\", \"args\": [\"hi\"] }, // first\n    \"far\": { \"url\": \"https://a.b/mcp\" }\n  }\n}\n";
 const CODEX: &str = "# mine\n[mcp_servers.c]\ncommand = \"cat\" # plain\n";
@@ -28,9 +28,70 @@ fn a_tap_is_put_in_and_taken_out() {
         assert_eq!(unwrapped.code, Some(0), "{}", unwrapped.err);
         assert_eq!(read(), before);
     }
-    let far = said(program(&home).args(["config", "wrap", "far"]));
-    assert_eq!(far.code, Some(1));
-    assert!(far.err.contains("bowline tap URL --http"), "{}", far.err);
+}
+
+#[test]
+fn a_server_at_a_url_is_wrapped_too() {
+    let home = Folder::new();
+    let file = format!(r#"{{"mcpServers":{{"far":{{"url":"{}"}}}}}}"#, url("counter"));
+    let cursor = home.write(".cursor/mcp.json", &file);
+    let wrapped = said(program(&home).args(["config", "wrap", "far"]));
+    assert_eq!(wrapped.code, Some(0), "{}", wrapped.err);
+    // What the client starts now reaches the server.
+    let called = said(program(&home).args(["call", "far", "increment"]));
+    assert_eq!(called.code, Some(0), "{}", called.err);
+    let unwrapped = said(program(&home).args(["config", "unwrap", "far"]));
+    assert_eq!(unwrapped.code, Some(0), "{}", unwrapped.err);
+    assert_eq!(std::fs::read_to_string(cursor).unwrap(), file);
+    let keyed = r#"{"mcpServers":{"far":{"url":"https://a.b","headers":{"X":"y"}}}}"#;
+    home.write(".cursor/mcp.json", keyed);
+    let refused = said(program(&home).args(["config", "wrap", "far"]));
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("bowline tap URL --http"), "{}", refused.err);
+}
+
+#[test]
+fn clients_that_only_start_commands_get_a_bridge() {
+    let home = Folder::new();
+    let run = |words: &[&str]| said(program(&home).arg("config").arg("add").args(words));
+    let desktop = ".config/Claude/claude_desktop_config.json";
+    let header = ["--header", "X-Key: k"];
+    for (words, file, part) in [
+        (&["a", "https://a.b", "--client", "claude-desktop"][..], desktop, r#""bridge","#),
+        (
+            &["b", "https://a.b", "--client", "cursor", "--bridge"],
+            ".cursor/mcp.json",
+            r#""X-Key: k""#,
+        ),
+        (&["c", "https://a.b", "--client", "cursor"], ".cursor/mcp.json", r#""X-Key": "k""#),
+    ] {
+        let added = run(&[words, &header].concat());
+        assert_eq!(added.code, Some(0), "{}", added.err);
+        let text = std::fs::read_to_string(home.path().join(file)).unwrap();
+        assert!(text.contains(part), "{text}");
+    }
+    let wrong = run(&["d", "https://a.b", "--client", "cursor", "--header", "nonsense"]);
+    assert!(wrong.err.contains("expected NAME: VALUE"), "{}", wrong.err);
+}
+
+#[test]
+fn the_default_client_is_the_only_one_and_files_in_yaml_are_left_to_the_user() {
+    let home = Folder::new();
+    let run = |words: &[&str]| said(program(&home).arg("config").arg("add").args(words));
+    let own = run(&["a", "https://a.b"]);
+    assert_eq!(own.code, Some(0), "{}", own.err);
+    assert!(own.err.contains("for `bowline` itself; --client adds it for "), "{}", own.err);
+    home.write(".codex/config.toml", CODEX);
+    let only = run(&["a", "https://a.b"]);
+    assert!(only.err.contains("added for codex in "), "{}", only.err);
+    for (client, file, part) in [
+        ("goose", "config.yaml", "    uri: \"https://a.b\"\n"),
+        ("continue", "config.yaml", "  - name: \"a\"\n"),
+    ] {
+        let told = run(&["a", "https://a.b", "--client", client]);
+        assert_eq!(told.code, Some(1));
+        assert!(told.err.contains(file) && told.err.contains(part), "{}", told.err);
+    }
 }
 
 #[test]

@@ -65,9 +65,11 @@ fn a_rejected_request_is_read_and_recorded() {
     let home = Folder::new();
     let fault = ["--fault", "status=503", "--record", "s.jsonl"];
     let mut tap = Tap::start(&home, &url("counter"), &fault);
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": "x".repeat(1 << 20) });
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": "x".repeat(1 << 19) });
     let body = call.to_string();
-    let head = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head =
+        format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
     assert_eq!(ask(tap.address(), &(head + &body)).0, "HTTP/1.1 503 Service Unavailable");
     signal(&tap.0, "TERM");
     assert_eq!(tap.0.wait().unwrap().code(), Some(0));

@@ -11,6 +11,8 @@ pub struct Shape {
     pub syntax: Syntax,
     /// The member that holds all servers.
     pub member: &'static str,
+    /// Whether the client connects to URLs by itself. Others need a command: `bowline bridge URL`.
+    pub takes_urls: bool,
     style: Style,
 }
 
@@ -21,6 +23,10 @@ enum Style {
     Plain,
     /// The same, with `type`.
     Typed,
+    /// `type: streamableHttp` for URLs only: Cline.
+    Streamable,
+    /// The same with `http_headers`: Codex.
+    HttpHeaders,
     /// `serverUrl`: Windsurf, Antigravity.
     ServerUrl,
     /// `httpUrl`: Gemini CLI.
@@ -39,11 +45,12 @@ impl Shape {
             "windsurf" | "antigravity" => ("mcpServers", Style::ServerUrl),
             "gemini" => ("mcpServers", Style::HttpUrl),
             "opencode" => ("mcp", Style::Local),
-            "codex" => ("mcp_servers", Style::Plain),
+            "codex" => ("mcp_servers", Style::HttpHeaders),
+            "cline" => ("mcpServers", Style::Streamable),
             _ => ("mcpServers", Style::Plain),
         };
         let syntax = if client == "codex" { Syntax::Toml } else { Syntax::Json };
-        Self { syntax, member, style }
+        Self { syntax, member, takes_urls: client != "claude-desktop", style }
     }
 
     /// The entry of a server that a command starts.
@@ -65,16 +72,23 @@ impl Shape {
         entry
     }
 
-    /// The entry of a server at a URL.
+    /// The entry of a server at a URL, with headers to send to it.
     #[must_use]
-    pub fn url(self, url: &str) -> Value {
-        match self.style {
-            Style::Plain => json!({ "url": url }),
+    pub fn url(self, url: &str, headers: &[(String, String)]) -> Value {
+        let mut entry = match self.style {
+            Style::Plain | Style::HttpHeaders => json!({ "url": url }),
             Style::Typed => json!({ "type": "http", "url": url }),
+            Style::Streamable => json!({ "type": "streamableHttp", "url": url }),
             Style::ServerUrl => json!({ "serverUrl": url }),
             Style::HttpUrl => json!({ "httpUrl": url }),
             Style::Local => json!({ "type": "remote", "url": url }),
+        };
+        if !headers.is_empty() {
+            let member = if self.style == Style::HttpHeaders { "http_headers" } else { "headers" };
+            let headers = headers.iter().map(|(name, value)| (name.clone(), json!(value)));
+            entry[member] = Value::Object(headers.collect());
         }
+        entry
     }
 }
 

@@ -23,7 +23,7 @@ fn there_and_back(text: &str, syntax: Syntax, at: &[&str]) -> String {
 }
 
 /// Files of all clients, each with the path to its servers.
-const SAMPLES: [(&str, &str, &[&str]); 9] = [
+const SAMPLES: [(&str, &str, &[&str]); 10] = [
     ("antigravity", include_str!("../../testdata/config/antigravity.json"), &["mcpServers"]),
     ("claude-code", include_str!("../../testdata/config/claude-code.json"), &["mcpServers"]),
     ("claude-desktop", include_str!("../../testdata/config/claude-desktop.json"), &["mcpServers"]),
@@ -33,6 +33,7 @@ const SAMPLES: [(&str, &str, &[&str]); 9] = [
     ("lm-studio", include_str!("../../testdata/config/lm-studio.json"), &["mcpServers"]),
     ("opencode", include_str!("../../testdata/config/opencode.jsonc"), &["mcp"]),
     ("vscode", include_str!("../../testdata/config/vscode.jsonc"), &["servers"]),
+    ("windsurf", include_str!("../../testdata/config/windsurf.json"), &["mcpServers"]),
 ];
 
 const COMMENTED: &str = include_str!("../../testdata/config/cursor.jsonc");
@@ -52,12 +53,55 @@ fn json_is_wrapped_and_restored() {
     assert!(wrapped.contains(
         r#"{ "command":"/opt/bowline", "args": ["tap", "--name", "a b", "--", "C:\\tools\\x.exe"] }"#
     ));
-    let far = wrap(COMMENTED, Syntax::Json, &path(&["mcpServers", "far"]), &tap());
-    assert_eq!(far, Err(EditError::NoCommand("far".to_owned())));
     let none = wrap(COMMENTED, Syntax::Json, &path(&["mcpServers", "none"]), &tap());
     assert_eq!(none, Err(EditError::Missing("none".to_owned())));
     let bare = unwrap(COMMENTED, Syntax::Json, &path(&["mcpServers", "bare"]));
     assert_eq!(bare, Err(EditError::NotWrapped("bare".to_owned())));
+}
+
+#[test]
+fn urls_are_wrapped_and_restored() {
+    for (text, syntax, at, part) in [
+        (
+            COMMENTED,
+            Syntax::Json,
+            &["mcpServers", "far"][..],
+            r#""bridge", "https://example.com/mcp"]"#,
+        ),
+        (
+            r#"{"servers":{"x":{"type" : "http", "url":"https://a.b", "keep": 1}}}"#,
+            Syntax::Json,
+            &["servers", "x"],
+            r#"{"type" : "stdio", "command": "/opt/bowline", "args": ["tap", "--name", "a b", "--entry", "#,
+        ),
+        (
+            r#"{"mcp":{"x":{"url" : "https://a.b","enabled":true,"type":"remote"}}}"#,
+            Syntax::Json,
+            &["mcp", "x"],
+            r#""enabled":true,"type":"local""#,
+        ),
+        (
+            "[mcp_servers.x]\n# far\nurl = 'https://a.b' # away\nstartup_timeout_sec = 20\n",
+            Syntax::Toml,
+            &["mcp_servers", "x"],
+            "\nargs = [\"tap\", ",
+        ),
+        (
+            "[mcp_servers]\nx = { url = \"https://a.b\" }\n",
+            Syntax::Toml,
+            &["mcp_servers", "x"],
+            "x = { command = \"/opt/bowline\", args = [",
+        ),
+    ] {
+        let wrapped = there_and_back(text, syntax, at);
+        assert!(wrapped.contains(part), "{wrapped}");
+    }
+    let secret = r#"{"servers":{"x":{"url":"https://a.b","headers":{"X-Key":"k"}}}}"#;
+    let refused = wrap(secret, Syntax::Json, &path(&["servers", "x"]), &tap()).unwrap_err();
+    assert!(refused.to_string().contains("headers"), "{refused}");
+    let neither = r#"{"servers":{"x":{"disabled":true}}}"#;
+    let neither = wrap(neither, Syntax::Json, &path(&["servers", "x"]), &tap());
+    assert_eq!(neither, Err(EditError::NoCommand("x".to_owned())));
 }
 
 #[test]
@@ -194,8 +238,16 @@ fn clients_get_entries_that_they_read() {
         ),
     ] {
         assert_eq!(Shape::of(client).command(&command, &env), expected, "{client}");
-        assert_eq!(Shape::of(client).url("u"), url, "{client}");
+        assert_eq!(Shape::of(client).url("u", &[]), url, "{client}");
     }
+    let headers = [("X-Key".to_owned(), "k".to_owned())];
+    for (client, expected) in [
+        ("cline", json!({ "type": "streamableHttp", "url": "u", "headers": { "X-Key": "k" } })),
+        ("codex", json!({ "url": "u", "http_headers": { "X-Key": "k" } })),
+    ] {
+        assert_eq!(Shape::of(client).url("u", &headers), expected, "{client}");
+    }
+    assert!(!Shape::of("claude-desktop").takes_urls);
 }
 
 #[test]
