@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use bowline::client::{CallError, ClientLimit, CloseReason, ConnectError, OpenError};
+use bowline::proxy::ProxyError;
 use bowline::{ErrorCode, ErrorObject, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -219,6 +220,16 @@ fn of_connect(error: &ConnectError) -> Failure {
         }
     };
     Failure::new(code, "").with_remedy(remedy)
+}
+
+impl From<ProxyError> for Failure {
+    fn from(error: ProxyError) -> Self {
+        match error {
+            ProxyError::Open(error) => error.into(),
+            ProxyError::List(error) => error.into(),
+            error => Self::new(Code::Unreachable, error.to_string()),
+        }
+    }
 }
 
 impl From<CallError> for Failure {

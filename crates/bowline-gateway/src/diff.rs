@@ -1,9 +1,12 @@
 //! Compares answers, and what servers offer.
 
+mod common;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+pub use self::common::common;
 use crate::recording::{Exchange, Recording};
 use crate::session_file::Way;
 

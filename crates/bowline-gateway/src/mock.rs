@@ -1,175 +1,83 @@
-//! A server that says what a recorded one said.
+//! A server that says what a recorded one said, to clients of every revision, on every transport.
+//!
+//! Behind it stands a [`peer`], which speaks the recorded revision and nothing else; a
+//! [`bowline::Proxy`] in front of it does the rest, as the bridge does for a real server.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+mod attribute;
+mod peer;
+mod script;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use std::sync::Arc;
 
-use bowline_proto::http::{Access, Fields};
+use bowline::client::{Client, ClientBuilder, Preference, Target};
+use bowline::proxy::{ProxyBuilder, ProxyError};
+use bowline::{Proxy, Server};
+use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::diff::key;
+use self::script::Script;
 use crate::recording::Recording;
-use crate::session_file::Way;
 
-/// The most bytes in the body of a request.
-const LONGEST: usize = 16 << 20;
+/// What waits between the peer and the proxy.
+const BUFFER: usize = 64 << 10;
 
-/// Recorded answers. Equal requests get them in the recorded order; the last one is repeated.
-#[derive(Debug)]
-pub struct Mock {
-    answers: Mutex<BTreeMap<String, VecDeque<Recorded>>>,
-    /// Whether answers take as long as they did.
-    is_timed: bool,
-}
-
+/// A recorded server. Equal requests get the recorded answers in their order; the last one is
+/// repeated.
 #[derive(Debug, Clone)]
-struct Recorded {
-    answer: Value,
-    took: f64,
+pub struct Mock {
+    script: Arc<Script>,
 }
 
 impl Mock {
-    /// A server that answers as in a recording; `is_timed` if answers take as long as they did.
+    /// A server that answers as in a recording; `is_timed` if everything takes as long as it did.
     #[must_use]
     pub fn new(recording: &Recording, is_timed: bool) -> Self {
-        let mut answers: BTreeMap<String, VecDeque<Recorded>> = BTreeMap::new();
-        for exchange in recording.exchanges() {
-            if let (Way::Sent, Some((answer, took))) = (exchange.way, exchange.answer) {
-                let recorded = Recorded { answer, took };
-                answers.entry(key(&exchange.request)).or_default().push_back(recorded);
-            }
-        }
-        Self { answers: Mutex::new(answers), is_timed }
+        Self { script: Arc::new(Script::new(recording, is_timed)) }
     }
 
-    /// The answer to a message, and how long it takes; `None` if it needs none.
-    pub fn answer(&self, message: &Value) -> Option<(Value, Duration)> {
-        let id = message.get("id").filter(|_| message.get("method").is_some())?.clone();
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let queue = answers.get_mut(&key(message));
-        let recorded = queue.and_then(|queue| {
-            if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() }
-        });
-        let Some(Recorded { mut answer, took }) = recorded else {
-            let what = format!("the recording has no answer to {}", key(message));
-            let error = json!({ "code": -32601, "message": what });
-            return Some((json!({ "jsonrpc": "2.0", "id": id, "error": error }), Duration::ZERO));
-        };
-        answer["id"] = id;
-        let took = if self.is_timed { took } else { 0.0 };
-        Some((answer, Duration::try_from_secs_f64(took).unwrap_or_default()))
-    }
-
-    /// Answers over HTTP until `stop` is ready.
+    /// A server for any number of clients.
     ///
     /// # Errors
-    /// When the socket stops accepting connections.
-    pub async fn serve_until(
-        self,
-        listener: TcpListener,
-        stop: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let mock = Arc::new(self);
-        let mut connections = tokio::task::JoinSet::new();
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            tokio::select! {
-                () = &mut stop => return Ok(()),
-                accepted = listener.accept() => {
-                    let stream = TokioIo::new(accepted?.0);
-                    let mock = Arc::clone(&mock);
-                    let service = service_fn(move |request| {
-                        let mock = Arc::clone(&mock);
-                        async move { Ok::<_, Infallible>(mock.respond(request).await) }
-                    });
-                    let builder = hyper::server::conn::http1::Builder::new();
-                    connections.spawn(builder.serve_connection(stream, service));
-                }
-                Some(_) = connections.join_next() => {}
-            }
-        }
+    /// When the recording does not suffice for a session.
+    pub async fn server(&self) -> Result<Server, ProxyError> {
+        self.connect(|proxy| proxy).await
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Whole> {
-        let authority = request.uri().authority().map(http::uri::Authority::as_str);
-        let checked = Access::new().check(authority, &Fields::read(request.headers()));
-        if let Err(denied) = checked {
-            return response(StatusCode::FORBIDDEN, denied.to_string());
-        }
-        if request.method() != Method::POST {
-            let mut refused = response(StatusCode::METHOD_NOT_ALLOWED, String::new());
-            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-            return refused;
-        }
-        let body = collect(request.into_body()).await;
-        let message = body.and_then(|body| serde_json::from_slice(&body).ok());
-        let Some(message) = message else {
-            return response(StatusCode::BAD_REQUEST, "expected one message".to_owned());
-        };
-        match self.answer(&message) {
-            None => response(StatusCode::ACCEPTED, String::new()),
-            Some((answer, takes)) => {
-                tokio::time::sleep(takes).await;
-                response(StatusCode::OK, answer.to_string())
-            }
-        }
+    /// A server for one client, on standard input and output.
+    ///
+    /// # Errors
+    /// See [`server`](Self::server).
+    pub async fn server_for_one(&self) -> Result<Server, ProxyError> {
+        self.connect(ProxyBuilder::one_caller).await
+    }
+
+    /// Answers on a byte stream in the recorded revision, as the recorded server did.
+    pub async fn answer(&self, stream: impl AsyncRead + AsyncWrite) {
+        peer::serve(&self.script, stream).await;
+    }
+
+    async fn connect(
+        &self,
+        more: impl FnOnce(ProxyBuilder) -> ProxyBuilder,
+    ) -> Result<Server, ProxyError> {
+        let again = self.clone();
+        let proxy = Proxy::builder(self.client()).further(move || (again.client(), again.target()));
+        Ok(more(proxy).connect(self.target()).await?.into_server())
+    }
+
+    fn client(&self) -> ClientBuilder {
+        let preference = self.script.revision().map_or(Preference::Auto, Preference::Pin);
+        let client = Client::builder("bowline", env!("CARGO_PKG_VERSION"));
+        client.preference(preference).without_cache()
+    }
+
+    /// A new connection to the recorded server.
+    fn target(&self) -> Target {
+        let (ours, theirs) = tokio::io::duplex(BUFFER);
+        let mock = self.clone();
+        tokio::spawn(async move { mock.answer(theirs).await });
+        Target::stream(ours)
     }
 }
 
-/// The body of a request, unless it is too long or breaks off.
-async fn collect(mut body: Incoming) -> Option<Vec<u8>> {
-    let mut whole = Vec::new();
-    loop {
-        let next = std::future::poll_fn(|context| {
-            http_body::Body::poll_frame(std::pin::Pin::new(&mut body), context)
-        });
-        let Some(frame) = next.await else { return Some(whole) };
-        let frame = frame.ok()?;
-        whole.extend_from_slice(frame.data_ref().map(|bytes| &bytes[..]).unwrap_or_default());
-        if whole.len() > LONGEST {
-            return None;
-        }
-    }
-}
-
-fn response(status: StatusCode, body: String) -> Response<Whole> {
-    let kind = if status == StatusCode::OK { "application/json" } else { "text/plain" };
-    let mut response = Response::new(Whole(Some(Bytes::from(body)).filter(|it| !it.is_empty())));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-}
-
-/// A body in one piece.
-#[derive(Debug)]
-struct Whole(Option<Bytes>);
-
-impl http_body::Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
-        std::task::Poll::Ready(self.0.take().map(|bytes| Ok(http_body::Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        http_body::SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
-    }
-}
+#[cfg(test)]
+mod tests;

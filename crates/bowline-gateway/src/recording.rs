@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use bowline_proto::model::meta_key;
+use bowline_proto::revision::Revision;
 use serde_json::Value;
 
 use crate::session_file::{Line, LineKind, Opening, Way};
@@ -50,9 +52,17 @@ impl Recording {
     /// When it cannot be read, or is not a session file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let file = File::open(path).map_err(|error| error.to_string())?;
+        Self::from_reader(BufReader::new(file))
+    }
+
+    /// Reads a session file from anywhere.
+    ///
+    /// # Errors
+    /// See [`read`](Self::read).
+    pub fn from_reader(reader: impl BufRead) -> Result<Self, String> {
         let mut opening = None;
         let (mut lines, mut problems) = (Vec::new(), Vec::new());
-        for (number, text) in BufReader::new(file).lines().enumerate() {
+        for (number, text) in reader.lines().enumerate() {
             let text = text.map_err(|error| error.to_string())?;
             match serde_json::from_str::<Line>(&text) {
                 Ok(line) if number == 0 => opening = line.session,
@@ -83,6 +93,18 @@ impl Recording {
             model.handle_line(session, line.clone());
         }
         model
+    }
+
+    /// The revision that was spoken: that of the first request or handshake that names one.
+    #[must_use]
+    pub fn revision(&self) -> Option<Revision> {
+        self.exchanges().iter().find_map(|exchange| {
+            let named = exchange.request["params"]["_meta"][meta_key::PROTOCOL_VERSION].as_str();
+            let answer = exchange.answer.as_ref().filter(|_| exchange.method() == "initialize");
+            let agreed =
+                answer.and_then(|(answer, _)| answer["result"]["protocolVersion"].as_str());
+            named.or(agreed)?.parse().ok()
+        })
     }
 
     /// The messages that went one way, in order.
