@@ -1,5 +1,7 @@
 //! `bowline bridge`: puts any client in front of any server.
 
+mod viewed;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,9 @@ use bowline::{Client, Era, Revisions, Server, stdio, stop_signal, with_causes};
 use bowline_gateway::bridge::rules::explain;
 use bowline_gateway::bridge::{Bridge as Core, BridgeError, Report, ToolRules, faulty};
 use bowline_gateway::fault::{FaultPlan, Faults};
+use bowline_gateway::observe::Watched;
 use bowline_gateway::relay::bound_to_us;
+use bowline_gateway::session_file::Way;
 use bowline_serve::exposed;
 use clap::Args;
 use tokio::net::TcpListener;
@@ -113,7 +117,7 @@ impl Bridge {
         }
         let core = self.core(&resolved, &screen)?;
         let served = match self.http {
-            None => self.on_stdio(&core).await,
+            None => self.on_stdio(&core, &resolved).await,
             Some(address) => self.over_http(&core, address, &screen).await?,
         };
         served.map_err(|error| explained(error, &resolved))
@@ -198,9 +202,12 @@ impl Bridge {
         })
     }
 
-    async fn on_stdio(&self, core: &Core) -> Result<(), BridgeError> {
+    async fn on_stdio(&self, core: &Core, resolved: &Resolved) -> Result<(), BridgeError> {
         let stop = stop_signal();
         let (input, output) = stdio::stdio()?;
+        let viewed = viewed::Viewed::open(resolved);
+        let input = Watched::new(input, viewed.watch(Way::Sent));
+        let output = Watched::new(output, viewed.watch(Way::Received));
         let Some(plan) = self.fault.clone() else {
             return core.serve_until(input, output, stop).await;
         };

@@ -9,6 +9,7 @@ mod encode;
 mod queue;
 mod viewers;
 mod watch;
+mod watched;
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -23,6 +24,7 @@ use self::encode::Encoder;
 use self::queue::{Event, Queue};
 use self::viewers::Viewers;
 pub use self::watch::Watch;
+pub use self::watched::Watched;
 use crate::redact::Redactor;
 use crate::session_file::{Line, LineKind, Opening, Recorder};
 

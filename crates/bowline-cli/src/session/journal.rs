@@ -306,7 +306,7 @@ fn log_line(log: &LoggingMessageParams) -> (Style, String) {
 }
 
 /// What a session connects to, without secrets.
-fn shown(location: &Location, redactor: &Redactor) -> Value {
+pub(crate) fn shown(location: &Location, redactor: &Redactor) -> Value {
     match location {
         Location::Command { program, args, env, cwd } => json!({
             "command": redactor.text(&program.to_string_lossy()),

@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::fixture::{Folder, PROGRAM, program, said, signal};
+use super::fixture::{Folder, PROGRAM, program, said, signal, wait_for};
 
 /// `bowline tap` with these words, and pipes.
 fn tap(home: &Folder, words: &[&str]) -> Command {
@@ -295,4 +295,28 @@ fn faults_are_injected_on_purpose() {
     let wrong = said(tap(&home, &["--fault", "dance", "--", "cat"]).stdin(Stdio::null()));
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.err.contains("expected delay=200ms"), "{}", wrong.err);
+}
+
+#[test]
+fn a_bridge_is_seen_like_a_tap() {
+    let home = Folder::new();
+    let mut command = program(&home);
+    command.args(["bridge", "--", PROGRAM, "serve", "counter"]).stdin(Stdio::piped());
+    let mut bridge = command.spawn().unwrap();
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
+    let mut input = bridge.stdin.take().unwrap();
+    input.write_all(format!("{initialize}\n").as_bytes()).unwrap();
+    let mut output = BufReader::new(bridge.stdout.take().unwrap());
+    wait_for(&mut output, "serverInfo");
+    let socket = socket(&home);
+    let mut viewer = BufReader::new(UnixStream::connect(&socket).unwrap());
+    let opening = wait_for(&mut viewer, r#""kind":"session""#);
+    assert!(opening.contains("(bridge)"), "{opening}");
+    wait_for(&mut viewer, r#""method":"initialize""#);
+    let answer = wait_for(&mut viewer, "serverInfo");
+    assert!(answer.contains(r#""took":"#), "{answer}");
+    drop(input);
+    wait_for(&mut viewer, r#""kind":"end""#);
+    assert!(bridge.wait().unwrap().success());
+    assert!(!socket.exists());
 }
