@@ -27,9 +27,9 @@ pub(crate) fn build(targets: &str) -> Result<(), String> {
 }
 
 /// The harness of one test target, compiled.
-struct TestProgram {
+pub(crate) struct TestProgram {
     /// Its package and target, as in `bowline-cli debug`.
-    name: String,
+    pub(crate) name: String,
     executable: PathBuf,
     /// The folder of its package, where Cargo runs it.
     folder: PathBuf,
@@ -50,14 +50,14 @@ pub(crate) fn test(
     workers: usize,
     variables: &[(String, OsString)],
 ) -> Result<Vec<Tested>, String> {
-    let programs = Mutex::new(test_programs()?.into_iter());
+    let programs = Mutex::new(test_programs("--tests")?.into_iter());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 let next = || programs.lock().expect("no worker panics").next();
                 while let Some(program) = next() {
-                    let tested = program.run(variables);
+                    let tested = program.run(&[], variables);
                     done.lock().expect("no worker panics").push(tested);
                 }
             });
@@ -70,14 +70,17 @@ pub(crate) fn test(
 const SLOWEST: &[&str] = &[
     "bowline-macros-ui compile",
     "bowline-cli bowline",
+    "bowline soak",
     "bowline client",
     "bowline http",
     "bowline-cli cli",
     "bowline-cli doctor",
 ];
 
-fn test_programs() -> Result<Vec<TestProgram>, String> {
-    let mut cargo = cargo("test", "--tests --no-run --message-format json-render-diagnostics");
+/// Compiles test targets, as in `--test it --test faults`.
+pub(crate) fn test_programs(targets: &str) -> Result<Vec<TestProgram>, String> {
+    let options = "--no-run --message-format json-render-diagnostics";
+    let mut cargo = cargo("test", &format!("{targets} {options}"));
     let built = cargo.output().map_err(|error| format!("cargo: {error}\n"))?;
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into_owned());
@@ -102,16 +105,18 @@ impl TestProgram {
         Some(Self { name, executable: executable.into(), folder })
     }
 
+    /// Runs it with these arguments and variables.
     #[expect(clippy::disallowed_methods, reason = "reports where the time of a test run went")]
-    fn run(self, variables: &[(String, OsString)]) -> Tested {
+    pub(crate) fn run(&self, arguments: &[&str], variables: &[(String, OsString)]) -> Tested {
         let start = Instant::now();
         let mut command = program(&self.executable);
+        command.args(arguments);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         // The tests of procedural macros load the compiler's libraries.
         command.env("LD_LIBRARY_PATH", compiler_libraries());
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let ran = run(command);
-        Tested { name: self.name, ran, took: start.elapsed() }
+        Tested { name: self.name.clone(), ran, took: start.elapsed() }
     }
 }
 

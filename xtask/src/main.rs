@@ -14,6 +14,7 @@ mod browser;
 mod cargo;
 mod conformance;
 mod debian;
+mod faults;
 mod fleet;
 mod fuzz;
 mod inspector;
@@ -24,6 +25,7 @@ mod options;
 mod process;
 mod room;
 mod server;
+mod soak;
 mod step;
 mod steps;
 mod tasks;
@@ -124,6 +126,18 @@ const COMMANDS: &[Command] = &[
         takes: &[options::FULL],
         about: "tasks in simulated worlds, and in a process that is killed at every step",
         lanes: &[&[steps::TASKS]],
+    },
+    Command {
+        name: "faults",
+        takes: &[options::FULL],
+        about: "every row of docs/reliability.md, which it writes; an hour with --full",
+        lanes: &[&[steps::FAULTS]],
+    },
+    Command {
+        name: "soak",
+        takes: &[options::FULL],
+        about: "mixed traffic on one process, whose memory stays flat; an hour with --full",
+        lanes: &[&[steps::SOAK]],
     },
     Command {
         name: "bridge",

@@ -6,7 +6,8 @@ use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
 use crate::{
-    auth, bridge, browser, conformance, debian, fleet, fuzz, inspector, interop, tasks, tidy,
+    auth, bridge, browser, conformance, debian, faults, fleet, fuzz, inspector, interop, soak,
+    tasks, tidy,
 };
 
 /// What a change must pass. The first lane runs programs that mostly wait, the second mostly
@@ -122,6 +123,13 @@ pub(crate) const FLEET: Step = Step { name: "fleet", needs: CONFORMANCE.needs, r
 /// The simulation of tasks and the kills at the size of choice. At their short size they are a part
 /// of [`UNIT`].
 pub(crate) const TASKS: Step = Step { name: "tasks", needs: &[], run: tasks::step };
+
+/// Every row of the page on reliability, which it writes. The same tests at their short size are a
+/// part of [`UNIT`].
+pub(crate) const FAULTS: Step = Step { name: "faults", needs: &[], run: faults::step };
+
+/// Mixed traffic on one process. The short one is a part of [`UNIT`].
+pub(crate) const SOAK: Step = Step { name: "soak", needs: &[], run: soak::step };
 
 pub(crate) const FUZZ: Step = Step {
     name: "fuzz",

@@ -14,7 +14,7 @@ fn batch(count: usize) -> String {
 
 #[tokio::test]
 async fn batches() {
-    row("batches", async |server| {
+    row(26, "batches", async |server| {
         let headers = session(server, 0, "2025-03-26").await.unwrap();
         // Nearly four mebibytes, and as long as a batch may be.
         for (count, expected) in [(89_000, "a batch of more than 100 messages"), (100, "tool-199")]
@@ -36,7 +36,7 @@ async fn batches() {
 
 #[tokio::test]
 async fn batches_on_standard_input() {
-    piped_row("batches on standard input", async |server| {
+    piped_row(39, "batches on standard input", async |server| {
         // Thirteen megabytes are rejected, and those that are as long as they may be are one line.
         let answer = server.ask(&batch(280_000)).await;
         assert!(answer.contains("error"), "{}", &answer[..answer.len().min(300)]);
@@ -49,7 +49,7 @@ async fn batches_on_standard_input() {
 
 #[tokio::test]
 async fn long_ids_and_tokens() {
-    row("ids and progress tokens", async |server| {
+    row(27, "ids and progress tokens", async |server| {
         let long = "x".repeat(3 * MIB);
         for number in 0..scaled(8, 100) {
             let wait = json!({ "name": "slow", "arguments": { "ms": 600_000, "message": "" } });
@@ -79,7 +79,7 @@ async fn long_ids_and_tokens() {
 
 #[tokio::test]
 async fn answers_that_nobody_reads() {
-    row("answers that nobody reads", async |server| {
+    row(32, "answers that nobody reads", async |server| {
         let mut held = Vec::new();
         let list = modern(&json!(1), "tools/list", json!({}), None);
         for number in 0..scaled(200, 4_000) {
@@ -94,7 +94,7 @@ async fn answers_that_nobody_reads() {
 
 #[tokio::test]
 async fn listening_streams() {
-    row("listening streams", async |server| {
+    row(33, "listening streams", async |server| {
         let uris: Vec<_> =
             (0..1_000).map(|it| format!("test://{it}/{}", "x".repeat(1_000))).collect();
         let filter = json!({ "notifications": { "resourceSubscriptions": uris } });
@@ -106,7 +106,7 @@ async fn listening_streams() {
 
 #[tokio::test]
 async fn arguments_of_waiting_calls() {
-    row("arguments of waiting calls", async |server| {
+    row(31, "arguments of waiting calls", async |server| {
         let message = "x".repeat(MIB);
         let wait = json!({ "name": "slow", "arguments": { "ms": 600_000, "message": message } });
         let request = modern(&json!(1), "tools/call", wait, Some("slow"));

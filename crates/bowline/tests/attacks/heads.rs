@@ -14,7 +14,7 @@ use super::server::{MIB, head, row, scaled, soon};
 
 #[tokio::test]
 async fn heads_without_end() {
-    row("heads without end", async |server| {
+    row(35, "heads without end", async |server| {
         let mut held = Vec::new();
         for number in 0..scaled(200, 4_000) {
             let mut stream = server.connect(number).await;
@@ -29,7 +29,7 @@ async fn heads_without_end() {
 
 #[tokio::test]
 async fn bodies_over_http_1() {
-    row("bodies over HTTP/1", async |server| {
+    row(29, "bodies over HTTP/1", async |server| {
         let mut bodies = JoinSet::new();
         for number in 0..scaled(40, 400) {
             let mut stream = server.connect(number).await;
@@ -67,7 +67,7 @@ impl http_body::Body for Endless {
 
 #[tokio::test]
 async fn bodies_over_http_2() {
-    row("bodies over HTTP/2", async |server| {
+    row(30, "bodies over HTTP/2", async |server| {
         let mut held = Vec::new();
         for number in 0..scaled(4, 8) {
             let stream = TokioIo::new(server.connect(number).await);

@@ -68,7 +68,7 @@ impl Process {
     }
 
     /// Prints the row of an attack that is over, and checks its figures.
-    async fn settle(&self, name: &str, idle: usize) {
+    async fn settle(&self, number: u32, name: &str, idle: usize) {
         let start = Instant::now();
         // Nothing happens at the server meanwhile.
         while self.memory("VmRSS") >= LEFT && start.elapsed() < MINUTE {
@@ -79,7 +79,9 @@ impl Process {
         }
         let (peak, left) = (self.memory("VmHWM"), self.memory("VmRSS"));
         let [idle, most, rest] = [idle, peak, left].map(|bytes| bytes.div_ceil(MIB));
-        println!("| {name} | {idle} | {most} | {rest} |");
+        println!(
+            "figure: {number} | {name}: {idle} MiB idle, {most} at its peak, {rest} left | 128, 48 MiB"
+        );
         assert!(peak < PEAK, "{name}: a peak of {most} MiB");
         assert!(left < LEFT, "{name}: {rest} MiB are left");
     }
@@ -156,25 +158,25 @@ impl Piped {
 }
 
 /// Runs one attack. What it returns is held until the server has been looked at.
-pub(crate) async fn row<T>(name: &str, attack: impl AsyncFnOnce(&Server) -> T) {
+pub(crate) async fn row<T>(number: u32, name: &str, attack: impl AsyncFnOnce(&Server) -> T) {
     let server = Server::start().await;
     server.is_well().await;
     let idle = server.process.memory("VmRSS");
     let held = attack(&server).await;
     server.is_well().await;
     drop(held);
-    server.process.settle(name, idle).await;
+    server.process.settle(number, name, idle).await;
     server.is_well().await;
 }
 
 /// The same for a client on standard input and output.
-pub(crate) async fn piped_row(name: &str, attack: impl AsyncFnOnce(&mut Piped)) {
+pub(crate) async fn piped_row(number: u32, name: &str, attack: impl AsyncFnOnce(&mut Piped)) {
     let mut server = Piped::start();
     let hello = server.ask(&handshake("2025-03-26", "attacks")).await;
     assert!(hello.contains("2025-03-26"), "{hello}");
     let idle = server.process.memory("VmRSS");
     attack(&mut server).await;
-    server.process.settle(name, idle).await;
+    server.process.settle(number, name, idle).await;
     let answer = server.ask(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).await;
     assert!(answer.contains("last"), "{answer}");
 }

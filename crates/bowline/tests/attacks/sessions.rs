@@ -7,7 +7,7 @@ use super::server::{MIB, initialize, post, row, scaled, session};
 
 #[tokio::test]
 async fn fat_identities() {
-    row("fat identities", async |server| {
+    row(28, "fat identities", async |server| {
         for number in 0..scaled(20, 200) {
             let answer = server.ask(number, &initialize("2025-11-25", &"x".repeat(3 * MIB))).await;
             assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
@@ -22,7 +22,7 @@ async fn fat_identities() {
 
 #[tokio::test]
 async fn half_open_sessions() {
-    row("half-open sessions", async |server| {
+    row(36, "half-open sessions", async |server| {
         for number in 0..scaled(2_000, 25_000) {
             server.ask(number, &initialize("2025-11-25", "attacks")).await;
         }
@@ -33,7 +33,7 @@ async fn half_open_sessions() {
 
 #[tokio::test]
 async fn replay_buffers() {
-    row("replay buffers", async |server| {
+    row(34, "replay buffers", async |server| {
         // Each answer is kept for a client that might reconnect.
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "slow", "arguments": { "ms": 1, "message": "x".repeat(MIB / 2) } } });
@@ -47,7 +47,7 @@ async fn replay_buffers() {
 
 #[tokio::test]
 async fn abandoned_calls() {
-    row("abandoned calls", async |server| {
+    row(37, "abandoned calls", async |server| {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "slow", "arguments": { "ms": 600_000, "message": "x".repeat(16 << 10) } } });
         let mut headers = String::new();

@@ -140,6 +140,9 @@ pub(crate) fn is_alone(test: &str) -> bool {
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}{errors}");
+    // `cargo xtask faults` collects them.
+    let figures = said.lines().filter_map(|line| line.find("figure: ").map(|at| &line[at..]));
+    figures.for_each(|figure| println!("{figure}"));
     false
 }
 

@@ -2,6 +2,7 @@
 //! ones.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::print_stdout, reason = "figures, which `cargo xtask faults` collects")]
 
 #[cfg(target_os = "linux")]
 mod bounds;

@@ -78,6 +78,7 @@ fn endless_answers_end_at_the_limit_and_take_no_memory() {
         assert!(matches!(error, OpenError::Connect { error: ConnectError::Unreachable(_), .. }));
         assert!(error.to_string().contains("a limit of this client"), "{error}");
         let growth = memory("VmHWM").saturating_sub(before);
+        println!("figure: 13 | endless answers: memory grew by {} MiB | 48 MiB", growth >> 10);
         assert!(growth <= 48 << 10, "{growth} KiB more than before");
     });
 }
@@ -98,6 +99,7 @@ fn an_endless_line_takes_no_memory() {
         let error = soon("an error", call).await.unwrap_err();
         assert!(matches!(error, CallError::LimitExceeded { .. }), "{error}");
         let growth = memory("VmHWM").saturating_sub(before);
+        println!("figure: 13 | an endless line: memory grew by {} MiB | 48 MiB", growth >> 10);
         assert!(growth <= 48 << 10, "{growth} KiB more than before");
         client.close().await;
         nasty.is_gone().await;
@@ -213,7 +215,8 @@ fn a_fat_server_takes_no_memory() {
     }
     drop(runtime);
     let (peak, left) = (memory("VmHWM"), memory("VmRSS"));
-    println!("| a fat server | {peak} KiB | {left} KiB |");
+    let (most, rest, allowed) = (peak >> 10, left >> 10, scaled(48, 128));
+    println!("figure: 38 | a fat server: {most} MiB at its peak, {rest} left | {allowed}, 48 MiB");
     assert!(left < 48 << 10, "{left} KiB are left");
 }
 
@@ -232,6 +235,7 @@ fn notifications_for_nobody_take_no_memory() {
         let call = client.call_tool("notify", json!({ "count": count })).text();
         assert_eq!(soon("an answer", call).await.unwrap(), "done");
         let growth = memory("VmHWM").saturating_sub(before);
+        println!("figure: 14 | progress for nobody: memory grew by {} MiB | 16 MiB", growth >> 10);
         assert!(growth <= 16 << 10, "{growth} KiB more than before");
         client.close().await;
         nasty.is_gone().await;

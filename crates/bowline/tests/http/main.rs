@@ -4,6 +4,7 @@
 //! full sizes.
 
 #![expect(clippy::unwrap_used, reason = "all of it is tests")]
+#![allow(clippy::print_stdout, reason = "figures, which `cargo xtask faults` collects")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values, not references")]
 
 mod abuse;

@@ -244,6 +244,7 @@ async fn bodies_without_end_are_refused_in_bounded_memory() {
         assert!(sent < most, "it took everything");
     }
     let grown = memory().saturating_sub(before);
+    println!("figure: 12 | memory grew by {} MiB | 96 MiB", grown >> 20);
     assert!(grown <= 96 << 20, "{grown} bytes");
 
     // An announced length that is too long is rejected before anything is read.

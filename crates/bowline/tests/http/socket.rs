@@ -126,10 +126,16 @@ pub(crate) fn is_alone() -> bool {
         return true;
     }
     let program = std::env::current_exe().unwrap();
-    let ran = std::process::Command::new(program).args([test, "--exact"]).env(MARK, "yes").output();
+    let ran = std::process::Command::new(program)
+        .args([test, "--exact", "--nocapture"])
+        .env(MARK, "yes")
+        .output();
     let ran = ran.unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+    // `cargo xtask faults` collects them.
+    let figures = said.lines().filter_map(|line| line.find("figure: ").map(|at| &line[at..]));
+    figures.for_each(|figure| println!("{figure}"));
     false
 }
 
