@@ -14,10 +14,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use self::late::Late;
 pub use self::streams::{BOUND, become_server, bound_to_us};

@@ -1,29 +1,34 @@
 //! `bowline replay`: says to a server what a recorded client said, and compares its answers.
 
-use std::collections::{HashMap, VecDeque};
+mod peer;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline::Revision;
-use bowline_check::frames::{Http, HttpReply, HttpRequest, Process};
-use bowline_gateway::diff::{Difference, key, outcome, values};
+use bowline::proto::model::ClientCapabilities;
+use bowline::{Client, Proxy, Revision, Revisions};
+use bowline_check::frames::Process;
+use bowline_gateway::diff::{Difference, common, key, outcome, values};
 use bowline_gateway::recording::{Exchange, Recording};
 use bowline_gateway::session_file::Way;
 use clap::Args;
-use serde_json::{Value, json};
-use tokio::time::{Instant, timeout, timeout_at};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
 
+use self::peer::Peer;
 use super::diff::tell;
 use super::export::read;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen};
-use crate::target::{Location, Resolved, TargetOptions, tap};
+use crate::target::{Resolved, TargetOptions, tap};
 
 /// Send what a recorded client sent to a server, and compare the answers
 ///
 /// Requests are sent one after the other, each when the one before is answered. The server's
 /// questions get the recorded answers. Ids of tasks and states of questions are replaced by those
-/// that the server gives now. Exits with 11 if an answer differs.
+/// that the server gives now. With --revision, the server is spoken to in another revision than the
+/// recorded one, and what only one of the two can say is not compared. Exits with 11 if an answer
+/// differs.
 #[derive(Args)]
 pub(crate) struct Replay {
     /// The session file, and the server; omit the server if a command follows `--`
@@ -44,6 +49,8 @@ pub(crate) struct Replay {
 
 /// How long to wait for an answer, unless `--timeout` says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What waits between the recorded client and the translation.
+const BUFFER: usize = 64 << 10;
 
 impl Replay {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
@@ -57,62 +64,70 @@ impl Replay {
             return Err(Failure::usage(format!("unexpected: {word}")));
         }
         let patience = self.options.timeout.unwrap_or(PATIENCE);
-        let mut player = Player::new(&resolved, &recording, patience)?;
+        let (peer, older) = match self.translation(&recording) {
+            None => (Peer::open(&resolved, &recording, patience)?, None),
+            Some(recorded) => {
+                let (process, spoken) = self.translated(&resolved, &recording).await?;
+                screen.note(&format!("recorded in {recorded}, replayed in {spoken}"));
+                (Peer::over(process, &recording, patience), Some(recorded.min(spoken)))
+            }
+        };
+        let mut player = Player { peer, older, renamed: Vec::new(), questions: Vec::new() };
         let found = player.play(&recording, self.timing, &self.ignore).await?;
         tell(&screen, &found)
     }
+
+    /// The recorded revision, if --revision asks for another one.
+    fn translation(&self, recording: &Recording) -> Option<Revision> {
+        let recorded = recording.revision()?;
+        let wanted = self.options.revision?.narrow(Revisions::ALL);
+        (!wanted.contains(recorded)).then_some(recorded)
+    }
+
+    /// A server that speaks the recorded revision, in front of the one that is to speak another;
+    /// and which one that is.
+    async fn translated(
+        &self,
+        resolved: &Resolved,
+        recording: &Recording,
+    ) -> Result<(Process, Revision), Failure> {
+        let client = Client::builder("bowline", env!("CARGO_PKG_VERSION"));
+        let client = client.preference(self.options.revision.unwrap_or_default()).without_cache();
+        let mut proxy = Proxy::builder(client).one_caller();
+        if let Some(declared) = declared(recording) {
+            proxy = proxy.declare(declared);
+        }
+        let proxy = proxy.connect(resolved.target()?).await?;
+        let spoken = proxy.client().peer().map_or(Revision::LATEST, |peer| peer.revision);
+        let (ours, theirs) = tokio::io::duplex(BUFFER);
+        tokio::spawn(proxy.into_server().serve(theirs));
+        let (output, input) = tokio::io::split(ours);
+        Ok((Process::over(Box::new(output), Box::new(input), tap()), spoken))
+    }
 }
 
-/// A server, frame by frame.
-enum Peer {
-    Process(Box<Process>),
-    Http(Box<Http>),
+/// What a recorded legacy client said that it can be asked.
+fn declared(recording: &Recording) -> Option<ClientCapabilities> {
+    let exchanges = recording.exchanges();
+    let opening = exchanges.iter().find(|it| it.way == Way::Sent && it.method() == "initialize")?;
+    let declared = opening.request.pointer("/params/capabilities")?.clone();
+    let mut declared: ClientCapabilities = serde_json::from_value(declared).ok()?;
+    // Extensions and tasks are agreed on between neighbours.
+    (declared.extensions, declared.experimental, declared.tasks) = (None, None, None);
+    Some(declared)
 }
 
 struct Player {
     peer: Peer,
-    patience: Duration,
-    /// What the client answered to the server's questions, by method.
-    answers: HashMap<String, VecDeque<Value>>,
+    /// The older of the recorded revision and the one that is spoken, if they differ.
+    older: Option<Revision>,
     /// Recorded task ids and states, and those that replace them.
     renamed: Vec<(String, String)>,
+    /// Names of questions, by the recorded state: those that were asked, and those that are now.
+    questions: Vec<(String, Vec<(String, String)>)>,
 }
 
 impl Player {
-    fn new(
-        resolved: &Resolved,
-        recording: &Recording,
-        patience: Duration,
-    ) -> Result<Self, Failure> {
-        let peer = match (&resolved.location, resolved.recipe()) {
-            (_, Some(recipe)) => {
-                let started = Process::start(&recipe, tap());
-                let program = recipe.program.to_string_lossy();
-                let failed = |error| {
-                    Failure::new(Code::Unreachable, format!("cannot start {program}: {error}"))
-                };
-                Peer::Process(Box::new(started.map_err(failed)?))
-            }
-            (Location::Url { url, .. }, _) => {
-                let wrong = |problem: String| Failure::usage(format!("{url}: {problem}"));
-                let uri =
-                    url.parse().map_err(|error: http::uri::InvalidUri| wrong(error.to_string()))?;
-                let web = resolved.web()?.build().map_err(|error| wrong(error.to_string()))?;
-                let http = Http::new(web, uri, resolved.header_map()?);
-                Peer::Http(Box::new(http.with_login(resolved.authorize()).with_tap(tap())))
-            }
-            (Location::Command { .. }, None) => return Err(Failure::usage("no command")),
-        };
-        let mut answers: HashMap<String, VecDeque<Value>> = HashMap::new();
-        for exchange in recording.exchanges() {
-            if let (Way::Received, Some((answer, _))) = (exchange.way, &exchange.answer) {
-                let queue = answers.entry(exchange.method().to_owned()).or_default();
-                queue.push_back(answer.clone());
-            }
-        }
-        Ok(Self { peer, patience, answers, renamed: Vec::new() })
-    }
-
     /// Sends everything; returns where answers differ.
     async fn play(
         &mut self,
@@ -136,7 +151,7 @@ impl Player {
                     let differences = self.repeat(&exchange, ignored).await?;
                     found.push((key(&exchange.request), differences));
                 }
-                (Some(_), None) => self.send(&message).await?,
+                (Some(_), None) => self.peer.send(&message).await?,
                 // Answers are sent when the server asks.
                 _ => {}
             }
@@ -149,18 +164,48 @@ impl Player {
         exchange: &Exchange,
         ignored: &[String],
     ) -> Result<Vec<Difference>, Failure> {
-        let mut text = exchange.request.to_string();
+        let request = self.renewed(&exchange.request);
+        let Some((recorded, _)) = &exchange.answer else {
+            // Nobody knows what to expect, nor whether anything comes.
+            self.peer.send(&request).await?;
+            return Ok(Vec::new());
+        };
+        let answer = self.peer.ask(&request).await?;
+        self.remember(recorded, &answer);
+        let (mut before, mut after) = (outcome(recorded), outcome(&answer));
+        if let Some(older) = self.older {
+            (before, after) = (
+                common(exchange.method(), &before, older),
+                common(exchange.method(), &after, older),
+            );
+        }
+        if self.is_same_question(&before, &after) {
+            return Ok(Vec::new());
+        }
+        Ok(values(&before, &after, ignored))
+    }
+
+    /// The request with the names that the server gives now.
+    fn renewed(&self, recorded: &Value) -> Value {
+        let mut request = recorded.clone();
+        let state = recorded.pointer("/params/requestState").and_then(Value::as_str);
+        let names = self.questions.iter().find(|(asked, _)| Some(asked.as_str()) == state);
+        if let Some((_, names)) = names
+            && let Some(Value::Object(answers)) = request.pointer_mut("/params/inputResponses")
+        {
+            let old = std::mem::take(answers);
+            *answers =
+                old.into_iter().map(|(name, answer)| (new_name(names, name), answer)).collect();
+        }
+        let mut text = request.to_string();
         for (old, new) in &self.renamed {
             text = text.replace(old.as_str(), new.as_str());
         }
-        let request: Value =
-            serde_json::from_str(&text).unwrap_or_else(|_| exchange.request.clone());
-        let Some((recorded, _)) = &exchange.answer else {
-            // Nobody knows what to expect, nor whether anything comes.
-            self.send(&request).await?;
-            return Ok(Vec::new());
-        };
-        let answer = self.ask(&request).await?;
+        serde_json::from_str(&text).unwrap_or(request)
+    }
+
+    /// Remembers what the server calls its tasks, states and questions.
+    fn remember(&mut self, recorded: &Value, answer: &Value) {
         for place in ["/result/requestState", "/result/taskId", "/result/task/taskId"] {
             if let (Some(Value::String(old)), Some(Value::String(new))) =
                 (recorded.pointer(place), answer.pointer(place))
@@ -169,87 +214,29 @@ impl Player {
                 self.renamed.push((old.clone(), new.clone()));
             }
         }
-        Ok(values(&outcome(recorded), &outcome(&answer), ignored))
-    }
-
-    /// Sends a message that nobody answers.
-    async fn send(&mut self, message: &Value) -> Result<(), Failure> {
-        let text = message.to_string();
-        match &mut self.peer {
-            Peer::Process(process) => {
-                process.send(text.as_bytes(), self.patience).await.map_err(|error| gone(&error))
-            }
-            Peer::Http(http) => {
-                let request = HttpRequest::post(&text, &[]);
-                let sent = http.exchange(&request, self.patience, |_| true).await;
-                sent.map(drop).map_err(|error| gone(&error))
-            }
-        }
-    }
-
-    /// Sends a request; its answer.
-    async fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
-        let id = &request["id"];
-        let is_answer =
-            |message: &Value| message.get("id") == Some(id) && message.get("method").is_none();
-        if let Peer::Http(http) = &mut self.peer {
-            let text = request.to_string();
-            let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
-            let is_last = |event: &bowline_check::frames::Event| {
-                read(&event.data).is_some_and(|it| is_answer(&it))
-            };
-            let reply = http.exchange(&HttpRequest::post(&text, &[]), self.patience, is_last).await;
-            let reply = reply.map_err(|error| gone(&error))?;
-            let answer = if reply.is_stream() {
-                reply.events().iter().filter_map(|event| read(&event.data)).find(|it| is_answer(it))
-            } else {
-                read(&reply.body)
-            };
-            let answer = answer.unwrap_or_else(|| json!({ "status": reply.status.as_u16() }));
-            if request["method"] == "initialize" {
-                remember(http, &reply, &answer);
-            }
-            return Ok(answer);
-        }
-        self.send(request).await?;
-        let deadline = Instant::now() + self.patience;
-        loop {
-            let Peer::Process(process) = &mut self.peer else { return Ok(Value::Null) };
-            let next = timeout_at(deadline, process.next_line()).await;
-            let silent =
-                || Failure::new(Code::TimedOut, format!("{}: no answer", request["method"]));
-            let line = next.map_err(|_| silent())?;
-            let line = line.ok_or_else(|| Failure::new(Code::Unreachable, "the server ended"))?;
-            let Ok(message) = serde_json::from_slice::<Value>(&line) else { continue };
-            if is_answer(&message) {
-                return Ok(message);
-            }
-            self.reply(&message).await?;
-        }
-    }
-
-    /// Answers a question of the server as the recorded client did.
-    async fn reply(&mut self, message: &Value) -> Result<(), Failure> {
-        let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
-            return Ok(());
+        let asked = |answer: &'_ Value| -> Vec<String> {
+            let asked = answer.pointer("/result/inputRequests").and_then(Value::as_object);
+            asked.map(Map::keys).into_iter().flatten().cloned().collect()
         };
-        let recorded = self.answers.get_mut(method).and_then(VecDeque::pop_front);
-        let mut answer = recorded.unwrap_or_else(|| {
-            let what = "the recorded client was not asked this";
-            json!({ "jsonrpc": "2.0", "error": { "code": -32601, "message": what } })
-        });
-        answer["id"] = id.clone();
-        timeout(self.patience, self.send(&answer)).await.unwrap_or(Ok(()))
+        if let Some(Value::String(state)) = recorded.pointer("/result/requestState") {
+            let names = asked(recorded).into_iter().zip(asked(answer)).collect();
+            self.questions.push((state.clone(), names));
+        }
+    }
+
+    /// Whether both answers ask the same under different names, which a translation may choose.
+    fn is_same_question(&self, before: &Value, after: &Value) -> bool {
+        let asked = |answer: &Value| -> Option<Vec<Value>> {
+            let asked = answer.pointer("/result/inputRequests")?.as_object()?;
+            Some(asked.values().cloned().collect())
+        };
+        let asked = asked(before).zip(asked(after));
+        self.older.is_some() && asked.is_some_and(|(before, after)| before == after)
     }
 }
 
-/// Remembers the session that a handshake opened.
-fn remember(http: &mut Http, reply: &HttpReply, answer: &Value) {
-    http.session = reply.headers.get("mcp-session-id").cloned();
-    let revision = answer.pointer("/result/protocolVersion").and_then(Value::as_str);
-    http.negotiated = revision.and_then(|it| it.parse::<Revision>().ok());
-}
-
-fn gone(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Code::Unreachable, format!("the server is gone: {error}"))
+/// What a question is called now.
+fn new_name(names: &[(String, String)], name: String) -> String {
+    let found = names.iter().find(|(old, _)| *old == name);
+    found.map_or(name, |(_, new)| new.clone())
 }

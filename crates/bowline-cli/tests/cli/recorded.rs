@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::fixture::{Folder, PROGRAM, program, said, wait_for};
+use super::fixture::{Folder, PROGRAM, program, said, signal, url, wait_for};
 
 /// Records a client that increments a counter twice, in an era.
 fn record(home: &Folder, era: &str) {
@@ -36,6 +36,61 @@ fn recordings_are_replayed_to_a_server() {
                 .args(["--", PROGRAM, "serve", "example"]),
         );
         assert_eq!(ignored.code, Some(0), "{era}: {}", ignored.out);
+    }
+}
+
+#[test]
+fn recordings_are_replayed_in_another_revision() {
+    for (era, others) in
+        [("legacy", &["modern", "2024-11-05"][..]), ("modern", &["legacy", "2025-03-26"])]
+    {
+        let home = Folder::new();
+        record(&home, era);
+        for other in others {
+            let replay = |server: &str, more: &[&str]| {
+                let words = ["replay", "s.jsonl", "--revision", other];
+                let command = ["--", PROGRAM, "serve", server];
+                said(program(&home).args(words).args(more).args(command))
+            };
+            for more in [&[][..], &["--timing"]] {
+                let same = replay("counter", more);
+                assert_eq!(same.code, Some(0), "{era} in {other}: {}{}", same.out, same.err);
+                assert!(same.err.contains("recorded in 20"), "{}", same.err);
+            }
+            let different = replay("example", &[]);
+            assert_eq!(different.code, Some(11), "{era} in {other}: {}", different.err);
+            assert!(different.out.contains("tools/call"), "{}", different.out);
+        }
+    }
+}
+
+/// A call over HTTP, in which the server asks for roots; and who else can be asked now.
+#[test]
+fn questions_over_http_are_replayed_and_served() {
+    for (era, other) in [("legacy", "modern"), ("modern", "legacy")] {
+        let home = Folder::new();
+        let server = url("asks");
+        let mut command = program(&home);
+        command.args(["tap", &server, "--http", "127.0.0.1:0", "--record", "s.jsonl"]);
+        let mut tap = command.spawn().unwrap();
+        let told = wait_for(&mut BufReader::new(tap.stderr.take().unwrap()), " is at ");
+        let own = told.trim().rsplit(" is at ").next().unwrap();
+        let call = |words: &[&str]| said(program(&home).args(["call", "--root", "."]).args(words));
+        let called = call(&["--revision", era, own, "roots"]);
+        assert_eq!(called.code, Some(0), "{era}: {}", called.err);
+        signal(&tap, "TERM");
+        assert_eq!(tap.wait().unwrap().code(), Some(0));
+        for more in [&[][..], &["--revision", other]] {
+            let words = ["replay", "s.jsonl", &server, "--timeout", "10"];
+            let same = said(program(&home).args(words).args(more));
+            assert_eq!(same.code, Some(0), "{era} {more:?}: {}{}", same.out, same.err);
+        }
+        for revision in [era, other] {
+            let mock = ["--revision", revision, "roots", "--", PROGRAM, "mock", "s.jsonl"];
+            let mocked = call(&mock);
+            assert_eq!(mocked.code, Some(0), "{era} to {revision}: {}", mocked.err);
+            assert_eq!(mocked.out, called.out);
+        }
     }
 }
 

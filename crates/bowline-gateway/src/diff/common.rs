@@ -31,6 +31,11 @@ pub fn common(method: &str, outcome: &Value, older: Revision) -> Value {
         for name in ["resultType", "ttlMs", "cacheScope", "_meta"] {
             members.remove(name);
         }
+        // Tasks are agreed on between neighbours, and a translation makes its own.
+        let tools = members.get_mut("tools").and_then(Value::as_array_mut);
+        for tool in tools.into_iter().flatten().filter_map(Value::as_object_mut) {
+            tool.remove("execution");
+        }
         // What a server can do differs from revision to revision.
         if matches!(method, "initialize" | "server/discover") {
             members.retain(|name, _| name == "instructions");

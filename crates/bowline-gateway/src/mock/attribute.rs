@@ -57,7 +57,7 @@ impl Requests {
         let subscription = &params["_meta"][meta_key::SUBSCRIPTION_ID];
         let named = token.or_else(|| self.subscriptions.get(&subscription.to_string()));
         let named = named.or_else(|| self.exchanges.get(&exchange));
-        named.or(self.order.last()).copied().or(self.latest)
+        named.or_else(|| self.order.last()).copied().or(self.latest)
     }
 }
 

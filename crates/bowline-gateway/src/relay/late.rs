@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 /// The most bytes under way; more are not read meanwhile.
 const MOST: usize = 16 << 20;
