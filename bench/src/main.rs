@@ -36,6 +36,7 @@ use std::time::Duration;
 use document::{Document, Section};
 use peers::Peers;
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

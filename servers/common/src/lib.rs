@@ -40,8 +40,9 @@ pub use self::log::start_log;
 pub use self::run::{complain, exposed, run, serve_on, tell};
 
 // The allocator for programs that serve. Those of most systems keep what was freed for later; this
-// one gives it back within seconds. Not for libraries: the choice belongs to a program.
-#[cfg(target_env = "msvc")]
+// one gives it back within seconds. Not for libraries: the choice belongs to a program. The threads
+// that do so start on Linux with glibc only.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub use std::alloc::System as Allocator;
-#[cfg(not(target_env = "msvc"))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub use tikv_jemallocator::Jemalloc as Allocator;
