@@ -46,10 +46,12 @@ pub(crate) enum Code {
     NotFound = 127,
     /// The terminal was closed. This and the next two: 128 and the number of the signal, as shells
     /// do.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
     HungUp = 129,
     /// The user interrupted the command.
     Interrupted = 130,
     /// Something else ended the program.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
     Terminated = 143,
 }
 

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bowline::http::auth::{Guard, JwtVerifier};
 use bowline::http::{Http, HttpService};
 use bowline::{BuildError, Server, stdio, stop_signal, with_causes};
-use bowline_gateway::gateway::admin::{self, Question};
+#[cfg(unix)]
+use bowline_gateway::gateway::admin;
+use bowline_gateway::gateway::admin::Question;
 use bowline_gateway::gateway::{Audit, Gateway, Who, verify};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};

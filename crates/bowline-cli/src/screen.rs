@@ -120,6 +120,14 @@ struct Streams {
 /// A function that takes text that is safe for a terminal.
 type Sink = Box<dyn Fn(&str) + Send>;
 
+/// Whether a terminal obeys escape sequences. Old consoles of Windows do so only when asked to.
+fn obeys_escapes() -> bool {
+    #[cfg(windows)]
+    return crossterm::ansi_support::supports_ansi();
+    #[cfg(not(windows))]
+    true
+}
+
 /// The width of prose where lines are not limited.
 const WIDTH: usize = 100;
 
@@ -129,7 +137,8 @@ impl Screen {
         let is_err_terminal = io::stderr().is_terminal();
         let format = args.output.unwrap_or(Format::Human);
         let plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
-            || std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+            || std::env::var_os("TERM").is_some_and(|it| it == "dumb")
+            || !obeys_escapes();
         let colours = |is_terminal: bool| match args.color.unwrap_or_default() {
             ColorChoice::Always => true,
             ColorChoice::Never => false,

@@ -312,9 +312,9 @@ pub(crate) async fn interrupted() -> Failure {
         }
     };
     #[cfg(not(unix))]
-    let code = match tokio::signal::ctrl_c().await {
-        Ok(()) => Code::Interrupted,
-        Err(_) => std::future::pending().await,
+    let code = {
+        bowline::stop_signal().await;
+        Code::Interrupted
     };
     Failure::new(code, "interrupted")
 }

@@ -156,10 +156,13 @@ pub fn add(
     if lookup(&root, &whole).is_some() {
         return Err(EditError::Present(name.to_owned()));
     }
-    match syntax {
+    let added = match syntax {
         Syntax::Json => json::add(text, &root, path, name, entry),
         Syntax::Toml => toml::add(text, &root, path, name, entry),
-    }
+    }?;
+    // New lines end as those of the file do.
+    let is_windows = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
+    Ok(if is_windows { added.replace("\r\n", "\n").replace('\n', "\r\n") } else { added })
 }
 
 /// Removes a server.

@@ -88,7 +88,7 @@ use tokio::task::JoinHandle;
 pub use self::builder::ClientBuilder;
 pub use self::call::{Call, ProgressStream, Typed};
 pub use self::changes::{Change, Changes, Wanted};
-pub use self::child::{Command, ProcessGroup};
+pub use self::child::{Command, ProcessGroup, find_program, program_names};
 pub use self::error::{CallError, CloseReason, Exit, OpenError};
 pub use self::handlers::{FormAnswer, UrlAnswer};
 pub use self::json::{JsonCall, JsonRequest};

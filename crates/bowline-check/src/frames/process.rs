@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline::client::ProcessGroup;
+use bowline::client::{ProcessGroup, find_program};
 use bowline::proto::line::Parser;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -77,15 +77,16 @@ impl Process {
     /// # Errors
     /// When the system cannot start it.
     pub fn start(recipe: &Recipe, tap: Tap) -> io::Result<Self> {
-        let mut command = Command::new(&recipe.program);
+        let path = recipe.env.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, value)| value.as_os_str());
+        let mut command = Command::new(find_program(&recipe.program, path));
         command.args(&recipe.args).envs(recipe.env.iter().cloned());
         if let Some(directory) = &recipe.directory {
             command.current_dir(directory);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
+        ProcessGroup::lead(&mut command);
         let mut child = command.spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(errors)) = pipes else {

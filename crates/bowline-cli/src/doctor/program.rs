@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use bowline::client::program_names;
 use tokio::time::Instant;
 
 use self::head::{Head, inspect};
@@ -64,7 +65,11 @@ impl Wanted {
     /// The program, and why other clients may not find it.
     fn locate(&self) -> Result<(String, Option<Diagnosis>), Fault> {
         if self.program.contains(['/', '\\']) {
-            return Ok((self.check(&self.from(Path::new(&self.program)))?, None));
+            let named = program_names(&self.program).into_iter();
+            let mut paths = named.map(|name| self.from(Path::new(&name)));
+            let path = paths.find(|path| path.is_file());
+            let path = path.unwrap_or_else(|| self.from(Path::new(&self.program)));
+            return Ok((self.check(&path)?, None));
         }
         let mut unusable = None;
         for at in self.candidates(&self.program).filter(|at| at.is_file()) {
@@ -83,7 +88,11 @@ impl Wanted {
 
     /// Where the system looks for a program.
     fn candidates(&self, name: &str) -> impl Iterator<Item = PathBuf> {
-        split_paths(&self.path).map(move |directory| self.from(&directory).join(name))
+        let names = program_names(name);
+        split_paths(&self.path).flat_map(move |directory| {
+            let directory = self.from(&directory);
+            names.iter().map(move |name| directory.join(name)).collect::<Vec<_>>()
+        })
     }
 
     fn in_path(&self, name: &str) -> bool {

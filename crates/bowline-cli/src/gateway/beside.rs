@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bowline_gateway::gateway::admin;
 use tokio::sync::Notify;
 
-use super::{Running, say};
+use super::Running;
 
 /// The admin socket, the metrics, and SIGHUP. Returns what went wrong.
 pub(super) async fn beside(
@@ -54,6 +54,7 @@ async fn listen_for_admin(_: &Path, _: admin::Answer) -> String {
 /// Reloads on SIGHUP.
 #[cfg(unix)]
 async fn hangups(running: &Arc<Running>) -> String {
+    use super::say;
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => hangup,

@@ -33,7 +33,8 @@ pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
         }
         Secret::Command(words) => {
             let (program, args) = words.split_first().ok_or("the command is empty")?;
-            let mut command = std::process::Command::new(program);
+            let mut command =
+                std::process::Command::new(bowline::client::find_program(program, None));
             let ran = command.args(args).stdin(std::process::Stdio::null()).output();
             let ran = ran.map_err(|error| format!("cannot run {program}: {error}"))?;
             if !ran.status.success() {
@@ -49,8 +50,8 @@ pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
 
 /// A path whose `~` is the user's folder.
 pub(super) fn home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Taps that run on this machine: found in the hub, and watched line by line.
 
 use bowline_gateway::hub;
-use bowline_inspector::{Feed, Keep};
+use bowline_inspector::Feed;
 use serde_json::{Value, json};
 
 /// The taps of this user.
@@ -14,6 +14,8 @@ pub(super) fn running() -> Vec<Value> {
 #[cfg(unix)]
 pub(super) fn watch(path: &str, connection: u64, feed: &Feed) -> Result<(), String> {
     use std::io::BufRead;
+
+    use bowline_inspector::Keep;
 
     let known = hub::running(&hub::folder()).map_err(|error| error.to_string())?;
     // Only a tap: the page does not choose which sockets are opened.

@@ -207,6 +207,15 @@ fn servers_are_removed_alone() {
 }
 
 #[test]
+fn added_lines_end_as_those_of_the_file() {
+    let text = "{\r\n  \"mcpServers\": {\r\n    \"a\": { \"command\": \"x\" }\r\n  }\r\n}\r\n";
+    let entry = json!({ "url": "u" });
+    let added = add(text, Syntax::Json, &path(&["mcpServers"]), "b", &entry).unwrap();
+    assert!(added.contains("\"b\""), "{added:?}");
+    assert_eq!(added.matches('\n').count(), added.matches("\r\n").count(), "{added:?}");
+}
+
+#[test]
 fn clients_get_entries_that_they_read() {
     let command = ["npx".to_owned(), "-y".to_owned()];
     let env = [("A".to_owned(), "b".to_owned())];

@@ -1,6 +1,8 @@
 //! The admin socket: a question and its answer, one line of JSON each, for the gateway's own user.
 
+#[cfg(unix)]
 use std::io;
+#[cfg(unix)]
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ pub type Answer = Arc<
 >;
 
 /// The most bytes of a question.
+#[cfg(unix)]
 const LONGEST: u64 = 64 << 10;
 
 /// Answers on a socket that only this user can open, until the future is dropped. What a process

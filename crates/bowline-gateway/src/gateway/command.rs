@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use bowline::client::ProcessGroup;
+use bowline::client::{ProcessGroup, find_program};
 use bowline::{Context, Json, Tool, model};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -39,7 +39,19 @@ pub struct CommandTool {
 }
 
 /// What commands inherit from the gateway's environment, which has secrets.
-const INHERITED: [&str; 7] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SystemRoot"];
+const INHERITED: [&str; 11] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR", // On Windows:
+    "SystemRoot",
+    "PATHEXT",
+    "COMSPEC",
+    "TEMP",
+    "USERPROFILE",
+];
 
 impl CommandTool {
     /// The placeholders, each once, in order.
@@ -142,7 +154,9 @@ impl CommandTool {
     async fn call(&self, arguments: &Value) -> Result<String, String> {
         let words = self.words(arguments)?;
         let (program, args) = words.split_first().ok_or("run is empty")?;
-        let mut command = tokio::process::Command::new(program);
+        let path = self.env.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, value)| std::ffi::OsStr::new(value));
+        let mut command = tokio::process::Command::new(find_program(program, path));
         command.args(args).env_clear().kill_on_drop(true);
         command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
@@ -150,8 +164,7 @@ impl CommandTool {
         if let Some(dir) = &self.cwd {
             command.current_dir(dir);
         }
-        #[cfg(unix)]
-        command.process_group(0);
+        ProcessGroup::lead(&mut command);
         let mut child =
             command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
         // Ends what the command has started, too, if the call is given up.

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bowline::client::find_program;
 use tokio::process::Child;
 
 /// A stream that a client has made non-blocking is asked again after this.
@@ -68,7 +69,7 @@ pub fn bound_to_us(command: &[OsString]) -> Option<Command> {
         bound.args(["tap", BOUND, "--"]).arg(program).args(args);
         return Some(bound);
     }
-    let mut direct = Command::new(program);
+    let mut direct = Command::new(find_program(program, None));
     direct.args(args);
     Some(direct)
 }

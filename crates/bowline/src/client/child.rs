@@ -2,6 +2,7 @@
 //! killed with all its descendants.
 
 mod group;
+mod program;
 mod tail;
 
 use std::ffi::{OsStr, OsString};
@@ -14,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 pub use self::group::ProcessGroup;
+pub use self::program::{find_program, program_names};
 use self::tail::Tail;
 use super::connection::{Reader, Writer};
 use super::error::{Exit, OpenError};
@@ -37,7 +39,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// A program, found through `PATH` unless it is a path.
+    /// A program, found through `PATH` unless it is a path. On Windows, `npx` finds `npx.cmd` as
+    /// well: see [`find_program`].
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -98,7 +101,9 @@ impl Command {
     }
 
     fn build(&self) -> tokio::process::Command {
-        let mut command = tokio::process::Command::new(&self.program);
+        let path = self.environment.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.and_then(|(_, value)| value.as_deref());
+        let mut command = tokio::process::Command::new(find_program(&self.program, path));
         command.args(&self.arguments);
         if !self.inherits {
             command.env_clear();
@@ -115,8 +120,7 @@ impl Command {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
         // Ctrl-C in a terminal must reach this process alone, and descendants must be found.
-        #[cfg(unix)]
-        command.process_group(0);
+        ProcessGroup::lead(&mut command);
         command
     }
 

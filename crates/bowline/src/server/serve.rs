@@ -213,11 +213,22 @@ pub fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-/// Ready when the process receives a stop signal (Ctrl-C).
+/// Ready when the process receives a stop signal (Ctrl-C, or Ctrl-Break, which is all that a process
+/// in a group of its own can receive). It listens for signals from the call on, not only once it is
+/// awaited, so that none is missed: for use with `Http::serve_until`.
 #[cfg(not(unix))]
-pub async fn stop_signal() {
+pub fn stop_signal() -> impl Future<Output = ()> {
     WATCHES_SIGNALS.store(true, Ordering::Relaxed);
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+    let interrupt = tokio::signal::windows::ctrl_c();
+    let stop = tokio::signal::windows::ctrl_break();
+    async move {
+        // A signal that cannot be listened for ends the process, as it does by default.
+        let (Ok(mut interrupt), Ok(mut stop)) = (interrupt, stop) else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = stop.recv() => {}
+        }
     }
 }

@@ -68,6 +68,8 @@ pub(super) fn usual() -> Vec<ConfigFile> {
     let here = std::env::current_dir().ok();
     let mut all: Vec<ConfigFile> = Vec::new();
     let mut put = |client: &'static str, file: PathBuf, is_project: bool| {
+        // With the separators of the system.
+        let file: PathBuf = file.components().collect();
         if !all.iter().any(|it| it.file == file) {
             all.push(ConfigFile { client, file, is_project });
         }

@@ -1,87 +1,66 @@
-//! A process and all descendants that stayed in its group.
+//! A process and all its descendants: a process group on Unix, a job object on Windows.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::time::Duration;
 
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 
-/// A process that leads a group, with all descendants that stayed in it.
+#[cfg(unix)]
+use self::unix as system;
+#[cfg(windows)]
+use self::windows as system;
+
+/// A process with its descendants.
 ///
-/// For applications that start programs themselves, in a new group (`process_group(0)`): killing
-/// the program alone leaves its children behind. Dropping this does not end the group.
+/// For applications that start programs themselves: killing a program alone leaves its children
+/// behind. Call [`lead`](Self::lead) before the start and [`of`](Self::of) right after it. Dropping
+/// this does not end the group.
+///
+/// On Unix this is a process group, which descendants may leave. On Windows it is a job object,
+/// which they cannot leave, and which ends with this process, however it ends. A descendant that a
+/// program on Windows starts before `of` has returned is not part of it.
 #[derive(Debug)]
-pub struct ProcessGroup {
-    #[cfg(unix)]
-    id: Option<rustix::process::Pid>,
-}
+pub struct ProcessGroup(system::Group);
 
 /// How often to check whether a group is gone. Only its leader can be waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
-#[cfg(unix)]
 impl ProcessGroup {
+    /// Makes the command start as the leader of a group of its own, so that Ctrl-C in a terminal
+    /// does not reach it. On Windows it also starts without a console window.
+    pub fn lead(command: &mut Command) {
+        system::lead(command);
+    }
+
     /// The group of a child that was started as the leader of one.
     pub fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self { id: id.and_then(rustix::process::Pid::from_raw) }
+        Self(system::Group::of(child))
     }
 
-    /// The id of the group, which is that of its leader.
+    /// The id of the group, which is that of its leader. Windows has none.
     pub fn id(&self) -> Option<i32> {
-        self.id.map(|id| id.as_raw_nonzero().get())
+        self.0.id()
     }
 
-    /// Whether any process is left. A zombie counts.
+    /// Whether any process is left. On Unix, a zombie counts.
     pub fn is_alive(&self) -> bool {
-        self.id.is_some_and(|id| rustix::process::test_kill_process_group(id).is_ok())
+        self.0.is_alive()
     }
 
-    /// Asks all processes to terminate (TERM).
+    /// Asks all processes to terminate (TERM). Windows cannot ask, so this kills them there.
     pub fn terminate(&self) {
-        self.signal(rustix::process::Signal::TERM);
+        self.0.terminate();
     }
 
     /// Kills all processes (KILL).
     pub fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
+        self.0.kill();
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(id) = self.id {
-            // No process left to signal is the desired outcome.
-            let _ = rustix::process::kill_process_group(id, signal);
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl ProcessGroup {
-    /// Other systems have no groups; only the child is killed, when it is dropped.
-    pub fn of(_: &Child) -> Self {
-        Self {}
-    }
-
-    /// The id of the group: none.
-    #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub fn id(&self) -> Option<i32> {
-        None
-    }
-
-    /// Whether any process is left, as far as is known.
-    #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub fn is_alive(&self) -> bool {
-        false
-    }
-
-    /// Does nothing.
-    #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub fn terminate(&self) {}
-
-    /// Does nothing.
-    #[expect(clippy::unused_self, reason = "the same on every system")]
-    pub fn kill(&self) {}
-}
-
-impl ProcessGroup {
     /// Waits until no process is left.
     ///
     /// # Cancel safety
