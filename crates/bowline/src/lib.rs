@@ -97,5 +97,5 @@ pub use bowline_proto::causes::with_causes;
 
 /// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "http", feature = "testing"))]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
