@@ -213,8 +213,8 @@ pub fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-/// Ready when the process receives a stop signal (Ctrl-C, or Ctrl-Break, which is all that a process
-/// in a group of its own can receive). It listens for signals from the call on, not only once it is
+/// Ready when the process receives a stop signal: Ctrl-C, or Ctrl-Break, which alone reaches a
+/// process in a group of its own. It listens for signals from the call on, not only once it is
 /// awaited, so that none is missed: for use with `Http::serve_until`.
 #[cfg(not(unix))]
 pub fn stop_signal() -> impl Future<Output = ()> {
