@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod listen;
 pub(crate) mod login;
 pub(crate) mod mock;
+pub(crate) mod new;
 pub(crate) mod ping;
 pub(crate) mod prompt;
 pub(crate) mod raw;

@@ -21,9 +21,10 @@ mod show;
 mod tap;
 mod target;
 mod text;
+mod welcome;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use bowline_gateway::{redact, session_file as record};
@@ -32,8 +33,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::commands::{
-    apps, call, complete, config, diff, export, info, list, listen, login, mock, ping, prompt, raw,
-    read, replay, servers, shell, skills, tasks, tools, watch,
+    apps, call, complete, config, diff, export, info, list, listen, login, mock, new, ping, prompt,
+    raw, read, replay, servers, shell, skills, tasks, tools, watch,
 };
 use self::failure::{Code, Failure};
 use self::screen::OutputArgs;
@@ -96,6 +97,7 @@ enum Command {
     Login(Box<login::Login>),
     Logout(Box<login::Logout>),
     Serve(Box<serve::Serve>),
+    New(new::New),
     Completions(shell::Completions),
     Man(shell::Man),
 }
@@ -136,6 +138,7 @@ impl Command {
             Self::Login(login) => login.run(root).await,
             Self::Logout(logout) => logout.run(root).await,
             Self::Serve(serve) => serve.run().await,
+            Self::New(new) => new.run(root),
             Self::Completions(completions) => {
                 completions.run(Arguments::command());
                 Ok(())
@@ -152,7 +155,11 @@ async fn main() -> ExitCode {
     let outcome = match Arguments::try_parse_from(words) {
         Err(error) => refuse(&error, is_json),
         Ok(Arguments { command: None, .. }) => {
-            tell(&Arguments::command().render_help().to_string());
+            let text = match std::io::stdout().is_terminal() {
+                true => welcome::welcome(),
+                false => Arguments::command().render_help().to_string(),
+            };
+            tell(&text);
             Ok(())
         }
         Ok(Arguments { command: Some(command), output }) => command.run(&output).await,

@@ -25,6 +25,8 @@ mod hostile;
 mod login;
 #[path = "cli/manners.rs"]
 mod manners;
+#[path = "cli/new.rs"]
+mod new;
 #[cfg(unix)]
 #[path = "cli/person.rs"]
 mod person;

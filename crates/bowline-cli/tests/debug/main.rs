@@ -11,5 +11,7 @@ mod server;
 mod terminal;
 #[cfg(unix)]
 mod view;
+#[cfg(unix)]
+mod welcome;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline");

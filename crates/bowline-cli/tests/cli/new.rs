@@ -1,0 +1,67 @@
+//! `bowline new`: the project is compiled and its test passes, in a target folder that stays, so
+//! that only the first run takes long.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::fixture::{Folder, program, said};
+
+/// The repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+#[test]
+fn a_new_project_compiles_and_passes_its_test() {
+    let home = Folder::new();
+    let made = said(program(&home).args(["new", "my-server", "--path", ROOT]));
+    assert_eq!((made.code, made.err.as_str()), (Some(0), ""));
+    assert!(made.out.contains("\n  cd my-server\n  cargo test "), "{}", made.out);
+    let project = home.path().join("my-server");
+    // The versions of the repository, which are here: nothing is downloaded.
+    std::fs::copy(Path::new(ROOT).join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
+    let cargo = |words: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(words).args(["--offline", "--quiet"]).current_dir(&project);
+        cargo.env("CARGO_TARGET_DIR", &target).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        said(&mut cargo)
+    };
+    let tested = cargo(&["test"]);
+    assert_eq!(tested.code, Some(0), "{}\n{}", tested.out, tested.err);
+    assert!(tested.out.contains("1 passed"), "{}", tested.out);
+    let built = cargo(&["build"]);
+    assert_eq!((built.code, built.err.as_str()), (Some(0), ""), "it compiles without warnings");
+    let server = target.join("debug").join(format!("my-server{}", std::env::consts::EXE_SUFFIX));
+    let greeted =
+        said(program(&home).args(["call", "greet", "name=Ada", "--"]).arg(server.as_os_str()));
+    assert_eq!((greeted.code, greeted.out.as_str()), (Some(0), "Hello, Ada!\n"));
+}
+
+#[test]
+fn clients_find_the_server_in_the_project() {
+    let home = Folder::new();
+    let made = said(program(&home).args(["new", "notes", "--output", "json"]));
+    let files = r#""files":["Cargo.toml","src/main.rs","README.md",".mcp.json",".vscode/mcp.json",".gitignore"]"#;
+    assert!(made.out.contains(files), "{}", made.out);
+    let listed = said(program(&home).arg("servers").current_dir(home.path().join("notes")));
+    for client in ["claude-code", "vscode"] {
+        assert!(listed.out.contains(client), "{}", listed.out);
+    }
+    assert!(listed.out.contains("cargo run --quiet"), "{}", listed.out);
+}
+
+#[test]
+fn what_cannot_be_created_is_refused() {
+    let home = Folder::new();
+    std::fs::create_dir(home.path().join("taken")).unwrap();
+    for (words, problem) in [
+        (&["new", "taken"][..], "exists already"),
+        (&["new", "a/b"], "cannot be the name of a package"),
+        (&["new", "bowline"], "is taken"),
+        (&["new", "fine", "--path", "taken"], "there is no Bowline SDK"),
+    ] {
+        let made = said(program(&home).args(words));
+        assert_eq!((made.code, made.out.as_str()), (Some(1), ""), "{words:?}");
+        assert!(made.err.contains(problem) && made.err.contains("help: "), "{}", made.err);
+    }
+    assert!(!home.path().join("fine").exists());
+}
