@@ -18,6 +18,11 @@ struct Unpacked {
     variable: &'static str,
 }
 
+/// Unpacks packages into `target/name` unless they are there. Returns the folder.
+pub(crate) fn unpack(name: &'static str, packages: &'static str) -> Result<PathBuf, String> {
+    Unpacked { name, packages, variable: "" }.unpack()
+}
+
 const ALL: [Unpacked; 4] = [
     // The daemon, its TLS module, and the libraries that only it needs, for `mcp-logger`.
     Unpacked {
@@ -111,7 +116,7 @@ impl Unpacked {
         let updated = must(command(&update));
         download().map_err(|said| {
             format!(
-                "{} could not be downloaded; tests run Debian's, which needs apt-get and dpkg.\n\n\
+                "{} could not be downloaded; it is Debian's, which needs apt-get and dpkg.\n\n\
                  {}{said}",
                 self.name,
                 updated.err().unwrap_or_default()

@@ -22,7 +22,9 @@ mod install;
 mod interop;
 mod need;
 mod options;
+mod platforms;
 mod process;
+mod release;
 mod room;
 mod server;
 mod soak;
@@ -144,6 +146,18 @@ const COMMANDS: &[Command] = &[
         takes: &[],
         about: "the official conformance suite through the bridge, in front of the other era",
         lanes: &[&[steps::BRIDGE]],
+    },
+    Command {
+        name: "platforms",
+        takes: &[options::PART],
+        about: "Windows under wine, a static program in an empty root, checks for macOS and Arm",
+        lanes: &[&[steps::PLATFORMS]],
+    },
+    Command {
+        name: "release",
+        takes: &[options::QUICK],
+        about: "all packages, each tried, in target/release-artifacts; not in `test`",
+        lanes: &[&[steps::RELEASE]],
     },
     Command {
         name: "fuzz",

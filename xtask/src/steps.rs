@@ -6,8 +6,8 @@ use crate::options::Options;
 use crate::process::{Ran, command, run};
 use crate::step::{Outcome, Step};
 use crate::{
-    auth, bridge, browser, conformance, debian, faults, fleet, fuzz, inspector, interop, soak,
-    tasks, tidy,
+    auth, bridge, browser, conformance, debian, faults, fleet, fuzz, inspector, interop, platforms,
+    release, soak, tasks, tidy,
 };
 
 /// What a change must pass. The first lane runs programs that mostly wait, the second mostly
@@ -130,6 +130,35 @@ pub(crate) const FAULTS: Step = Step { name: "faults", needs: &[], run: faults::
 
 /// Mixed traffic on one process. The short one is a part of [`UNIT`].
 pub(crate) const SOAK: Step = Step { name: "soak", needs: &[], run: soak::step };
+
+/// Systems that this machine is not. It compiles everything four times, so it is not in [`TEST`].
+pub(crate) const PLATFORMS: Step = Step {
+    name: "platforms",
+    needs: &[
+        need("cc", How::Package("gcc")),
+        need("python3", How::Package("python3")),
+        // Debian leaves out what `python3 -m venv` needs.
+        need("python3 -m ensurepip", How::Package("python3-venv")),
+        need("unshare", How::Package("util-linux")),
+        need("readelf", How::Package("binutils")),
+    ],
+    run: platforms::step,
+};
+
+/// Everything that is published.
+pub(crate) const RELEASE: Step = Step {
+    name: "release",
+    needs: &[
+        PLATFORMS.needs[0],
+        PLATFORMS.needs[1],
+        PLATFORMS.needs[2],
+        need("node", How::Package("nodejs")),
+        need("npm", How::Package("npm")),
+        need("dpkg-deb", How::Package("dpkg")),
+        need("gzip", How::Package("gzip")),
+    ],
+    run: release::step,
+};
 
 pub(crate) const FUZZ: Step = Step {
     name: "fuzz",
