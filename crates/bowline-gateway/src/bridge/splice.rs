@@ -153,9 +153,9 @@ impl<'a> Splice<'a> {
             biased;
             ended = &mut outward => return ended.map_err(SpliceError::Client),
             ended = inward(client, server_input, ledger) => match ended.map_err(SpliceError::Client)? {
-                Inward::IsOver => {}
-                Inward::IsStuck => return Ok(End::Client(Duration::ZERO)),
-                Inward::IsRefused => return Ok(End::Process),
+                Inward::Over => {}
+                Inward::Stuck => return Ok(End::Client(Duration::ZERO)),
+                Inward::Refused => return Ok(End::Process),
             },
         }
         // The client has closed its side. It may still want the answers to what it has asked.
@@ -190,11 +190,11 @@ impl<'a> Splice<'a> {
 /// How the way from the client to the server ended.
 enum Inward {
     /// The client has closed its side, and the server has got everything.
-    IsOver,
+    Over,
     /// The client has closed its side, and the server does not read the rest.
-    IsStuck,
+    Stuck,
     /// The server has closed its input.
-    IsRefused,
+    Refused,
 }
 
 /// Passes the client's frames.
@@ -203,10 +203,10 @@ async fn inward(
     server: &mut Option<ChildStdin>,
     ledger: &Mutex<Ledger>,
 ) -> io::Result<Inward> {
-    let Some(server) = server else { return Ok(Inward::IsRefused) };
+    let Some(server) = server else { return Ok(Inward::Refused) };
     loop {
         if !client.fill().await? {
-            return Ok(Inward::IsOver);
+            return Ok(Inward::Over);
         }
         // Noted first: an answer must not come before its question.
         let frames = client.take(|line| lock(ledger).handle_client(line));
@@ -216,13 +216,13 @@ async fn inward(
             written = &mut writing => written,
             () = client.gone() => match tokio::time::timeout(REST, writing).await {
                 Ok(written) => written,
-                Err(_) => return Ok(Inward::IsStuck),
+                Err(_) => return Ok(Inward::Stuck),
             },
         };
         if written.is_err() {
             // It may still write, for a while.
             let is_gone = tokio::time::timeout(REST, client.gone()).await.is_ok();
-            return Ok(if is_gone { Inward::IsStuck } else { Inward::IsRefused });
+            return Ok(if is_gone { Inward::Stuck } else { Inward::Refused });
         }
     }
 }
