@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bowline::Client;
 use bowline_gateway::diff::{Difference, Surface, behaviour};
 use clap::Args;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::export::read;
 use crate::failure::{Code, Failure};
 use crate::screen::{OutputArgs, Screen};
-use crate::session::{Invocation, Session};
+use crate::session::Invocation;
 use crate::target::TargetOptions;
 use crate::text::line;
 
@@ -50,7 +51,7 @@ impl Diff {
         let pinned = if self.pin { None } else { Some(pinned(file)?) };
         invocation
             .run(async |session| {
-                let surface = surface(session).await?;
+                let surface = surface(&session.client).await?;
                 let Some(pinned) = pinned else { return pin(file, &surface) };
                 let found = pinned.compare(&surface, &self.ignore);
                 tell(&session.screen, &[("surface".to_owned(), found)])
@@ -88,10 +89,10 @@ fn pin(file: &Path, surface: &Surface) -> Result<(), Failure> {
 }
 
 /// What a server offers now.
-async fn surface(session: &Session) -> Result<Surface, Failure> {
+pub(crate) async fn surface(client: &Client) -> Result<Surface, Failure> {
     let mut surface = Surface::default();
     let ended = || Failure::new(Code::Unreachable, "the connection ended");
-    let peer = session.client.peer().ok_or_else(ended)?;
+    let peer = client.peer().ok_or_else(ended)?;
     let (info, instructions) = (json!(peer.info), json!(peer.instructions));
     let capabilities = json!(peer.capabilities);
     surface.add(
@@ -109,7 +110,7 @@ async fn surface(session: &Session) -> Result<Surface, Failure> {
         }
         let mut params = json!({});
         loop {
-            let page = session.call(method, params.clone()).await?.to_value();
+            let page = client.call_json(method, params.clone()).await?.to_value();
             surface.add(method, &page);
             let Some(cursor) = page.get("nextCursor").filter(|it| it.is_string()) else { break };
             if params.get("cursor") == Some(cursor) {
@@ -121,16 +122,20 @@ async fn surface(session: &Session) -> Result<Surface, Failure> {
     Ok(surface)
 }
 
-/// Prints what differs.
-pub(crate) fn tell(screen: &Screen, found: &[(String, Vec<Difference>)]) -> Result<(), Failure> {
-    let count: usize = found.iter().map(|(_, differences)| differences.len()).sum();
+/// What differs, for programs.
+pub(crate) fn for_programs(found: &[(String, Vec<Difference>)]) -> Value {
     let all = found.iter().flat_map(|(of, differences)| {
         differences.iter().map(
             move |it| json!({ "of": of, "path": it.path, "before": it.before, "after": it.after }),
         )
     });
-    let all = json!({ "differences": all.collect::<Vec<_>>() });
-    screen.show(&all.into(), || {
+    json!({ "differences": all.collect::<Vec<_>>() })
+}
+
+/// Prints what differs.
+pub(crate) fn tell(screen: &Screen, found: &[(String, Vec<Difference>)]) -> Result<(), Failure> {
+    let count: usize = found.iter().map(|(_, differences)| differences.len()).sum();
+    screen.show(&for_programs(found).into(), || {
         let mut text = String::new();
         for (of, differences) in found.iter().filter(|(_, differences)| !differences.is_empty()) {
             text += &format!("{}\n", line(of));

@@ -80,13 +80,23 @@ impl Login {
         let web = resolved.web()?.build().map_err(|error| Failure::usage(with_causes(&error)))?;
         let oauth = self.configure(builder.web(web))?.build();
         let oauth = oauth.map_err(|error| Failure::usage(error.to_string()))?;
-        tokio::select! {
-            done = connect(&resolved, oauth, &settings, self.wait) => done,
+        let is_logged_in = tokio::select! {
+            done = connect(&resolved, oauth, &settings, self.wait) => done?,
             mut stopped = interrupted() => {
                 stopped.what += ": not logged in";
-                Err(stopped)
+                return Err(stopped);
             }
-        }
+        };
+        let (url, screen) = (redact::url(url), &settings.screen);
+        screen.show(&json!({ "url": url, "loggedIn": is_logged_in }).into(), || {
+            Ok(plain(&if is_logged_in {
+                format!("logged in to {url}\n")
+            } else {
+                format!("{url} does not require a login\n")
+            })
+            .into_owned())
+        })?;
+        screen.finish()
     }
 
     fn browser(&self, settings: &Settings) -> Browser {
@@ -129,13 +139,13 @@ impl Login {
     }
 }
 
-/// Connects, which logs in if the server requires it.
-async fn connect(
+/// Connects, which logs in if the server requires it; returns whether it did.
+pub(crate) async fn connect(
     resolved: &Resolved,
     oauth: OAuth,
     settings: &Settings,
     wait: Duration,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let sent_token = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&sent_token);
     let url = url_of(resolved)?;
@@ -173,17 +183,7 @@ async fn connect(
     if let Err(CallError::Unauthorized { .. }) = asked {
         return Err(Failure::new(Code::Unauthorized, "logged in, but still not admitted"));
     }
-    let is_logged_in = sent_token.load(Ordering::Relaxed);
-    let screen = &settings.screen;
-    screen.show(&json!({ "url": url, "loggedIn": is_logged_in }).into(), || {
-        Ok(plain(&if is_logged_in {
-            format!("logged in to {url}\n")
-        } else {
-            format!("{url} does not require a login\n")
-        })
-        .into_owned())
-    })?;
-    screen.finish()
+    Ok(sent_token.load(Ordering::Relaxed))
 }
 
 /// Delete the tokens for a server
@@ -205,18 +205,22 @@ impl Logout {
             "logged out of all servers".to_owned()
         } else {
             let resolved = self.target.resolve()?;
-            let url = url_of(&resolved)?;
-            let wrong = |error: AuthError| Failure::usage(error.to_string());
-            let oauth = OAuth::login(url, Paste::new()).store(open_store()?);
-            oauth.build().map_err(wrong)?.forget().await.map_err(wrong)?;
-            format!("logged out of {}", redact::url(url))
+            log_out(&resolved).await?;
+            format!("logged out of {}", redact::url(url_of(&resolved)?))
         };
         screen.show(&json!({ "loggedOut": true }).into(), || Ok(format!("{}\n", plain(&told))))?;
         screen.finish()
     }
 }
 
-fn url_of(resolved: &Resolved) -> Result<&str, Failure> {
+/// Deletes the tokens for a server.
+pub(crate) async fn log_out(resolved: &Resolved) -> Result<(), Failure> {
+    let wrong = |error: AuthError| Failure::usage(error.to_string());
+    let oauth = OAuth::login(url_of(resolved)?, Paste::new()).store(open_store()?);
+    oauth.build().map_err(wrong)?.forget().await.map_err(wrong)
+}
+
+pub(crate) fn url_of(resolved: &Resolved) -> Result<&str, Failure> {
     match &resolved.location {
         Location::Url { url, .. } => Ok(url),
         Location::Command { .. } => Err(Failure::usage("only a server at a URL has a login")
@@ -224,7 +228,7 @@ fn url_of(resolved: &Resolved) -> Result<&str, Failure> {
     }
 }
 
-fn open_store() -> Result<FileStore, Failure> {
+pub(crate) fn open_store() -> Result<FileStore, Failure> {
     let folder = folder()?;
     FileStore::open(&folder).map_err(|error| {
         Failure::usage(format!("cannot store logins in {}: {error}", folder.display()))

@@ -84,14 +84,18 @@ async fn load(
 
 /// The contents of a file, as `resources/read` returns them.
 fn contents(file: &str, bytes: Vec<u8>) -> Result<Json, Failure> {
-    let contents = match String::from_utf8(bytes) {
-        Ok(text) => ResourceContents::text(file, text),
-        Err(error) => ResourceContents::blob(file, STANDARD.encode(error.as_bytes())),
-    };
+    let contents = contents_of(file, bytes);
     Json::new(&json!({ "contents": [contents] })).map_err(|error| malformed(&error.to_string()))
 }
 
-fn failure(error: SkillError) -> Failure {
+pub(crate) fn contents_of(file: &str, bytes: Vec<u8>) -> ResourceContents {
+    match String::from_utf8(bytes) {
+        Ok(text) => ResourceContents::text(file, text),
+        Err(error) => ResourceContents::blob(file, STANDARD.encode(error.as_bytes())),
+    }
+}
+
+pub(crate) fn failure(error: SkillError) -> Failure {
     match error {
         SkillError::Call(error) => error.into(),
         error => Failure::new(Code::Refused, with_causes(&error)),
