@@ -9,6 +9,8 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { forms } from './form.mjs';
+import { apps, extensions, lives, remote, sessions } from './views.mjs';
 
 const [browserName, bowline, example, python, fastmcp, pictures] = process.argv.slice(2);
 const here = import.meta.dirname;
@@ -56,7 +58,7 @@ context.setDefaultTimeout(PATIENCE_MS);
 const page = await context.newPage();
 const complaints = [];
 const foreign = [];
-page.on('console', message => { if (message.type() === 'error') complaints.push(`${message.text()} ${message.location().url}`); });
+page.on('console', message => { if (message.type() === 'error' && !message.text().includes("directive 'webrtc'")) complaints.push(`${message.text()} ${message.location().url}`); });
 page.on('pageerror', error => complaints.push(error.message));
 page.on('dialog', dialog => { complaints.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
 page.on('request', it => { if (!/^(http:\/\/127\.0\.0\.1:|data:|blob:)/.test(it.url())) foreign.push(it.url()); });
@@ -78,7 +80,8 @@ async function connect(words, revision = '') {
     await input.fill(words);
     await page.getByLabel('Protocol').selectOption(revision);
     await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
-    await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+    // Python takes its time, on a busy machine even more.
+    await page.locator('main .tag', { hasText: /^open$/ }).waitFor({ timeout: 60_000 });
     return number();
 }
 const fieldOf = name => page.locator(`[data-field="${name}"]`);
@@ -192,6 +195,7 @@ await check('modern', 'an invalid draft stays as typed', async () => {
     await go('#/1/wire?q=12345678901234567890');
     await page.locator('.wire .line', { hasText: 'tools/call' }).first().waitFor();
 });
+await forms(page, check);
 await check('modern', 'a call is copied as a command and as Rust', async () => {
     await go('#/1/tools/calculator_arithmetic');
     for (const [as, expected] of [['command', /^bowline call .*calculator_arithmetic --json .* -- /], ['rust', /call_tool\("calculator_arithmetic"/]]) {
@@ -212,34 +216,6 @@ await check('modern', 'messages show exact bytes', async () => {
     assert.match(await page.locator('.bytes pre').first().textContent(), /^\{"jsonrpc":"2\.0","id":\d+,"method":"tools\/call"/);
 });
 await view('modern', 'messages', 'messages');
-await check('modern', 'a session is saved and opened again; 100,000 messages draw few rows', async () => {
-    const waiting = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Save' }).click();
-    const saved = await readFile(await (await waiting).path(), 'utf8');
-    assert.match(saved, /^\{"kind":"session"/);
-    const lines = [saved.split('\n')[0]];
-    for (let at = 0; at < 50_000; at++) {
-        lines.push(`{"kind":"message","at":${at / 100},"direction":"sent","message":{"jsonrpc":"2.0","id":${at},"method":"tools/call","params":{"name":"t${at}"}}}`);
-        lines.push(`{"kind":"message","at":${at / 100 + 0.005},"direction":"received","message":{"jsonrpc":"2.0","id":${at},"result":{}}}`);
-    }
-    const file = join(home, 'large.jsonl');
-    await writeFile(file, lines.join('\n'));
-    await page.getByLabel('Open a session file').setInputFiles(file);
-    await page.getByText('50,001 of 50,001').waitFor();
-    const frames = await page.evaluate(async () => {
-        const box = document.querySelector('.wire .scroll');
-        let worst = 0;
-        for (let at = 0, last = performance.now(); at < 60; at++) {
-            box.scrollTop += 20_000;
-            await new Promise(requestAnimationFrame);
-            worst = Math.max(worst, performance.now() - last);
-            last = performance.now();
-        }
-        return { worst, rows: box.querySelectorAll('.line').length, last: box.querySelector('.line:last-child')?.textContent };
-    });
-    assert.ok(frames.rows > 5 && frames.rows < 100, `${frames.rows} rows`);
-    console.log(`100,000 messages: ${frames.rows} rows drawn, longest frame ${Math.round(frames.worst)} ms`);
-});
 await check('modern', 'the palette goes anywhere by keyboard', async () => {
     await page.keyboard.press('Control+k');
     await page.keyboard.type('weather_current');
@@ -274,6 +250,7 @@ for (const era of ['modern', 'legacy']) {
             await view(era, 'question', 'question');
         }
         for (const state of await card.locator('select.state').all()) await state.selectOption('value');
+        for (const choice of await card.locator('[data-field] select:not(.state)').all()) await choice.selectOption({ index: 1 });
         for (const input of await card.locator('input[type=text]').all()) await input.fill((await input.getAttribute('inputmode')) ? '7' : 'Ada');
         await card.getByRole('button', { name: 'Send' }).click();
         await outcome().getByText(/Ada/).first().waitFor();
@@ -310,7 +287,7 @@ for (const era of ['modern', 'legacy']) {
         await page.locator('main details', { hasText: 'change_tools' }).first().getByRole('button', { name: 'Repeat', exact: true }).click();
         await page.waitForFunction(was => document.querySelectorAll('main details').length > was, before);
     });
-    if (era === 'modern') await view(era, 'calls');
+    if (era === 'modern') await view(era, 'calls', 'calls');
     await go(`#/${at}/logs`);
     await page.locator('main h1', { hasText: 'Logs' }).waitFor();
     if (era === 'modern') await view(era, 'logs');
@@ -329,9 +306,10 @@ await check('everything', 'connects, calls and completes', async () => {
 });
 await check('fastmcp', 'connects and calls', async () => {
     const at = await connect(`${python} ${fastmcp} stdio`);
-    await go(`#/${at}/tools`);
-    await page.locator('.item').first().click();
-    await page.locator('main .detail h1').waitFor();
+    await call(at, 'echo', { message: 'said to Python' });
+    await outcome().getByText('said to Python').first().waitFor();
+    await call(at, 'sum', { a: '20', b: '22' });
+    await outcome().getByText('42').first().waitFor();
 });
 
 // What fails is explained in place.
@@ -369,14 +347,22 @@ await view('modern', 'connect', 'connect');
 // Servers that attack.
 await check('attack', 'a link to a target starts nothing', async () => {
     const before = await page.locator('nav.side .dot').count();
-    await go(`#/connect?target=${encodeURIComponent('sh -c "touch /tmp/pwned"')}`);
+    const [file, seen] = [join(home, 'pwned'), join(home, 'seen')];
+    const words = name => `sh -c "touch ${name}"`;
+    await go(`#/connect?target=${encodeURIComponent(words(file))}`);
     await page.getByText('A link asks to connect to this server').waitFor();
-    await page.locator('pre', { hasText: 'sh -c "touch /tmp/pwned"' }).waitFor();
+    await page.locator('pre', { hasText: words(file) }).waitFor();
     assert.equal(await page.locator('nav.side .dot').count(), before);
+    // A command that a person starts afterwards has run; that of the link has not.
+    await page.getByLabel('Address or command').fill(words(seen));
+    await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
+    await page.locator('main .tag', { hasText: /^failed$/ }).waitFor();
+    assert.ok(existsSync(seen), 'the test cannot tell whether a command has run');
+    assert.ok(!existsSync(file), 'the command of the link has run');
 });
 await check('attack', 'a hostile server runs no script', async () => {
     const clean = complaints.length;
-    const at = await connect(`${process.execPath} ${join(here, 'hostile.mjs')}`);
+    const at = await connect(`${process.execPath} ${join(here, 'hostile.mjs')} 0 ${program.origin}`);
     for (const path of ['', 'tools', 'resources', 'wire', 'logs', 'calls']) {
         await go(`#/${at}/${path}`);
         await page.waitForFunction(() => document.querySelector('main')?.childElementCount > 0);
@@ -388,14 +374,31 @@ await check('attack', 'a hostile server runs no script', async () => {
     assert.equal(await page.locator('main a[href^="javascript"], main a[href^="data"], main script').count(), 0);
     assert.equal(await page.locator('main img:not(.media)').count(), 0);
     // What the app tried was reported by the browser; nothing else was.
-    const said = complaints.splice(clean).filter(it => !/Content Security Policy|sandbox|violates|Unsafe attempt|Failed to load resource|permission to navigate/i.test(it));
+    const said = complaints.splice(clean).filter(it => !/Content Security Policy|sandbox|violates|Unsafe attempt|Failed to load resource|permission to navigate|directive 'webrtc'/i.test(it));
     assert.deepEqual(said, []);
     assert.deepEqual(foreign.splice(0), []);
+});
+await check('attack', 'an app that declares the inspector does not get it, and is reported', async () => {
+    const findings = page.locator('[data-app] details', { hasText: 'findings' });
+    await findings.locator('summary').click();
+    assert.equal(await findings.getByText('covers the inspector itself: left out').count(), 3);
+});
+await check('attack', 'schemas and Markdown of an attacker do not stop the page', async () => {
+    const [at, clean] = [await number(), complaints.length];
+    for (const name of ['endless', 'branching']) {
+        await go(`#/${at}/tools/${name}`);
+        await page.locator('main .detail h1', { hasText: name }).waitFor();
+        const inputs = await page.locator('main .detail').locator('input, select, textarea').count();
+        assert.ok(inputs < 1500, `${inputs} inputs`);
+    }
+    await go(`#/${at}/tools/attack`);
+    await page.getByText(/tries: refused refused/).waitFor();
+    complaints.splice(clean);
 });
 await check('attack', 'the key is not reachable from the second origin', async () => {
     const address = await page.locator('iframe.app').getAttribute('src');
     const reply = await new Promise(resolve => request(address, resolve).end());
-    assert.match(reply.headers['content-security-policy'], /^default-src 'none'.*connect-src 'none'.*sandbox allow-scripts allow-forms$/);
+    assert.match(reply.headers['content-security-policy'], /^default-src 'none'.*connect-src 'none'.*webrtc 'block'; sandbox allow-scripts allow-forms$/);
     assert.doesNotMatch(reply.headers['content-security-policy'], /allow-same-origin|unsafe-eval|\*/);
     const guess = await new Promise(resolve => request(new URL('/app/0', address), resolve).end());
     assert.equal(guess.statusCode, 404);
@@ -421,6 +424,12 @@ await check('many', '5,000 tools are searched in few rows', async () => {
     assert.equal(took.rows, 1);
     console.log(`5,000 tools: filtered in ${took.ms.toFixed(1)} ms`);
 });
+const walk = { page, check, connect, go, call, outcome, number, view, home, bowline, program, context };
+await lives(walk);
+await sessions(walk);
+await extensions(walk);
+await remote(walk);
+await apps(walk);
 await check('all', 'no console error, no foreign request', () => { assert.deepEqual(complaints, []); assert.deepEqual(foreign, []); });
 await browser.close();
 await program.stop();

@@ -1,5 +1,5 @@
 //! Opens apps of ours in a real browser, in the host library that the extension's makers publish,
-//! and walks through the inspector.
+//! and walks through the inspector; the parts of its page that need no document run in Node alone.
 //!
 //! `interop/browser` holds the host and the walks; the packages are installed and run in
 //! `target/browser`, where the pictures are, too; `UPDATE=1` copies those of the inspector to
@@ -42,7 +42,10 @@ const FASTMCP: Environment = Environment {
 const BUILDS: &str = "--bin counter-server --bin bowline --example everything";
 
 /// The pictures that the documentation shows, in light and dark.
-const SHOWN: [&str; 4] = ["tools", "messages", "question", "failure"];
+const SHOWN: [&str; 12] = [
+    "tools", "messages", "question", "failure", "connect", "check", "app", "sessions", "tasks",
+    "skills", "login", "calls",
+];
 
 /// Installs the host, builds the servers, and clicks.
 pub(crate) fn step(_: &Options) -> Outcome {
@@ -62,6 +65,10 @@ fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
         "host.mjs",
         "modules.mjs",
         "inspector.mjs",
+        "views.mjs",
+        "form.mjs",
+        "unit.mjs",
+        "protected.mjs",
         "hostile.mjs",
         "tsconfig.json",
     ])?;
@@ -87,6 +94,9 @@ fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
     walk.arg(absolute(&python.to_string_lossy())?);
     walk.arg(absolute("interop/servers/python/server.py")?).arg(&pictures);
     let inspector = walk::walk(walk);
+    let mut units = Command::new(&node);
+    units.args([&format!("{PLACE}/unit.mjs"), &copy_page()?]);
+    let units = walk::walk(units);
     if std::env::var_os("UPDATE").is_some() {
         keep(&pictures)?;
     }
@@ -96,7 +106,23 @@ fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
     let checked = run(types);
     let verdict = if checked.ok { "ok page types" } else { "not ok page types: see above" };
     let types = Walked::of(&format!("{}\n{verdict}\n", checked.output));
-    Ok(vec![("counter", counter), ("inspector", inspector), ("types", types)])
+    let all = [("counter", counter), ("inspector", inspector), ("page", units), ("types", types)];
+    Ok(all.into())
+}
+
+/// Copies the modules of the page to where Node takes them for modules; returns the folder.
+fn copy_page() -> Result<String, String> {
+    let place = format!("{PLACE}/web");
+    let failed = |error: std::io::Error| format!("{place}: {error}");
+    fs::create_dir_all(&place).map_err(failed)?;
+    for entry in fs::read_dir("crates/bowline-inspector/web").map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.path().extension().is_some_and(|it| it == "js") {
+            let to = format!("{place}/{}", entry.file_name().to_string_lossy());
+            fs::copy(entry.path(), to).map_err(failed)?;
+        }
+    }
+    Ok(place)
 }
 
 /// Copies the pictures that the documentation shows.

@@ -1,15 +1,21 @@
 //! `bowline inspect`: the page in a browser, served by this program. `bowline-inspector` has the
 //! page and its guard; here is what the page can do.
 
+mod calling;
 mod desk;
 mod link;
 mod load;
+mod login;
+mod places;
 mod question;
+mod recorded;
+mod running;
 mod tap;
 
 use bowline::client::auth::open_page;
-use bowline_inspector::{Feed, Place, Site};
+use bowline_inspector::{Feed, Keep, Place, Site};
 use clap::Args;
+use serde_json::json;
 use tokio::task::LocalSet;
 
 use self::desk::Desk;
@@ -28,6 +34,10 @@ pub(crate) struct Inspect {
     #[arg(long, value_name = "PORT", default_value_t = 6280)]
     port: u16,
 
+    /// The port of the apps of servers; any other if it is in use [default: any]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    app_port: u16,
+
     /// Print the address, and do not open a browser
     #[arg(long)]
     no_browser: bool,
@@ -40,7 +50,7 @@ impl Inspect {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
         let screen = Screen::new(&self.target.options.output.clone().or(root));
         let feed = Feed::default();
-        let site = Site::bind(self.port, feed.clone()).await;
+        let site = Site::bind(self.port, self.app_port, feed.clone()).await;
         let failed = |error| Failure::new(Code::Usage, format!("cannot listen: {error}"));
         let site = site.map_err(failed)?;
         let address = site.address();
@@ -49,10 +59,12 @@ impl Inspect {
             false => None,
         };
         let is_given = given.is_some();
+        let program = json!({ "event": "program", "version": env!("CARGO_PKG_VERSION") });
+        feed.publish(Keep::As("program"), &program);
         let place = (site.apps(), site.origin());
         let desk = Desk::new(self.target.options.clone(), root.clone(), given, feed, place);
         screen.say(&format!("The inspector is open at\n\n  {address}\n\nCtrl-C ends it.\n"));
-        if !self.no_browser && open_page(&address).is_err() {
+        if !self.no_browser && open_page(&site.brief_address()).is_err() {
             screen.note("no browser could be started; open the address yourself");
         }
         let local = LocalSet::new();

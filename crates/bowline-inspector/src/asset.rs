@@ -32,6 +32,8 @@ const ASSETS: &[Asset] = &[
     file!("store.js", SCRIPT),
     file!("dom.js", SCRIPT),
     file!("json.js", SCRIPT),
+    file!("schema.js", SCRIPT),
+    file!("field.js", SCRIPT),
     file!("form.js", SCRIPT),
     file!("content.js", SCRIPT),
     file!("markdown.js", SCRIPT),
@@ -39,8 +41,13 @@ const ASSETS: &[Asset] = &[
     file!("catalog.js", SCRIPT),
     file!("call.js", SCRIPT),
     file!("question.js", SCRIPT),
+    file!("session.js", SCRIPT),
     file!("wire.js", SCRIPT),
     file!("check.js", SCRIPT),
+    file!("login.js", SCRIPT),
+    file!("task.js", SCRIPT),
+    file!("skill.js", SCRIPT),
+    file!("recorded.js", SCRIPT),
     file!("app.js", SCRIPT),
     file!("palette.js", SCRIPT),
 ];
@@ -72,6 +79,10 @@ mod tests {
         }
         let html = find("/").unwrap().text;
         assert!(!html.contains("style=") && !html.contains("http"), "{html}");
+        // Modules that are named here are fetched side by side, not one after the other.
+        for asset in ASSETS.iter().filter(|asset| asset.media == SCRIPT) {
+            assert!(html.contains(&format!("=\"{}\"", asset.path)), "{}", asset.path);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A page that opens or reloads reads it from the beginning. A page that is slow has no queue here:
 //! it continues where it was, and what has been dropped meanwhile is counted.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
@@ -16,6 +16,9 @@ use tokio::sync::Notify;
 pub enum Keep<'a> {
     /// Until something else is published under this name, or the name is forgotten.
     As(&'a str),
+    /// The same, but the first to go when there is no more room: the oldest results make room for
+    /// the state of things.
+    Result(&'a str),
     /// Until there is no more room for it.
     Recent,
 }
@@ -27,7 +30,7 @@ pub struct FeedLimits {
     pub recent: usize,
     /// Bytes of events without a name. 128 MiB unless set.
     pub recent_bytes: usize,
-    /// Bytes of events with a name; the oldest make room. 128 MiB unless set.
+    /// Bytes of events with a name; the oldest results make room first. 128 MiB unless set.
     pub kept_bytes: usize,
 }
 
@@ -60,6 +63,8 @@ struct State {
     dropped: u64,
     kept: BTreeMap<u64, (String, Arc<str>)>,
     kept_bytes: usize,
+    /// Those of the kept that are results.
+    results: BTreeSet<u64>,
     names: HashMap<String, u64>,
 }
 
@@ -81,6 +86,10 @@ impl Feed {
         let number = state.last;
         match keep {
             Keep::As(name) => state.keep(number, name, text.into()),
+            Keep::Result(name) => {
+                state.results.insert(number);
+                state.keep(number, name, text.into());
+            }
             Keep::Recent => state.push(number, text.into()),
         }
         drop(state);
@@ -137,16 +146,19 @@ impl State {
         self.names.insert(name.to_owned(), number);
         self.kept.insert(number, (name.to_owned(), text));
         while self.kept_bytes > self.limits.kept_bytes {
-            let Some((_, (oldest, _))) = self.kept.first_key_value() else { break };
-            let oldest = oldest.clone();
-            self.forget(&oldest);
+            let first = self.kept.first_key_value().map(|(number, _)| *number);
+            let Some(oldest) = self.results.first().copied().or(first) else { break };
+            if let Some(name) = self.kept.get(&oldest).map(|(name, _)| name.clone()) {
+                self.forget(&name);
+            }
+            self.dropped = self.dropped.max(oldest);
         }
     }
 
     fn forget(&mut self, name: &str) {
-        if let Some((_, text)) =
-            self.names.remove(name).and_then(|number| self.kept.remove(&number))
-        {
+        let Some(number) = self.names.remove(name) else { return };
+        self.results.remove(&number);
+        if let Some((_, text)) = self.kept.remove(&number) {
             self.kept_bytes -= text.len();
         }
     }
@@ -227,7 +239,23 @@ mod tests {
         for name in ["a", "b", "c"] {
             feed.publish(Keep::As(name), &said(name));
         }
-        assert_eq!(texts(&feed, 5).await.0, ["b", "c"], "two of them fit");
+        assert_eq!(texts(&feed, 7).await.0, ["c"], "two of them fit");
+        assert_eq!(texts(&feed, 0).await.0, ["dropped", "3", "4", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn large_results_make_room_for_the_state_of_things() {
+        let feed = Feed::new(FeedLimits { kept_bytes: 300, ..FeedLimits::default() });
+        feed.publish(Keep::As("c1/state"), &said("state"));
+        for name in ["x", "y", "z"] {
+            feed.publish(Keep::Result(name), &said(&name.repeat(100)));
+        }
+        let kept = texts(&feed, 0).await.0;
+        assert_eq!(kept[0], "dropped");
+        let kept: Vec<_> = kept[1..].iter().map(|text| &text[..1]).collect();
+        assert_eq!(kept, ["s", "y", "z"], "the oldest result went, not the connection");
+        feed.publish(Keep::Result("z"), &said("again"));
+        assert_eq!(texts(&feed, 0).await.0.last().unwrap(), "again");
     }
 
     #[tokio::test]

@@ -1,7 +1,8 @@
 //! Tickets, which open the page once, and keys, which a page uses from then on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -17,7 +18,8 @@ pub(crate) struct Keys {
 
 #[derive(Default)]
 struct Open {
-    tickets: HashSet<Digest>,
+    /// Until when each is good, if not for the whole run.
+    tickets: HashMap<Digest, Option<Instant>>,
     keys: HashSet<Digest>,
 }
 
@@ -25,17 +27,26 @@ struct Open {
 const MOST: usize = 256;
 
 impl Keys {
-    /// A ticket, good for one page. `None` when there are too many.
-    pub(crate) fn issue(&self) -> Option<String> {
-        let secret = secret();
+    /// A ticket, good for one page, and for so long. `None` when there are too many.
+    pub(crate) fn issue(&self, life: Option<Duration>) -> Option<String> {
+        let (secret, now) = (secret(), Instant::now());
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        (open.tickets.len() < MOST && open.tickets.insert(of(&secret))).then_some(secret)
+        open.tickets.retain(|_, end| end.is_none_or(|end| now < end));
+        if open.tickets.len() >= MOST {
+            return None;
+        }
+        open.tickets.insert(of(&secret), life.map(|life| now + life));
+        Some(secret)
     }
 
     /// Takes a ticket, and gives a key for it.
     pub(crate) fn redeem(&self, ticket: &str) -> Option<String> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.keys.len() >= MOST || !open.tickets.remove(&of(ticket)) {
+        if open.keys.len() >= MOST {
+            return None;
+        }
+        let end = open.tickets.remove(&of(ticket))?;
+        if end.is_some_and(|end| end <= Instant::now()) {
             return None;
         }
         let key = secret();
@@ -69,7 +80,7 @@ mod tests {
     #[test]
     fn a_ticket_works_once_and_its_key_goes_on_working() {
         let keys = Keys::default();
-        let ticket = keys.issue().unwrap();
+        let ticket = keys.issue(None).unwrap();
         assert!(!keys.is_key(&ticket), "a ticket is not a key");
         let key = keys.redeem(&ticket).unwrap();
         assert!(keys.is_key(&key));
@@ -81,6 +92,18 @@ mod tests {
     #[test]
     fn tickets_are_bounded() {
         let keys = Keys::default();
-        assert_eq!((0..MOST + 5).filter_map(|_| keys.issue()).count(), MOST);
+        assert_eq!((0..MOST + 5).filter_map(|_| keys.issue(None)).count(), MOST);
+    }
+
+    #[test]
+    fn a_brief_ticket_ends_and_makes_room() {
+        let keys = Keys::default();
+        let late = keys.issue(Some(Duration::ZERO)).unwrap();
+        assert_eq!(keys.redeem(&late), None);
+        let soon = keys.issue(Some(Duration::from_secs(3600))).unwrap();
+        assert!(keys.redeem(&soon).is_some());
+        for _ in 0..2 * MOST {
+            assert!(keys.issue(Some(Duration::ZERO)).is_some());
+        }
     }
 }

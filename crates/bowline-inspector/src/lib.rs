@@ -14,7 +14,7 @@
 //! use bowline_inspector::{Action, Feed, Problem, Site};
 //!
 //! let feed = Feed::default();
-//! let site = Site::bind(0, feed).await?;
+//! let site = Site::bind(0, 0, feed).await?;
 //! assert!(site.address().starts_with("http://127.0.0.1:"));
 //! let serving = site.serve(async |action: Action| match action {
 //!     Action::Targets {} => Ok(serde_json::json!([])),
@@ -33,8 +33,8 @@ mod key;
 mod protocol;
 mod site;
 
-pub use app::{Apps, LARGEST_APP, MOST_APPS};
+pub use app::{Apps, LARGEST_APP, MOST_APPS, Served};
 pub use asset::{Asset, assets};
 pub use feed::{Feed, FeedLimits, Keep};
-pub use protocol::{Action, Load, Place, Problem};
+pub use protocol::{Action, Form, Load, Place, Problem, Side};
 pub use site::{LARGEST_REQUEST, Site};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bowline_proto::json::Json;
 use serde::{Deserialize, Serialize};
 
-/// A request of the page: an object with one member, as in `{"cancel":{"call":"1"}}`. It is
-/// answered at once; what takes longer is reported in the feed.
+/// A request of the page: an object with one member, as in `{"cancel":{"call":"1"}}`. What asks a
+/// server for one answer returns it; what reports as it goes does so in the feed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Action {
@@ -39,7 +39,7 @@ pub enum Action {
     Refresh {
         /// The number of the connection.
         connection: u64,
-        /// `tools`, `resources`, `templates`, `prompts` or `tasks`.
+        /// `tools`, `resources`, `templates`, `prompts`, `skills` or `tasks`.
         list: String,
     },
     /// Call a method.
@@ -110,6 +110,107 @@ pub enum Action {
         /// Its socket, as `targets` lists it.
         path: String,
     },
+    /// Log in to the server of a connection; `cancel` with the call `login/NUMBER` ends it.
+    Login {
+        /// The number of the connection.
+        connection: u64,
+        /// Scopes to request, besides those that the server asks for.
+        #[serde(default)]
+        scopes: Vec<String>,
+    },
+    /// Delete the tokens for the server of a connection.
+    Logout {
+        /// The number of the connection.
+        connection: u64,
+    },
+    /// Read a skill, or a file of it, and verify what was read.
+    Skill {
+        /// The number of the connection.
+        connection: u64,
+        /// The skill, as it was listed.
+        entry: Json,
+        /// The file, by its URI or path; its instructions unless given.
+        #[serde(default)]
+        file: Option<String>,
+    },
+    /// Wait for the end of a task, and answer its questions; reported as a call.
+    Resume {
+        /// The number of the connection.
+        connection: u64,
+        /// A name for the call, chosen by the page.
+        call: String,
+        /// The id of the task.
+        task: String,
+    },
+    /// Keep a session file, as a connection that only has messages.
+    OpenSession {
+        /// What to call it.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+    /// The text of a session that was opened.
+    ReadSession {
+        /// The number of its connection.
+        connection: u64,
+    },
+    /// Compare what two servers offer, and how they answered equal requests.
+    Compare {
+        /// One.
+        before: Side,
+        /// The other.
+        after: Side,
+    },
+    /// Write a session for other programs.
+    Export {
+        /// Its text.
+        text: String,
+        /// What to write.
+        to: Form,
+    },
+    /// Send what a recorded client sent to the server of a connection, in a connection of its own;
+    /// reported as `replay`.
+    Replay {
+        /// The number of the connection.
+        connection: u64,
+        /// The text of the session.
+        text: String,
+    },
+    /// Serve the answers of a session on a port of this machine, and connect to it.
+    Serve {
+        /// What to call it.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+}
+
+/// One side of a comparison.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Side {
+    /// A session, by its text.
+    Session {
+        /// The text.
+        text: String,
+    },
+    /// A server, as it is now.
+    Server {
+        /// The number of its connection.
+        connection: u64,
+    },
+}
+
+/// What a session can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Form {
+    /// An HTTP archive.
+    Har,
+    /// OpenTelemetry spans.
+    Otlp,
+    /// One page.
+    Html,
 }
 
 /// A load test.

@@ -28,6 +28,8 @@ use crate::protocol::{Action, Problem};
 pub const LARGEST_REQUEST: usize = 64 << 20;
 /// The most connections of an origin at a time; more wait.
 const MOST_CONNECTIONS: usize = 128;
+/// How long the address in the command line of a browser works.
+const BRIEF: Duration = Duration::from_secs(120);
 
 /// A page on loopback, and the second origin for its apps. Nothing is served before
 /// [`serve`](Self::serve).
@@ -47,21 +49,15 @@ struct Shared {
 }
 
 impl Site {
-    /// Listens on two ports of 127.0.0.1: the given one, or any if it is 0 or in use, and any
-    /// other.
+    /// Listens on two ports of 127.0.0.1, for the page and for its apps: the given ones, or any if
+    /// they are 0 or in use.
     ///
     /// # Errors
     /// When there is no port to listen on.
-    pub async fn bind(port: u16, feed: Feed) -> io::Result<Self> {
-        let page = match TcpListener::bind(("127.0.0.1", port)).await {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                TcpListener::bind(("127.0.0.1", 0)).await?
-            }
-            bound => bound?,
-        };
-        let apps = TcpListener::bind(("127.0.0.1", 0)).await?;
+    pub async fn bind(port: u16, app_port: u16, feed: Feed) -> io::Result<Self> {
+        let (page, apps) = (listen(port).await?, listen(app_port).await?);
         let app_port = apps.local_addr()?.port();
-        let documents = Apps::new(app_port);
+        let documents = Apps::new(app_port, page.local_addr()?.port());
         let policy = format!(
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
              media-src data: blob:; connect-src 'self'; frame-src {}; base-uri 'none'; \
@@ -79,7 +75,15 @@ impl Site {
     /// The address that opens the page, once: its fragment holds a ticket.
     #[must_use]
     pub fn address(&self) -> String {
-        let ticket = self.shared.keys.issue().unwrap_or_default();
+        let ticket = self.shared.keys.issue(None).unwrap_or_default();
+        format!("{}/#ticket={ticket}", self.shared.gate.origin())
+    }
+
+    /// The same, for the command line of a browser, which all users of the machine can read: it
+    /// works for two minutes only.
+    #[must_use]
+    pub fn brief_address(&self) -> String {
+        let ticket = self.shared.keys.issue(Some(BRIEF)).unwrap_or_default();
         format!("{}/#ticket={ticket}", self.shared.gate.origin())
     }
 
@@ -111,6 +115,15 @@ impl Site {
             std::future::ready(Ok::<_, Infallible>(views.show(&request)))
         });
         tokio::join!(accept(&page, of_page), accept(&apps, of_apps));
+    }
+}
+
+async fn listen(port: u16) -> io::Result<TcpListener> {
+    match TcpListener::bind(("127.0.0.1", port)).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            TcpListener::bind(("127.0.0.1", 0)).await
+        }
+        bound => bound,
     }
 }
 
@@ -215,7 +228,7 @@ impl Shared {
             }
             "/api/ticket" => {
                 let full = || (StatusCode::TOO_MANY_REQUESTS, "too many addresses".to_owned());
-                let ticket = self.keys.issue().ok_or_else(full)?;
+                let ticket = self.keys.issue(None).ok_or_else(full)?;
                 let address = format!("{}/#ticket={ticket}", self.gate.origin());
                 Ok(json_response(StatusCode::OK, &json!({ "address": address })))
             }

@@ -1,16 +1,34 @@
 // @ts-check
 /** The host of apps: each in a frame of another origin, and the `ui/*` dialect between the two. */
-import { fill, h, safeLink } from './dom.js';
-import { act } from './program.js';
-import { calls, listen } from './store.js';
+import { download, fill, h, safeLink } from './dom.js';
+import { act, said } from './program.js';
+import { calls, listen, program } from './store.js';
+
+/** @typedef {import('./store.js').Connection} Connection @typedef {import('./store.js').Call} Call */
+/** @typedef {{[name: string]: any}} Params */
+/** @typedef {{address: string, ui: Params, findings: string[]}} Served */
 
 /** The app of a tool. @param {any} tool @returns {string | undefined} */
 export const uriOf = tool => tool._meta?.ui?.resourceUri ?? tool._meta?.['ui/resourceUri'];
 /** @param {any} tool */
 const isForApp = tool => (tool._meta?.ui?.visibility ?? ['model', 'app']).includes('app');
-let next = 0;
 
-/** Calls a method of the server for an app. @param {any} connection @param {string} method @param {any} params */
+const MODES = ['inline', 'fullscreen'];
+const HIGHEST = 4000;
+/** An app that changes its size more often than this in a second chases its own tail. */
+const MOST_SIZES = 30;
+/** How long an app may take to say that it is there, and to let go. */
+const PATIENCE_MS = 5000;
+const TEARDOWN_MS = 1000;
+const MOST_NOTES = 100;
+let next = 0;
+/** @param {unknown} it */
+const wordsOf = it => (typeof it === 'string' ? it : JSON.stringify(it));
+
+/**
+ * Calls a method of the server for an app. @param {Connection} connection @param {string} method
+ * @param {unknown} params
+ */
 function relay(connection, method, params) {
     const name = `app-${Date.now().toString(36)}-${++next}`;
     return new Promise((resolve, reject) => {
@@ -18,72 +36,348 @@ function relay(connection, method, params) {
             const call = calls.get(name);
             if (!call || call.state === 'running') return;
             stop();
-            call.state === 'done' ? resolve(JSON.parse(call.result)) : reject(new Error(call.problem?.what ?? call.state));
+            if (call.state === 'done') resolve(JSON.parse(call.result ?? 'null'));
+            else reject(new Error(call.problem?.what ?? call.state));
         });
-        act('call', { connection: connection.number, call: name, method, params }).catch(reject);
+        act('call', { connection: connection.number, call: name, method, params }).catch(error => {
+            stop();
+            reject(error);
+        });
     });
 }
 
-/** @param {any} connection @param {any} tool @param {any} call */
+/** An app in its frame, and what passes between the two. */
+class Host {
+    /** @param {Connection} connection @param {any} tool @param {Call} call @param {Served} served */
+    constructor(connection, tool, call, served) {
+        this.connection = connection;
+        this.tool = tool;
+        this.call = call;
+        this.ui = served.ui;
+        const wanted = {
+            camera: 'camera',
+            microphone: 'microphone',
+            geolocation: 'geolocation',
+            clipboardWrite: 'clipboard-write'
+        };
+        const allow = Object.entries(wanted)
+            .filter(([name]) => served.ui.permissions?.[name])
+            .map(([, it]) => it)
+            .join('; ');
+        this.frame = h('iframe.app', {
+            src: served.address,
+            sandbox: 'allow-scripts allow-forms',
+            title: `App of ${tool.name}`,
+            allow,
+            referrerpolicy: 'no-referrer'
+        });
+        this.said = h('div.column');
+        this.log = h('ul.small.soft');
+        this.findings = h('ul');
+        this.fold = h('details.card', { hidden: true }, h('summary', null, 'Findings'), this.findings);
+        for (const it of served.findings) this.find(it);
+        this.isReady = false;
+        this.mode = 'inline';
+        this.sizes = /** @type {number[]} */ ([]);
+        this.requests = /** @type {Map<number, () => void>} */ (new Map());
+        this.ids = 0;
+        this.element = h(
+            'div.column',
+            { 'data-app': uriOf(tool) },
+            this.bar(),
+            this.frame,
+            this.said,
+            this.fold,
+            this.log
+        );
+        this.hears = (/** @type {MessageEvent} */ event) => this.hear(event);
+        window.addEventListener('message', this.hears);
+        this.looks = new MutationObserver(() => this.changed({ theme: this.theme() }));
+        this.looks.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
+        this.measures = new ResizeObserver(() => this.changed({ containerDimensions: this.size() }));
+        this.measures.observe(this.element);
+        this.frame.addEventListener('load', () =>
+            setTimeout(() => {
+                if (!this.isReady && this.frame.isConnected)
+                    this.find('it has not said ui/notifications/initialized: hosts would show nothing');
+            }, PATIENCE_MS)
+        );
+    }
+
+    bar() {
+        const mode = h(
+            'button.button.small',
+            { type: 'button', onclick: () => this.show(this.mode === 'inline' ? 'fullscreen' : 'inline') },
+            'Full screen'
+        );
+        this.modeButton = mode;
+        return h(
+            'div.row',
+            null,
+            h('h2.grow', null, 'App'),
+            mode,
+            h('button.button.small', { type: 'button', onclick: () => this.close() }, 'Close the app')
+        );
+    }
+
+    theme() {
+        return document.documentElement.dataset.theme;
+    }
+
+    size() {
+        return { maxHeight: this.mode === 'fullscreen' ? innerHeight : HIGHEST, width: this.frame.clientWidth };
+    }
+
+    /** @param {string} text */
+    note(text) {
+        if (this.log.childElementCount < MOST_NOTES) this.log.append(h('li', null, text.slice(0, 500)));
+    }
+
+    /** Something that a real host would not accept. @param {string} text */
+    find(text) {
+        if (
+            [...this.findings.children].some(it => it.textContent === text) ||
+            this.findings.childElementCount >= MOST_NOTES
+        )
+            return;
+        this.findings.append(h('li', null, text));
+        this.fold.hidden = false;
+        this.fold.firstElementChild.textContent = `${this.findings.childElementCount} findings`;
+    }
+
+    /** @param {Params} message */
+    send(message) {
+        this.frame.contentWindow?.postMessage({ jsonrpc: '2.0', ...message }, '*');
+    }
+
+    /** @param {string} method @param {Params} params */
+    tell(method, params) {
+        this.send({ method, params });
+    }
+
+    /** @param {Params} context */
+    changed(context) {
+        if (this.isReady) this.tell('ui/notifications/host-context-changed', context);
+    }
+
+    /** Asks the app, and waits a little. @param {string} method @param {Params} params */
+    ask(method, params) {
+        const id = ++this.ids;
+        const answered = new Promise(resolve => {
+            this.requests.set(id, () => resolve(true));
+        });
+        this.send({ id, method, params });
+        return Promise.race([answered, new Promise(resolve => setTimeout(() => resolve(false), TEARDOWN_MS))]);
+    }
+
+    /** @param {string} mode */
+    show(mode) {
+        this.mode = MODES.includes(mode) ? mode : 'inline';
+        this.element.classList.toggle('fullscreen', this.mode === 'fullscreen');
+        if (this.modeButton) this.modeButton.textContent = this.mode === 'fullscreen' ? 'Inline' : 'Full screen';
+        this.changed({ displayMode: this.mode, containerDimensions: this.size() });
+    }
+
+    /** Lets the app finish, and removes it. */
+    async close() {
+        if (this.isReady && !(await this.ask('ui/resource-teardown', { reason: 'the person closed the app' })))
+            this.note('ui/resource-teardown was not answered');
+        this.end();
+        fill(this.element, h('p.soft', null, 'The app is closed.'), this.fold, this.log);
+    }
+
+    end() {
+        window.removeEventListener('message', this.hears);
+        this.looks.disconnect();
+        this.measures.disconnect();
+    }
+
+    /** @param {MessageEvent} event */
+    async hear(event) {
+        if (!this.frame.isConnected) return this.end();
+        // The frame has no origin of its own: only its window tells which one it is.
+        if (event.source !== this.frame.contentWindow || event.origin !== 'null') return;
+        const { data } = event;
+        if (data?.jsonrpc !== '2.0') return;
+        if (typeof data.method !== 'string') {
+            this.requests.get(data.id)?.();
+            this.requests.delete(data.id);
+        } else if (data.id === undefined) this.notified(data.method, data.params ?? {});
+        else {
+            try {
+                this.send({ id: data.id, result: await this.answer(data.method, data.params ?? {}) });
+            } catch (error) {
+                this.note(`${data.method}: ${said(error)}`);
+                this.send({ id: data.id, error: { code: -32000, message: said(error) } });
+            }
+        }
+    }
+
+    /** @param {string} method @param {Params} params */
+    notified(method, params) {
+        if (method === 'ui/notifications/initialized') this.begin();
+        else if (method === 'ui/notifications/size-changed') this.resize(Number(params.height));
+        else if (method === 'ui/notifications/request-teardown') this.close();
+        else if (method === 'notifications/message') this.note(`${params.level ?? 'log'}: ${wordsOf(params.data)}`);
+        else this.note(method);
+    }
+
+    begin() {
+        if (this.isReady) return this.find('it says ui/notifications/initialized more than once');
+        this.isReady = true;
+        let args = {};
+        try {
+            args = JSON.parse(this.call.params).arguments ?? {};
+        } catch {
+            // Shown in the form.
+        }
+        this.tell('ui/notifications/tool-input', { arguments: args });
+        if (this.call.state === 'done') this.tell('ui/notifications/tool-result', JSON.parse(this.call.result ?? '{}'));
+        else
+            this.tell('ui/notifications/tool-cancelled', {
+                reason: this.call.problem?.what ?? 'the person cancelled the call'
+            });
+    }
+
+    /** @param {number} height */
+    resize(height) {
+        const now = performance.now();
+        this.sizes = [...this.sizes.filter(it => now - it < 1000), now];
+        if (this.sizes.length > MOST_SIZES) {
+            this.find(
+                `it changes its size more than ${MOST_SIZES} times in a second: its height depends on the frame's`
+            );
+            return;
+        }
+        if (height > HIGHEST) this.find(`it wants to be ${height} pixels high; hosts cut it off`);
+        if (height > 0) this.frame.style.height = `${Math.min(height, HIGHEST)}px`;
+    }
+
+    /** What the app asks of its host. @param {string} method @param {Params} params */
+    async answer(method, params) {
+        const { connection } = this;
+        switch (method) {
+            case 'ui/initialize':
+                return this.initialize(params);
+            case 'ping':
+                return {};
+            case 'tools/call': {
+                const wanted = (connection.lists.tools?.items ?? []).find(it => it.name === params.name);
+                if (!wanted || !isForApp(wanted)) throw new Error(`the app may not call ${params.name}`);
+                return relay(connection, method, { name: params.name, arguments: params.arguments ?? {} });
+            }
+            case 'resources/read':
+            case 'tools/list':
+            case 'resources/list':
+            case 'resources/templates/list':
+            case 'prompts/list':
+                return relay(connection, method, params);
+            case 'ui/open-link':
+                return this.openLink(String(params.url));
+            case 'ui/download-file':
+                return this.offer(params);
+            case 'ui/message': {
+                const words = [params.content]
+                    .flat()
+                    .map(it => it?.text ?? JSON.stringify(it))
+                    .join(' ');
+                this.said.append(
+                    h('div.card', null, h('b', null, 'The app says to the model: '), words.slice(0, 10_000))
+                );
+                return {};
+            }
+            case 'ui/update-model-context':
+                this.note(`context for the model: ${JSON.stringify(params)}`);
+                return {};
+            case 'ui/request-display-mode': {
+                if (MODES.includes(params.mode)) this.show(params.mode);
+                else this.find(`it wants to be shown as ${params.mode}, which this host did not offer`);
+                return { mode: this.mode };
+            }
+            default:
+                throw new Error(`${method} is not supported`);
+        }
+    }
+
+    /** @param {Params} params */
+    initialize(params) {
+        if (!params.appInfo?.name) this.find('ui/initialize lacks appInfo');
+        const { ui } = this;
+        const hostCapabilities = {
+            openLinks: {},
+            downloadFile: {},
+            serverTools: {},
+            serverResources: {},
+            logging: {},
+            updateModelContext: { text: {} },
+            message: { text: {} },
+            sandbox: { csp: ui.csp ?? {}, permissions: ui.permissions ?? {} }
+        };
+        const hostContext = {
+            toolInfo: { tool: this.tool },
+            theme: this.theme(),
+            displayMode: this.mode,
+            availableDisplayModes: MODES,
+            containerDimensions: this.size(),
+            locale: navigator.language,
+            timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+            platform: 'web',
+            userAgent: 'bowline'
+        };
+        return {
+            protocolVersion: '2026-01-26',
+            hostInfo: { name: 'bowline', version: program.version },
+            hostCapabilities,
+            hostContext
+        };
+    }
+
+    /** Nothing opens by itself: the person sees where it leads. @param {string} url */
+    openLink(url) {
+        const safe = safeLink(url);
+        if (!safe) throw new Error('not a web address');
+        const box = h(
+            'div.card.row',
+            null,
+            h('span.grow', null, 'The app wants to open ', h('code', null, safe)),
+            h('a.button', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, 'Open'),
+            h('button.button', { type: 'button', onclick: () => box.remove() }, 'Do not')
+        );
+        this.said.append(box);
+        return {};
+    }
+
+    /** Files that the app offers; the person saves them. @param {Params} params */
+    offer(params) {
+        const files = [params.contents]
+            .flat()
+            .map(it => it?.resource ?? it)
+            .filter(it => typeof (it?.text ?? it?.blob) === 'string');
+        if (!files.length) throw new Error('no file that this host can save');
+        for (const it of files.slice(0, 20)) {
+            const name =
+                String(it.uri ?? 'file')
+                    .split('/')
+                    .pop() || 'file';
+            const text = it.text ?? Uint8Array.from(atob(it.blob), letter => letter.charCodeAt(0));
+            this.said.append(
+                h(
+                    'div.card.row',
+                    null,
+                    h('span.grow', null, 'The app offers ', h('code', null, name)),
+                    h('button.button', { type: 'button', onclick: () => download(name, text) }, 'Save')
+                )
+            );
+        }
+        return {};
+    }
+}
+
+/** @param {Connection} connection @param {any} tool @param {Call} call */
 export function showApp(connection, tool, call) {
-    const place = h('div.column', { 'data-app': uriOf(tool) }, h('p.soft', null, 'Loading the app…'));
-    const log = h('ul.small.soft');
-    const note = (/** @type {string} */ text) => { if (log.childElementCount < 100) log.append(h('li', null, text)); };
-    act('app', { connection: connection.number, uri: uriOf(tool) }).then(({ address, ui, findings }) => {
-        const wanted = { camera: 'camera', microphone: 'microphone', geolocation: 'geolocation', clipboardWrite: 'clipboard-write' };
-        const allow = Object.entries(wanted).filter(([name]) => ui.permissions?.[name]).map(([, it]) => it).join('; ');
-        const frame = h('iframe.app', { src: address, sandbox: 'allow-scripts allow-forms', title: `App of ${tool.name}`, allow, referrerpolicy: 'no-referrer' });
-        const said = h('div.column');
-        let isReady = false;
-        const send = (/** @type {any} */ message) => frame.contentWindow?.postMessage({ jsonrpc: '2.0', ...message }, '*');
-        const tell = (/** @type {string} */ method, /** @type {any} */ params) => send({ method, params });
-        const hear = async (/** @type {MessageEvent} */ event) => {
-            if (!frame.isConnected) return window.removeEventListener('message', hear);
-            // The frame has no origin of its own: who it is, only its window tells.
-            if (event.source !== frame.contentWindow || event.origin !== 'null') return;
-            const { data } = event;
-            if (data?.jsonrpc !== '2.0' || typeof data.method !== 'string') return;
-            if (data.id === undefined) {
-                if (data.method === 'ui/notifications/initialized' && !isReady) {
-                    isReady = true;
-                    let args = {};
-                    try { args = JSON.parse(call.params).arguments ?? {}; } catch { /* shown in the form */ }
-                    tell('ui/notifications/tool-input', { arguments: args });
-                    tell('ui/notifications/tool-result', JSON.parse(call.result));
-                } else if (data.method === 'ui/notifications/size-changed') {
-                    const height = Number(data.params?.height);
-                    if (height > 0) frame.style.height = `${Math.min(height, 4000)}px`;
-                } else note(`${data.method}`);
-                return;
-            }
-            try { send({ id: data.id, result: await answer(data) }); }
-            catch (error) { note(`${data.method}: ${/** @type {Error} */ (error).message}`); send({ id: data.id, error: { code: -32000, message: /** @type {Error} */ (error).message } }); }
-        };
-        const answer = async (/** @type {any} */ { method, params }) => {
-            switch (method) {
-                case 'ui/initialize': return { protocolVersion: '2026-01-26', hostInfo: { name: 'bowline', version: '0.1.0' }, hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, logging: {}, updateModelContext: { text: {} }, message: { text: {} }, sandbox: { csp: ui.csp ?? {}, permissions: ui.permissions ?? {} } },
-                    hostContext: { toolInfo: { tool }, theme: document.documentElement.dataset.theme, displayMode: 'inline', availableDisplayModes: ['inline'], containerDimensions: { maxHeight: 4000, width: frame.clientWidth }, locale: navigator.language, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone, platform: 'web', userAgent: 'bowline' } };
-                case 'ping': return {};
-                case 'tools/call': {
-                    const wantedTool = (connection.lists.tools?.items ?? []).find((/** @type {any} */ it) => it.name === params?.name);
-                    if (!wantedTool || !isForApp(wantedTool)) throw new Error(`the app may not call ${params?.name}`);
-                    return relay(connection, method, { name: params.name, arguments: params.arguments ?? {} });
-                }
-                case 'resources/read': case 'tools/list': case 'resources/list': case 'resources/templates/list': case 'prompts/list': return relay(connection, method, params ?? {});
-                case 'ui/open-link': {
-                    const safe = safeLink(String(params?.url));
-                    if (!safe) throw new Error('not a web address');
-                    said.append(h('div.card.row', null, h('span.grow', null, 'The app wants to open ', h('code', null, safe)), h('a.button', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, 'Open')));
-                    return {};
-                }
-                case 'ui/message': said.append(h('div.card', null, h('b', null, 'The app says to the model: '), [params?.content].flat().map((/** @type {any} */ it) => it?.text ?? JSON.stringify(it)).join(' '))); return {};
-                case 'ui/update-model-context': note(`context for the model: ${JSON.stringify(params).slice(0, 300)}`); return {};
-                case 'ui/request-display-mode': return { mode: 'inline' };
-                default: throw new Error(`${method} is not supported`);
-            }
-        };
-        window.addEventListener('message', hear);
-        fill(place, h('h2', null, 'App'), frame, said, findings.length ? h('details.card', null, h('summary', null, `${findings.length} findings`), h('ul', null, findings.map((/** @type {string} */ it) => h('li', null, it)))) : null, log);
-    }).catch(error => fill(place, h('p', { role: 'alert' }, error.message)));
+    const place = h('div.column', null, h('p.soft', null, 'Loading the app…'));
+    act('app', { connection: connection.number, uri: uriOf(tool) })
+        .then(served => fill(place, new Host(connection, tool, call, served).element))
+        .catch(error => fill(place, h('p', { role: 'alert' }, said(error))));
     return place;
 }

@@ -1,80 +1,177 @@
 // @ts-check
-/** A call: its form, its progress, its result; again, changed, copied. */
-import { copy, fill, h, time } from './dom.js';
+/** A call: its form, its progress, its result; again, changed, named, copied. */
+import { copy, fill, h, keyed, time, toast } from './dom.js';
 import { form } from './form.js';
-import { member } from './json.js';
-import { act, Problem } from './program.js';
+import { member, textMember } from './json.js';
+import { act, said } from './program.js';
 import { calls, listen, progress } from './store.js';
 import { result } from './content.js';
+import { messagesOf } from './wire.js';
+
+/**
+ * @typedef {import('./store.js').Connection} Connection
+ * @typedef {import('./store.js').Call} Call
+ * @typedef {import('./form.js').Draft} Draft
+ * @typedef {{connection: Connection, key: string, method: string, schema: unknown, label: string, subject: string,
+ *   params: (args: string) => string, initial?: Draft,
+ *   completeFor?: (name: string) => ((value: string) => Promise<string[]>) | undefined,
+ *   done?: (call: Call) => HTMLElement, begun?: (params: string) => void}} PanelOptions
+ */
 
 let count = 0;
+/** A name for a call. */
+export const callName = () => `${Date.now().toString(36)}-${++count}`;
+
 /** Drafts of arguments, by connection and name: what was typed survives a look at something else. */
 const DRAFTS = 'bowline-drafts';
-/** @returns {Record<string, string>} */
-const drafts = () => { try { return JSON.parse(sessionStorage.getItem(DRAFTS) ?? '{}'); } catch { return {}; } };
+/** Named calls, which stay. */
+const NAMED = 'bowline-named';
 
-/** @param {string} key @param {string} text */
-function keep(key, text) {
-    const all = drafts();
-    delete all[key];
-    all[key] = text;
-    const entries = Object.entries(all).slice(-200);
-    try { sessionStorage.setItem(DRAFTS, JSON.stringify(Object.fromEntries(entries))); } catch { /* full: drafts live on in the page */ }
+/** @param {Storage} store @param {string} name @returns {Record<string, any>} */
+function load(store, name) {
+    try {
+        return JSON.parse(store.getItem(name) ?? '{}');
+    } catch {
+        return {};
+    }
 }
+
+/** @param {string} key @param {Draft} draft */
+function keep(key, draft) {
+    const { [key]: _, ...all } = load(sessionStorage, DRAFTS);
+    const entries = [...Object.entries(all), [key, draft]].slice(-200);
+    try {
+        sessionStorage.setItem(DRAFTS, JSON.stringify(Object.fromEntries(entries)));
+    } catch {
+        // Full: drafts live on in the page.
+    }
+}
+
+/** What a call is about: the name of a tool or prompt, or a URI. @param {string} params */
+export const subjectOf = params =>
+    textMember(params, 'name') ?? textMember(params, 'uri') ?? textMember(params, 'taskId') ?? '';
 
 /** @param {string} text for a shell */
 const quoted = text => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`);
 
-/** @param {any} place */
-function words(place) {
-    if (place?.url) return { before: quoted(place.url), after: '' };
-    if (place?.command) return { before: '', after: ` -- ${[place.command, ...(place.args ?? [])].map(quoted).join(' ')}` };
-    return { before: place?.name ? quoted(place.name) : 'TARGET', after: '' };
+/** @param {Connection} connection */
+function words(connection) {
+    const { place, about } = connection;
+    const isUrl = /^https?:/.test(about);
+    const headers = Object.keys(place?.headers ?? {})
+        .map(name => ` --header ${quoted(`${name}: …`)}`)
+        .join('');
+    if (isUrl) return { before: `${quoted(place?.url ?? about)}${headers}`, after: '' };
+    if (place?.command)
+        return { before: '', after: ` -- ${[place.command, ...(place.args ?? [])].map(quoted).join(' ')}` };
+    return place?.name ? { before: quoted(place.name), after: '' } : { before: '', after: ` -- ${about}` };
 }
 
-/** The same call elsewhere. @param {any} connection @param {string} method @param {string} params */
-function copies(connection, method, params) {
-    const { before, after } = words(connection.place?.given ? { ...(/^https?:/.test(connection.about) ? { url: connection.about } : { command: connection.about.split(' ')[0], args: connection.about.split(' ').slice(1) }) } : connection.place);
-    const url = /^https?:/.test(connection.about) ? connection.about : null;
+/** @param {Connection} connection @param {string} method @param {string} params @param {string} url */
+function curl(connection, method, params, url) {
     const revision = connection.info?.protocolVersion ?? '2026-07-28';
-    const name = member(params, 'name'), args = member(params, 'arguments') ?? '{}';
-    const command = method === 'tools/call' ? `bowline call ${before} ${quoted(JSON.parse(name ?? '""'))} --json ${quoted(args)}${after}` : `bowline raw ${before} ${method} ${quoted(params)}${after}`;
-    const modern = connection.info?.era === 'modern';
-    const meta = modern ? `{"_meta":{"io.modelcontextprotocol/protocolVersion":"${revision}","io.modelcontextprotocol/clientInfo":{"name":"curl","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},${params.trim().slice(1)}`.replace(/,\}$/, '}') : params;
-    const subject = name ?? member(params, 'uri');
-    const curl = url && `curl ${quoted(url)} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' -H 'mcp-protocol-version: ${revision}'${modern ? ` -H 'mcp-method: ${method}'${subject ? ` -H ${quoted(`mcp-name: ${JSON.parse(subject)}`)}` : ''}` : ''} -d ${quoted(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${meta}}`)}`;
-    const rust = method === 'tools/call'
-        ? `let client = bowline::Client::connect(${JSON.stringify(url ?? 'URL')}).await?;\nlet result = client.call_tool(${name}, serde_json::json!(${args})).await?;`
-        : `let client = bowline::Client::connect(${JSON.stringify(url ?? 'URL')}).await?;\nlet result = client.call_json(${JSON.stringify(method)}, serde_json::json!(${params})).await?;`;
-    return { command, curl, rust };
+    const isModern = connection.info?.era === 'modern';
+    const fields = [
+        'content-type: application/json',
+        'accept: application/json, text/event-stream',
+        `mcp-protocol-version: ${revision}`
+    ];
+    const subject = textMember(params, 'name') ?? textMember(params, 'uri');
+    if (isModern) fields.push(`mcp-method: ${method}`, ...(subject ? [`mcp-name: ${subject}`] : []));
+    // Secrets are not in the page: what has to be filled in is marked.
+    else fields.push('mcp-session-id: SESSION');
+    for (const name of Object.keys(connection.place?.headers ?? {})) fields.push(`${name}: VALUE`);
+    if (connection.login?.isLoggedIn) fields.push('authorization: Bearer TOKEN');
+    const meta = JSON.stringify({
+        'io.modelcontextprotocol/protocolVersion': revision,
+        'io.modelcontextprotocol/clientInfo': { name: 'curl', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {}
+    });
+    const rest = params.trim().slice(1);
+    const whole = isModern ? `{"_meta":${meta}${rest.trim() === '}' ? '' : ','}${rest}` : params;
+    const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${whole}}`;
+    return `curl ${quoted(url)} ${fields.map(it => `-H ${quoted(it)}`).join(' ')} -d ${quoted(body)}`;
 }
 
 /**
- * The panel of a call.
- * @param {{connection: any, key: string, method: string, schema: any, label: string, params: (args: string) => string, initial?: string,
- *   completeFor?: (name: string) => ((value: string) => Promise<string[]>) | undefined, done?: (call: any) => any}} options
+ * The same call elsewhere. @param {Connection} connection @param {string} method @param {string} params
+ * @returns {Record<string, string>}
  */
+function copies(connection, method, params) {
+    const { before, after } = words(connection);
+    const url = /^https?:/.test(connection.about) ? (connection.place?.url ?? connection.about) : null;
+    const name = textMember(params, 'name');
+    const args = member(params, 'arguments') ?? '{}';
+    const isTool = method === 'tools/call';
+    const target = before ? `${before} ` : '';
+    const command = isTool
+        ? `bowline call ${target}${quoted(name ?? '')} --json ${quoted(args)}${after}`
+        : `bowline raw ${target}${method} ${quoted(params)}${after}`;
+    const call = isTool
+        ? `call_tool(${JSON.stringify(name)}, serde_json::json!(${args}))`
+        : `call_json(${JSON.stringify(method)}, serde_json::json!(${params}))`;
+    const client = `let client = bowline::Client::connect(${JSON.stringify(url ?? 'URL')}).await?;`;
+    const rust = `${client}\nlet result = client.${call}.await?;`;
+    return { command, rust, ...(url ? { curl: curl(connection, method, params, url) } : {}) };
+}
+
+/** The panel of a call. @param {PanelOptions} options */
 export function callPanel(options) {
     const { connection, method } = options;
     const key = `${connection.about} ${options.key}`;
-    const edit = form(options.schema, { initial: options.initial ?? drafts()[key], completeFor: options.completeFor, change: () => keep(key, edit.text()) });
+    const place = h('div');
+    const begin = (/** @type {Draft | undefined} */ initial) => {
+        const made = form(options.schema, {
+            initial,
+            completeFor: options.completeFor,
+            change: () => keep(key, made.draft())
+        });
+        fill(place, made.element);
+        return made;
+    };
+    let edit = begin(options.initial ?? load(sessionStorage, DRAFTS)[key]);
     const outcome = h('div.column', { 'aria-live': 'polite' });
     const told = h('p.small', { role: 'alert' });
     let current = '';
     const send = async () => {
         told.textContent = '';
-        if (!edit.isJson()) { told.textContent = 'The draft is not JSON; it cannot be sent as a message.'; return; }
-        current = `${Date.now().toString(36)}-${++count}`;
-        try { await act('call', { connection: connection.number, call: current, method }, { params: options.params(edit.text()) }); }
-        catch (error) { const it = /** @type {Problem} */ (error); told.textContent = `${it.message}${it.remedy ? ` — ${it.remedy}` : ''}`; }
+        if (!edit.isJson()) {
+            told.textContent = 'The draft is not JSON; it cannot be sent as a message.';
+            return;
+        }
+        current = callName();
+        const params = options.params(edit.text());
+        try {
+            await act('call', { connection: connection.number, call: current, method }, { params });
+            options.begun?.(params);
+        } catch (error) {
+            told.textContent = said(error);
+        }
         show();
     };
-    const menu = h('select', { 'aria-label': 'Copy as', class: 'state', onchange: () => {
-        const made = copies(connection, method, options.params(edit.text()));
-        const chosen = /** @type {any} */ (made)[menu.value];
-        menu.value = '';
-        if (chosen) copy(chosen);
-    } }, h('option', { value: '' }, 'Copy as…'), h('option', { value: 'command' }, 'bowline command'), /^https?:/.test(connection.about) ? h('option', { value: 'curl' }, 'curl') : null, h('option', { value: 'rust' }, 'Rust'));
+    const menu = h(
+        'select.state',
+        {
+            'aria-label': 'Copy as',
+            onchange: () => {
+                const chosen = copies(connection, method, options.params(edit.text()))[menu.value];
+                menu.value = '';
+                if (chosen) copy(chosen);
+            }
+        },
+        h('option', { value: '' }, 'Copy as…'),
+        h('option', { value: 'command' }, 'bowline command'),
+        /^https?:/.test(connection.about) ? h('option', { value: 'curl' }, 'curl') : null,
+        h('option', { value: 'rust' }, 'Rust')
+    );
+    const named = namedCalls(
+        key,
+        () => edit.draft(),
+        draft => {
+            edit = begin(draft);
+            keep(key, draft);
+        }
+    );
     const main = h('button.button.main', { type: 'submit' }, options.label);
     let shown = '';
     function show() {
@@ -86,36 +183,220 @@ export function callPanel(options) {
         shown = state;
         fill(outcome, outcomeOf(call, at, options.done));
     }
-    const stop = listen(kinds => { if (!element.isConnected && shown) return stop(); if (kinds.has('call') || kinds.has('progress') || kinds.has('cancelled')) show(); });
-    const element = h('form.column', { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); send(); } },
-        edit.element, h('div.row', null, main, menu, h('span.soft.small.hide-small', null, 'Ctrl+Enter')), told, outcome);
-    element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); send(); } });
+    const stop = listen(kinds => {
+        if (!element.isConnected && shown) return stop();
+        if (kinds.has('call') || kinds.has('progress')) show();
+    });
+    const element = h(
+        'form.column',
+        {
+            onsubmit: (/** @type {Event} */ event) => {
+                event.preventDefault();
+                send();
+            }
+        },
+        place,
+        h('div.row', null, main, menu, named, h('span.soft.small.hide-small', null, 'Ctrl+Enter')),
+        told,
+        outcome
+    );
+    element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+            event.preventDefault();
+            send();
+        }
+    });
     // The last outcome of the same thing is there again after a reload.
-    const last = [...calls.values()].filter(it => it.connection === connection.number && it.method === method && options.params('{}').split(',')[0] === it.params.split(',')[0].replace(/}$/, options.params('{}').includes(',') ? '' : '}')).pop();
-    if (last && options.initial === undefined) { current = last.call; show(); }
-    return { element, text: edit.text };
+    const last = [...calls.values()]
+        .filter(
+            it =>
+                it.connection === connection.number && it.method === method && subjectOf(it.params) === options.subject
+        )
+        .pop();
+    if (last && options.initial === undefined) {
+        current = last.call;
+        show();
+    }
+    return { element, text: () => edit.text() };
 }
 
-/** @param {any} call @param {any} at @param {((call: any) => any) | undefined} done */
+/** Calls that were given a name. @param {string} key @param {() => Draft} now @param {(draft: Draft) => void} use */
+function namedCalls(key, now, use) {
+    const all = () => /** @type {Record<string, Draft>} */ (load(localStorage, NAMED)[key] ?? {});
+    const put = (/** @type {Record<string, Draft>} */ next) => {
+        try {
+            localStorage.setItem(NAMED, JSON.stringify({ ...load(localStorage, NAMED), [key]: next }));
+        } catch {
+            toast('There is no more room to keep it');
+        }
+        draw();
+    };
+    const menu = h('select.state', {
+        'aria-label': 'Named calls',
+        onchange: () => {
+            const [what, name] = [menu.value.slice(0, 1), menu.value.slice(1)];
+            menu.value = '';
+            const { [name]: found, ...rest } = all();
+            if (what === '=' && found) use(found);
+            if (what === '-') put(rest);
+            if (what === '+') {
+                input.hidden = false;
+                input.focus();
+            }
+        }
+    });
+    const input = h('input', {
+        type: 'text',
+        hidden: true,
+        placeholder: 'Name, then Enter',
+        'aria-label': 'Name of the call',
+        onkeydown: (/** @type {KeyboardEvent} */ event) => {
+            if (event.key === 'Escape') input.hidden = true;
+            if (event.key !== 'Enter') return;
+            event.preventDefault();
+            if (input.value.trim()) put({ ...all(), [input.value.trim()]: now() });
+            input.value = '';
+            input.hidden = true;
+        }
+    });
+    const draw = () => {
+        const names = Object.keys(all());
+        const option = (/** @type {string} */ value, /** @type {string} */ text) => h('option', { value }, text);
+        fill(
+            menu,
+            option('', names.length ? `Named calls (${names.length})` : 'Named calls'),
+            names.map(it => option(`=${it}`, it)),
+            option('+', 'Save this one…'),
+            names.map(it => option(`-${it}`, `Delete ${it}`))
+        );
+        menu.value = '';
+    };
+    draw();
+    return h('span.row', null, menu, input);
+}
+
+/**
+ * @param {Call} call @param {import('./store.js').Progress | undefined} at
+ * @param {((call: Call) => HTMLElement) | undefined} done
+ */
 export function outcomeOf(call, at, done) {
     if (call.state === 'running') {
         const bar = h('progress', { 'aria-label': 'progress' });
-        if (at?.total) { bar.max = at.total; bar.value = at.progress; }
-        return h('div.card.column', null, h('div.row', null, h('span.tag.accent', null, 'running'), h('span.grow.soft', null, at ? `${at.progress}${at.total ? ` of ${at.total}` : ''} ${at.message ?? ''}` : 'waiting for the server'),
-            h('button.button.small', { type: 'button', onclick: () => act('cancel', { call: call.call }) }, 'Cancel')), bar);
+        if (at?.total) {
+            bar.max = at.total;
+            bar.value = at.progress;
+        }
+        const words = at
+            ? `${at.progress}${at.total ? ` of ${at.total}` : ''} ${at.message ?? ''}`
+            : 'waiting for the server';
+        const cancel = h(
+            'button.button.small',
+            { type: 'button', onclick: () => act('cancel', { call: call.call }) },
+            'Cancel'
+        );
+        return h(
+            'div.card.column',
+            null,
+            h('div.row', null, h('span.tag.accent', null, 'running'), h('span.grow.soft', null, words), cancel),
+            bar
+        );
     }
-    const wire = h('a.button.small', { href: `#/${call.connection}/wire?q=${encodeURIComponent(call.method)}` }, 'Messages');
-    const head = (/** @type {string} */ kind, /** @type {string} */ word) => h('div.row', null, h(`span.tag.${kind}`, null, word), call.took ? h('span.soft.small', null, time(call.took)) : null, h('span.grow'), wire);
-    if (call.state === 'done') return h('div.card.column', null, head(/"isError"\s*:\s*true/.test(call.result.slice(-200)) ? 'bad' : 'good', 'answered'), result(call.result, call.method), done?.(call));
-    if (call.state === 'cancelled') return h('div.card', null, h('span.tag.warn', null, 'cancelled'));
-    return h('div.card.bad.column', null, head('bad', 'failed'), h('p', null, call.problem?.what), call.problem?.remedy ? h('p.soft', null, `Help: ${call.problem.remedy}`) : null, call.error ? result(JSON.stringify(call.error), '') : null);
+    const wire = h('a.button.small', { href: messagesOf(call) }, 'Messages');
+    const head = (/** @type {string} */ kind, /** @type {string} */ word) =>
+        h(
+            'div.row',
+            null,
+            h(`span.tag.${kind}`, null, word),
+            call.took ? h('span.soft.small', null, time(call.took)) : null,
+            h('span.grow'),
+            wire
+        );
+    if (call.state === 'done')
+        return h(
+            'div.card.column',
+            null,
+            head(call.isError ? 'bad' : 'good', 'answered'),
+            result(call.result ?? 'null', call.method),
+            done?.(call)
+        );
+    if (call.state === 'cancelled') return h('div.card', null, head('warn', 'cancelled'));
+    return h(
+        'div.card.bad.column',
+        null,
+        head('bad', 'failed'),
+        h('p', null, call.problem?.what),
+        call.problem?.remedy ? h('p.soft', null, `Help: ${call.problem.remedy}`) : null,
+        call.error ? result(JSON.stringify(call.error), '') : null
+    );
 }
 
-/** What was called before. @param {any} connection @param {(call: any) => void} again */
-export function historyList(connection, again) {
-    const all = [...calls.values()].filter(it => it.connection === connection.number).reverse().slice(0, 200);
-    if (!all.length) return h('p.empty', null, 'No call has been made yet.');
-    return h('div.column', null, all.map(call => h('details.card', null,
-        h('summary', null, h('span.mono', null, `${call.method} ${(member(call.params, 'name') ?? member(call.params, 'uri') ?? '').replace(/^"|"$/g, '')}`), ' ', h(`span.tag.${call.state === 'done' ? 'good' : call.state === 'failed' ? 'bad' : 'warn'}`, null, call.state), call.took ? h('span.soft.small', null, ` ${time(call.took)}`) : null),
-        h('div.column', null, h('div.row', null, h('button.button.small', { type: 'button', onclick: () => act('call', { connection: connection.number, call: `${Date.now().toString(36)}-r${++count}`, method: call.method }, { params: call.params }) }, 'Repeat'), h('button.button.small', { type: 'button', onclick: () => again(call) }, 'Edit and repeat')), outcomeOf(call, progress.get(call.call), undefined)))));
+/**
+ * What was called before. @param {HTMLElement} main @param {Connection} connection @param {(call: Call) => void} again
+ */
+export function historyView(main, connection, again) {
+    const list = h('div.column');
+    const empty = h('p.empty', null, 'No call has been made yet.');
+    main.className = '';
+    fill(main, h('div.column', null, h('h1', null, 'Calls'), empty, list));
+    const kind = (/** @type {Call} */ call) =>
+        call.state === 'done' ? (call.isError ? 'bad' : 'good') : call.state === 'failed' ? 'bad' : 'warn';
+    const repeat = (/** @type {Call} */ call) =>
+        act(
+            'call',
+            { connection: connection.number, call: callName(), method: call.method },
+            { params: call.params }
+        ).catch(error => toast(said(error)));
+    const paint = (/** @type {HTMLElement} */ element, /** @type {Call} */ call) => {
+        const at = progress.get(call.call);
+        const state = `${call.state} ${at?.progress} ${at?.message}`;
+        if (element.dataset.state === state) return;
+        element.dataset.state = state;
+        const [summary, body] = element.children;
+        fill(
+            summary,
+            h('span.mono', null, `${call.method} ${subjectOf(call.params)}`),
+            ' ',
+            h(`span.tag.${kind(call)}`, null, call.state),
+            call.took ? h('span.soft.small', null, ` ${time(call.took)}`) : null
+        );
+        const show = () =>
+            fill(
+                body,
+                h(
+                    'div.row',
+                    null,
+                    h('button.button.small', { type: 'button', onclick: () => repeat(call) }, 'Repeat'),
+                    h('button.button.small', { type: 'button', onclick: () => again(call) }, 'Edit and repeat')
+                ),
+                outcomeOf(call, at, undefined)
+            );
+        if (/** @type {HTMLDetailsElement} */ (element).open) show();
+        element.ontoggle = () => {
+            if (!body.childElementCount) show();
+        };
+        if (!(/** @type {HTMLDetailsElement} */ (element).open)) fill(body);
+    };
+    const draw = () => {
+        const all = [...calls.values()]
+            .filter(it => it.connection === connection.number)
+            .reverse()
+            .slice(0, 200);
+        empty.hidden = all.length > 0;
+        keyed(
+            list,
+            all,
+            it => it.call,
+            call => {
+                const element = h('details.card', null, h('summary'), h('div.column'));
+                paint(element, call);
+                return element;
+            },
+            paint
+        );
+    };
+    draw();
+    const stop = listen(kinds => {
+        if (!list.isConnected) return stop();
+        if (kinds.has('call') || kinds.has('progress')) draw();
+    });
 }

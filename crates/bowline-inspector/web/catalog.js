@@ -5,20 +5,40 @@ import { pretty, write } from './json.js';
 import { markdown } from './markdown.js';
 import { act } from './program.js';
 import { listen } from './store.js';
-import { callPanel } from './call.js';
+import { callPanel, subjectOf } from './call.js';
 import { showApp, uriOf } from './app.js';
+import { skillDetail, skillName } from './skill.js';
 
-/** @typedef {{name: (item: any) => string, detail: (connection: any, item: any, initial?: string) => any, word: string}} Kind */
+/** @typedef {import('./store.js').Connection} Connection @typedef {import('./form.js').Draft} Draft */
+/**
+ * A kind of things: those of a list of its own, or some of those `from` another.
+ * @typedef {{name: (item: any) => string, word: string, from?: string, isOne?: (item: any) => boolean,
+ *   detail: (connection: Connection, item: any, initial?: Draft) => HTMLElement}} Kind
+ */
 /** @type {Record<string, Kind>} */
 export const KINDS = {
     tools: { word: 'tool', name: it => it.name, detail: tool },
     resources: { word: 'resource', name: it => it.uri, detail: resource },
     templates: { word: 'template', name: it => it.uriTemplate, detail: template },
-    prompts: { word: 'prompt', name: it => it.name, detail: prompt }
+    prompts: { word: 'prompt', name: it => it.name, detail: prompt },
+    skills: { word: 'skill', name: skillName, detail: skillDetail },
+    apps: { word: 'app', name: it => it.name, detail: tool, from: 'tools', isOne: it => Boolean(uriOf(it)) }
 };
 
 /**
- * @param {HTMLElement} main @param {any} connection @param {string} list @param {string | null} selected @param {string | undefined} initial
+ * The things of a kind; nothing where the server has no such list. @param {Connection} connection @param {string} list
+ */
+export function itemsOf(connection, list) {
+    const { from, isOne } = KINDS[list];
+    const items = connection.lists[from ?? list]?.items;
+    if (!items || !isOne) return items;
+    const some = items.filter(isOne);
+    return some.length ? some : undefined;
+}
+
+/**
+ * @param {HTMLElement} main @param {Connection} connection @param {string} list @param {string | null} selected
+ * @param {Draft | undefined} initial
  */
 export function catalog(main, connection, list, selected, initial) {
     const kind = KINDS[list];
@@ -27,19 +47,51 @@ export function catalog(main, connection, list, selected, initial) {
     let found = [];
     /** @type {{item: any, text: string}[]} */
     let all = [];
-    const search = h('input', { type: 'search', placeholder: `Search ${list}`, 'aria-label': `Search ${list}`, oninput: () => filter() });
+    const search = h('input', {
+        type: 'search',
+        placeholder: `Search ${list}`,
+        'aria-label': `Search ${list}`,
+        oninput: () => filter()
+    });
     const box = h('div.scroll', { role: 'list', tabindex: '0', 'aria-label': list });
     const empty = h('p.empty');
     const count = h('p.small.soft', { role: 'status' });
     const detail = h('section.detail');
-    const rows = virtual(box, 54, index => {
-        const item = found[index];
-        const name = kind.name(item);
-        return h('div', { role: 'listitem' }, h('button.item', { type: 'button', 'aria-current': String(name === selected), onclick: () => { location.hash = `#/${connection.number}/${list}/${encodeURIComponent(name)}`; } }, h('b.cut', null, item.title ?? item.annotations?.title ?? item.name ?? name), h('small.cut', null, item.description ?? name)));
-    });
+    const rows = virtual(
+        box,
+        54,
+        index => {
+            const item = found[index];
+            const name = kind.name(item);
+            return h(
+                'div',
+                { role: 'listitem' },
+                h(
+                    'button.item',
+                    {
+                        type: 'button',
+                        'aria-current': String(name === selected),
+                        onclick: () => {
+                            location.hash = `#/${connection.number}/${list}/${encodeURIComponent(name)}`;
+                        }
+                    },
+                    h('b.cut', null, item.title ?? item.annotations?.title ?? item.name ?? name),
+                    h(
+                        'small.cut',
+                        null,
+                        String(item.description ?? item.frontmatter?.description ?? name).slice(0, 300)
+                    )
+                )
+            );
+        },
+        index => `${kind.name(found[index])} ${kind.name(found[index]) === selected} ${generation}`
+    );
+    let generation = 0;
     function filter() {
         const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-        found = all.filter(it => words.every(/** @param {string} word */ word => it.text.includes(word))).map(it => it.item);
+        found = all
+            .filter(it => words.every(/** @param {string} word */ word => it.text.includes(word)))
+            .map(it => it.item);
         count.textContent = words.length ? `${found.length} of ${all.length}` : `${all.length} ${list}`;
         rows.resize(found.length);
         rows.now();
@@ -47,15 +99,28 @@ export function catalog(main, connection, list, selected, initial) {
     /** @type {any} */
     let seen = null;
     function refresh() {
-        const known = connection.lists[list];
+        const known = connection.lists[kind.from ?? list];
         if (known === seen && shown) return;
         seen = known;
-        all = (known?.items ?? []).map((/** @type {any} */ item) => ({ item, text: `${kind.name(item)} ${item.name ?? ''} ${item.title ?? ''} ${item.description ?? ''}`.toLowerCase() }));
-        empty.textContent = known?.problem ?? (known && !all.length ? `This server has no ${list}.` : known ? '' : connection.info?.capabilities?.[list === 'templates' ? 'resources' : list] ? 'Loading…' : `This server does not offer ${list}.`);
+        generation++;
+        all = (itemsOf(connection, list) ?? []).map((/** @type {any} */ item) => ({
+            item,
+            text: `${kind.name(item)} ${item.name ?? ''} ${item.title ?? ''} ${item.description ?? ''}`.toLowerCase()
+        }));
+        empty.textContent =
+            known?.problem ??
+            (known && !all.length
+                ? `This server has no ${list}.`
+                : known
+                  ? ''
+                  : connection.info?.capabilities?.[list === 'templates' ? 'resources' : list]
+                    ? 'Loading…'
+                    : `This server does not offer ${list}.`);
         empty.hidden = !empty.textContent;
         filter();
         show();
     }
+    const refetch = () => act('refresh', { connection: connection.number, list: kind.from ?? list });
     let shown = '';
     function show() {
         const item = all.find(it => kind.name(it.item) === selected)?.item;
@@ -63,73 +128,258 @@ export function catalog(main, connection, list, selected, initial) {
         if (state === shown) return;
         shown = state;
         if (item) fill(detail, kind.detail(connection, item, initial));
-        else fill(detail, h('p.empty', null, selected === null || !all.length ? `Choose a ${kind.word} on the left.` : `There is no ${kind.word} ${selected} any more.`));
+        else
+            fill(
+                detail,
+                h(
+                    'p.empty',
+                    null,
+                    selected === null || !all.length
+                        ? `Choose a ${kind.word} on the left.`
+                        : `There is no ${kind.word} ${selected} any more.`
+                )
+            );
     }
-    fill(main, h('section.list', null, h('div.search.column', null, search, h('div.row', null, h('span.grow', null, count), h('button.button.small', { type: 'button', onclick: () => act('refresh', { connection: connection.number, list }) }, 'Refresh'))), empty, box), detail);
+    fill(
+        main,
+        h(
+            'section.list',
+            null,
+            h(
+                'div.search.column',
+                null,
+                search,
+                h(
+                    'div.row',
+                    null,
+                    h('span.grow', null, count),
+                    h('button.button.small', { type: 'button', onclick: refetch }, 'Refresh')
+                )
+            ),
+            empty,
+            box
+        ),
+        detail
+    );
     refresh();
-    const stop = listen(kinds => { if (!detail.isConnected) return stop(); if (kinds.has('list')) refresh(); });
+    const stop = listen(kinds => {
+        if (!detail.isConnected) return stop();
+        if (kinds.has('list')) refresh();
+    });
 }
 
 /** @param {any} item @param {string} name @param {any[]} tags */
-const heading = (item, name, tags = []) => h('div.column', null, h('div.row', null, h('h1', null, item.title ?? item.annotations?.title ?? name), tags), item.title || item.annotations?.title ? h('p.mono.soft', null, name) : null, item.description ? markdown(item.description) : null);
+const heading = (item, name, tags = []) =>
+    h(
+        'div.column',
+        null,
+        h('div.row', null, h('h1', null, item.title ?? item.annotations?.title ?? name), tags),
+        item.title || item.annotations?.title ? h('p.mono.soft', null, name) : null,
+        item.description ? markdown(String(item.description)) : null
+    );
 /** @param {string} label @param {any} value */
-const folded = (label, value) => (value === undefined ? null : h('details.card', null, h('summary', null, label), pretty(write(value))));
+const folded = (label, value) =>
+    value === undefined ? null : h('details.card', null, h('summary', null, label), pretty(write(value)));
 
-/** @param {any} connection @param {any} ref @param {any} [context] */
-const completer = (connection, ref, context) => (/** @type {string} */ name) => connection.info?.capabilities?.completions ? async (/** @type {string} */ value) => {
-    const args = context?.() ?? {};
-    const params = { ref, argument: { name, value }, ...(Object.keys(args).length ? { context: { arguments: args } } : {}) };
-    return (await act('complete', { connection: connection.number, params })).completion?.values ?? [];
-} : undefined;
+/** @param {Connection} connection @param {any} ref @param {any} [context] */
+const completer = (connection, ref, context) => (/** @type {string} */ name) =>
+    connection.info?.capabilities?.completions
+        ? async (/** @type {string} */ value) => {
+              const args = context?.() ?? {};
+              const params = {
+                  ref,
+                  argument: { name, value },
+                  ...(Object.keys(args).length ? { context: { arguments: args } } : {})
+              };
+              return (await act('complete', { connection: connection.number, params })).completion?.values ?? [];
+          }
+        : undefined;
 
-/** @param {any} connection @param {any} item @param {string} [initial] */
+/** @param {Connection} connection @param {any} item @param {Draft} [initial] */
 function tool(connection, item, initial) {
     const hints = item.annotations ?? {};
-    const tags = [hints.readOnlyHint ? h('span.tag.good', null, 'reads only') : null, hints.destructiveHint ? h('span.tag.bad', null, 'destructive') : null, hints.idempotentHint ? h('span.tag', null, 'idempotent') : null, hints.openWorldHint ? h('span.tag', null, 'open world') : null, uriOf(item) ? h('span.tag.accent', null, 'app') : null];
+    const tags = [
+        hints.readOnlyHint ? h('span.tag.good', null, 'reads only') : null,
+        hints.destructiveHint ? h('span.tag.bad', null, 'destructive') : null,
+        hints.idempotentHint ? h('span.tag', null, 'idempotent') : null,
+        hints.openWorldHint ? h('span.tag', null, 'open world') : null,
+        uriOf(item) ? h('span.tag.accent', null, 'app') : null
+    ];
+    // In 2025-11-25 the client says whether a call becomes a task; in the modern era the server does.
+    const canBeTask = ['optional', 'required'].includes(item.execution?.taskSupport);
+    const asTask = h('input', { type: 'checkbox', checked: item.execution?.taskSupport === 'required' });
+    const task = () => (canBeTask && asTask.checked ? ',"task":{}' : '');
     const panel = callPanel({
-        connection, key: `tools ${item.name}`, method: 'tools/call', schema: item.inputSchema, label: 'Call', initial,
-        params: args => `{"name":${JSON.stringify(item.name)},"arguments":${args}}`,
+        connection,
+        subject: item.name,
+        key: `tools ${item.name}`,
+        method: 'tools/call',
+        schema: item.inputSchema,
+        label: 'Call',
+        initial,
+        params: args => `{"name":${JSON.stringify(item.name)},"arguments":${args}${task()}}`,
         done: uriOf(item) ? call => showApp(connection, item, call) : undefined
     });
-    return h('div.column', null, heading(item, item.name, tags), panel.element, folded('Input schema', item.inputSchema), folded('Output schema', item.outputSchema), folded('Whole definition', item));
+    return h(
+        'div.column',
+        null,
+        heading(item, item.name, tags),
+        canBeTask ? h('label.row.small', null, asTask, 'as a task') : null,
+        panel.element,
+        folded('Input schema', item.inputSchema),
+        folded('Output schema', item.outputSchema),
+        folded('Whole definition', item)
+    );
 }
 
-/** @param {any} connection @param {any} item @param {string} [initial] */
+/** @param {Connection} connection @param {any} item @param {Draft} [initial] */
 function prompt(connection, item, initial) {
-    const schema = { type: 'object', additionalProperties: false, required: (item.arguments ?? []).filter((/** @type {any} */ it) => it.required).map((/** @type {any} */ it) => it.name), properties: Object.fromEntries((item.arguments ?? []).map((/** @type {any} */ it) => [it.name, { type: 'string', description: it.description }])) };
-    const panel = callPanel({ connection, key: `prompts ${item.name}`, method: 'prompts/get', schema, label: 'Get', initial, params: args => `{"name":${JSON.stringify(item.name)},"arguments":${args}}`, completeFor: completer(connection, { type: 'ref/prompt', name: item.name }, () => filled(panel?.text())) });
+    const schema = {
+        type: 'object',
+        additionalProperties: false,
+        required: (item.arguments ?? [])
+            .filter((/** @type {any} */ it) => it.required)
+            .map((/** @type {any} */ it) => it.name),
+        properties: Object.fromEntries(
+            (item.arguments ?? []).map((/** @type {any} */ it) => [
+                it.name,
+                { type: 'string', description: it.description }
+            ])
+        )
+    };
+    const panel = callPanel({
+        connection,
+        subject: item.name,
+        key: `prompts ${item.name}`,
+        method: 'prompts/get',
+        schema,
+        label: 'Get',
+        initial,
+        params: args => `{"name":${JSON.stringify(item.name)},"arguments":${args}}`,
+        completeFor: completer(connection, { type: 'ref/prompt', name: item.name }, () => filled(panel?.text()))
+    });
     return h('div.column', null, heading(item, item.name), panel.element, folded('Whole definition', item));
 }
 
 /** @param {string | undefined} text */
-const filled = text => { try { return Object.fromEntries(Object.entries(JSON.parse(text ?? '{}')).filter(([, it]) => typeof it === 'string' && it)); } catch { return {}; } };
+const filled = text => {
+    try {
+        return Object.fromEntries(
+            Object.entries(JSON.parse(text ?? '{}')).filter(([, it]) => typeof it === 'string' && it)
+        );
+    } catch {
+        return {};
+    }
+};
 
-/** @param {any} connection @param {any} item */
+/** @param {Connection} connection @param {any} item */
 function resource(connection, item) {
-    const panel = callPanel({ connection, key: `resources ${item.uri}`, method: 'resources/read', schema: { type: 'object', additionalProperties: false }, label: 'Read', params: () => `{"uri":${JSON.stringify(item.uri)}}` });
-    return h('div.column', null, heading(item, item.name), h('p.mono', null, link(item.uri)), h('div.row', null, item.mimeType ? h('span.tag', null, item.mimeType) : null, item.size !== undefined ? h('span.tag', null, `${item.size} bytes`) : null), panel.element, folded('Whole definition', item));
+    const panel = callPanel({
+        connection,
+        subject: item.uri,
+        key: `resources ${item.uri}`,
+        method: 'resources/read',
+        schema: { type: 'object', additionalProperties: false },
+        label: 'Read',
+        params: () => `{"uri":${JSON.stringify(item.uri)}}`
+    });
+    return h(
+        'div.column',
+        null,
+        heading(item, item.name),
+        h('p.mono', null, link(item.uri)),
+        h(
+            'div.row',
+            null,
+            item.mimeType ? h('span.tag', null, item.mimeType) : null,
+            item.size !== undefined ? h('span.tag', null, `${item.size} bytes`) : null
+        ),
+        panel.element,
+        folded('Whole definition', item)
+    );
 }
 
 /** The variables of a URI template. @param {string} template */
-const variables = template => [...template.matchAll(/\{([+#./;?&]?)([^}]*)\}/g)].flatMap(found => found[2].split(',').map(it => it.replace(/[*:].*$/, '')));
+const variables = template =>
+    [...template.matchAll(/\{([+#./;?&]?)([^}]*)\}/g)].flatMap(found =>
+        found[2].split(',').map(it => it.replace(/[*:].*$/, ''))
+    );
 
 /** A template with its values, RFC 6570 levels 1 to 3. @param {string} template @param {Record<string, any>} values */
 export function expand(template, values) {
     return template.replace(/\{([+#./;?&]?)([^}]*)\}/g, (_, operator, list) => {
         const named = /[;?&]/.test(operator);
-        const encode = (/** @type {string} */ text) => (/[+#]/.test(operator) ? encodeURI(text) : encodeURIComponent(text).replace(/[!'()*]/g, it => `%${it.charCodeAt(0).toString(16).toUpperCase()}`));
-        const parts = list.split(',').map((/** @type {string} */ it) => it.replace(/[*:].*$/, '')).filter((/** @type {string} */ it) => values[it] !== undefined && values[it] !== null)
-            .map((/** @type {string} */ it) => (named ? `${it}${operator === ';' && values[it] === '' ? '' : '='}${encode(String(values[it]))}` : encode(String(values[it]))));
-        const start = /** @type {Record<string, string>} */ ({ '': '', '+': '', '#': '#', '.': '.', '/': '/', ';': ';', '?': '?', '&': '&' })[operator];
-        const between = /** @type {Record<string, string>} */ ({ '.': '.', '/': '/', ';': ';', '?': '&', '&': '&' })[operator] ?? ',';
+        const encode = (/** @type {string} */ text) =>
+            /[+#]/.test(operator)
+                ? encodeURI(text)
+                : encodeURIComponent(text).replace(/[!'()*]/g, it => `%${it.charCodeAt(0).toString(16).toUpperCase()}`);
+        const parts = list
+            .split(',')
+            .map((/** @type {string} */ it) => it.replace(/[*:].*$/, ''))
+            .filter((/** @type {string} */ it) => values[it] !== undefined && values[it] !== null)
+            .map((/** @type {string} */ it) =>
+                named
+                    ? `${it}${operator === ';' && values[it] === '' ? '' : '='}${encode(String(values[it]))}`
+                    : encode(String(values[it]))
+            );
+        const start = /** @type {Record<string, string>} */ ({
+            '': '',
+            '+': '',
+            '#': '#',
+            '.': '.',
+            '/': '/',
+            ';': ';',
+            '?': '?',
+            '&': '&'
+        })[operator];
+        const between =
+            /** @type {Record<string, string>} */ ({ '.': '.', '/': '/', ';': ';', '?': '&', '&': '&' })[operator] ??
+            ',';
         return parts.length ? start + parts.join(between) : '';
     });
 }
 
-/** @param {any} connection @param {any} item */
+/** What was last read of a template. */
+const READ = 'bowline-read';
+/** @param {string} template */
+const session = template => sessionStorage.getItem(`${READ} ${template}`) ?? '';
+/** @param {string} template @param {string} params */
+const remember = (template, params) => sessionStorage.setItem(`${READ} ${template}`, subjectOf(params));
+
+/** @param {Connection} connection @param {any} item */
 function template(connection, item) {
     const names = variables(item.uriTemplate);
-    const schema = { type: 'object', additionalProperties: false, properties: Object.fromEntries(names.map(it => [it, { type: 'string' }])), required: names };
-    const panel = callPanel({ connection, key: `templates ${item.uriTemplate}`, method: 'resources/read', schema, label: 'Read', params: args => { let values = {}; try { values = JSON.parse(args); } catch { /* the draft is judged elsewhere */ } return `{"uri":${JSON.stringify(expand(item.uriTemplate, values))}}`; }, completeFor: completer(connection, { type: 'ref/resource', uri: item.uriTemplate }, () => filled(panel?.text())) });
-    return h('div.column', null, heading(item, item.name), h('p.mono', null, item.uriTemplate), panel.element, folded('Whole definition', item));
+    const schema = {
+        type: 'object',
+        additionalProperties: false,
+        properties: Object.fromEntries(names.map(it => [it, { type: 'string' }])),
+        required: names
+    };
+    const panel = callPanel({
+        connection,
+        subject: session(item.uriTemplate),
+        begun: params => remember(item.uriTemplate, params),
+        key: `templates ${item.uriTemplate}`,
+        method: 'resources/read',
+        schema,
+        label: 'Read',
+        params: args => {
+            let values = {};
+            try {
+                values = JSON.parse(args);
+            } catch {
+                /* the draft is judged elsewhere */
+            }
+            return `{"uri":${JSON.stringify(expand(item.uriTemplate, values))}}`;
+        },
+        completeFor: completer(connection, { type: 'ref/resource', uri: item.uriTemplate }, () => filled(panel?.text()))
+    });
+    return h(
+        'div.column',
+        null,
+        heading(item, item.name),
+        h('p.mono', null, item.uriTemplate),
+        panel.element,
+        folded('Whole definition', item)
+    );
 }

@@ -1,9 +1,12 @@
 // @ts-check
 /** The checks, and a small load test. */
 import { fill, h } from './dom.js';
-import { member } from './json.js';
-import { act } from './program.js';
-import { calls } from './store.js';
+import { pretty } from './json.js';
+import { act, said } from './program.js';
+import { calls, listen } from './store.js';
+import { callName, subjectOf } from './call.js';
+
+/** @typedef {import('./store.js').Connection} Connection */
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -22,41 +25,236 @@ function curve(plot) {
     return svg;
 }
 
-/** @param {any} connection */
-function checkPart(connection) {
+/**
+ * The tools that a finding names: quoted, as the checks do, or as a word of its own. @param {Connection} connection
+ * @param {any} finding
+ */
+function namesIn(connection, finding) {
+    const said = (finding.problems ?? []).join('\n');
+    const isNamed = (/** @type {string} */ name) => {
+        for (let at = said.indexOf(name); at >= 0; at = said.indexOf(name, at + 1)) {
+            const [before, after] = [said[at - 1] ?? ' ', said[at + name.length] ?? ' '];
+            if (
+                !/[\w./-]/.test(before) &&
+                !/[\w/-]/.test(after) &&
+                !(after === '.' && /\w/.test(said[at + name.length + 1] ?? ' '))
+            )
+                return true;
+        }
+        return false;
+    };
+    return (connection.lists.tools?.items ?? [])
+        .map(it => it.name)
+        .filter(it => typeof it === 'string' && it && isNamed(it))
+        .slice(0, 5);
+}
+
+/** @param {any} finding */
+function evidence(finding) {
+    const all = finding.evidence ?? [];
+    if (!all.length) return null;
+    return h(
+        'details',
+        null,
+        h('summary.small', null, `${all.length} messages`),
+        all.map((/** @type {any} */ it) => pretty(JSON.stringify(it)))
+    );
+}
+
+/** @param {Connection} connection */
+function report(connection) {
     const { check } = connection;
-    const findings = (check?.report?.results ?? []).filter((/** @type {any} */ it) => !['pass', 'skipped'].includes(it.outcome));
-    const words = (/** @type {any} */ it) => (it.problems ?? []).join(' ');
-    const about = (/** @type {any} */ it) => {
-        const tool = (connection.lists.tools?.items ?? []).find((/** @type {any} */ one) => words(it).includes(one.name));
-        return tool ? h('a', { href: `#/${connection.number}/tools/${encodeURIComponent(tool.name)}` }, tool.name) : null;
-    };
-    const body = !check ? h('p.soft', null, 'Tests the server against the specification and what well-known clients need. Only tools that read are called.')
-        : check.state === 'running' ? h('div', null, h('p', null, `${check.done} checks done`), h('progress', { 'aria-label': 'checking' }))
-        : check.problem ? h('p', { role: 'alert' }, check.problem.what)
-        : h('div.column', null, h('p', null, h(`span.tag.${findings.length ? 'warn' : 'good'}`, null, findings.length ? `${findings.length} findings` : 'nothing to fix')),
-            h('div.tablebox', { tabindex: '0' }, h('table', null, h('thead', null, h('tr', null, ['Verdict', 'Check', 'What was found', 'About'].map(it => h('th', null, it)))), h('tbody', null, findings.map((/** @type {any} */ it) => h('tr', null, h('td', null, h(`span.tag.${it.outcome === 'fail' ? 'bad' : 'warn'}`, null, it.outcome)), h('td.mono', null, `${it.id} (${it.severity})`), h('td', null, it.says, (it.problems ?? []).map((/** @type {string} */ one) => h('div.soft.small', null, one)), it.remedy ? h('div.small', null, `Help: ${it.remedy}`) : null), h('td', null, about(it))))))));
-    return h('section.card.column', { 'data-part': 'check' }, h('div.row', null, h('h2.grow', null, 'Check'), h('button.button.main', { type: 'button', disabled: check?.state === 'running', onclick: () => act('check', { connection: connection.number }) }, 'Run all checks')), body);
+    if (!check)
+        return h(
+            'p.soft',
+            null,
+            'Tests the server against the specification and what well-known clients need. ',
+            'Only tools that read are called.'
+        );
+    if (check.state === 'running')
+        return h('div', null, h('p', null, `${check.done} checks done`), h('progress', { 'aria-label': 'checking' }));
+    if (check.problem) return h('p', { role: 'alert' }, check.problem.what);
+    const findings = (check.report?.results ?? []).filter(
+        (/** @type {any} */ it) => !['pass', 'skipped'].includes(it.outcome)
+    );
+    const row = (/** @type {any} */ it) =>
+        h(
+            'tr',
+            null,
+            h('td', null, h(`span.tag.${it.outcome === 'fail' ? 'bad' : 'warn'}`, null, it.outcome)),
+            h('td.mono', null, `${it.id} (${it.severity})`),
+            h(
+                'td',
+                null,
+                it.says,
+                (it.problems ?? []).map((/** @type {string} */ one) => h('div.soft.small', null, one)),
+                it.remedy ? h('div.small', null, `Help: ${it.remedy}`) : null,
+                evidence(it)
+            ),
+            h(
+                'td',
+                null,
+                namesIn(connection, it).map(name =>
+                    h('div', null, h('a', { href: `#/${connection.number}/tools/${encodeURIComponent(name)}` }, name))
+                )
+            )
+        );
+    const head = h(
+        'tr',
+        null,
+        ['Verdict', 'Check', 'What was found', 'About'].map(it => h('th', null, it))
+    );
+    return h(
+        'div.column',
+        null,
+        h(
+            'p',
+            null,
+            h(
+                `span.tag.${findings.length ? 'warn' : 'good'}`,
+                null,
+                findings.length ? `${findings.length} findings` : 'nothing to fix'
+            )
+        ),
+        findings.length
+            ? h(
+                  'div.tablebox',
+                  { tabindex: '0' },
+                  h('table', null, h('thead', null, head), h('tbody', null, findings.map(row)))
+              )
+            : null
+    );
 }
 
-/** @param {any} connection */
+/** @param {Connection} connection */
+function checkPart(connection) {
+    const body = h('div.column');
+    const told = h('p.small', { role: 'alert' });
+    const start = h(
+        'button.button.main',
+        {
+            type: 'button',
+            onclick: () =>
+                act('check', { connection: connection.number }).catch(error => {
+                    told.textContent = said(error);
+                })
+        },
+        'Run all checks'
+    );
+    /** @type {any} */
+    let seen;
+    const draw = () => {
+        if (seen === connection.check && body.childElementCount) return;
+        seen = connection.check;
+        start.disabled = seen?.state === 'running';
+        fill(body, report(connection));
+    };
+    draw();
+    return {
+        draw,
+        element: h(
+            'section.card.column',
+            { 'data-part': 'check' },
+            h('div.row', null, h('h2.grow', null, 'Check'), start),
+            told,
+            body
+        )
+    };
+}
+
+/** @param {Connection} connection */
 function loadPart(connection) {
-    const { load } = connection;
-    const last = [...calls.values()].filter(it => it.connection === connection.number && it.state === 'done').pop();
-    const number = (/** @type {string} */ label, /** @type {string} */ value) => h('label.small', null, label, h('input', { type: 'number', min: '0', value, name: label }));
+    const number = (/** @type {string} */ label, /** @type {string} */ value) =>
+        h('label.small', null, label, h('input', { type: 'number', min: '0', value, name: label }));
     const inputs = [number('Calls', '200'), number('At once', '8'), number('Per second (0: no limit)', '0')];
-    const subject = last ? `${last.method} ${(member(last.params, 'name') ?? member(last.params, 'uri') ?? '').replace(/"/g, '')}` : 'ping';
-    const start = () => {
+    const subject = h('p.soft');
+    const told = h('p.small', { role: 'alert' });
+    const body = h('div.column');
+    const latest = () =>
+        [...calls.values()]
+            .filter(it => it.connection === connection.number && it.state === 'done' && it.method !== 'tasks/result')
+            .pop();
+    const start = async () => {
         const [total, atOnce, rate] = inputs.map(it => Number(it.querySelector('input').value));
-        act('load', { connection: connection.number, call: 'load', method: last?.method ?? (connection.info?.era === 'modern' ? 'server/discover' : 'ping'), calls: total || 1, atOnce: atOnce || 1, ...(rate ? { perSecond: rate } : {}) }, last ? { params: last.params } : {});
+        const last = latest();
+        const method = last?.method ?? (connection.info?.era === 'modern' ? 'server/discover' : 'ping');
+        told.textContent = '';
+        try {
+            await act(
+                'load',
+                {
+                    connection: connection.number,
+                    call: `load-${callName()}`,
+                    method,
+                    calls: total || 1,
+                    atOnce: atOnce || 1,
+                    ...(rate ? { perSecond: rate } : {})
+                },
+                last ? { params: last.params } : {}
+            );
+        } catch (error) {
+            told.textContent = said(error);
+        }
     };
-    const errors = Object.entries(load?.errors ?? {});
-    return h('section.card.column', { 'data-part': 'load' }, h('h2', null, 'Load'), h('p.soft', null, `Repeats the latest successful call: ${subject}.`), h('div.row', null, inputs, h('button.button.main', { type: 'button', onclick: start }, 'Start'), load?.state === 'running' ? h('button.button', { type: 'button', onclick: () => act('cancel', { call: 'load' }) }, 'Stop') : null),
-        load ? h('div.column', null, h('dl.facts', null, [['Calls', load.done], ['Per second', load.perSecond.toFixed(1)], ...['p50', 'p90', 'p99', 'max'].map(it => [it, `${load[it].toFixed(2)} ms`]), ['Errors', errors.map(([why, many]) => `${many} × ${why}`).join('; ') || 'none']].flatMap(([name, value]) => [h('dt', null, name), h('dd', null, value)])), curve(load.plot)) : null);
+    const begin = h('button.button.main', { type: 'button', onclick: start }, 'Start');
+    const stop = h(
+        'button.button',
+        { type: 'button', hidden: true, onclick: () => act('cancel', { call: connection.load.call }) },
+        'Stop'
+    );
+    const draw = () => {
+        const { load } = connection;
+        const last = latest();
+        subject.textContent = last
+            ? `Repeats the latest successful call: ${last.method} ${subjectOf(last.params)}.`
+            : 'No call has succeeded yet: asks whether the server is there.';
+        begin.disabled = load?.state === 'running';
+        stop.hidden = load?.state !== 'running';
+        if (!load) return;
+        const errors = Object.entries(load.errors ?? {})
+            .map(([why, many]) => `${many} × ${why}`)
+            .join('; ');
+        const facts = [
+            ['State', load.state],
+            ['Calls', load.done],
+            ['Per second', load.perSecond.toFixed(1)],
+            ...['p50', 'p90', 'p99', 'max'].map(it => [it, `${load[it].toFixed(2)} ms`]),
+            ['Counted from', load.from === 'due' ? 'when each call was due' : 'when each call was sent'],
+            ['Errors', errors || 'none']
+        ];
+        fill(
+            body,
+            h(
+                'dl.facts',
+                null,
+                facts.flatMap(([name, value]) => [h('dt', null, name), h('dd', null, value)])
+            ),
+            curve(load.plot)
+        );
+    };
+    draw();
+    return {
+        draw,
+        element: h(
+            'section.card.column',
+            { 'data-part': 'load' },
+            h('h2', null, 'Load'),
+            subject,
+            h('div.row', null, inputs, begin, stop),
+            told,
+            body
+        )
+    };
 }
 
-/** @param {HTMLElement} main @param {any} connection */
+/** @param {HTMLElement} main @param {Connection} connection */
 export function checkView(main, connection) {
+    const [check, load] = [checkPart(connection), loadPart(connection)];
     main.className = '';
-    fill(main, h('div.column', null, h('h1', null, 'Check and load'), checkPart(connection), loadPart(connection)));
+    fill(main, h('div.column', null, h('h1', null, 'Check and load'), check.element, load.element));
+    const stop = listen(kinds => {
+        if (!check.element.isConnected) return stop();
+        if (kinds.has('check') || kinds.has('list')) check.draw();
+        if (kinds.has('load') || kinds.has('call')) load.draw();
+    });
 }

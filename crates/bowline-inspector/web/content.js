@@ -1,6 +1,6 @@
 // @ts-check
 /** Results as what they are. */
-import { download, fill, h, link } from './dom.js';
+import { download, fill, h, link, tabs } from './dom.js';
 import { Num, parse, pretty, write } from './json.js';
 import { isMarkdown, markdown } from './markdown.js';
 
@@ -14,24 +14,65 @@ function dataUrl(media, data) {
 export function block(block) {
     const media = block.mimeType ?? '';
     switch (block.type) {
-        case 'text': return text(String(block.text ?? ''));
-        case 'image': return h('img.media', { src: dataUrl(media, String(block.data ?? '')), alt: 'image in the result' });
-        case 'audio': return h('audio', { controls: true, src: dataUrl(media, String(block.data ?? '')), 'aria-label': 'audio in the result' });
-        case 'resource_link': return h('div.card', null, h('b', null, block.title ?? block.name), ' ', h('span.tag', null, media || 'resource'), h('p.soft.small', null, block.description), h('div.mono.small', null, link(block.uri ?? '')));
-        case 'resource': return resource(block.resource ?? {});
-        default: return pretty(write(block));
+        case 'text':
+            return text(String(block.text ?? ''));
+        case 'image':
+            return h('img.media', { src: dataUrl(media, String(block.data ?? '')), alt: 'image in the result' });
+        case 'audio':
+            return h('audio', {
+                controls: true,
+                src: dataUrl(media, String(block.data ?? '')),
+                'aria-label': 'audio in the result'
+            });
+        case 'resource_link':
+            return h(
+                'div.card',
+                null,
+                h('b', null, block.title ?? block.name),
+                ' ',
+                h('span.tag', null, media || 'resource'),
+                h('p.soft.small', null, block.description),
+                h('div.mono.small', null, link(block.uri ?? ''))
+            );
+        case 'resource':
+            return resource(block.resource ?? {});
+        default:
+            return pretty(write(block));
     }
 }
 
-/** @param {string} said */
+/** The longest text that is laid out at once. */
+const MOST_TEXT = 500_000;
+
+/** @param {string} said @returns {HTMLElement} */
 function text(said) {
+    if (said.length > MOST_TEXT) {
+        const rest = h(
+            'button.button.small',
+            { type: 'button', onclick: () => download('text.txt', said) },
+            `Save all ${said.length.toLocaleString('en')} characters`
+        );
+        return h(
+            'div.column',
+            null,
+            h('pre', { tabindex: '0', 'aria-label': 'text' }, said.slice(0, MOST_TEXT)),
+            h('div', null, rest)
+        );
+    }
     if (!isMarkdown(said)) return h('pre', { tabindex: '0', 'aria-label': 'text' }, said);
     const place = h('div', null, markdown(said));
-    const button = h('button.button.small', { type: 'button', onclick: () => {
-        const isPlain = button.textContent === 'Markdown';
-        fill(place, isPlain ? markdown(said) : h('pre', { tabindex: '0' }, said));
-        button.textContent = isPlain ? 'Plain text' : 'Markdown';
-    } }, 'Plain text');
+    const button = h(
+        'button.button.small',
+        {
+            type: 'button',
+            onclick: () => {
+                const isPlain = button.textContent === 'Markdown';
+                fill(place, isPlain ? markdown(said) : h('pre', { tabindex: '0' }, said));
+                button.textContent = isPlain ? 'Plain text' : 'Markdown';
+            }
+        },
+        'Plain text'
+    );
     return h('div.column', null, place, h('div', null, button));
 }
 
@@ -39,26 +80,95 @@ function text(said) {
 export function resource(it) {
     const media = String(it.mimeType ?? '');
     const head = h('div.row', null, h('b.mono', null, it.uri), h('span.tag', null, media || 'unknown type'));
-    const name = String(it.uri ?? 'resource').split('/').pop() || 'resource';
+    const name =
+        String(it.uri ?? 'resource')
+            .split('/')
+            .pop() || 'resource';
     if (typeof it.blob === 'string') {
-        if (media.startsWith('image/')) return h('div.column', null, head, h('img.media', { src: dataUrl(media, it.blob), alt: name }));
-        if (media.startsWith('audio/')) return h('div.column', null, head, h('audio', { controls: true, src: dataUrl(media, it.blob), 'aria-label': name }));
+        if (media.startsWith('image/'))
+            return h('div.column', null, head, h('img.media', { src: dataUrl(media, it.blob), alt: name }));
+        if (media.startsWith('audio/'))
+            return h(
+                'div.column',
+                null,
+                head,
+                h('audio', { controls: true, src: dataUrl(media, it.blob), 'aria-label': name })
+            );
         return h('div.column', null, head, h('p.soft', null, `${it.blob.length} characters of base64`));
     }
     const body = String(it.text ?? '');
-    const shown = /json/.test(media) ? pretty(body) : /markdown/.test(media) ? markdown(body) : h('pre', { tabindex: '0', 'aria-label': 'text' }, body);
-    return h('div.column', null, head, shown, h('div', null, h('button.button.small', { type: 'button', onclick: () => download(name, body) }, 'Save')));
+    const shown = /json/.test(media)
+        ? pretty(body)
+        : /markdown/.test(media)
+          ? markdown(body)
+          : h('pre', { tabindex: '0', 'aria-label': 'text' }, body);
+    return h(
+        'div.column',
+        null,
+        head,
+        shown,
+        h('div', null, h('button.button.small', { type: 'button', onclick: () => download(name, body) }, 'Save'))
+    );
 }
 
 /** Structured content: a table where it is one. @param {any} value */
 export function structured(value) {
-    const rows = Array.isArray(value) ? value : Object.values(value ?? {}).length === 1 && Array.isArray(Object.values(value)[0]) ? Object.values(value)[0] : null;
+    const rows = Array.isArray(value)
+        ? value
+        : Object.values(value ?? {}).length === 1 && Array.isArray(Object.values(value)[0])
+          ? Object.values(value)[0]
+          : null;
     const isRow = (/** @type {any} */ it) => it && typeof it === 'object' && !Array.isArray(it) && !(it instanceof Num);
     if (rows?.length && rows.every(isRow)) {
-        const names = [...new Set(rows.slice(0, 200).flatMap((/** @type {any} */ row) => Object.keys(row)))].slice(0, 30);
-        return h('div.tablebox', { tabindex: '0' }, h('table', null, h('thead', null, h('tr', null, names.map(it => h('th', null, it)))), h('tbody', null, rows.slice(0, 500).map((/** @type {any} */ row) => h('tr', null, names.map(it => h('td', null, cell(row[it]))))))));
+        const names = [...new Set(rows.slice(0, 200).flatMap((/** @type {any} */ row) => Object.keys(row)))].slice(
+            0,
+            30
+        );
+        return h(
+            'div.tablebox',
+            { tabindex: '0' },
+            h(
+                'table',
+                null,
+                h(
+                    'thead',
+                    null,
+                    h(
+                        'tr',
+                        null,
+                        names.map(it => h('th', null, it))
+                    )
+                ),
+                h(
+                    'tbody',
+                    null,
+                    rows.slice(0, 500).map((/** @type {any} */ row) =>
+                        h(
+                            'tr',
+                            null,
+                            names.map(it => h('td', null, cell(row[it])))
+                        )
+                    )
+                )
+            )
+        );
     }
-    if (isRow(value) && Object.values(value).every(it => !isRow(it) && !Array.isArray(it))) return h('div.tablebox', { tabindex: '0' }, h('table', null, h('tbody', null, Object.entries(value).map(([key, it]) => h('tr', null, h('th', { scope: 'row' }, key), h('td', null, cell(it)))))));
+    if (isRow(value) && Object.values(value).every(it => !isRow(it) && !Array.isArray(it)))
+        return h(
+            'div.tablebox',
+            { tabindex: '0' },
+            h(
+                'table',
+                null,
+                h(
+                    'tbody',
+                    null,
+                    Object.entries(value).map(([key, it]) =>
+                        h('tr', null, h('th', { scope: 'row' }, key), h('td', null, cell(it)))
+                    )
+                )
+            )
+        );
     return pretty(write(value));
 }
 
@@ -69,25 +179,38 @@ const cell = it => (it === undefined ? '' : typeof it === 'string' ? it : write(
 export function result(raw, method) {
     /** @type {any} */
     let it;
-    try { it = parse(raw); } catch { return pretty(raw, true); }
+    try {
+        it = parse(raw);
+    } catch {
+        return pretty(raw, true);
+    }
     const parts = [];
     if (method === 'tools/call') {
         if (it.isError) parts.push(h('div', null, h('span.tag.bad', null, 'the tool reports an error')));
         parts.push(...(it.content ?? []).map(block));
-        if (it.structuredContent !== undefined) parts.push(h('h2', null, 'Structured content'), structured(it.structuredContent));
+        if (it.structuredContent !== undefined)
+            parts.push(h('h2', null, 'Structured content'), structured(it.structuredContent));
     } else if (method === 'resources/read') parts.push(...(it.contents ?? []).map(resource));
     else if (method === 'prompts/get') {
         if (it.description) parts.push(h('p.soft', null, it.description));
-        parts.push(...(it.messages ?? []).map((/** @type {any} */ message) => h('div.card', null, h('span.tag.accent', null, message.role), block(message.content ?? {}))));
+        parts.push(
+            ...(it.messages ?? []).map((/** @type {any} */ message) =>
+                h('div.card', null, h('span.tag.accent', null, message.role), block(message.content ?? {}))
+            )
+        );
     }
-    const shown = h('div.column', null, parts.length ? parts : pretty(raw));
-    if (!parts.length) return shown;
+    if (!parts.length) return h('div.column', null, pretty(raw));
+    const shown = h('div.column', null, parts);
     const place = h('div', null, shown);
-    const tabs = h('div.tabs', { role: 'tablist', 'aria-label': 'How to see the result' });
+    const bar = tabs(
+        'How to see the result',
+        ['Result', 'JSON', 'Exact'].map(one => [one, one]),
+        name => show(name)
+    );
     const show = (/** @type {string} */ name) => {
-        fill(tabs, ['Result', 'JSON', 'Exact'].map(one => h('button', { type: 'button', role: 'tab', 'aria-selected': String(one === name), onclick: () => show(one) }, one)));
+        bar.choose(name);
         fill(place, name === 'Result' ? shown : pretty(raw, name === 'Exact'));
     };
     show('Result');
-    return h('div.column', null, tabs, place);
+    return h('div.column', null, bar.element, place);
 }

@@ -51,7 +51,7 @@ export async function copy(text) {
     toast('Copied');
 }
 
-/** @param {string} name @param {string} text */
+/** @param {string} name @param {BlobPart} text */
 export function download(name, text) {
     const url = URL.createObjectURL(new Blob([text]));
     const link = h('a', { href: url, download: name });
@@ -86,29 +86,103 @@ export function time(seconds) {
 }
 
 /**
- * A list that draws only what can be seen.
- * @param {HTMLElement} box @param {number} height of a row @param {(index: number) => HTMLElement} draw
+ * Shows one element for each key, in this order. Elements that are there already stay, with their focus and state.
+ * @template T
+ * @param {Element} parent @param {Iterable<T>} items @param {(item: T) => string | number} keyOf
+ * @param {(item: T) => HTMLElement} make @param {(element: HTMLElement, item: T) => void} [update]
  */
-export function virtual(box, height, draw) {
+export function keyed(parent, items, keyOf, make, update) {
+    /** @type {Map<string, HTMLElement>} */
+    const old = new Map();
+    for (const child of parent.children) {
+        if (child instanceof HTMLElement && child.dataset.key !== undefined) old.set(child.dataset.key, child);
+    }
+    /** @type {HTMLElement[]} */
+    const wanted = [];
+    for (const item of items) {
+        const key = String(keyOf(item));
+        let element = old.get(key);
+        old.delete(key);
+        if (element) update?.(element, item);
+        else {
+            element = make(item);
+            element.dataset.key = key;
+        }
+        wanted.push(element);
+    }
+    for (const element of old.values()) element.remove();
+    // Only what is out of place moves: an element that moves loses its focus.
+    let at = parent.firstElementChild;
+    for (const element of wanted) {
+        if (at === element) at = element.nextElementSibling;
+        else parent.insertBefore(element, at);
+    }
+}
+
+/**
+ * Tabs. Choosing one leaves the buttons in place, with the focus.
+ * @param {string} label @param {[string, string][]} names @param {(name: string) => void} onchoose
+ */
+export function tabs(label, names, onchoose) {
+    const buttons = names.map(([name, text]) =>
+        h('button', { type: 'button', role: 'tab', onclick: () => onchoose(name) }, text)
+    );
+    const element = h('div.tabs', { role: 'tablist', 'aria-label': label }, buttons);
+    return {
+        element,
+        /** @param {string} name */
+        choose(name) {
+            names.forEach(([one], at) => buttons[at].setAttribute('aria-selected', String(one === name)));
+        }
+    };
+}
+
+/**
+ * A list that draws only what can be seen. A row whose key stays the same stays as it is.
+ * @param {HTMLElement} box @param {number} height of a row
+ * @param {(index: number) => HTMLElement} draw @param {(index: number) => string} keyOf
+ */
+export function virtual(box, height, draw, keyOf) {
     const inner = h('div');
+    /** @type {Map<number, {key: string, row: HTMLElement}>} */
+    let drawn = new Map();
     let count = 0;
     let scheduled = false;
     box.append(inner);
+    const at = (/** @type {number} */ index) =>
+        /** @type {HTMLElement | null} */ (drawn.get(index)?.row.firstElementChild ?? null);
     const show = () => {
         scheduled = false;
         const first = Math.max(0, Math.floor(box.scrollTop / height) - 4);
         const last = Math.min(count, Math.ceil((box.scrollTop + (box.clientHeight || 800)) / height) + 4);
-        const active = document.activeElement instanceof HTMLElement && inner.contains(document.activeElement) ? document.activeElement.dataset.index : null;
-        const rows = [];
+        const { activeElement } = document;
+        const active =
+            activeElement instanceof HTMLElement && inner.contains(activeElement)
+                ? Number(activeElement.dataset.index)
+                : -1;
+        /** @type {typeof drawn} */
+        const next = new Map();
         for (let index = first; index < last; index++) {
+            const key = keyOf(index);
+            const old = drawn.get(index);
+            if (old?.key === key) {
+                next.set(index, old);
+                continue;
+            }
             const row = draw(index);
             const button = /** @type {HTMLElement} */ (row.firstElementChild);
             button.style.top = `${index * height}px`;
             button.dataset.index = String(index);
-            rows.push(row);
+            next.set(index, { key, row });
         }
-        inner.replaceChildren(...rows);
-        if (active !== null) /** @type {any} */ (inner.querySelector(`[data-index="${active}"]`))?.focus({ preventScroll: true });
+        for (const [index, { row }] of drawn) if (next.get(index)?.row !== row) row.remove();
+        let before = /** @type {Element | null} */ (inner.firstElementChild);
+        for (const { row } of next.values()) {
+            if (row === before) before = row.nextElementSibling;
+            else inner.insertBefore(row, before);
+        }
+        drawn = next;
+        if (active >= 0 && document.activeElement !== at(active)) at(active)?.focus({ preventScroll: true });
     };
     const schedule = () => {
         if (!scheduled) {
@@ -120,14 +194,14 @@ export function virtual(box, height, draw) {
     new ResizeObserver(schedule).observe(box);
     box.addEventListener('keydown', event => {
         const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-        const from = /** @type {any} */ (document.activeElement)?.dataset?.index;
+        const from = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.index : undefined;
         if (!step || from === undefined) return;
         event.preventDefault();
         const to = Math.min(count - 1, Math.max(0, Number(from) + step));
         if (to * height < box.scrollTop) box.scrollTop = to * height;
         if ((to + 1) * height > box.scrollTop + box.clientHeight) box.scrollTop = (to + 1) * height - box.clientHeight;
         show();
-        /** @type {any} */ (inner.querySelector(`[data-index="${to}"]`))?.focus({ preventScroll: true });
+        at(to)?.focus({ preventScroll: true });
     });
     return {
         /** @param {number} size */

@@ -1,16 +1,21 @@
 // @ts-check
 /** The page: the bar, the views, and the way between them. */
-import { copy, fill, h } from './dom.js';
-import { act, follow, open, ticket } from './program.js';
-import { connections, hear, listen, questions, reset } from './store.js';
-import { catalog, KINDS } from './catalog.js';
+import { copy, fill, h, keyed } from './dom.js';
+import { act, follow, hasTicket, open, Problem, said, ticket } from './program.js';
+import { connections, hear, listen, nameOf, questions, reset } from './store.js';
+import { catalog, itemsOf, KINDS } from './catalog.js';
 import { connectView, overview } from './connect.js';
 import { logView, wireView } from './wire.js';
 import { checkView } from './check.js';
-import { historyList } from './call.js';
+import { historyView, subjectOf } from './call.js';
+import { loginView } from './login.js';
+import { taskView } from './task.js';
+import { recordedView } from './recorded.js';
 import { card } from './question.js';
 import { palette } from './palette.js';
-import { pretty } from './json.js';
+import { member } from './json.js';
+
+/** @typedef {import('./store.js').Connection} Connection */
 
 const page = /** @type {HTMLElement} */ (document.getElementById('page'));
 const THEME = 'bowline-theme';
@@ -31,102 +36,255 @@ const turn = () => {
 /** Where we are: `#/1/tools/name?query`. */
 function route() {
     const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
-    const [number, view, ...rest] = path.split('/');
-    return { number: Number(number) || 0, view: view ?? (number === 'connect' ? 'connect' : ''), rest: rest.length ? decodeURIComponent(rest.join('/')) : null, query: new URLSearchParams(query ?? ''), first: number };
+    const [first, view, ...rest] = path.split('/');
+    let name = rest.length ? rest.join('/') : null;
+    try {
+        name = name && decodeURIComponent(name);
+    } catch {
+        // A percent sign that stands for itself.
+    }
+    return { number: Number(first) || 0, view: view ?? '', rest: name, query: new URLSearchParams(query ?? ''), first };
 }
 
-const side = h('nav.side', { 'aria-label': 'Views' });
+const places = h('div.places');
+const views = h('div.places');
+const heading = h('h2', { hidden: true });
+const here = h('h2.cut', { hidden: true });
+const side = h('nav.side', { 'aria-label': 'Views' }, heading, places, here, views);
 const main = h('main', { tabindex: '-1', id: 'main' });
 const cards = h('div.column', { 'aria-live': 'polite' });
 const aside = h('aside.questions', { 'aria-label': 'Questions of servers', hidden: true }, cards);
 const state = h('span.soft.small', { role: 'status' });
+/** @param {string} hash */
+const go = hash => {
+    location.hash = hash;
+};
+
+/** What a connection has to show. @param {Connection} it @returns {[string, string, number | ''][]} */
+function viewsOf(it) {
+    const messages = /** @type {[string, string, number | '']} */ ([
+        'wire',
+        'Messages',
+        it.isFile ? '' : it.wire.rows.length
+    ]);
+    if (it.isTap || it.isFile)
+        return [messages, ...(it.isTap ? [/** @type {[string, string, '']} */ (['logs', 'Logs', ''])] : [])];
+    const named = Object.keys(KINDS).flatMap(list => {
+        const items = itemsOf(it, list);
+        const title = list[0].toUpperCase() + list.slice(1);
+        return items ? [/** @type {[string, string, number]} */ ([list, title, items.length])] : [];
+    });
+    const isUrl = /^https?:/.test(it.about);
+    return [
+        ['', 'Overview', ''],
+        ...named,
+        ['tasks', 'Tasks', it.tasks.size || ''],
+        ['calls', 'Calls', ''],
+        messages,
+        ['logs', 'Logs', ''],
+        ['check', 'Check and load', ''],
+        ...(isUrl ? [/** @type {[string, string, '']} */ (['login', 'Login', ''])] : [])
+    ];
+}
+
 const commands = palette(() => [
     { label: 'Connect to a server', hint: 'view', run: () => go('#/connect') },
+    { label: 'Sessions: open, compare, replay, export', hint: 'view', run: () => go('#/sessions') },
     ...[...connections.values()].flatMap(it => [
-        ...views(it).map(([view, label]) => ({ label: `${name(it)}: ${label}`, hint: 'view', run: () => go(`#/${it.number}/${view}`) })),
-        ...Object.keys(KINDS).flatMap(list => (it.lists[list]?.items ?? []).map(item => ({ label: KINDS[list].name(item), hint: `${KINDS[list].word} of ${name(it)}`, run: () => go(`#/${it.number}/${list}/${encodeURIComponent(KINDS[list].name(item))}`) }))),
-        { label: `Disconnect ${name(it)}`, hint: 'connection', run: () => act('close', { connection: it.number }) }
+        ...viewsOf(it).map(([view, label]) => ({
+            label: `${nameOf(it)}: ${label}`,
+            hint: 'view',
+            run: () => go(`#/${it.number}/${view}`)
+        })),
+        ...Object.keys(KINDS).flatMap(list =>
+            (itemsOf(it, list) ?? []).map(item => ({
+                label: KINDS[list].name(item),
+                hint: `${KINDS[list].word} of ${nameOf(it)}`,
+                run: () => go(`#/${it.number}/${list}/${encodeURIComponent(KINDS[list].name(item))}`)
+            }))
+        ),
+        { label: `Disconnect ${nameOf(it)}`, hint: 'connection', run: () => act('close', { connection: it.number }) }
     ]),
     { label: 'Turn light and dark', hint: 'look', run: turn },
     { label: 'Copy an address for another browser', hint: 'window', run: async () => copy(await ticket()) }
 ]);
 
-/** @param {string} hash */
-const go = hash => { location.hash = hash; };
-/** @param {any} it */
-const name = it => it.info?.serverInfo?.title ?? it.info?.serverInfo?.name ?? (it.name || it.about);
-/** @param {any} it @returns {[string, string, any][]} */
-const views = it => it.isTap ? [['wire', 'Messages', it.wire.rows.length]] : [['', 'Overview', ''], ...Object.keys(KINDS).filter(list => it.lists[list]).map(list => /** @type {[string, string, any]} */ ([list, list[0].toUpperCase() + list.slice(1), it.lists[list].items.length])), ['tasks', 'Tasks', it.tasks.size || ''], ['calls', 'Calls', ''], ['wire', 'Messages', it.wire.rows.length], ['logs', 'Logs', ''], ['check', 'Check and load', '']];
+/** @typedef {{href: string, label: string, count: number | '', tag: string, dot: string, isHere: boolean}} Link */
+/** @param {Link} it */
+const makeLink = it => {
+    const element = h('a', { href: it.href });
+    paintLink(element, it);
+    return element;
+};
+/** @param {HTMLElement} element @param {Link} it */
+function paintLink(element, it) {
+    const text = JSON.stringify(it);
+    if (element.dataset.text === text) return;
+    element.dataset.text = text;
+    if (it.isHere) element.setAttribute('aria-current', 'page');
+    else element.removeAttribute('aria-current');
+    const dot = it.dot ? [h(`span.dot.${it.dot}`), h('span.visually-hidden', null, it.dot)] : null;
+    fill(
+        element,
+        dot,
+        h('span.cut', null, it.label),
+        it.tag ? h('span.tag', null, it.tag) : null,
+        it.count === '' ? null : h('span.count', null, it.count)
+    );
+}
 
 let drawnSide = '';
 function drawSide() {
     const at = route();
-    const link = (/** @type {string} */ href, /** @type {any} */ label, /** @type {any} */ count, /** @type {boolean} */ isHere) => h('a', { href, 'aria-current': isHere ? 'page' : null }, label, count === '' ? null : h('span.count', null, count));
     const list = [...connections.values()];
-    const text = JSON.stringify([at.number, at.view, list.map(it => [it.number, it.state, name(it), views(it)])]);
+    const of = connections.get(at.number);
+    /** @type {Link[]} */
+    const all = [
+        { href: '#/connect', label: '+ Connect', count: '', tag: '', dot: '', isHere: !of && at.first !== 'sessions' },
+        ...list.map(it => ({
+            href: `#/${it.number}${it.isTap || it.isFile ? '/wire' : ''}`,
+            label: nameOf(it),
+            count: /** @type {''} */ (''),
+            tag: it.info?.era ?? (it.isFile ? 'file' : it.isTap ? 'tap' : ''),
+            dot: it.state,
+            isHere: it === of && at.view === ''
+        })),
+        { href: '#/sessions', label: 'Sessions', count: '', tag: '', dot: '', isHere: at.first === 'sessions' }
+    ];
+    /** @type {Link[]} */
+    const own = of
+        ? viewsOf(of)
+              .filter(([view]) => view !== '')
+              .map(([view, label, count]) => ({
+                  href: `#/${of.number}/${view}`,
+                  label,
+                  count,
+                  tag: '',
+                  dot: '',
+                  isHere: at.view === view
+              }))
+        : [];
+    const text = JSON.stringify([all, own]);
     if (text === drawnSide) return;
     drawnSide = text;
-    const here = connections.get(at.number);
-    fill(side, link('#/connect', h('b', null, '+ Connect'), '', !here),
-        list.length ? h('h2', null, 'Connections') : null,
-        list.map(it => link(`#/${it.number}`, [h(`span.dot.${it.state}`), h('span.cut', null, name(it)), h('span.visually-hidden', null, it.state)], it.info ? h('span.tag', null, it.info.era) : '', it === here && at.view === '')),
-        here ? [h('h2', null, name(here)), views(here).filter(([view]) => view !== '').map(([view, label, count]) => link(`#/${here.number}/${view}`, label, count, at.view === view))] : null);
+    keyed(places, all, it => it.href, makeLink, paintLink);
+    keyed(views, own, it => it.href, makeLink, paintLink);
+    here.hidden = !of;
+    here.textContent = of ? nameOf(of) : '';
+}
+
+/** A call that is to be edited, exactly as it was. */
+const AGAIN = 'bowline-again';
+/** @param {import('./store.js').Call} call */
+function editAgain(call) {
+    const list = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' }[call.method];
+    if (!list) return;
+    sessionStorage.setItem(AGAIN, member(call.params, 'arguments') ?? '{}');
+    go(`#/${call.connection}/${list}/${encodeURIComponent(subjectOf(call.params))}`);
 }
 
 let drawn = '';
 function draw(force = false) {
     drawSide();
     const at = route();
-    const here = connections.get(at.number);
-    const key = `${location.hash} ${here ? '' : 'gone'}`;
+    const of = connections.get(at.number);
+    const key = `${location.hash} ${of ? '' : 'gone'}`;
     if (!force && key === drawn) return;
     drawn = key;
-    document.title = here ? `${name(here)} – Bowline` : 'Bowline inspector';
-    if (!here) return connectView(main, at.query);
-    const again = sessionStorage.getItem('bowline-again') ?? undefined;
-    sessionStorage.removeItem('bowline-again');
-    if (KINDS[at.view]) return catalog(main, here, at.view, at.rest, again);
-    main.className = '';
+    document.title = of ? `${nameOf(of)} – Bowline` : 'Bowline inspector';
+    if (!of) return at.first === 'sessions' ? recordedView(main, at.query) : connectView(main, at.query);
+    if (of.isFile) return wireView(main, of, at.query);
+    const again = sessionStorage.getItem(AGAIN);
+    sessionStorage.removeItem(AGAIN);
+    if (KINDS[at.view])
+        return catalog(main, of, at.view, at.rest, again === null ? undefined : { mode: 'form', text: again });
     switch (at.view) {
-        case 'wire': return wireView(main, here, at.query);
-        case 'logs': return logView(main, here);
-        case 'check': return checkView(main, here);
-        case 'calls': return fill(main, h('div.column', null, h('h1', null, 'Calls'), historyList(here, call => {
-            const params = JSON.parse(call.params);
-            sessionStorage.setItem('bowline-again', JSON.stringify(params.arguments ?? {}));
-            const list = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' }[/** @type {string} */ (call.method)] ?? 'tools';
-            go(`#/${here.number}/${list}/${encodeURIComponent(params.name ?? params.uri)}`);
-        })));
-        case 'tasks': return fill(main, h('div.column', null, h('h1', null, 'Tasks'), here.tasks.size ? [...here.tasks.values()].map(it => h('div.card.row', null, h('span.mono.grow', null, it.task), h('span.tag.accent', null, it.status), h('span.soft', null, it.message))) : h('p.empty', null, 'No call has become a task yet.'), here.lists.tasks?.items.length ? pretty(JSON.stringify(here.lists.tasks.items)) : null));
-        default: return overview(main, here);
+        case 'wire':
+            return wireView(main, of, at.query);
+        case 'logs':
+            return logView(main, of);
+        case 'check':
+            return checkView(main, of);
+        case 'calls':
+            return historyView(main, of, editAgain);
+        case 'tasks':
+            return taskView(main, of);
+        case 'login':
+            return loginView(main, of);
+        default:
+            return overview(main, of);
     }
 }
 
-/** @type {Map<number, any>} */
-const asked = new Map();
 function drawQuestions() {
-    for (const [key, element] of asked) if (!questions.has(key)) { element.remove(); asked.delete(key); }
-    for (const [key, question] of questions) if (!asked.has(key)) { const element = card(question); asked.set(key, element); cards.append(element); }
-    aside.hidden = !asked.size;
+    keyed(
+        cards,
+        questions,
+        ([number]) => number,
+        ([, question]) => card(question)
+    );
+    aside.hidden = !questions.size;
 }
 
 listen(kinds => {
     const at = route();
     drawQuestions();
-    const redraws = { '': ['connection', 'doctor'], check: ['check', 'load', 'list'], calls: ['call', 'cancelled'], tasks: ['task', 'list'], logs: ['wire'] }[/** @type {string} */ (at.view)] ?? [];
-    const isTyping = main.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select');
-    draw(connections.has(at.number) && redraws.some(it => kinds.has(it)) && !(isTyping && at.view === 'check' && !kinds.has('check') && !kinds.has('load')));
+    const isOverview = connections.has(at.number) && at.view === '';
+    draw(isOverview && (kinds.has('connection') || kinds.has('doctor')));
     // A program that was given a target shows it at once.
     if (kinds.has('connection') && !at.first && connections.size === 1) go(`#/${[...connections.keys()][0]}`);
 });
-window.addEventListener('hashchange', () => { draw(); main.focus({ preventScroll: true }); });
+window.addEventListener('hashchange', async () => {
+    // The address of another run, pasted over this one.
+    if (hasTicket(location.hash)) await open().then(() => location.reload(), refused);
+    draw();
+    main.focus({ preventScroll: true });
+});
 window.addEventListener('keydown', event => {
-    if ((event.ctrlKey || event.metaKey) && event.key === 'k') { event.preventDefault(); commands.open(); }
-    if (event.key === '/' && !/** @type {any} */ (event.target).matches('input, textarea, select')) { const search = /** @type {any} */ (main.querySelector('input[type=search]')); if (search) { event.preventDefault(); search.focus(); } }
+    if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
+        event.preventDefault();
+        commands.open();
+    }
+    const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select');
+    const search = main.querySelector('input[type=search]');
+    if (event.key === '/' && !isTyping && search instanceof HTMLElement) {
+        event.preventDefault();
+        search.focus();
+    }
 });
 
+/** @param {unknown} error */
+function refused(error) {
+    const what = h('h1', null, 'This page has no key');
+    const how = h(
+        'p.soft',
+        null,
+        'Each run of ',
+        h('code', null, 'bowline inspect'),
+        ' prints an address that works once. Open it, or paste it here over the address of this page.'
+    );
+    fill(page, h('main', null, h('div.card.bad.column', { role: 'alert' }, what, h('p', null, said(error)), how)));
+}
+
 async function start() {
-    fill(page, h('header.bar', null, h('a.brand', { href: '#/', 'aria-label': 'Bowline inspector' }, 'Bowline'), h('span.grow'), state, h('button.button.small', { type: 'button', onclick: commands.open }, 'Commands ', h('span.soft.hide-small', null, 'Ctrl+K')), h('button.button.small', { type: 'button', onclick: turn, 'aria-label': 'Turn light and dark' }, '◐')), h('div.frame', null, side, main, aside));
+    fill(
+        page,
+        h(
+            'header.bar',
+            null,
+            h('a.brand', { href: '#/', 'aria-label': 'Bowline inspector' }, 'Bowline'),
+            h('span.grow'),
+            state,
+            h(
+                'button.button.small',
+                { type: 'button', onclick: commands.open },
+                'Commands ',
+                h('span.soft.hide-small', null, 'Ctrl+K')
+            ),
+            h('button.button.small', { type: 'button', onclick: turn, 'aria-label': 'Turn light and dark' }, '◐')
+        ),
+        h('div.frame', null, side, main, aside)
+    );
     try {
         await open();
         draw();
@@ -134,12 +292,16 @@ async function start() {
             reset();
             drawn = '';
             state.textContent = '';
-            try { await follow(hear); } catch (error) { if (/** @type {any} */ (error).status) throw error; }
+            try {
+                await follow(hear);
+            } catch (error) {
+                if (error instanceof Problem && error.status) throw error;
+            }
             state.textContent = 'The program has ended, or is out of reach; trying again…';
             await new Promise(resolve => setTimeout(resolve, 1000));
         }
     } catch (error) {
-        fill(page, h('main', null, h('div.card.bad.column', { role: 'alert' }, h('h1', null, 'This page has no key'), h('p', null, /** @type {Error} */ (error).message), h('p.soft', null, 'Each run of ', h('code', null, 'bowline inspect'), ' prints an address that works once.'))));
+        refused(error);
     }
 }
 start();

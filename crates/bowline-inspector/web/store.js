@@ -1,19 +1,42 @@
 // @ts-check
-/** Everything that is known, folded from the feed; views are told what changed. */
-import { Wire } from './wire.js';
+/** Everything that is known, folded from the feed; views are told what changed. Bounded: the oldest calls go first. */
+import { member, textMember } from './json.js';
+import { Wire } from './session.js';
 
-/** @typedef {{number: number, state: string, about: string, name: string, place?: any, info?: any, problem?: any, isTap?: boolean,
- *   lists: Record<string, {items: any[], problem?: string}>, doctor?: any, check?: any, load?: any, tasks: Map<string, any>, needsLogin?: boolean, wire: Wire}} Connection */
+/**
+ * @typedef {{what: string, remedy?: string}} Trouble
+ * @typedef {{number: number, step: string, method: string, url: string, headers: [string, string][], body: string,
+ *   answer: {status: number, headers: [string, string][], body: string} | null, problem: string | null}} AuthStep
+ * @typedef {{state: string, url?: string, isLoggedIn?: boolean,
+ *   claims?: Record<string, any> | null, problem?: Trouble}} LoginState
+ * @typedef {{number: number, state: string, about: string, name: string, place?: any, info?: any, problem?: Trouble,
+ *   isTap?: boolean, isFile?: boolean, lists: Record<string, {items: any[], problem?: string}>, doctor?: any,
+ *   check?: any, load?: any, replay?: any, tasks: Map<string, any>,
+ *   needsLogin?: boolean, login?: LoginState, auth: AuthStep[], wire: Wire}} Connection
+ * @typedef {{call: string, connection: number, method: string, params: string, state: string, result?: string,
+ *   isError?: boolean, took?: number, at?: number, problem?: Trouble, error?: any}} Call
+ * @typedef {{call: string, progress: number, total?: number, message?: string}} Progress
+ */
+
+/** The most calls, and characters of their results, that are remembered. */
+export const MOST_CALLS = 2000;
+export const MOST_CHARACTERS = 64 << 20;
 
 /** @type {Map<number, Connection>} */
 export const connections = new Map();
 /** @type {Map<number, any>} */
 export const questions = new Map();
-/** @type {Map<string, any>} */
+/** @type {Map<string, Call>} */
 export const calls = new Map();
-/** @type {Map<string, any>} */
+/** @type {Map<string, Progress>} */
 export const progress = new Map();
+/** What the program says of itself, and whether it has forgotten something before this page read it. */
+export const program = { version: '', hasDropped: false };
+/** Connections that are gone: what comes late about them is not shown. @type {Set<number>} */
+const gone = new Set();
+let characters = 0;
 
+/** @type {Set<(kinds: Set<string>) => void>} */
 const listeners = new Set();
 /** @param {(kinds: Set<string>) => void} listener */
 export function listen(listener) {
@@ -25,7 +48,16 @@ export function listen(listener) {
 export function connection(number) {
     let found = connections.get(number);
     if (!found) {
-        found = { number, state: 'connecting', about: '', name: '', lists: {}, tasks: new Map(), wire: new Wire() };
+        found = {
+            number,
+            state: 'connecting',
+            about: `connection ${number}`,
+            name: '',
+            lists: {},
+            tasks: new Map(),
+            auth: [],
+            wire: new Wire()
+        };
         connections.set(number, found);
     }
     return found;
@@ -34,36 +66,126 @@ export function connection(number) {
 /** Starts over, for a feed that is read from its beginning. */
 export function reset() {
     for (const map of [connections, questions, calls, progress]) map.clear();
+    gone.clear();
+    characters = 0;
+    program.hasDropped = false;
 }
 
 /** @param {any[]} events */
 export function hear(events) {
     const kinds = new Set();
     for (const event of events) {
+        if (gone.has(event.connection)) continue;
         kinds.add(event.event);
-        switch (event.event) {
-            case 'connection': Object.assign(connection(event.connection), { problem: undefined }, event); break;
-            case 'list': connection(event.connection).lists[event.list] = { items: event.items ?? [], problem: event.problem }; break;
-            case 'doctor': case 'check': case 'load': connection(event.connection)[/** @type {'doctor'} */ (event.event)] = event; break;
-            case 'task': connection(event.connection).tasks.set(event.task, event); break;
-            case 'question': questions.set(event.question, event); break;
-            case 'call': if (calls.get(event.call)?.state !== 'cancelled') calls.set(event.call, event); break;
-            case 'cancelled': { const call = calls.get(event.call); if (call?.state === 'running') call.state = 'cancelled'; break; }
-            case 'progress': progress.set(event.call, event); break;
-            case 'wire': { const it = connection(event.connection); if (!it.about) it.about = `connection ${event.connection}`; it.wire.add(event.line); break; }
-            case 'forgotten': forget(event.prefix); break;
-        }
+        fold(event);
     }
     for (const listener of listeners) listener(kinds);
 }
 
-/** @param {string} prefix */
-function forget(prefix) {
-    const [, number, question] = prefix.match(/^c(\d+)\/(?:question\/(\d+)\/)?$/) ?? [];
-    if (question) questions.delete(Number(question));
-    else if (number) {
-        connections.delete(Number(number));
-        for (const [key, it] of questions) if (it.connection === Number(number)) questions.delete(key);
-        for (const [key, it] of calls) if (it.connection === Number(number)) calls.delete(key);
+/** @param {any} event */
+function fold(event) {
+    const of = () => connection(event.connection);
+    switch (event.event) {
+        case 'program':
+            program.version = event.version;
+            break;
+        case 'dropped':
+            program.hasDropped = true;
+            break;
+        case 'connection':
+            Object.assign(of(), { problem: undefined, needsLogin: false }, event);
+            break;
+        case 'list':
+            of().lists[event.list] = { items: event.items ?? [], problem: event.problem ?? undefined };
+            break;
+        case 'doctor':
+            of().doctor = event;
+            break;
+        case 'check':
+            of().check = event;
+            break;
+        case 'load':
+            of().load = event;
+            break;
+        case 'replay':
+            of().replay = event;
+            break;
+        case 'login':
+            of().login = event;
+            break;
+        case 'auth':
+            of().auth[event.number] = event;
+            break;
+        case 'task':
+            of().tasks.set(event.task, event);
+            break;
+        case 'question':
+            questions.set(event.question, event);
+            break;
+        case 'call':
+            keep(event);
+            break;
+        case 'progress':
+            if (calls.get(event.call)?.state === 'running') progress.set(event.call, event);
+            break;
+        case 'wire':
+            of().wire.add(event.line);
+            break;
+        case 'forgotten':
+            forget(event.prefix);
+            break;
     }
 }
+
+/** @param {Call} call */
+function keep(call) {
+    const size = (/** @type {Call | undefined} */ it) => (it?.result?.length ?? 0) + (it?.params.length ?? 0);
+    characters += size(call) - size(calls.get(call.call));
+    calls.set(call.call, call);
+    if (call.state !== 'running') progress.delete(call.call);
+    if (call.state === 'done' && call.result) noteTask(call, call.result);
+    for (const [name, old] of calls) {
+        if (calls.size <= MOST_CALLS && characters <= MOST_CHARACTERS) break;
+        if (name === call.call || old.state === 'running') continue;
+        characters -= size(old);
+        calls.delete(name);
+    }
+}
+
+/**
+ * In 2025-11-25 the result of a call may be its task; what asks for a task says how it is. @param {Call} call
+ * @param {string} result
+ */
+function noteTask(call, result) {
+    const isLook = call.method === 'tasks/get' || call.method === 'tasks/cancel';
+    const task = call.method === 'tools/call' ? member(result, 'task') : isLook ? result : null;
+    const id = task && (textMember(task, 'taskId') ?? (isLook ? textMember(call.params, 'taskId') : null));
+    const status = task && textMember(task, 'status');
+    if (!id || !status) return;
+    const { tasks } = connection(call.connection);
+    tasks.set(id, { call: call.call, ...tasks.get(id), task: id, status, message: textMember(task, 'statusMessage') });
+}
+
+/** @param {string} prefix */
+function forget(prefix) {
+    const [, number, what, question] = prefix.match(/^c(\d+)\/(?:(login|auth\/|question\/(\d+)\/))?$/) ?? [];
+    if (!number) return;
+    const of = Number(number);
+    if (question) questions.delete(Number(question));
+    else if (what === 'login') delete connections.get(of)?.login;
+    else if (what === 'auth/') connection(of).auth = [];
+    else {
+        gone.add(of);
+        connections.delete(of);
+        for (const [key, it] of questions) if (it.connection === of) questions.delete(key);
+        for (const [key, it] of calls) {
+            if (it.connection !== of) continue;
+            characters -= (it.result?.length ?? 0) + it.params.length;
+            calls.delete(key);
+            progress.delete(key);
+        }
+    }
+}
+
+/** What to call a connection. @param {Connection} it @returns {string} */
+export const nameOf = it => it.info?.serverInfo?.title ?? it.info?.serverInfo?.name ?? (it.name || it.about);

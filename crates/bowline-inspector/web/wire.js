@@ -1,150 +1,374 @@
 // @ts-check
-/** Every message: requests paired with their answers, rounds and polls below their call, on a timeline. */
-import { copy, download, fill, h, time, toast, virtual } from './dom.js';
+/** Every message on a timeline that can be zoomed, with its exact bytes; and what was said beside them. */
+import { copy, download, fill, h, tabs, time, toast, virtual } from './dom.js';
 import { member, pretty } from './json.js';
-import { connections, listen } from './store.js';
+import { act, said } from './program.js';
+import { Filter, HANG, statistics, Wire } from './session.js';
+import { listen, nameOf, program } from './store.js';
 
-/** @typedef {{at: number, way: string, what: string, kind: string, line: string, id?: string, answer?: {at: number, line: string, error: boolean}, child?: boolean, error?: boolean, http?: any, source: string}} Row */
+/** @typedef {import('./store.js').Connection} Connection */
+/** @typedef {import('./session.js').Row} Row */
 
-/** The messages of one session. */
-export class Wire {
-    constructor() {
-        /** @type {Row[]} */
-        this.rows = [];
-        /** @type {string[]} */
-        this.lines = [];
-        /** @type {Map<string, Row>} */
-        this.waiting = new Map();
-        /** @type {Set<string>} */
-        this.states = new Set();
-        /** @type {Set<string>} */
-        this.tasks = new Set();
-        this.end = 0;
+const HEIGHT = 26;
+/** How many rows are looked at before the next frame. */
+const SLICE = 20_000;
+
+/** The messages of a session file come from the program, once. @type {WeakMap<Connection, Wire>} */
+const read = new WeakMap();
+
+/** @param {Connection} connection @param {() => void} then @returns {Wire} */
+export function wireOf(connection, then) {
+    if (!connection.isFile) return connection.wire;
+    let wire = read.get(connection);
+    if (!wire) {
+        const made = (wire = new Wire());
+        read.set(connection, made);
+        act('readSession', { connection: connection.number })
+            .then(({ text }) => {
+                for (const line of text.split('\n')) if (line) made.add(line);
+                then();
+            })
+            .catch(error => toast(said(error)));
     }
-
-    /** @param {string} text a line of a session file */
-    add(text) {
-        let line;
-        try { line = JSON.parse(text); } catch { return; }
-        this.lines.push(text);
-        this.end = Math.max(this.end, line.at ?? 0);
-        const base = { at: line.at ?? 0, way: line.direction === 'sent' ? '→' : line.direction === 'received' ? '←' : '·', line: text, kind: line.kind, source: line.kind };
-        if (line.kind !== 'message') {
-            const what = line.kind === 'http' ? `${line.http.method} ${line.http.url}${line.http.status ? ` → ${line.http.status}` : ''}` : line.kind === 'session' ? 'session begins' : line.kind === 'end' ? `session ends ${line.text ?? ''}` : String(line.text ?? line.kind);
-            this.rows.push({ ...base, what, error: line.kind === 'fault' || (line.http?.status ?? 0) >= 400 });
-            return;
-        }
-        const message = line.message;
-        for (const one of Array.isArray(message) ? message : [message]) this.message(base, line, one);
-    }
-
-    /** @param {any} base @param {any} line @param {any} it */
-    message(base, line, it) {
-        const lane = (/** @type {string} */ way) => `${way} ${line.connection ?? ''} ${JSON.stringify(it?.id)}`;
-        if (it?.method && it.id !== undefined) {
-            const p = it.params ?? {};
-            const subject = p.name ?? p.uri ?? p.taskId ?? '';
-            const isRound = p.requestState !== undefined && this.states.has(JSON.stringify(p.requestState));
-            const row = { ...base, kind: 'request', what: `${it.method} ${subject}`.trim(), id: JSON.stringify(it.id), child: isRound || (it.method.startsWith('tasks/') && this.tasks.has(p.taskId)) };
-            this.rows.push(row);
-            this.waiting.set(lane(base.way), row);
-        } else if (it?.method) {
-            this.rows.push({ ...base, kind: 'notification', what: `${it.method} ${it.params?.message ?? it.params?.data ?? ''}`.trim() });
-        } else if (it && it.id !== undefined && ('result' in it || 'error' in it)) {
-            const key = lane(base.way === '→' ? '←' : '→');
-            const asked = this.waiting.get(key);
-            this.waiting.delete(key);
-            const error = 'error' in it || it.result?.isError === true;
-            if (it.result?.requestState !== undefined) this.states.add(JSON.stringify(it.result.requestState));
-            const task = it.result?.task?.taskId ?? it.result?.taskId;
-            if (task) this.tasks.add(task);
-            if (asked) { asked.answer = { at: base.at, line: base.line, error }; asked.error = error; }
-            else this.rows.push({ ...base, kind: 'answer', what: `answer ${JSON.stringify(it.id)} to nothing that was seen`, error });
-        } else this.rows.push({ ...base, kind: 'noise', what: line.text ?? 'not a message', error: true });
-    }
+    return wire;
 }
 
-/** Sessions from files. @type {Map<string, Wire>} */
-const loaded = new Map();
+/** Where the messages of a call are. @param {import('./store.js').Call} call */
+export function messagesOf(call) {
+    if (call.at === undefined || call.at === null)
+        return `#/${call.connection}/wire?q=${encodeURIComponent(call.method)}`;
+    // The clock of the program stops a little after the first byte.
+    const to = call.took === undefined ? '' : `&to=${(call.at + call.took + 0.002).toFixed(4)}`;
+    const from = Math.max(0, call.at - 0.0005).toFixed(4);
+    return `#/${call.connection}/wire?from=${from}${to}&open=${encodeURIComponent(call.method)}`;
+}
 
-/** @param {HTMLElement} main @param {any} connection @param {URLSearchParams} query */
+/** A message in full. @param {Row} row @param {() => void} close */
+function message(row, close) {
+    const part = (/** @type {string} */ label, /** @type {string} */ line) => {
+        const raw = member(line, 'message') ?? member(line, 'http') ?? member(line, 'text') ?? line;
+        const place = h('div', null, pretty(raw));
+        let isExact = false;
+        const exact = h(
+            'button.button.small',
+            {
+                type: 'button',
+                onclick: () => {
+                    isExact = !isExact;
+                    fill(place, pretty(raw, isExact));
+                    exact.textContent = isExact ? 'Indented' : 'Exact bytes';
+                }
+            },
+            'Exact bytes'
+        );
+        const bytes = h('span.soft.small', null, `${new TextEncoder().encode(raw).length} bytes`);
+        const copies = h('button.button.small', { type: 'button', onclick: () => copy(raw) }, 'Copy');
+        return h('div.column', null, h('div.row', null, h('b', null, label), bytes, exact, copies), place);
+    };
+    const end = h('button.button.small', { type: 'button', 'aria-label': 'Close the message', onclick: close }, '✕');
+    return [
+        h('div.row', null, h('h2.grow.cut', null, row.what), end),
+        part(row.kind === 'request' ? 'Request' : row.kind, row.line),
+        row.answer ? part(`Answer after ${time(row.answer.at - row.at)}`, row.answer.line) : null
+    ];
+}
+
+/** How long each method took. @param {Wire} wire */
+function table(wire) {
+    const rows = statistics(wire);
+    if (!rows.length) return h('p.empty', null, 'No request yet.');
+    const names = ['Method', 'Requests', 'Errors', 'Waiting', 'p50', 'p90', 'p99', 'Longest'];
+    const cells = (/** @type {typeof rows[0]} */ it) => [
+        it.count,
+        it.errors,
+        it.waiting,
+        time(it.p50),
+        time(it.p90),
+        time(it.p99),
+        time(it.max)
+    ];
+    return h(
+        'div.tablebox',
+        { tabindex: '0' },
+        h(
+            'table',
+            null,
+            h(
+                'thead',
+                null,
+                h(
+                    'tr',
+                    null,
+                    names.map(it => h('th', null, it))
+                )
+            ),
+            h(
+                'tbody',
+                null,
+                rows.map(it =>
+                    h(
+                        'tr',
+                        null,
+                        h('td.mono', null, it.method),
+                        cells(it).map(one => h('td.right', null, one))
+                    )
+                )
+            )
+        )
+    );
+}
+
+/** @param {HTMLElement} main @param {Connection} connection @param {URLSearchParams} query */
 export function wireView(main, connection, query) {
-    let wire = connection?.wire ?? new Wire();
-    let chosen = /** @type {Row | null} */ (null);
-    /** @type {Row[]} */
-    let shown = [];
-    let seen = -1;
-    const search = h('input', { type: 'search', placeholder: 'Filter: method, name, text, error, slow', 'aria-label': 'Filter messages', value: query.get('q') ?? '', oninput: () => { seen = -1; refresh(); } });
-    const http = h('input', { type: 'checkbox', onchange: () => { seen = -1; refresh(); } });
+    const wire = wireOf(connection, () => begin());
+    const number = (/** @type {string} */ name) => (query.has(name) ? Number(query.get(name)) : undefined);
+    /** The part of the timeline that is shown. @type {{from?: number, to?: number}} */
+    let zoom = { from: number('from'), to: number('to') };
+    /** @type {Row | null} */
+    let chosen = null;
+    let isTable = false;
+    let wanted = query.get('open');
+    let filter = new Filter(wire, {});
+    const search = h('input', {
+        type: 'search',
+        placeholder: 'Filter: method, name, text, error, slow, waiting',
+        'aria-label': 'Filter messages',
+        value: query.get('q') ?? '',
+        oninput: () => begin()
+    });
+    const http = h('input', { type: 'checkbox', onchange: () => begin() });
     const box = h('div.scroll', { role: 'list', tabindex: '0', 'aria-label': 'messages' });
     const count = h('span.soft.small', { role: 'status' });
     const bytes = h('section.bytes', { 'aria-label': 'the chosen message', hidden: true });
-    const rows = virtual(box, 26, index => {
-        const row = shown[index];
-        const end = row.answer?.at ?? (row.kind === 'request' ? wire.end : row.at);
-        const track = h('span.track', null, h('i'));
-        const whole = Math.max(wire.end, 0.001);
-        track.firstChild.style.left = `${Math.min(99.5, (row.at / whole) * 100)}%`;
-        track.firstChild.style.width = `${((end - row.at) / whole) * 100}%`;
-        const isPending = row.kind === 'request' && !row.answer;
-        const button = h(`button.line${row.error ? '.error' : ''}${row.child ? '.child' : ''}${isPending ? '.pending' : ''}`, { type: 'button', 'aria-current': String(row === chosen), onclick: () => open(row) },
-            h('span.soft', null, row.at.toFixed(3)), h('span', { 'aria-label': row.way === '→' ? 'sent' : row.way === '←' ? 'received' : row.kind }, row.way), h('span.cut.what', null, row.what), h('span.right', null, row.answer ? time(row.answer.at - row.at) : isPending ? 'waits' : ''), track);
-        return h('div', { role: 'listitem' }, button);
-    });
-    /** @param {Row} row */
-    function open(row) {
-        chosen = row;
+    const figures = h('div.scroll.figures', { hidden: true });
+    const close = () => {
+        bytes.hidden = true;
+        chosen = null;
         rows.draw();
-        const part = (/** @type {string} */ label, /** @type {string} */ line) => {
-            const raw = member(line, 'message') ?? member(line, 'http') ?? member(line, 'text') ?? line;
-            const place = h('div', null, pretty(raw));
-            return h('div.column', null, h('div.row', null, h('b', null, label), h('span.soft.small', null, `${new TextEncoder().encode(raw).length} bytes`), h('button.button.small', { type: 'button', onclick: (/** @type {any} */ event) => { const exact = event.target.textContent === 'Exact bytes'; fill(place, pretty(raw, exact)); event.target.textContent = exact ? 'Indented' : 'Exact bytes'; } }, 'Exact bytes'), h('button.button.small', { type: 'button', onclick: () => copy(raw) }, 'Copy')), place);
-        };
+    };
+    const open = (/** @type {Row} */ row) => {
+        chosen = row;
         bytes.hidden = false;
-        fill(bytes, h('div.row', null, h('h2.grow.cut', null, row.what), h('button.button.small', { type: 'button', 'aria-label': 'Close the message', onclick: () => { bytes.hidden = true; chosen = null; rows.draw(); } }, '✕')), part(row.kind === 'request' ? 'Request' : row.kind, row.line), row.answer ? part(`Answer after ${time(row.answer.at - row.at)}`, row.answer.line) : null);
+        fill(bytes, message(row, close));
+        rows.draw();
+    };
+    const draw = (/** @type {number} */ index) => {
+        const row = filter.shown[index];
+        const isPending = row.kind === 'request' && !row.answer;
+        const track = h('span.track', null, h('i'));
+        track.style.setProperty('--at', String(row.at));
+        if (!isPending) track.style.setProperty('--end', String(row.answer?.at ?? row.at));
+        // A stream of changes is there to stay open.
+        const isHang = isPending && row.method !== 'subscriptions/listen' && wire.end - row.at > HANG;
+        const states = { error: row.error, child: row.child, pending: isPending, hang: isHang, gap: row.gap };
+        const marks = Object.entries(states)
+            .filter(([, is]) => is)
+            .map(([name]) => `.${name}`)
+            .join('');
+        const took = row.answer
+            ? time(row.answer.at - row.at)
+            : isHang
+              ? 'hangs'
+              : isPending
+                ? 'open'
+                : row.gap
+                  ? `+${time(row.gap)}`
+                  : '';
+        const gap = row.gap ? `after ${time(row.gap)} of silence` : null;
+        return h(
+            'div',
+            { role: 'listitem' },
+            h(
+                `button.line${marks}`,
+                { type: 'button', 'aria-current': String(row === chosen), title: gap, onclick: () => open(row) },
+                h('span.soft', null, row.at.toFixed(3)),
+                h(
+                    'span',
+                    null,
+                    row.way,
+                    h('span.visually-hidden', null, row.way === '→' ? 'sent' : row.way === '←' ? 'received' : row.kind)
+                ),
+                h('span.cut.what', null, row.what),
+                h('span.right', null, took),
+                track
+            )
+        );
+    };
+    const keyOf = (/** @type {number} */ index) => {
+        const row = filter.shown[index];
+        return `${row.seq} ${row.answer ? 1 : wire.end - row.at > HANG ? 2 : 0} ${row === chosen}`;
+    };
+    const rows = virtual(box, HEIGHT, draw, keyOf);
+    const whole = h(
+        'button.button.small',
+        {
+            type: 'button',
+            onclick: () => {
+                zoom = {};
+                begin();
+            }
+        },
+        'Whole session'
+    );
+    const scale = (/** @type {number} */ by) => () => {
+        const from = zoom.from ?? 0;
+        const to = zoom.to ?? wire.end;
+        const middle = chosen?.at ?? (from + to) / 2;
+        const half = Math.max(0.001, ((to - from) / 2) * by);
+        zoom = { from: Math.max(0, middle - half), to: middle + half };
+        if (zoom.from === 0 && (zoom.to ?? 0) >= wire.end) zoom = {};
+        begin();
+    };
+    /** Starts to filter anew. */
+    function begin() {
+        filter = new Filter(wire, { query: search.value, hasHttp: http.checked, ...zoom });
+        refresh(false);
     }
-    function refresh() {
-        if (wire.rows.length === seen) { rows.draw(); return; }
-        seen = wire.rows.length;
-        const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-        const fits = (/** @type {Row} */ row, /** @type {string} */ word) => word === 'error' ? row.error : word === 'slow' ? (row.answer ? row.answer.at - row.at > 1 : row.kind === 'request') : row.what.toLowerCase().includes(word) || row.line.toLowerCase().includes(word) || row.kind === word;
-        shown = wire.rows.filter((/** @type {Row} */ row) => (http.checked || row.kind !== 'http') && words.every(/** @param {string} word */ word => fits(row, word)));
-        count.textContent = `${shown.length.toLocaleString('en')} of ${wire.rows.length.toLocaleString('en')}`;
-        const isAtEnd = box.scrollTop + box.clientHeight > box.scrollHeight - 60;
-        rows.resize(shown.length);
-        if (isAtEnd && box.clientHeight) box.scrollTop = shown.length * 26;
+    function refresh(mayFollow = true) {
+        if (!box.isConnected) return;
+        const isAtEnd = mayFollow && box.scrollTop + box.clientHeight > box.scrollHeight - 60;
+        filter.update(SLICE);
+        const from = zoom.from ?? 0;
+        box.style.setProperty('--from', String(from));
+        box.style.setProperty('--whole', String(Math.max((zoom.to ?? wire.end) - from, 0.001)));
+        box.style.setProperty('--now', String(wire.end));
+        const dropped = wire.dropped || program.hasDropped ? ', older ones were dropped' : '';
+        const part =
+            zoom.from === undefined ? '' : ` from ${from.toFixed(3)} s to ${(zoom.to ?? wire.end).toFixed(3)} s`;
+        const [some, all] = [filter.shown.length, wire.rows.length].map(it => it.toLocaleString('en'));
+        count.textContent = `${some} of ${all}${part}${dropped}`;
+        whole.hidden = zoom.from === undefined;
+        rows.resize(filter.shown.length);
+        if (isAtEnd && box.clientHeight) box.scrollTop = filter.shown.length * HEIGHT;
         rows.now();
+        if (isTable) fill(figures, table(wire));
+        if (wanted !== null && filter.isDone) {
+            const row = filter.shown.find(it => it.method === wanted) ?? filter.shown[0];
+            wanted = null;
+            if (row) open(row);
+        }
+        if (!filter.isDone) requestAnimationFrame(() => refresh());
     }
-    const file = h('input', { type: 'file', class: 'visually-hidden', id: 'session-file', 'aria-label': 'Open a session file', tabindex: '-1', onchange: async () => {
-        const [chosenFile] = file.files;
-        const next = new Wire();
-        for (const line of (await chosenFile.text()).split('\n')) if (line) next.add(line);
-        if (!next.lines.length) return toast('This is not a session file');
-        loaded.set(chosenFile.name, next);
-        wire = next;
-        choose();
-        sessions.value = `file:${chosenFile.name}`;
-        seen = -1;
-        refresh();
-    } });
-    const sessions = h('select', { 'aria-label': 'Session', class: 'state', onchange: () => { const [kind, name] = sessions.value.split(/:(.*)/s); wire = (kind === 'file' ? loaded.get(name) : connections.get(Number(name))?.wire) ?? wire; seen = -1; bytes.hidden = true; refresh(); } });
-    const choose = () => fill(sessions, [...connections.values()].map(it => h('option', { value: `live:${it.number}` }, it.info?.serverInfo?.name ?? it.about)), [...loaded.keys()].map(it => h('option', { value: `file:${it}` }, it)));
-    choose();
-    if (connection) sessions.value = `live:${connection.number}`;
+    const looks = tabs(
+        'How to see the messages',
+        [
+            ['line', 'Timeline'],
+            ['table', 'Figures']
+        ],
+        name => {
+            isTable = name === 'table';
+            looks.choose(name);
+            box.hidden = isTable;
+            figures.hidden = !isTable;
+            refresh(false);
+        }
+    );
+    looks.choose('line');
+    const zoomer = (/** @type {string} */ label, /** @type {string} */ sign, /** @type {number} */ by) =>
+        h('button.button.small', { type: 'button', 'aria-label': label, onclick: scale(by) }, sign);
+    const save = h(
+        'button.button.small',
+        { type: 'button', onclick: () => download('session.jsonl', wire.text()) },
+        'Save'
+    );
+    const more = h('a.button.small', { href: `#/sessions?of=${connection.number}` }, 'Compare, replay, export');
     main.className = 'wire';
-    fill(main, h('div.wirebar.row', null, h('h1.visually-hidden', null, 'Messages'), h('div.grow', null, search), h('label.row.small', null, http, 'HTTP heads'), count, sessions, file,
-        h('button.button.small', { type: 'button', onclick: () => file.click() }, 'Open file'), h('button.button.small', { type: 'button', onclick: () => download('session.jsonl', `${wire.lines.join('\n')}\n`) }, 'Save')), box, bytes);
-    refresh();
-    const stop = listen(kinds => { if (!box.isConnected) return stop(); if (kinds.has('connection')) { const was = sessions.value; choose(); sessions.value = was; } if (kinds.has('wire')) refresh(); });
+    fill(
+        main,
+        h(
+            'div.wirebar.row',
+            null,
+            h('h1.visually-hidden', null, `Messages of ${nameOf(connection)}`),
+            h('div.grow', null, search),
+            h('label.row.small', null, http, 'HTTP heads'),
+            looks.element,
+            zoomer('Zoom in', '+', 0.25),
+            zoomer('Zoom out', '−', 4),
+            whole,
+            count,
+            save,
+            more
+        ),
+        box,
+        figures,
+        bytes
+    );
+    begin();
+    const stop = listen(kinds => {
+        if (!box.isConnected) return stop();
+        if (kinds.has('wire')) refresh();
+    });
 }
 
-/** What the server logged. @param {HTMLElement} main @param {any} connection */
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+
+/** What the server logged. @param {HTMLElement} main @param {Connection} connection */
 export function logView(main, connection) {
+    const { wire } = connection;
+    const body = h('tbody');
+    const box = h('div.tablebox', { tabindex: '0', hidden: true }, h('table', null, body));
+    const empty = h('p.empty', null, 'Nothing has been logged.');
+    const told = h('p.small', { role: 'alert' });
+    const level = h(
+        'select.state',
+        {
+            'aria-label': 'Level of log messages',
+            onchange: async () => {
+                told.textContent = '';
+                try {
+                    await act('logLevel', { connection: connection.number, level: level.value || null });
+                } catch (error) {
+                    told.textContent = said(error);
+                }
+            }
+        },
+        h('option', { value: '' }, 'as the server likes'),
+        LEVELS.map(it => h('option', { value: it }, `${it} and above`))
+    );
+    let seen = 0;
+    const row = (/** @type {Row} */ it) => {
+        const params =
+            it.kind === 'notification'
+                ? JSON.parse(member(member(it.line, 'message') ?? '{}', 'params') ?? '{}')
+                : null;
+        const text = params ? (typeof params.data === 'string' ? params.data : JSON.stringify(params.data)) : it.what;
+        const tag = h(
+            `span.tag.${it.error ? 'bad' : params ? 'accent' : 'none'}`,
+            null,
+            params ? params.level : it.source
+        );
+        return h('tr', null, h('td.mono.soft', null, it.at.toFixed(3)), h('td', null, tag), h('td.mono', null, text));
+    };
+    const isLog = (/** @type {Row} */ it) =>
+        it.source === 'stderr' || it.source === 'fault' || it.method === 'notifications/message';
+    const refresh = () => {
+        const fresh = wire.rows
+            .slice(Math.max(0, seen - wire.first))
+            .filter(isLog)
+            .slice(-2000);
+        seen = wire.next;
+        body.append(...fresh.map(row));
+        while (body.childElementCount > 2000) body.firstElementChild?.remove();
+        box.hidden = !body.childElementCount;
+        empty.hidden = !box.hidden;
+    };
     main.className = '';
-    const rows = connection.wire.rows.filter((/** @type {Row} */ row) => row.source === 'stderr' || row.source === 'fault' || row.what.startsWith('notifications/message'));
-    fill(main, h('div.column', null, h('h1', null, 'Logs'), h('p.soft', null, 'Standard error, log messages and faults of the server.'),
-        rows.length ? h('div.tablebox', { tabindex: '0' }, h('table', null, h('tbody', null, rows.slice(-2000).map((/** @type {Row} */ row) => {
-            const params = row.kind === 'notification' ? JSON.parse(member(member(row.line, 'message') ?? '{}', 'params') ?? '{}') : null;
-            return h('tr', null, h('td.mono.soft', null, row.at.toFixed(3)), h('td', null, h(`span.tag.${row.error ? 'bad' : params ? 'accent' : 'none'}`, null, params ? params.level : row.source)), h('td.mono', null, params ? (typeof params.data === 'string' ? params.data : JSON.stringify(params.data)) : row.what));
-        })))) : h('p.empty', null, 'Nothing has been logged.')));
+    const offers = connection.info?.capabilities?.logging;
+    fill(
+        main,
+        h(
+            'div.column',
+            null,
+            h('div.row', null, h('h1.grow', null, 'Logs'), offers ? h('label.row.small', null, 'Send', level) : null),
+            h('p.soft', null, 'Standard error, log messages and faults of the server.'),
+            told,
+            box,
+            empty
+        )
+    );
+    refresh();
+    const stop = listen(kinds => {
+        if (!body.isConnected) return stop();
+        if (kinds.has('wire')) refresh();
+    });
 }

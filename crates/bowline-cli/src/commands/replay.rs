@@ -72,8 +72,7 @@ impl Replay {
                 (Peer::over(process, &recording, patience), Some(recorded.min(spoken)))
             }
         };
-        let mut player = Player { peer, older, renamed: Vec::new(), questions: Vec::new() };
-        let found = player.play(&recording, self.timing, &self.ignore).await?;
+        let found = Player::new(peer, older).play(&recording, self.timing, &self.ignore).await?;
         tell(&screen, &found)
     }
 
@@ -117,6 +116,14 @@ fn declared(recording: &Recording) -> Option<ClientCapabilities> {
     Some(declared)
 }
 
+/// Sends what a recorded client sent, as fast as it is answered; returns where answers differ.
+pub(crate) async fn replay(
+    resolved: &Resolved,
+    recording: &Recording,
+) -> Result<Vec<(String, Vec<Difference>)>, Failure> {
+    Player::new(Peer::open(resolved, recording, PATIENCE)?, None).play(recording, false, &[]).await
+}
+
 struct Player {
     peer: Peer,
     /// The older of the recorded revision and the one that is spoken, if they differ.
@@ -128,6 +135,10 @@ struct Player {
 }
 
 impl Player {
+    fn new(peer: Peer, older: Option<Revision>) -> Self {
+        Self { peer, older, renamed: Vec::new(), questions: Vec::new() }
+    }
+
     /// Sends everything; returns where answers differ.
     async fn play(
         &mut self,

@@ -1,26 +1,38 @@
 //! What the page asks for, carried out.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bowline::Json;
-use bowline_inspector::{Action, Apps, Feed, Keep, Place, Problem};
+use bowline_inspector::{Action, Apps, Feed, Keep, Place, Problem, Side};
 use serde_json::{Value, json};
-use tokio::task::{AbortHandle, spawn_local};
 
 use super::link::Link;
+use super::places::{self, read_config, targets};
 use super::question::Questions;
-use super::{load, tap};
+use super::recorded::{self, Compared, Recorded};
+use super::running::Running;
+use super::tap::Tap;
+use super::{load, login};
+use crate::commands::login::log_out;
 use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen};
 use crate::session::Settings;
-use crate::target::{Location, Resolved, Scan, TargetOptions, Trust, preference};
+use crate::target::{Resolved, TargetOptions, preference};
 
-/// The most connections at a time, open or failed.
-const MOST_LINKS: usize = 64;
+/// The most connections at a time, open or failed, taps and session files among them.
+const MOST_OPEN: usize = 64;
+
+/// What a number of a connection stands for.
+enum Open {
+    Link(Rc<Link>),
+    Tap(Tap),
+    File(Rc<Recorded>),
+    /// It could not be understood where to connect to.
+    Failed,
+}
 
 /// Everything that the page works with. Clones share it.
 #[derive(Clone)]
@@ -34,9 +46,8 @@ pub(super) struct Shared {
     apps: Apps,
     origin: String,
     pub(super) questions: Arc<Questions>,
-    links: RefCell<BTreeMap<u64, Rc<Link>>>,
-    /// What runs and can be cancelled, by the page's name for it.
-    calls: RefCell<HashMap<String, AbortHandle>>,
+    open: RefCell<BTreeMap<u64, Open>>,
+    running: Rc<Running>,
     next: Cell<u64>,
 }
 
@@ -63,9 +74,9 @@ impl Desk {
         (apps, origin): (Apps, String),
     ) -> Self {
         let questions = Arc::new(Questions::new(feed.clone()));
-        let (links, calls, next) = (RefCell::default(), RefCell::default(), Cell::new(1));
+        let (open, running, next) = (RefCell::default(), Rc::default(), Cell::new(1));
         let shared =
-            Shared { options, root, given, feed, apps, origin, questions, links, calls, next };
+            Shared { options, root, given, feed, apps, origin, questions, open, running, next };
         Self(Rc::new(shared))
     }
 
@@ -75,26 +86,15 @@ impl Desk {
             Action::Targets {} => Ok(targets()?),
             Action::ReadConfig { text } => Ok(read_config(&text)?),
             Action::Connect { place, revision } => {
-                if self.links.borrow().len() >= MOST_LINKS {
-                    let what = format!("{MOST_LINKS} connections are the most; close some first");
-                    return Err(Problem::new(what));
-                }
+                self.check_room()?;
                 Ok(json!({ "connection": self.connect(place, revision.as_deref()) }))
             }
             Action::Close { connection } => {
-                let link = self.links.borrow_mut().remove(&connection);
-                if let Some(link) = link {
-                    link.close().await;
-                }
-                self.feed.forget(&format!("c{connection}/"));
+                self.close(connection).await;
                 Ok(Value::Null)
             }
             Action::Cancel { call } => {
-                if let Some(running) = self.calls.borrow_mut().remove(&call) {
-                    running.abort();
-                }
-                let told = json!({ "event": "cancelled", "call": call });
-                self.feed.publish(Keep::Recent, &told);
+                self.running.cancel(&call).await;
                 Ok(Value::Null)
             }
             Action::Answer { question, result, error } => {
@@ -103,9 +103,11 @@ impl Desk {
                 Ok(Value::Null)
             }
             Action::WatchTap { path } => {
-                let connection = self.number();
-                tap::watch(&path, connection, &self.feed).map_err(Problem::new)?;
-                Ok(json!({ "connection": connection }))
+                self.check_room()?;
+                let number = self.number();
+                let tap = Tap::watch(&path, number, &self.feed).map_err(Problem::new)?;
+                self.keep(number, Open::Tap(tap));
+                Ok(json!({ "connection": number }))
             }
             action => self.begin(action).await,
         }
@@ -114,25 +116,44 @@ impl Desk {
     /// Starts what takes longer; the feed reports it.
     async fn begin(&self, action: Action) -> Result<Value, Problem> {
         match action {
-            Action::Doctor { connection } => {
-                self.link(connection)?.examine();
-            }
+            Action::Doctor { connection } => self.link(connection)?.examine(),
             Action::Refresh { connection, list } => {
                 let link = self.link(connection)?;
-                spawn_local(async move { link.refresh(&list).await });
+                let of = Rc::clone(&link);
+                link.spawn(async move { of.refresh(&list).await });
             }
             Action::Call { connection, call, method, params } => {
                 let (link, params) = (self.link(connection)?, params_of(params));
                 let name = call.clone();
-                self.start(call, async move { link.call(&name, &method, params).await });
+                let work = async move { link.call(&name, &method, params).await };
+                self.running.start(connection, call, work)?;
             }
-            Action::Check { connection } => {
-                self.link(connection)?.check();
+            Action::Resume { connection, call, task } => {
+                let (link, name) = (self.link(connection)?, call.clone());
+                let work = async move { link.resume(&name, &task).await };
+                self.running.start(connection, call, work)?;
             }
+            Action::Check { connection } => self.link(connection)?.check(),
             Action::Load(load) => {
                 let client = self.link(load.connection)?.client()?;
-                let (name, feed) = (load.call.clone(), self.feed.clone());
-                self.start(name, async move { load::run(&client, load, &feed).await });
+                let (connection, name) = (load.connection, load.call.clone());
+                let feed = self.feed.clone();
+                let work = async move { load::run(&client, load, &feed).await };
+                self.running.start(connection, name, work)?;
+            }
+            Action::Login { connection, scopes } => {
+                let link = self.link(connection)?;
+                let work = async move {
+                    if login::run(&link, &scopes).await {
+                        link.reopen();
+                    }
+                };
+                self.running.start(connection, format!("login/{connection}"), work)?;
+            }
+            Action::Replay { connection, text } => {
+                let link = self.link(connection)?;
+                let work = async move { recorded::repeat(&link, &text).await };
+                self.running.start(connection, format!("replay/{connection}"), work)?;
             }
             action => return self.ask(action).await,
         }
@@ -165,39 +186,109 @@ impl Desk {
                 let link = self.link(connection)?;
                 Ok(link.app(&uri, &self.apps, &self.origin).await?)
             }
+            Action::Skill { connection, entry, file } => {
+                self.link(connection)?.skill(&entry, file.as_deref()).await
+            }
+            Action::Logout { connection } => {
+                log_out(&self.link(connection)?.resolved).await?;
+                self.feed.forget(&format!("c{connection}/login"));
+                Ok(Value::Null)
+            }
+            action => self.work_on_sessions(action).await,
+        }
+    }
+
+    /// Opens, compares, exports and serves sessions that were recorded.
+    async fn work_on_sessions(&self, action: Action) -> Result<Value, Problem> {
+        match action {
+            Action::OpenSession { name, text } => {
+                self.check_room()?;
+                let number = self.number();
+                let file = Recorded::open(&name, text, number, &self.feed)?;
+                self.keep(number, Open::File(Rc::new(file)));
+                Ok(json!({ "connection": number }))
+            }
+            Action::ReadSession { connection } => match self.open.borrow().get(&connection) {
+                Some(Open::File(file)) => Ok(json!({ "text": file.text })),
+                _ => Err(Problem::new(format!("connection {connection} is not a session file"))),
+            },
+            Action::Compare { before, after } => {
+                let (before, after) = (self.side(before).await?, self.side(after).await?);
+                Ok(before.compare(&after))
+            }
+            Action::Export { text, to } => recorded::export(&text, to),
+            Action::Serve { name, text } => {
+                self.check_room()?;
+                let (url, serving) = recorded::serve(&text).await?;
+                let number = self.connect(Place::Url { url, headers: BTreeMap::new() }, None);
+                self.running.start(number, format!("serve/{number} {name}"), serving)?;
+                Ok(json!({ "connection": number }))
+            }
             _ => Err(Problem::new("not an action")),
         }
+    }
+
+    async fn side(&self, side: Side) -> Result<Compared, Problem> {
+        let link = match &side {
+            Side::Server { connection } => Some(self.link(*connection)?),
+            Side::Session { .. } => None,
+        };
+        Compared::of(side, link.as_deref()).await
     }
 
     /// Connects to a server, and returns the number of the connection.
     pub(super) fn connect(&self, place: Place, revision: Option<&str>) -> u64 {
         let number = self.number();
         let desk = self.clone();
-        let told = self.resolve(&place).and_then(|resolved| {
+        let told = places::resolve(&place, self.given.as_ref()).and_then(|resolved| {
             let settings = self.settings(revision, number)?;
             Ok(Rc::new(Link::new(number, resolved, settings, place, &desk)))
         });
         match told {
             Ok(link) => {
-                self.links.borrow_mut().insert(number, Rc::clone(&link));
-                spawn_local(async move { link.open().await });
+                self.keep(number, Open::Link(Rc::clone(&link)));
+                link.reopen();
             }
-            Err(failure) => self.feed.publish(
-                Keep::As(&format!("c{number}/state")),
-                &json!({
+            Err(failure) => {
+                self.keep(number, Open::Failed);
+                let event = json!({
                     "event": "connection", "connection": number, "state": "failed",
                     "about": "", "problem": Problem::from(failure),
-                }),
-            ),
+                });
+                self.feed.publish(Keep::As(&format!("c{number}/state")), &event);
+            }
         }
         number
     }
 
-    pub(super) async fn close_all(&self) {
-        let links = std::mem::take(&mut *self.links.borrow_mut());
-        for link in links.into_values() {
-            link.close().await;
+    /// Ends whatever a number stands for, and everything that runs for it; pages forget it.
+    async fn close(&self, number: u64) {
+        let open = self.open.borrow_mut().remove(&number);
+        self.running.cancel_of(number).await;
+        match open {
+            Some(Open::Link(link)) => link.close().await,
+            Some(Open::Tap(tap)) => tap.close(),
+            Some(Open::File(_) | Open::Failed) | None => {}
         }
+        self.feed.forget(&format!("c{number}/"));
+    }
+
+    pub(super) async fn close_all(&self) {
+        let numbers: Vec<u64> = self.open.borrow().keys().copied().collect();
+        for number in numbers {
+            self.close(number).await;
+        }
+    }
+
+    fn keep(&self, number: u64, open: Open) {
+        self.open.borrow_mut().insert(number, open);
+    }
+
+    fn check_room(&self) -> Result<(), Problem> {
+        if self.open.borrow().len() < MOST_OPEN {
+            return Ok(());
+        }
+        Err(Problem::new(format!("{MOST_OPEN} connections are the most; close some first")))
     }
 
     fn number(&self) -> u64 {
@@ -205,40 +296,10 @@ impl Desk {
     }
 
     fn link(&self, number: u64) -> Result<Rc<Link>, Problem> {
-        let link = self.links.borrow().get(&number).cloned();
-        link.ok_or_else(|| Problem::new(format!("connection {number} is closed")))
-    }
-
-    /// Starts something that the page may cancel.
-    fn start(&self, name: String, work: impl Future<Output = ()> + 'static) {
-        let (desk, ended) = (self.clone(), name.clone());
-        let task = spawn_local(async move {
-            work.await;
-            desk.calls.borrow_mut().remove(&ended);
-        });
-        self.calls.borrow_mut().insert(name, task.abort_handle());
-    }
-
-    fn resolve(&self, place: &Place) -> Result<Resolved, Failure> {
-        match place {
-            Place::Given { .. } => {
-                let nothing = || Failure::usage("the command line named no server");
-                self.given.clone().ok_or_else(nothing)
-            }
-            Place::Url { url, headers } => {
-                let headers = headers.iter().map(|(name, it)| (name.clone(), it.clone())).collect();
-                Ok(Resolved::new(url.clone(), Location::Url { url: url.clone(), headers }))
-            }
-            Place::Command { command, args, env, cwd } => {
-                let location = Location::Command {
-                    program: command.into(),
-                    args: args.iter().map(OsString::from).collect(),
-                    env: env.iter().map(|(name, it)| (name.into(), it.into())).collect(),
-                    cwd: cwd.as_ref().map(Into::into),
-                };
-                Ok(Resolved::new(command.clone(), location))
-            }
-            Place::Name { name, trust } => Scan::new(None, Trust::read(*trust))?.trusted(name),
+        match self.open.borrow().get(&number) {
+            Some(Open::Link(link)) => Ok(Rc::clone(link)),
+            Some(_) => Err(Problem::new(format!("connection {number} has no server"))),
+            None => Err(Problem::new(format!("connection {number} is closed"))),
         }
     }
 
@@ -256,50 +317,6 @@ impl Desk {
     }
 }
 
-/// The servers that are configured on this machine, and the taps that run.
-fn targets() -> Result<Value, Failure> {
-    let scan = Scan::new(None, Trust::read(false))?;
-    let servers: Vec<Value> = scan
-        .servers
-        .iter()
-        .filter(|it| !it.is_disabled)
-        .map(|it| {
-            json!({
-                "name": format!("{}/{}", it.client, it.name), "about": it.about(),
-                "file": it.file.to_string_lossy(), "trusted": it.is_trusted,
-            })
-        })
-        .collect();
-    Ok(json!({ "servers": servers, "problems": scan.problems, "taps": tap::running() }))
-}
-
 fn params_of(params: Option<Json>) -> Json {
     params.unwrap_or_else(Json::empty_object)
-}
-
-/// The servers in pasted JSON, ready to connect to.
-fn read_config(text: &str) -> Result<Value, Failure> {
-    let mut found = Vec::new();
-    for (name, resolved) in Scan::of_text(text)?.all() {
-        let place = match resolved?.location {
-            Location::Url { url, headers } => {
-                Place::Url { url, headers: headers.into_iter().collect() }
-            }
-            Location::Command { program, args, env, cwd } => {
-                let text = |it: &OsString| it.to_string_lossy().into_owned();
-                Place::Command {
-                    command: text(&program),
-                    args: args.iter().map(text).collect(),
-                    env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
-                    cwd: cwd.map(|it| it.to_string_lossy().into_owned()),
-                }
-            }
-        };
-        found.push(json!({ "name": name, "place": place }));
-    }
-    if found.is_empty() {
-        return Err(Failure::usage("no server in this JSON")
-            .with_remedy("paste an entry with `command` or `url`, or a file with `mcpServers`"));
-    }
-    Ok(found.into())
 }

@@ -4,11 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline::client::{Change, Wanted};
-use bowline::model::{ProgressParams, ui};
-use bowline::{Client, Json};
+use bowline::model::{skill, ui};
+use bowline::{Client, Revision};
 use bowline_check::apps::Apps as Judged;
 use bowline_inspector::{Apps, Feed, Keep, Place, Problem};
 use serde_json::{Value, json};
@@ -25,17 +24,16 @@ use crate::session::{LineSink, Session, Settings};
 use crate::target::{Location, Resolved};
 use crate::{check, doctor, redact};
 
-/// How long a call may take: a person may have to answer a question first.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
-
 pub(super) struct Link {
-    number: u64,
-    resolved: Resolved,
-    settings: Settings,
+    pub(super) number: u64,
+    pub(super) resolved: Resolved,
+    pub(super) settings: Settings,
     place: Place,
-    feed: Feed,
+    pub(super) feed: Feed,
     questions: Arc<Questions>,
-    session: RefCell<Option<Session>>,
+    pub(super) session: RefCell<Option<Session>>,
+    /// The tools, as they were last listed.
+    tools: RefCell<Vec<Value>>,
     /// What runs beside the calls; ends with the connection.
     beside: RefCell<JoinSet<()>>,
 }
@@ -55,12 +53,13 @@ fn publish_line(feed: &Feed, connection: u64, line: &Line) {
 }
 
 /// The lists, their methods, and the member with the items.
-const LISTS: [(&str, &str, &str); 5] = [
+const LISTS: [(&str, &str, &str); 6] = [
     ("tools", "tools/list", "tools"),
     ("resources", "resources/list", "resources"),
     ("templates", "resources/templates/list", "resourceTemplates"),
     ("prompts", "prompts/list", "prompts"),
     ("tasks", "tasks/list", "tasks"),
+    ("skills", "skills/list", "skills"),
 ];
 
 impl Link {
@@ -73,11 +72,27 @@ impl Link {
     ) -> Self {
         let (feed, questions) = (desk.feed.clone(), Arc::clone(&desk.questions));
         let (session, beside) = (RefCell::default(), RefCell::default());
-        Self { number, resolved, settings, place, feed, questions, session, beside }
+        let tools = RefCell::default();
+        Self { number, resolved, settings, place, feed, questions, session, tools, beside }
+    }
+
+    /// Connects, unless it is connected; until it is closed.
+    pub(super) fn reopen(self: &Rc<Self>) {
+        if self.session.borrow().is_none() {
+            self.spawn(Rc::clone(self).open());
+        }
+    }
+
+    /// Runs something that ends with the connection.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + 'static) {
+        let mut beside = self.beside.borrow_mut();
+        // What has ended makes room.
+        while beside.try_join_next().is_some() {}
+        beside.spawn_local(work);
     }
 
     /// Connects, and keeps the lists up to date from then on.
-    pub(super) async fn open(self: Rc<Self>) {
+    async fn open(self: Rc<Self>) {
         self.report("connecting", json!({}));
         let more = |builder: bowline::client::ClientBuilder| {
             let builder = builder
@@ -108,16 +123,21 @@ impl Link {
         self.report("open", json!({ "info": info }));
         let offers = |member: &str| !info["capabilities"][member].is_null();
         for (list, ..) in LISTS {
-            let member = if list == "templates" { "resources" } else { list };
-            // Only the core tasks of 2025-11-25 can be listed.
-            if offers(member) && (list != "tasks" || !revision.is_modern()) {
+            let is_offered = match list {
+                "templates" => offers("resources"),
+                "skills" => peer.capabilities.has_extension(skill::ID),
+                // Only the core tasks of 2025-11-25 can be listed.
+                "tasks" => offers(list) && !revision.is_modern(),
+                _ => offers(list),
+            };
+            if is_offered {
                 let link = Rc::clone(&self);
-                self.beside.borrow_mut().spawn_local(async move { link.refresh(list).await });
+                self.spawn(async move { link.refresh(list).await });
             }
         }
         let link = Rc::clone(&self);
         let hearing = client.clone();
-        self.beside.borrow_mut().spawn_local(async move { link.follow(&hearing).await });
+        self.spawn(async move { link.follow(&hearing).await });
         self.watch(client).await;
     }
 
@@ -151,8 +171,10 @@ impl Link {
         self.report("closed", json!({ "problem": reason.map(Problem::new) }));
     }
 
+    /// Ends everything, the connecting too. Nothing is reported afterwards.
     pub(super) async fn close(&self) {
-        self.beside.borrow_mut().abort_all();
+        let mut beside = std::mem::take(&mut *self.beside.borrow_mut());
+        beside.shutdown().await;
         let session = self.session.borrow_mut().take();
         if let Some(session) = session {
             session.close(None).await;
@@ -175,62 +197,15 @@ impl Link {
         match all_pages(&client, method, member).await {
             Ok((result, cut)) => {
                 event["items"] = result.to_value()[member].take();
+                if *list == "tools" {
+                    *self.tools.borrow_mut() =
+                        event["items"].as_array().cloned().unwrap_or_default();
+                }
                 event["problem"] = json!(cut);
             }
             Err(error) => event["problem"] = json!(Failure::from(error).what),
         }
         self.publish(&format!("list/{list}"), &event);
-    }
-
-    /// Makes a call, and reports what becomes of it.
-    pub(super) async fn call(&self, name: &str, method: &str, params: Json) {
-        let mut event = json!({
-            "event": "call", "connection": self.number, "call": name, "method": method,
-            "params": params.as_str(), "state": "running",
-        });
-        let key = format!("call/{name}");
-        self.publish(&key, &event);
-        let client = match self.client() {
-            Ok(client) => client,
-            Err(problem) => {
-                event["state"] = "failed".into();
-                event["problem"] = json!(problem);
-                return self.publish(&key, &event);
-            }
-        };
-        let (feed, about, connection) = (self.feed.clone(), name.to_owned(), self.number);
-        let on_progress = move |it: ProgressParams| {
-            let event = json!({
-                "event": "progress", "call": about, "progress": it.progress, "total": it.total,
-                "message": it.message,
-            });
-            feed.publish(Keep::As(&format!("c{connection}/progress/{about}")), &event);
-        };
-        let (feed, about) = (self.feed.clone(), name.to_owned());
-        let on_status = move |state: &bowline::client::TaskState| {
-            let event = json!({
-                "event": "task", "connection": connection, "call": about,
-                "task": state.id, "status": state.status, "message": state.message,
-            });
-            feed.publish(Keep::As(&format!("c{connection}/task/{}", state.id)), &event);
-        };
-        let begun = Instant::now();
-        let call = client.call_json(method, params).on_progress(on_progress).on_status(on_status);
-        let outcome = call.idle_timeout(PATIENCE).timeout(PATIENCE).await;
-        event["took"] = json!(begun.elapsed().as_secs_f64());
-        match outcome {
-            Ok(result) => {
-                event["state"] = "done".into();
-                event["result"] = result.as_str().into();
-            }
-            Err(error) => {
-                let failure = Failure::from(error);
-                event["state"] = "failed".into();
-                event["error"] = json!(failure.error);
-                event["problem"] = json!(Problem::from(failure));
-            }
-        }
-        self.publish(&key, &event);
     }
 
     /// Walks to the server as the doctor does.
@@ -247,7 +222,7 @@ impl Link {
             event["state"] = "done".into();
             link.publish("doctor", &event);
         };
-        self.beside.borrow_mut().spawn_local(work);
+        self.spawn(work);
     }
 
     /// Runs all checks.
@@ -256,7 +231,7 @@ impl Link {
         let number = self.number;
         let told = move |done: u32| json!({ "event": "check", "connection": number, "state": "running", "done": done });
         self.publish("check", &told(0));
-        self.beside.borrow_mut().spawn_local(async move {
+        self.spawn(async move {
             let settings = Settings { lines: None, ..link.settings.clone() };
             let hear = |done| link.publish("check", &told(done));
             let mut event = json!({ "event": "check", "connection": number, "state": "done" });
@@ -274,14 +249,18 @@ impl Link {
         let read = client.call_json("resources/read", json!({ "uri": uri })).await;
         let read = read.map_err(Failure::from)?.to_value();
         let documents = BTreeMap::from([(uri.to_owned(), Ok(read))]);
-        let judged = Judged { documents, ..Judged::default() };
+        let tools = self.tools.borrow().clone();
+        let peer = client.peer().filter(|peer| peer.revision >= Revision::EXTENSIONS);
+        let is_declared = peer.map(|peer| peer.capabilities.has_extension(ui::ID));
+        let judged = Judged { documents, tools, is_declared, ..Judged::default() };
         let document = judged.document(uri);
         let document = document.ok_or_else(|| Problem::new(format!("{uri} is not a document")))?;
         let ui = document.ui();
-        let problems: Vec<String> = judged.problems().into_iter().map(|it| it.said).collect();
-        let address = apps.add(document.html, ui.csp.as_ref(), page);
-        let address = address.ok_or_else(|| Problem::new(format!("{uri} is too large")))?;
-        Ok(json!({ "address": address, "ui": ui, "findings": problems }))
+        let mut problems: Vec<String> = judged.problems().into_iter().map(|it| it.said).collect();
+        let served = apps.add(document.html, ui.csp.as_ref(), page);
+        let served = served.ok_or_else(|| Problem::new(format!("{uri} is too large")))?;
+        problems.extend(served.findings);
+        Ok(json!({ "address": served.address, "ui": ui, "findings": problems }))
     }
 
     fn report(&self, state: &str, more: Value) {
@@ -303,7 +282,7 @@ impl Link {
         self.publish("state", &event);
     }
 
-    fn publish(&self, what: &str, event: &Value) {
+    pub(super) fn publish(&self, what: &str, event: &Value) {
         self.feed.publish(Keep::As(&format!("c{}/{what}", self.number)), event);
     }
 }

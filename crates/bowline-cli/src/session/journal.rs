@@ -152,6 +152,11 @@ impl Journal {
         self.is_verbose.store(is_verbose, Ordering::Relaxed);
     }
 
+    /// Seconds since the session began.
+    pub(crate) fn elapsed(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
     pub(crate) fn end(&self, failure: Option<&Failure>) {
         self.record_text(LineKind::End, failure.map(|failure| failure.what.as_str()));
     }

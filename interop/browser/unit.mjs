@@ -1,0 +1,288 @@
+// The parts of the inspector's page that need no document: `node unit.mjs FOLDER`.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const load = name => import(pathToFileURL(join(process.argv[2], name)));
+const { difference, member, Num, parse, stringEnd, textMember, write } = await load('json.js');
+const { kind, resolve, shape } = await load('schema.js');
+const { isMarkdown, marks } = await load('markdown.js');
+const { Filter, percentile, statistics, Wire } = await load('session.js');
+const store = await load('store.js');
+
+let failures = 0;
+async function check(title, run) {
+    const name = title.replace(/[ :,’]+/g, '-');
+    try {
+        await run();
+        console.log(`ok page ${name}`);
+    } catch (error) {
+        failures++;
+        console.log(
+            `not ok page ${name}: ${String(error.message ?? error)
+                .split('\n')
+                .slice(0, 6)
+                .join(' ')}`
+        );
+    }
+}
+
+/** What a function does, in steps: reads of characters and searches, counted by a string that counts. */
+function bounded(limit, run) {
+    const begun = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(begun);
+    // A quadratic reader needs minutes for these inputs, a linear one milliseconds; anything between is not measured.
+    assert.ok(user + system < limit, `${Math.round((user + system) / 1000)} ms of work`);
+}
+const SECONDS = 1_000_000;
+
+await check('JSON is read as it is written', () => {
+    for (const text of ['0', '-1.50', '1e400', '12345678901234567890', '0.1', '1E5', '-0'])
+        assert.equal(write(parse(text)), text);
+    for (const text of ['{"a":[1,{"b":null}],"c":"x\\"\\\\\\u00e9"}', '[]', '{}', ' [ true , false ] ', '"\\\\"'])
+        assert.deepEqual(parse(text), JSON.parse(text));
+    assert.deepEqual(Object.keys(parse('{"__proto__":1,"constructor":2}')), ['__proto__', 'constructor']);
+    assert.ok(parse('1.0') instanceof Num && !(parse('1') instanceof Num));
+});
+await check('what is not JSON is rejected with its place', () => {
+    for (const text of [
+        '',
+        '{',
+        '[1,]',
+        '{"a":1,}',
+        '01',
+        '1.',
+        '+1',
+        "'a'",
+        '"a',
+        '"\n"',
+        '{a:1}',
+        '1 2',
+        'nul',
+        'NaN',
+        '[1 2]',
+        '"\\x"'
+    ])
+        assert.throws(() => parse(text), /line \d+, column \d+/, text);
+    assert.throws(() => parse('{\n  "a": tru\n}'), /line 2, column 8/);
+    assert.throws(() => parse('['.repeat(100_000)), /levels/);
+    assert.throws(() => parse('{"a":1,"a":2}', { isUnique: true }), /second time/);
+    assert.deepEqual(parse('{"a":1,"a":2}'), { a: 2 });
+});
+await check('members are found in their exact text', () => {
+    assert.equal(member('{"a":{"b":1},"b":[1.0, "}"]}', 'b'), '[1.0, "}"]');
+    assert.equal(member('{"x":"\\"b\\":1","b": 2 }', 'b'), '2');
+    for (const text of ['{}', '[{"b":1}]', '{"a":{"b":1}}', '"b"', '{"b":'])
+        assert.equal(member(text, 'b'), null, text);
+    assert.equal(textMember('{"name":"a\\u0041"}', 'name'), 'aA');
+    assert.equal(textMember('{"name":1}', 'name'), null);
+    const long = `{"data":"${'a\\"'.repeat(2_000_000)}","b":1}`;
+    assert.equal(member(long, 'b'), '1');
+    assert.equal(stringEnd('"\\\\\\"" ', 0), 6);
+});
+await check('differences are found where they are', () => {
+    assert.equal(difference({ a: [1, { b: '5' }] }, { a: [1, { b: 5 }] }), 'a[1].b');
+    assert.equal(difference({ a: 1, b: 2 }, { b: 2, a: 1 }), null);
+    assert.equal(difference(parse('{"a":1.0}'), parse('{"a":1}')), 'a');
+    assert.equal(difference({}, { a: undefined }), 'a');
+    assert.equal(difference([], 'abc'), 'the whole');
+    assert.equal(difference({ 0: 'a' }, ['a']), 'the whole');
+});
+await check('schemas that branch and return take little work', () => {
+    const branch = { $defs: {}, allOf: [{ $ref: '#' }, { $ref: '#' }], properties: { a: { type: 'string' } } };
+    bounded(SECONDS, () => assert.deepEqual(Object.keys(resolve(branch, branch).properties), ['a']));
+    const tree = { $defs: {} };
+    for (let at = 0; at < 60; at++)
+        tree.$defs[`n${at}`] = {
+            allOf: [{ $ref: `#/$defs/n${at + 1}` }, { $ref: `#/$defs/n${at + 1}` }, { $ref: '#/$defs/n0' }]
+        };
+    tree.$defs.n60 = { properties: { deep: { type: 'integer' } } };
+    bounded(SECONDS, () => assert.ok(resolve({ $ref: '#/$defs/n0' }, tree).properties.deep));
+    const ring = { anyOf: [{ $ref: '#' }] };
+    bounded(SECONDS, () => shape(ring, ring));
+    assert.equal(kind({ $ref: '#/%E0%A4%A' }, {}), 'any');
+});
+await check('schemas are resolved as they mean', () => {
+    const root = {
+        $defs: { 'a/b': { type: 'string' }, o: { type: 'object', properties: { x: {} }, required: ['x'] } }
+    };
+    assert.equal(resolve({ $ref: '#/$defs/a~1b' }, root).type, 'string');
+    const both = resolve({ $ref: '#/$defs/o', properties: { y: {} }, required: ['y'] }, root);
+    assert.deepEqual(
+        [Object.keys(both.properties).sort(), [...both.required].sort()],
+        [
+            ['x', 'y'],
+            ['x', 'y']
+        ]
+    );
+    assert.deepEqual(shape({ anyOf: [{ type: 'integer' }, { type: 'null' }] }, {}).types, ['integer']);
+    assert.ok(shape({ type: ['string', 'null'] }, {}).nullable);
+    assert.equal(shape({ type: ['string', 'number'] }, {}).choices.length, 2);
+    assert.equal(shape({ oneOf: [{ type: 'string' }, { type: 'number' }] }, {}).choices.length, 2);
+});
+await check('Markdown is marked', () => {
+    const brief = text =>
+        marks(text)
+            .map(it => `${it.kind[0]}:${it.text}${it.href ? `>${it.href}` : ''}`)
+            .join('|');
+    for (const [text, expected] of [
+        ['a **b** c', 't:a |s:b|t: c'],
+        ['`` a`b ``', 'c: a`b '],
+        ['*x* __y__', 's:x|t: |s:y'],
+        ['[n](https://x) y', 'l:n>https://x|t: y'],
+        ['![i](https://x "t")', 'l:i>https://x'],
+        ['see https://x.y/z.', 't:see |l:https://x.y/z.>https://x.y/z.'],
+        ['snake_case_name', 't:snake_case_name'],
+        ['**open', 't:**open'],
+        ['`open', 't:`open'],
+        ['a\n**b\nc**', 't:a\n**b\nc**'],
+        ['[x] (y)', 't:[x] (y)']
+    ])
+        assert.equal(brief(text), expected, text);
+});
+await check('Markdown of an attacker takes little work', () => {
+    const n = 100_000;
+    for (const text of [
+        '`'.repeat(n),
+        '`a'.repeat(n),
+        '` ``'.repeat(n),
+        '**'.repeat(n),
+        '*a '.repeat(n),
+        '['.repeat(n),
+        '[]('.repeat(n),
+        '![a]('.repeat(n),
+        '_'.repeat(n),
+        'http://'.repeat(n),
+        '[a](b '.repeat(n),
+        Array.from({ length: 2000 }, (_, at) => '`'.repeat(at % 300)).join(' ')
+    ]) {
+        bounded(2 * SECONDS, () => marks(text));
+        bounded(2 * SECONDS, () => isMarkdown(text));
+    }
+    bounded(2 * SECONDS, () => isMarkdown(`${'-'.repeat(n)}x\n|`.repeat(3) + '\n'.repeat(n)));
+    assert.ok(
+        isMarkdown('# a') &&
+            isMarkdown('- a\n- b') &&
+            isMarkdown('|a|\n|-|') &&
+            !isMarkdown('a - b') &&
+            !isMarkdown('2 * 3 * 4')
+    );
+});
+
+const line = (at, direction, message, more = {}) =>
+    JSON.stringify({ kind: 'message', at, direction, message, ...more });
+const asked = (at, id, method = 'tools/call', params = { name: `t${id}` }) =>
+    line(at, 'sent', { jsonrpc: '2.0', id, method, params });
+const answered = (at, id, result = {}) => line(at, 'received', { jsonrpc: '2.0', id, result });
+await check('requests are paired, rounds and polls below them, silence is marked', () => {
+    const wire = new Wire();
+    for (const it of [
+        '{"kind":"session","at":0,"session":{}}',
+        asked(0.1, 1),
+        answered(0.3, 1, { requestState: 's' }),
+        asked(0.4, 2, 'tools/call', { name: 't', requestState: 's' }),
+        answered(0.5, 2, { taskId: 'k' }),
+        asked(0.6, 3, 'tasks/get', { taskId: 'k' }),
+        asked(5, 4),
+        'not json',
+        '[]'
+    ])
+        wire.add(it);
+    assert.deepEqual(
+        wire.rows.map(it => [it.kind, Boolean(it.answer), Boolean(it.child)]),
+        [
+            ['session', false, false],
+            ['request', true, false],
+            ['request', true, true],
+            ['request', false, true],
+            ['request', false, false]
+        ]
+    );
+    assert.equal(wire.rows[4].gap?.toFixed(1), '4.4');
+    const [calls, polls] = statistics(wire);
+    assert.deepEqual(
+        [calls.method, calls.count, calls.waiting, calls.p50.toFixed(1), polls.waiting],
+        ['tools/call', 3, 1, '0.1', 1]
+    );
+    assert.deepEqual([percentile([1, 2, 3, 4], 0.5), percentile([], 0.5), percentile([7], 0.99)], [2, 0, 7]);
+});
+await check('a filter looks only at what is new or has changed', () => {
+    const wire = new Wire();
+    for (let id = 0; id < 100_000; id++) wire.add(asked(id / 1000, id));
+    const filter = new Filter(wire, { query: 'error' });
+    assert.equal(filter.update(20_000), 20_000);
+    assert.ok(!filter.isDone);
+    assert.equal(filter.update(), 80_000);
+    assert.equal(filter.shown.length, 0);
+    wire.add(line(101, 'received', { jsonrpc: '2.0', id: 500, error: { code: 1, message: 'no' } }));
+    wire.add(asked(102, 100_001));
+    assert.equal(filter.update(), 2, 'one changed, one new');
+    assert.deepEqual(
+        filter.shown.map(it => it.id),
+        ['500'],
+        'an answer makes its request an error'
+    );
+    const slow = new Filter(wire, { query: 'waiting t7' });
+    slow.update();
+    const before = slow.shown.length;
+    wire.add(answered(103, 7));
+    slow.update();
+    assert.equal(slow.shown.length, before - 1, 'what is answered waits no longer');
+    const part = new Filter(wire, { from: 50, to: 50.01 });
+    part.update();
+    assert.equal(part.shown.at(-1).at, 50.01);
+});
+await check('a session is bounded, and its filters follow', () => {
+    const wire = new Wire({ rows: 100, characters: 1e9 });
+    wire.add('{"kind":"session","at":0,"session":{}}');
+    const filter = new Filter(wire, {});
+    for (let id = 0; id < 1000; id++) {
+        wire.add(asked(id, id));
+        filter.update();
+    }
+    assert.ok(
+        wire.rows.length <= 100 && wire.lines.length <= 101 && wire.waiting.size <= 100,
+        `${wire.rows.length} rows`
+    );
+    assert.equal(wire.dropped + wire.rows.length, 1001);
+    assert.deepEqual(
+        filter.shown.map(it => it.seq),
+        wire.rows.map(it => it.seq)
+    );
+    assert.match(wire.text(), /^\{"kind":"session"/);
+    wire.add(answered(1001, 3));
+    assert.equal(wire.rows.at(-1).kind, 'answer', 'the request is gone');
+    const small = new Wire({ rows: 1e9, characters: 10_000 });
+    for (let id = 0; id < 1000; id++) small.add(asked(id, id));
+    assert.ok(small.characters <= 10_000 && small.lines.reduce((sum, it) => sum + it.length, 0) === small.characters);
+});
+await check('what is forgotten stays so, and calls are bounded', () => {
+    const call = (name, more = {}) => ({
+        event: 'call',
+        connection: 1,
+        call: name,
+        method: 'tools/call',
+        params: '{}',
+        state: 'done',
+        result: '{}',
+        ...more
+    });
+    store.hear([
+        { event: 'connection', connection: 1, state: 'open', about: 'x', name: '' },
+        call('running', { state: 'running', result: undefined })
+    ]);
+    store.hear(Array.from({ length: store.MOST_CALLS + 500 }, (_, at) => call(`c${at}`)));
+    assert.equal(store.calls.size, store.MOST_CALLS);
+    assert.ok(store.calls.has('running') && !store.calls.has('c0') && store.calls.has(`c${store.MOST_CALLS + 499}`));
+    store.hear([call('large', { result: 'x'.repeat(store.MOST_CHARACTERS) }), call('next')]);
+    assert.ok(!store.calls.has('large') && store.calls.has('next'), 'large results go first come, first gone');
+    store.hear([
+        { event: 'forgotten', prefix: 'c1/' },
+        { event: 'wire', connection: 1, line: '{"kind":"stderr","at":1,"text":"late"}' },
+        call('late')
+    ]);
+    assert.deepEqual([store.connections.size, store.calls.size], [0, 0], 'a ghost');
+});
+process.exit(failures ? 1 : 0);

@@ -1,0 +1,439 @@
+// Views of the inspector beyond tools and messages: sessions, tasks, skills, login, servers over HTTP, and what stays
+// where it is while everything changes.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, connect as dial } from 'node:net';
+import { join } from 'node:path';
+import { start as startProtected } from './protected.mjs';
+
+/** A port that was free a moment ago. */
+const freePort = () =>
+    new Promise(resolve => {
+        const server = createServer();
+        server.listen(0, '127.0.0.1', () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+
+/** Waits until something listens. */
+async function listening(port) {
+    for (;;) {
+        const is = await new Promise(resolve => {
+            const socket = dial(port, '127.0.0.1', () => resolve(true));
+            socket.on('error', () => resolve(false));
+            socket.on('connect', () => socket.end());
+        });
+        if (is) return;
+        await new Promise(resolve => setTimeout(resolve, 50));
+    }
+}
+
+const isAlive = pid => {
+    try {
+        process.kill(pid, 0);
+        return true;
+    } catch {
+        return false;
+    }
+};
+
+/** Waits until something is so; the caller's patience bounds it. */
+async function until(page, what, is) {
+    for (let turn = 0; turn < 300; turn++) {
+        if (await is()) return;
+        await page.waitForTimeout(50);
+    }
+    assert.fail(`never: ${what}`);
+}
+
+/** What closes, stops and stays. */
+export async function lives({ page, check, connect, go, call, outcome, home, number }) {
+    /** Puts a draft into the form of the calculator, whatever was there. */
+    const form = async text => {
+        await go('#/1/tools/calculator_arithmetic');
+        await page.getByRole('tab', { name: 'JSON' }).first().click();
+        await page.getByLabel('Arguments as JSON').fill(text);
+        await page.getByRole('tab', { name: 'Form' }).first().click();
+    };
+    await check('life', 'closing while connecting ends the process', async () => {
+        const file = join(home, 'pid');
+        await go('#/connect');
+        await page.getByLabel('Address or command').fill(`sh -c "echo $$ > ${file}; exec sleep 600"`);
+        await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
+        await page.locator('main .tag', { hasText: /^connecting$/ }).waitFor();
+        await until(page, 'the process has started', () => existsSync(file));
+        const pid = Number(await readFile(file, 'utf8'));
+        assert.ok(isAlive(pid), 'the process runs');
+        const before = await page.locator('nav.side .dot').count();
+        await page.getByRole('button', { name: 'Disconnect' }).click();
+        await until(page, 'the process has ended', () => !isAlive(pid));
+        await until(
+            page,
+            'its entry is gone',
+            async () => (await page.locator('nav.side .dot').count()) === before - 1
+        );
+    });
+    await check('life', 'a load test is stopped, and its inputs stay as typed', async () => {
+        await go('#/1/check');
+        const part = page.locator('[data-part=load]');
+        await part.getByLabel('Calls', { exact: true }).fill('100000');
+        await part.getByLabel('Per second').fill('40');
+        await part.getByRole('button', { name: 'Start' }).click();
+        await part.locator('dd', { hasText: /^running$/ }).waitFor();
+        await part.getByLabel('At once').focus();
+        await page.keyboard.press('Control+a');
+        await page.keyboard.type('13');
+        const done = async () => Number(await part.locator('dd').nth(1).textContent());
+        const begun = await done();
+        await until(page, 'more calls are done', async () => (await done()) > begun + 20);
+        assert.equal(await part.getByLabel('At once').inputValue(), '13');
+        assert.ok(await part.getByLabel('At once').evaluate(it => it === document.activeElement), 'the focus moved');
+        await part.getByText('when each call was due').waitFor();
+        await part.getByRole('button', { name: 'Stop' }).click();
+        await part.locator('dd', { hasText: /^stopped$/ }).waitFor();
+        await part.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
+    });
+    await check('life', 'what was cancelled is so after a reload', async () => {
+        const at = await number();
+        const slow = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
+        await call(slow, 'never');
+        await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+        await page.locator('main .tag', { hasText: /^cancelled$/ }).waitFor();
+        await go(`#/${slow}/wire?q=notifications/cancelled`);
+        await page.locator('.wire .line', { hasText: 'notifications/cancelled' }).waitFor();
+        await go(`#/${slow}/tools/never`);
+        await page.reload();
+        await page.locator('main .tag', { hasText: /^cancelled$/ }).waitFor();
+        await go(`#/${at}`);
+    });
+    await check('life', 'focus, tabs and open details stay while events come', async () => {
+        await go('#/1/tools/calculator_arithmetic');
+        const tab = page.getByRole('tab', { name: 'JSON' }).first();
+        await tab.click();
+        assert.ok(await tab.evaluate(it => it === document.activeElement), 'the tab lost the focus');
+        await page.getByRole('tab', { name: 'Form' }).first().click();
+        await go('#/1/calls');
+        const open = page.locator('main details').first();
+        await open.locator('summary').click();
+        const link = page.locator('nav.side a', { hasText: 'Messages' });
+        await link.focus();
+        const count = () => link.locator('.count').textContent();
+        const before = await count();
+        await page.evaluate(async () =>
+            (await import('/program.js')).act('call', { connection: 1, call: `x-${Date.now()}`, method: 'tools/list' })
+        );
+        await until(page, 'messages are counted', async () => (await count()) !== before);
+        assert.ok(await link.evaluate(it => it === document.activeElement), 'the link lost the focus');
+        await page.locator('main details', { hasText: 'tools/list' }).first().waitFor();
+        assert.equal(await page.locator('main details[open]').count(), 1);
+    });
+    await check('life', 'an error is one wherever it says so', async () => {
+        const at = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
+        await call(at, 'fails early');
+        await outcome().locator('.tag.bad', { hasText: 'answered' }).waitFor();
+        await call(at, 'quotes an error');
+        await outcome().locator('.tag.good', { hasText: 'answered' }).waitFor();
+    });
+    await check('life', 'a call is named, found again and edited exactly', async () => {
+        await form('{}');
+        const field = page.locator('[data-field=expression] input');
+        await field.fill('6 * 7');
+        await page.getByLabel('Named calls').selectOption('+');
+        await page.getByLabel('Name of the call').fill('the answer');
+        await page.keyboard.press('Enter');
+        await field.fill('1');
+        await page.reload();
+        await page.getByLabel('Named calls').selectOption('=the answer');
+        assert.equal(await page.locator('[data-field=expression] input').inputValue(), '6 * 7');
+        await page.evaluate(async () =>
+            (await import('/program.js')).act(
+                'call',
+                { connection: 1, call: 'odd', method: 'tools/call' },
+                { params: '{"name":"calculator_arithmetic","arguments":{"expression": 1.50}}' }
+            )
+        );
+        await go('#/1/calls');
+        await page.locator('main details').first().locator('summary').click();
+        await page.locator('main details').first().getByRole('button', { name: 'Edit and repeat' }).click();
+        assert.equal(await page.getByLabel('Arguments as JSON').inputValue(), '{"expression": 1.50}');
+    });
+}
+
+/** What an app hears from its host. */
+export async function apps({ page, check, connect, go, view }) {
+    await check('app', 'an app hears of its call, of the theme, of its mode, and of its end', async () => {
+        const at = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
+        await go(`#/${at}/apps`);
+        await page.locator('.item', { hasText: 'listens' }).click();
+        await page.getByRole('button', { name: 'Call', exact: true }).click();
+        const log = page.frameLocator('iframe.app').locator('#log');
+        const heard = async what => until(page, what, async () => (await log.textContent()).includes(what));
+        await heard('ui/notifications/tool-input');
+        await heard('ui/notifications/tool-result');
+        await heard('host bowline 0.');
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await heard('theme dark');
+        await page.emulateMedia({ colorScheme: 'light' });
+        await heard('theme light');
+        await page.frameLocator('iframe.app').getByRole('button', { name: 'grow' }).click();
+        await heard('mode fullscreen');
+        await page.getByRole('button', { name: 'Inline' }).click();
+        await heard('mode inline');
+        await page.frameLocator('iframe.app').getByRole('button', { name: 'link' }).click();
+        await page.getByText('The app wants to open').waitFor();
+        await page.getByRole('button', { name: 'Do not' }).click();
+        await page.frameLocator('iframe.app').getByRole('button', { name: 'file' }).click();
+        const waiting = page.waitForEvent('download');
+        await page.getByRole('button', { name: 'Save' }).last().click();
+        assert.equal(await readFile(await (await waiting).path(), 'utf8'), 'kept');
+        await page.frameLocator('iframe.app').getByRole('button', { name: 'loop' }).click();
+        await page
+            .locator('[data-app] details', { hasText: /\d+ findings/ })
+            .locator('summary')
+            .click();
+        await page.getByText('it changes its size more than').waitFor();
+        await page.getByRole('button', { name: 'Close the app' }).click();
+        await page.getByText('The app is closed.').waitFor();
+        assert.equal(await page.getByText('ui/resource-teardown was not answered').count(), 0);
+    });
+    await view('app', 'app closed');
+}
+
+/** Sessions that were kept. */
+export async function sessions({ page, check, connect, go, call, outcome, home, view, bowline, program }) {
+    let saved = '';
+    await check('session', 'a session is saved, opened without a connection, and survives a reload', async () => {
+        const at = await connect(`${bowline} serve counter`);
+        await call(at, 'get_value');
+        await outcome().waitFor();
+        await go(`#/${at}/wire`);
+        const waiting = page.waitForEvent('download');
+        await page.getByRole('button', { name: 'Save' }).click();
+        saved = await readFile(await (await waiting).path(), 'utf8');
+        assert.match(saved, /^\{"kind":"session"/);
+        await writeFile(join(home, 'counter.jsonl'), saved);
+        await go('#/sessions');
+        await page.getByLabel('Open a session file').setInputFiles(join(home, 'counter.jsonl'));
+        await page.locator('.wire .line', { hasText: 'get_value' }).first().waitFor();
+        const address = page.url();
+        await page.reload();
+        await page.locator('.wire .line', { hasText: 'get_value' }).first().waitFor();
+        assert.equal(page.url(), address);
+    });
+    await check('session', 'figures, zoom, and the way from a call to its messages', async () => {
+        await page.getByRole('tab', { name: 'Figures' }).click();
+        await page.locator('.figures td', { hasText: 'tools/call' }).waitFor();
+        await page.getByRole('tab', { name: 'Timeline' }).click();
+        await page.getByRole('button', { name: 'Zoom in' }).click();
+        await page.getByRole('button', { name: 'Whole session' }).click();
+        await go('#/1/tools/calculator_arithmetic');
+        if (await page.getByLabel('Arguments as JSON').isVisible()) {
+            await page.getByLabel('Arguments as JSON').fill('{}');
+            await page.getByRole('tab', { name: 'Form' }).first().click();
+        }
+        await call(1, 'calculator_arithmetic', { expression: '40 + 2' });
+        await outcome().getByText('40 + 2 = 42').waitFor();
+        await outcome().getByRole('link', { name: 'Messages' }).click();
+        await page.locator('.bytes pre', { hasText: '40 + 2' }).first().waitFor();
+        assert.ok((await page.locator('.wire .line').count()) < 6, 'only what happened during the call');
+    });
+    await check('session', 'two sessions, and a session and a server, are compared', async () => {
+        await go('#/sessions');
+        const value = async name =>
+            page.getByLabel('Before').locator('option', { hasText: name }).first().getAttribute('value');
+        const file = await value('(file)');
+        await page.getByLabel('Before').selectOption(file);
+        await page.getByLabel('After').selectOption(file);
+        await page.getByRole('button', { name: 'Compare' }).click();
+        await page.getByText('nothing differs').waitFor();
+        await page.getByLabel('After').selectOption('1');
+        await page.getByRole('button', { name: 'Compare' }).click();
+        await page.locator('.tag', { hasText: /^\d+ differences$/ }).waitFor();
+    });
+    await check('session', 'a session is replayed and served again', async () => {
+        const option = await page
+            .getByLabel('Session', { exact: true })
+            .locator('option', { hasText: '(file)' })
+            .first()
+            .getAttribute('value');
+        await page.getByLabel('Session', { exact: true }).selectOption(option);
+        const server = await page
+            .getByLabel('Server to replay against')
+            .locator('option', { hasText: /counter/i })
+            .last()
+            .getAttribute('value');
+        await page.getByLabel('Server to replay against').selectOption(server);
+        await page.getByRole('button', { name: 'Replay' }).click();
+        await page.getByText('requests were sent again').waitFor();
+        const waiting = page.waitForEvent('download');
+        await page.getByRole('button', { name: 'HAR' }).click();
+        const har = JSON.parse(await readFile(await (await waiting).path(), 'utf8'));
+        assert.equal(har.log.version, '1.2');
+        await page.getByRole('button', { name: 'Serve it again' }).click();
+        await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+    });
+    await go('#/sessions');
+    await view('session', 'sessions', 'sessions');
+    await check('session', 'a ticket pasted over the address of an open page is used', async () => {
+        const fresh = await page.evaluate(async () => (await import('/program.js')).ticket());
+        const key = await page.evaluate(() => localStorage.getItem('bowline-key'));
+        await page.evaluate(address => {
+            location.hash = new URL(address).hash;
+        }, fresh);
+        await until(page, 'the page has another key', async () => {
+            const now = await page.evaluate(() => localStorage.getItem('bowline-key')).catch(() => key);
+            return now !== key;
+        });
+        await page.locator('nav.side .dot').first().waitFor();
+        assert.ok(!page.url().includes('ticket') && page.url().startsWith(program.origin));
+    });
+    await check('session', '100,000 messages draw few rows', async () => {
+        const lines = [saved.split('\n')[0]];
+        for (let at = 0; at < 50_000; at++) {
+            lines.push(
+                `{"kind":"message","at":${at / 100},"direction":"sent","message":{"jsonrpc":"2.0","id":${at},"method":"tools/call","params":{"name":"t${at}"}}}`
+            );
+            lines.push(
+                `{"kind":"message","at":${at / 100 + 0.005},"direction":"received","message":{"jsonrpc":"2.0","id":${at},"result":{}}}`
+            );
+        }
+        const file = join(home, 'large.jsonl');
+        await writeFile(file, lines.join('\n'));
+        await go('#/sessions');
+        await page.getByLabel('Open a session file').setInputFiles(file);
+        // A debug build reads these lines slowly, and this is not what is measured.
+        await page.getByText('50,001 of 50,001').waitFor({ timeout: 120_000 });
+        const frames = await page.evaluate(async () => {
+            const box = document.querySelector('.wire .scroll');
+            let worst = 0;
+            let most = 0;
+            for (let at = 0, last = performance.now(); at < 60; at++) {
+                box.scrollTop += 20_000;
+                await new Promise(requestAnimationFrame);
+                worst = Math.max(worst, performance.now() - last);
+                most = Math.max(most, box.querySelectorAll('.line').length);
+                last = performance.now();
+            }
+            return { worst, most };
+        });
+        assert.ok(frames.most > 5 && frames.most < 300, `${frames.most} rows`);
+        console.log(
+            `100,000 messages: ${frames.most} rows drawn at most, longest frame ${Math.round(frames.worst)} ms`
+        );
+    });
+}
+
+/** Tasks and skills. */
+export async function extensions({ page, check, connect, go, call, home, view, bowline }) {
+    for (const era of ['modern', '2025-11-25']) {
+        await check(era, 'a call becomes a task, which is looked at and cancelled', async () => {
+            const at = await connect(`${bowline} serve counter`, era);
+            await go(`#/${at}/tools/long_task`);
+            if (era !== 'modern') await page.getByLabel('as a task').check();
+            await call(at, 'long_task', { steps: '500' });
+            await page.locator('main .tag', { hasText: /^(running|answered)$/ }).waitFor();
+            await go(`#/${at}/tasks`);
+            const task = page.locator('[data-task]').first();
+            await task.waitFor();
+            await task.getByRole('button', { name: 'Get', exact: true }).click();
+            await task.locator('.tag', { hasText: /^answered$/ }).waitFor();
+            await task.getByRole('button', { name: 'Ask to cancel' }).click();
+            await task
+                .locator('.tag', { hasText: /^cancelled$/ })
+                .first()
+                .waitFor();
+        });
+    }
+    await view('modern', 'tasks', 'tasks');
+    await check('modern', 'a skill is listed, read and verified', async () => {
+        const folder = join(home, 'skills', 'greeting');
+        await mkdir(folder, { recursive: true });
+        await writeFile(
+            join(folder, 'SKILL.md'),
+            '---\nname: greeting\ndescription: How to greet\n---\n# Greeting\nSay **hello**.\n'
+        );
+        await writeFile(join(folder, 'words.txt'), 'hello\n');
+        const at = await connect(`${bowline} serve --skills ${join(home, 'skills')}`, 'modern');
+        await go(`#/${at}/skills`);
+        await page.locator('.item', { hasText: 'greeting' }).click();
+        await page.getByRole('button', { name: 'Read the instructions' }).click();
+        await page.locator('.tag', { hasText: /^verified$/ }).waitFor();
+        await page.locator('.md strong', { hasText: 'hello' }).waitFor();
+        await page.getByRole('button', { name: /words\.txt/ }).click();
+        await page.locator('pre', { hasText: /^hello/ }).waitFor();
+    });
+    await view('modern', 'skills', 'skills');
+}
+
+/** Servers at a URL, and logins. */
+export async function remote({ page, check, connect, go, call, outcome, view, bowline, context }) {
+    const port = await freePort();
+    const server = spawn(bowline, ['serve', 'example', '--http', `127.0.0.1:${port}`], { stdio: 'ignore' });
+    const other = await freePort();
+    const script = join(import.meta.dirname, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
+    const everything = spawn(process.execPath, [script, 'streamableHttp'], {
+        stdio: 'ignore',
+        env: { ...process.env, PORT: String(other) }
+    });
+    await Promise.all([listening(port), listening(other)]);
+    for (const era of ['modern', 'legacy']) {
+        await check(era, 'a server over HTTP is called, its heads are shown, and it is copied as curl', async () => {
+            const at = await connect(`http://127.0.0.1:${port}/mcp`, era);
+            await call(at, 'calculator_arithmetic', { expression: '3 * 3' });
+            await outcome().getByText('3 * 3 = 9').waitFor();
+            await page.getByLabel('Copy as').selectOption('curl');
+            const expected = era === 'modern' ? 'mcp-method: tools/call' : 'mcp-session-id';
+            await page.waitForFunction(async it => (await navigator.clipboard.readText()).includes(it), expected);
+            await go(`#/${at}/wire?q=POST`);
+            await page.getByLabel('HTTP heads').check();
+            await page.locator('.wire .line', { hasText: 'POST' }).first().waitFor();
+        });
+    }
+    await check('everything', 'over HTTP it is called, and the session is named in the heads', async () => {
+        const at = await connect(`http://127.0.0.1:${other}/mcp`);
+        await call(at, 'echo', { message: 'over HTTP' });
+        await outcome().getByText('Echo: over HTTP').waitFor();
+    });
+    const guarded = await startProtected();
+    await check('login', 'each step is shown, and the server opens', async () => {
+        await go('#/connect');
+        await page.getByLabel('Address or command').fill(guarded.url);
+        await page.getByLabel('Protocol').selectOption('2025-11-25');
+        await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
+        await page.getByText('This server requires a login.').waitFor();
+        await page.getByRole('link', { name: 'Log in' }).click();
+        await page.getByRole('button', { name: 'Log in' }).click();
+        const link = page.getByRole('link', { name: 'Open the login page' });
+        await link.waitFor();
+        await page.locator('td', { hasText: 'PKCE: the digest' }).first().waitFor();
+        const [tab] = await Promise.all([context.waitForEvent('page'), link.click()]);
+        await page.locator('.tag', { hasText: /^logged in$/ }).waitFor();
+        await tab.close();
+        await page.locator('pre', { hasText: '"ada"' }).waitFor();
+        const steps = await page.locator('main details summary').allTextContents();
+        for (const path of ['oauth-protected-resource', 'oauth-authorization-server', '/register', '/token'])
+            assert.ok(
+                steps.some(it => it.includes(path)),
+                `${path} in ${steps}`
+            );
+        const token = page.locator('main details', { has: page.locator('summary', { hasText: 'token request' }) });
+        await token.locator('summary').click();
+        await token.locator('pre', { hasText: 'access_token' }).waitFor();
+        assert.ok(!(await token.textContent()).includes('eyJ'), 'a token is in the page');
+    });
+    await view('login', 'login', 'login');
+    await check('login', 'the server is called after the login, and logged out of', async () => {
+        const at = await page.evaluate(() => Number(location.hash.match(/\d+/)[0]));
+        await call(at, 'whoami');
+        await outcome().getByText('ada').first().waitFor();
+        await go(`#/${at}/login`);
+        await page.getByRole('button', { name: 'Log out' }).click();
+        await page.locator('.tag', { hasText: /^logged in$/ }).waitFor({ state: 'detached' });
+    });
+    for (const child of [server, everything]) child.kill();
+    guarded.stop();
+}
