@@ -2,27 +2,23 @@
 
 mod beside;
 mod file;
+mod front;
 mod read;
+mod running;
 mod secret;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use bowline::http::auth::{Guard, JwtVerifier};
-use bowline::http::{Http, HttpService};
-use bowline::{BuildError, Server, stdio, stop_signal, with_causes};
+use bowline::with_causes;
 #[cfg(unix)]
 use bowline_gateway::gateway::admin;
 use bowline_gateway::gateway::admin::Question;
-use bowline_gateway::gateway::{Audit, Gateway, Who, verify};
+use bowline_gateway::gateway::verify;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::Notify;
 
-use self::beside::beside;
 use self::read::{Read, read};
+use self::running::{Given, serve};
 use crate::failure::{Code, Failure};
 use crate::screen::{OutputArgs, Screen};
 
@@ -107,9 +103,12 @@ impl GatewayArgs {
                 let remedy = "bowline gateway FILE…, such as the config file of a client";
                 Err(Failure::usage("which servers?").with_remedy(remedy))
             }
-            None => serve(self.files, self.listen, self.socket).await,
+            None => {
+                let given = Given { listen: self.listen, socket: self.socket };
+                serve(self.files, given).await
+            }
             Some(Subcommands::Check { files }) => {
-                let read = read(&files).map_err(Failure::usage)?;
+                let read = load(files).await.map_err(Failure::usage)?;
                 read.plan(None).map_err(Failure::usage)?;
                 screen.print(&read.redacted(&shown(&read)));
                 screen.finish()
@@ -137,6 +136,12 @@ impl GatewayArgs {
             }
         }
     }
+}
+
+/// Reads the files. Commands that print secrets take their time, elsewhere.
+async fn load(files: Vec<PathBuf>) -> Result<Read, String> {
+    let read = tokio::task::spawn_blocking(move || read(&files)).await;
+    read.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 #[cfg(unix)]
@@ -190,167 +195,4 @@ fn shown(read: &Read) -> String {
         ));
     }
     text
-}
-
-/// A gateway that runs, and what a reload needs.
-struct Running {
-    files: Vec<PathBuf>,
-    listen: Option<SocketAddr>,
-    gateway: Gateway,
-    audit: Mutex<(Option<PathBuf>, Option<Arc<Audit>>)>,
-}
-
-impl Running {
-    /// Reads all files again. A mistake changes nothing.
-    async fn reload(&self) -> Result<Value, String> {
-        let mut read = read(&self.files)?;
-        read.settings.listen = self.listen;
-        let audit = {
-            let mut known = self.audit.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.0 != read.telemetry.audit {
-                *known = (read.telemetry.audit.clone(), open_audit(&read)?);
-            }
-            known.1.clone()
-        };
-        let plan = read.plan(audit)?;
-        self.gateway.reload(plan).await.map_err(|error| error.to_string())?;
-        Ok(json!(self.gateway.status()))
-    }
-
-    async fn answer(&self, question: Question, drain: &Notify) -> Result<Value, String> {
-        match question {
-            Question::Status => Ok(json!(self.gateway.status())),
-            Question::Reload => self.reload().await,
-            Question::Drain => {
-                drain.notify_one();
-                Ok(json!("finishing what runs"))
-            }
-            Question::Explain { subject, groups, tool } => {
-                let who = Who { subject, groups, client: None };
-                let (what, decision) = self.gateway.explain(&who, &tool);
-                Ok(json!({
-                    "what": what,
-                    "allowed": decision.is_allowed,
-                    "confirms": decision.confirms,
-                    "rule": decision.rule,
-                }))
-            }
-        }
-    }
-}
-
-fn open_audit(read: &Read) -> Result<Option<Arc<Audit>>, String> {
-    let Some(path) = &read.telemetry.audit else { return Ok(None) };
-    let opened = Audit::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Some(Arc::new(opened)))
-}
-
-/// The URL of a server's own endpoint, beside that of all.
-fn own_resource(resource: &str, key: &str) -> String {
-    let base = resource.strip_suffix("/mcp").unwrap_or(resource);
-    format!("{base}/servers/{key}/mcp")
-}
-
-/// Puts hosts and tokens in front of a server.
-fn guarded(server: Server, settings: &Guarded, resource: Option<&str>) -> Result<Http, String> {
-    let mut http = server.http();
-    for host in &settings.hosts {
-        http = http.allow_host(host).map_err(|error| format!("hosts: {host}: {error}"))?;
-    }
-    if let (Some(issuer), Some(resource)) = (&settings.issuer, resource) {
-        let wrong = |error: &dyn std::fmt::Display| format!("auth: {error}");
-        let tokens = JwtVerifier::new(issuer).map_err(|error| wrong(&error))?;
-        http = http.require_auth(Guard::new(resource, tokens).map_err(|error| wrong(&error))?);
-    }
-    Ok(http)
-}
-
-#[derive(Clone, Default)]
-struct Guarded {
-    hosts: Vec<String>,
-    issuer: Option<String>,
-    resource: Option<String>,
-}
-
-impl Guarded {
-    fn of(settings: &file::Section) -> Self {
-        let auth = settings.auth.as_ref();
-        Self {
-            hosts: settings.hosts.clone(),
-            issuer: auth.map(|it| it.issuer.clone()),
-            resource: auth.map(|it| it.resource.clone()),
-        }
-    }
-}
-
-async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
-}
-
-async fn serve(
-    files: Vec<PathBuf>,
-    listen: Option<SocketAddr>,
-    socket: Option<PathBuf>,
-) -> Result<(), Failure> {
-    let stop = stop_signal();
-    let mut read = read(&files).map_err(Failure::usage)?;
-    read.settings.listen = listen.or(read.settings.listen);
-    let listen = read.settings.listen;
-    for note in &read.notes {
-        say(note);
-    }
-    let guard = Guarded::of(&read.settings);
-    let audit = open_audit(&read).map_err(Failure::usage)?;
-    let plan = read.plan(audit.clone()).map_err(Failure::usage)?;
-    // Bound first, so that a port that is taken is known before anything starts.
-    let listener = match listen {
-        None => None,
-        Some(address) => Some(bind(address).await?),
-    };
-    let own = guard.clone();
-    let serve_one = move |server: Server, key: &str| -> Result<HttpService, BuildError> {
-        let resource = own.resource.as_deref().map(|it| own_resource(it, key));
-        let http = guarded(server, &own, resource.as_deref());
-        // The same settings were accepted for the endpoint for all.
-        http.unwrap_or_else(|_| Server::new("unusable", "0").http()).into_service()
-    };
-    let started = Gateway::start(plan, Box::new(serve_one)).await;
-    let (gateway, server) = started.map_err(|error| Failure::usage(error.to_string()))?;
-    let metrics = read.telemetry.metrics;
-    let known = Mutex::new((read.telemetry.audit.clone(), audit));
-    let running = Arc::new(Running { files, listen, gateway: gateway.clone(), audit: known });
-    for status in gateway.status().servers {
-        say(&read
-            .redacted(&format!("{}: {:?}, {} tools", status.server, status.health, status.tools)));
-    }
-    let drain = Arc::new(Notify::new());
-    let socket = socket.or(read.settings.socket);
-    let beside = beside(&running, &drain, socket.as_deref(), metrics);
-    let stopping = async {
-        tokio::select! {
-            () = stop => {}
-            () = drain.notified() => {}
-        }
-    };
-    let serving = async {
-        let Some(listener) = listener else {
-            let (input, output) = stdio::stdio().map_err(|error| error.to_string())?;
-            let served = server.serve(tokio::io::join(input, output));
-            return tokio::select! {
-                served = served => served.map_err(|error| with_causes(&error)),
-                () = stopping => Ok(()),
-            };
-        };
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
-        say(&format!("the gateway is at http://{address}/mcp"));
-        let http = guarded(server, &guard, guard.resource.as_deref())?;
-        let http = http.mount(move |path| gateway.mounted(path));
-        http.serve_until(listener, stopping).await.map_err(|error| with_causes(&error))
-    };
-    let served = tokio::select! {
-        served = serving => served,
-        failed = beside => Err(failed),
-    };
-    served.map_err(|why| Failure::new(Code::Unreachable, why))
 }

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bowline::client::auth::OAuth;
 use bowline::client::http::Endpoint;
 use bowline::client::{Command, Preference, Target};
 use bowline::model::LoggingLevel;
@@ -20,8 +21,8 @@ pub(crate) use self::config::{Named, Scan, clients, file_of, servers_in};
 pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
 pub(crate) use self::trust::Trust;
-use self::values::level;
 pub(crate) use self::values::{duration, preference, size};
+use self::values::{inherited, level, variable};
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;
 use crate::screen::OutputArgs;
@@ -164,12 +165,28 @@ pub(crate) struct Resolved {
     ca: Option<PathBuf>,
     /// Whether any certificate is accepted.
     pub(crate) is_insecure: bool,
+    /// The variables that a command inherits, as patterns; all if `None`.
+    pub(crate) inherits: Option<Vec<String>>,
+    /// Whether a URL may use a login that is stored.
+    pub(crate) uses_logins: bool,
+    /// Gets tokens for a URL, in place of a login.
+    pub(crate) tokens: Option<OAuth>,
 }
 
 impl Resolved {
     /// A server that a person described, in a form or on the command line.
     pub(crate) fn new(name: String, location: Location) -> Self {
-        Self { name, location, from: None, note: None, ca: None, is_insecure: false }
+        Self {
+            name,
+            location,
+            from: None,
+            note: None,
+            ca: None,
+            is_insecure: false,
+            inherits: None,
+            uses_logins: true,
+            tokens: None,
+        }
     }
 }
 
@@ -309,6 +326,12 @@ impl Resolved {
         match &self.location {
             Location::Command { program, args, env, cwd } => {
                 let mut command = Command::new(program).args(args);
+                if let Some(patterns) = &self.inherits {
+                    command = command.env_clear();
+                    for (name, value) in inherited(patterns) {
+                        command = command.env(name, value);
+                    }
+                }
                 for (name, value) in env {
                     command = command.env(name, value);
                 }
@@ -326,7 +349,9 @@ impl Resolved {
                 for (name, value) in headers {
                     endpoint = endpoint.header(name, value);
                 }
-                if let Some(login) = self.login() {
+                if let Some(tokens) = &self.tokens {
+                    endpoint = endpoint.authorize(tokens.clone());
+                } else if let Some(login) = self.login() {
                     endpoint = endpoint.authorize(login);
                 }
                 Ok(self.secured(endpoint)?.into())
@@ -352,39 +377,5 @@ impl Resolved {
                 words.chain(of_url).collect()
             }
         }
-    }
-}
-
-/// `NAME=VALUE`, where the value need not be Unicode.
-fn variable(pair: &OsString) -> Result<(OsString, OsString), Failure> {
-    split(pair).filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-        Failure::usage(format!("--env {}: expected NAME=VALUE", pair.to_string_lossy()))
-    })
-}
-
-#[cfg(unix)]
-fn split(pair: &OsString) -> Option<(OsString, OsString)> {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let bytes = pair.as_bytes();
-    let at = bytes.iter().position(|byte| *byte == b'=')?;
-    let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
-    Some((part(&bytes[..at]), part(&bytes[at + 1..])))
-}
-
-#[cfg(not(unix))]
-fn split(pair: &OsString) -> Option<(OsString, OsString)> {
-    let (name, value) = pair.to_str()?.split_once('=')?;
-    Some((name.into(), value.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_have_names() {
-        assert_eq!(variable(&"A=b=c".into()).unwrap(), ("A".into(), "b=c".into()));
-        assert!(variable(&"=x".into()).is_err());
-        assert!(variable(&"x".into()).is_err());
     }
 }

@@ -19,6 +19,9 @@ mod fixture;
 #[cfg(unix)]
 #[path = "cli/gateway.rs"]
 mod gateway;
+#[cfg(unix)]
+#[path = "cli/gateway_auth.rs"]
+mod gateway_auth;
 #[path = "cli/hostile.rs"]
 mod hostile;
 #[path = "cli/login.rs"]

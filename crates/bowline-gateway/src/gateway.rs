@@ -18,13 +18,16 @@ mod plan;
 mod policy;
 mod rate;
 mod shared;
+mod spelling;
 mod upstream;
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bowline::http::{HttpService, Mounted};
-use bowline::{BuildError, Registry, Server};
+use bowline::{BuildError, Parts, Registry, Server};
 use http::StatusCode;
 use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
@@ -33,7 +36,8 @@ use tokio::task::AbortHandle;
 pub use self::audit::{Audit, Broken, Record, verify};
 pub use self::command::CommandTool;
 use self::door::Door;
-use self::merge::{Kind, Source, advertised, merge};
+use self::merge::{COMMANDS, Kind, Merged, Source, advertised, merge};
+pub use self::metrics::serve_metrics;
 pub use self::plan::{Plan, ServerPlan};
 pub use self::policy::{Decision, Policy, Rule, Who};
 pub use self::rate::Rate;
@@ -43,6 +47,9 @@ use self::upstream::{Around, Upstream, lock};
 
 /// How many servers start at once.
 const STARTS: usize = 4;
+
+/// How long clients wait for servers that start. Those that answer later join the lists then.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Changes of lists that come this soon after one another are one change.
 const TOGETHER: Duration = Duration::from_millis(20);
@@ -63,6 +70,7 @@ struct Inner {
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
     merging: Mutex<()>,
+    is_draining: AtomicBool,
     task: Mutex<Option<AbortHandle>>,
 }
 
@@ -113,13 +121,14 @@ pub struct Status {
 }
 
 impl Gateway {
-    /// Starts all servers of a plan, waits until each has answered or failed, and returns the
-    /// gateway and the server that its clients use.
+    /// Starts all servers of a plan, waits a few seconds for each to answer or fail, and returns
+    /// the gateway and the server that its clients use.
     ///
     /// # Errors
     /// When a part cannot be built. A server that does not start is not an error.
     pub async fn start(plan: Plan, serve: Serve) -> Result<(Self, Server), BuildError> {
         let shared = Arc::new(Shared::default());
+        shared.report_to(&plan.report);
         let door = Door { shared: Arc::clone(&shared), server: None };
         let server = Server::new(plan.name.clone(), env!("CARGO_PKG_VERSION"))
             .declare_all()
@@ -129,6 +138,7 @@ impl Gateway {
             starts: Semaphore::new(STARTS),
             grace: Mutex::new(plan.grace),
             start: Mutex::new(plan.start),
+            shared: Arc::clone(&shared),
         });
         let empty = Current { plan: plan.clone(), upstreams: Vec::new() };
         let gateway = Self(Arc::new(Inner {
@@ -139,9 +149,11 @@ impl Gateway {
             serve,
             reloading: tokio::sync::Mutex::default(),
             merging: Mutex::default(),
+            is_draining: AtomicBool::new(false),
             task: Mutex::default(),
         }));
-        gateway.reload(plan).await?;
+        let patience = PATIENCE.min(plan.start);
+        gateway.follow(plan, patience).await?;
         let following = follow(Arc::downgrade(&gateway.0));
         *lock(&gateway.0.task) = Some(tokio::spawn(following).abort_handle());
         Ok((gateway, server))
@@ -153,6 +165,11 @@ impl Gateway {
     /// # Errors
     /// When a part cannot be built. Nothing has changed then.
     pub async fn reload(&self, plan: Plan) -> Result<(), BuildError> {
+        let patience = plan.start;
+        self.follow(plan, patience).await
+    }
+
+    async fn follow(&self, plan: Plan, patience: Duration) -> Result<(), BuildError> {
         let inner = &self.0;
         let _one = inner.reloading.lock().await;
         *lock(&inner.around.start) = plan.start;
@@ -167,17 +184,20 @@ impl Gateway {
                 None => {
                     let shared = Arc::clone(&inner.shared);
                     let door = Door { shared, server: Some(server.key.clone()) };
-                    Upstream::open(server.clone(), &inner.around, door, &*inner.serve)?
+                    let has_key = |it: &&Arc<Upstream>| it.plan.key == server.key;
+                    let old = before.upstreams.iter().find(has_key).map(AsRef::as_ref);
+                    Upstream::open((server.clone(), old), &inner.around, door, &*inner.serve)?
                 }
             });
         }
-        let deadline = tokio::time::Instant::now() + plan.start;
+        let deadline = tokio::time::Instant::now() + patience;
         while upstreams.iter().any(|it| it.health() == Health::Starting)
             && tokio::time::Instant::now() < deadline
         {
             tokio::time::sleep(TOGETHER).await;
         }
         *lock(&inner.around.grace) = plan.grace;
+        inner.reopen(&plan);
         let is_new = inner.shared.follow(&plan);
         let current = Arc::new(Current { plan, upstreams });
         *inner.current.write().unwrap_or_else(PoisonError::into_inner) = current;
@@ -194,14 +214,11 @@ impl Gateway {
         match path {
             "/live" => return Some(Mounted::Json(StatusCode::OK, b"{\"live\":true}".to_vec())),
             "/ready" => {
-                let servers = self.status().servers;
                 let is_ready = self.is_ready();
-                let states = servers.iter().map(|it| (it.server.as_str(), it.health == Health::Up));
-                let states: std::collections::BTreeMap<_, _> = states.collect();
-                let text = serde_json::json!({ "ready": is_ready, "up": states });
+                let text = serde_json::json!({ "ready": is_ready }).to_string();
                 let unready = StatusCode::SERVICE_UNAVAILABLE;
                 let status = if is_ready { StatusCode::OK } else { unready };
-                return Some(Mounted::Json(status, text.to_string().into_bytes()));
+                return Some(Mounted::Json(status, text.into_bytes()));
             }
             _ => {}
         }
@@ -212,10 +229,22 @@ impl Gateway {
         Some(Mounted::Service(upstream.service.clone()))
     }
 
-    /// Whether at least one server answers, or there are none.
+    /// Begins the end: it is not ready any more, and the endpoints of servers accept no requests.
+    /// What runs goes on.
+    pub fn drain(&self) {
+        self.0.is_draining.store(true, Ordering::Release);
+        for upstream in &self.0.now().upstreams {
+            upstream.service.stop();
+        }
+    }
+
+    /// Whether at least one server answers, or there are none; and it does not end.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let upstreams = &self.0.now().upstreams;
+        if self.0.is_draining.load(Ordering::Acquire) {
+            return false;
+        }
         upstreams.is_empty() || upstreams.iter().any(|it| it.health() == Health::Up)
     }
 
@@ -256,7 +285,7 @@ impl Gateway {
     /// `server/name`.
     #[must_use]
     pub fn explain(&self, who: &Who, tool: &str) -> (String, Decision) {
-        let (server, name) = match self.0.shared.route(None, "tools/call", tool) {
+        let (server, name) = match self.0.shared.route(None, Kind::Tool, tool) {
             Some(route) => (route.server.to_string(), route.name),
             None => match tool.split_once('/') {
                 Some((server, name)) => (server.to_owned(), name.to_owned()),
@@ -273,38 +302,63 @@ impl Inner {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Goes on in the audit log of a plan, which may have been moved away.
+    fn reopen(&self, plan: &Plan) {
+        if let Some(Err(error)) = plan.audit.as_ref().map(|audit| audit.reopen()) {
+            self.shared.tell(&format!("audit: it cannot be opened again: {error}"));
+        }
+    }
+
     /// Puts the lists of all servers together, and shows them.
     fn merge(&self) {
         let _one = lock(&self.merging);
         let current = self.now();
         let grace = *lock(&self.around.grace);
-        let pairs = current.plan.servers.iter().zip(&current.upstreams);
-        let sources: Vec<Source<'_>> =
-            pairs.filter_map(|(plan, it)| Some(Source { plan, proxy: it.proxy(grace)? })).collect();
-        let mut merged = merge(&self.shared, &current.plan, &sources);
-        if let Err(error) = self.registry.set(merged.front) {
-            merged.routes.problems.push(format!("the lists stay as they were: {error}"));
+        let mut servers: BTreeMap<String, Option<String>> = BTreeMap::new();
+        if !current.plan.commands.is_empty() {
+            servers.insert(COMMANDS.to_owned(), None);
         }
-        for (key, parts) in merged.own {
-            let Some(it) = current.upstreams.iter().find(|it| it.plan.key == key) else { continue };
+        let mut sources = Vec::new();
+        for (plan, it) in current.plan.servers.iter().zip(&current.upstreams) {
+            let proxy = it.proxy(grace);
+            let why = match it.health() {
+                _ if proxy.is_some() => None,
+                Health::Down(why) => Some(why),
+                _ => Some("it has not answered yet".to_owned()),
+            };
+            servers.insert(plan.key.clone(), why);
+            sources.extend(proxy.map(|proxy| Source { plan, proxy }));
+        }
+        let Merged { mut routes, mut front, mut own } =
+            merge(&self.shared, &current.plan, &sources);
+        let mut unusable = Vec::new();
+        for it in &current.upstreams {
+            let key = &it.plan.key;
+            let parts = own.remove(key).unwrap_or_default();
             if let Err(error) = it.registry.set(parts) {
-                merged.routes.problems.push(format!("{key}: its list stays as it was: {error}"));
+                // Nothing is better than what the rules of yesterday were about.
+                let _ = it.registry.set(Parts::default());
+                unusable.push((key.clone(), format!("its lists cannot be shown: {error}")));
             }
         }
-        for problem in &merged.routes.problems {
-            tracing::warn!("{problem}");
+        if !unusable.is_empty() {
+            sources.retain(|it| unusable.iter().all(|(key, _)| *key != it.plan.key));
+            let problems = unusable.iter().map(|(key, why)| format!("{key}: {why}"));
+            let problems: Vec<_> = problems.collect();
+            let again = merge(&self.shared, &current.plan, &sources);
+            (routes, front) = (again.routes, again.front);
+            routes.problems.extend(problems);
+            servers.extend(unusable.into_iter().map(|(key, why)| (key, Some(why))));
         }
-        let is_silent = sources.is_empty()
-            && current.plan.commands.is_empty()
-            && !current.plan.servers.is_empty();
-        let silence = is_silent.then(|| {
-            let why = current.upstreams.iter().map(|it| match it.health() {
-                Health::Down(why) => format!("{}: {why}", it.plan.key),
-                _ => format!("{}: it has not answered yet", it.plan.key),
-            });
-            format!("no server of the gateway has answered: {}", why.collect::<Vec<_>>().join("; "))
-        });
-        self.shared.set_routes(merged.routes, silence);
+        if let Err(error) = self.registry.set(front) {
+            let _ = self.registry.set(Parts::default());
+            let why = format!("the lists cannot be merged: {error}");
+            servers.values_mut().for_each(|it| *it = Some(why.clone()));
+            routes.problems.push(why);
+        }
+        routes.servers = servers;
+        self.shared.tell_new(&routes.problems);
+        self.shared.set_routes(routes);
     }
 }
 
@@ -326,33 +380,4 @@ async fn follow(inner: std::sync::Weak<Inner>) {
 #[must_use]
 pub fn name_of(plan: &Plan, server: &ServerPlan, name: &str) -> String {
     advertised(plan.has_prefixes, server.prefix(), name)
-}
-
-/// Serves the metrics for Prometheus, until an error.
-///
-/// # Errors
-/// When the address cannot be listened on.
-pub async fn serve_metrics(address: std::net::SocketAddr, gateway: Gateway) -> std::io::Result<()> {
-    use hyper::service::service_fn;
-    use tokio::io::AsyncWriteExt as _;
-    let listener = tokio::net::TcpListener::bind(address).await?;
-    loop {
-        let (mut stream, _) = listener.accept().await?;
-        let gateway = gateway.clone();
-        tokio::spawn(async move {
-            let service = service_fn(|_| {
-                let text = gateway.metrics();
-                let kind = "text/plain; version=0.0.4";
-                let response =
-                    http::Response::builder().header(http::header::CONTENT_TYPE, kind).body(text);
-                std::future::ready(response)
-            });
-            let io = hyper_util::rt::TokioIo::new(&mut stream);
-            let mut builder = hyper::server::conn::http1::Builder::new();
-            builder.timer(hyper_util::rt::TokioTimer::new());
-            // A scraper that leaves is gone.
-            let _ = builder.serve_connection(io, service).await;
-            let _ = stream.shutdown().await;
-        });
-    }
 }

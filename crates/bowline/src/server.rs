@@ -97,7 +97,7 @@ pub use self::limits::Limits;
 pub use self::logger::Logger;
 pub use self::middleware::{Incoming, Middleware, Next};
 #[cfg(feature = "client")]
-pub(crate) use self::nest::Nest;
+pub(crate) use self::nest::{Nest, Step as NestStep};
 pub use self::output::{Described, Structured, ToolOutcome, ToolOutput};
 #[cfg(feature = "client")]
 pub(crate) use self::part::{Entries, Live, LivePart};

@@ -1,42 +1,78 @@
-//! What runs beside a gateway: its admin socket, its metrics, and SIGHUP.
+//! What runs beside a gateway: its admin socket, its metrics, and SIGHUP. Trouble with them is
+//! reported, tried again, and never ends the gateway.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bowline_gateway::gateway::admin;
+use bowline_gateway::gateway::{Gateway, admin, serve_metrics};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use super::Running;
+use super::running::{Given, Running};
+use super::say;
 
-/// The admin socket, the metrics, and SIGHUP. Returns what went wrong.
+/// How long to wait before what failed is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The admin socket, the metrics, and SIGHUP.
 pub(super) async fn beside(
     running: &Arc<Running>,
+    given: &Given,
     drain: &Arc<Notify>,
     socket: Option<&Path>,
-    metrics: Option<SocketAddr>,
-) -> String {
+) -> Infallible {
     let admin = async {
         let Some(path) = socket else { return std::future::pending().await };
-        let (running, drain) = (Arc::clone(running), Arc::clone(drain));
+        let (running, given, drain) = (Arc::clone(running), given.clone(), Arc::clone(drain));
         let answer: admin::Answer = Arc::new(move |question| {
-            let (running, drain) = (Arc::clone(&running), Arc::clone(&drain));
-            Box::pin(async move { running.answer(question, &drain).await })
+            let (running, given) = (Arc::clone(&running), given.clone());
+            let drain = Arc::clone(&drain);
+            Box::pin(async move { running.answer(question, &given, &drain).await })
         });
-        let failed = listen_for_admin(path, answer).await;
-        format!("{}: {failed}", path.display())
+        again(async || {
+            let why = listen_for_admin(path, Arc::clone(&answer)).await;
+            format!("the admin socket {} cannot be used: {why}", path.display())
+        })
+        .await
     };
     let measured = async {
-        let Some(address) = metrics else { return std::future::pending().await };
-        let gateway = running.gateway.clone();
-        let served = bowline_gateway::gateway::serve_metrics(address, gateway).await;
-        let why = served.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
-        format!("cannot serve metrics on {address}: {why}")
+        let Some(address) = running.metrics() else { return std::future::pending().await };
+        again(async || {
+            let why = measure(address, running.gateway.clone()).await;
+            format!("cannot serve metrics on {address}: {why}")
+        })
+        .await
     };
     tokio::select! {
-        failed = admin => failed,
-        failed = measured => failed,
-        never = hangups(running) => never,
+        never = admin => never,
+        never = measured => never,
+        never = hangups(running, given) => never,
+    }
+}
+
+/// Tries something again whenever it ends, and says why it did, once.
+async fn again(mut work: impl AsyncFnMut() -> String) -> Infallible {
+    let mut told = String::new();
+    loop {
+        let why = work().await;
+        if why != told {
+            say(&why);
+            told = why;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+async fn measure(address: SocketAddr, gateway: Gateway) -> String {
+    match TcpListener::bind(address).await {
+        Ok(listener) => {
+            serve_metrics(listener, gateway).await;
+            "it ended".to_owned()
+        }
+        Err(error) => error.to_string(),
     }
 }
 
@@ -48,28 +84,32 @@ async fn listen_for_admin(path: &Path, answer: admin::Answer) -> String {
 
 #[cfg(not(unix))]
 async fn listen_for_admin(_: &Path, _: admin::Answer) -> String {
-    "the admin socket exists on Unix only".to_owned()
+    "there are no such sockets on this system".to_owned()
 }
 
 /// Reloads on SIGHUP.
 #[cfg(unix)]
-async fn hangups(running: &Arc<Running>) -> String {
-    use super::say;
+async fn hangups(running: &Arc<Running>, given: &Given) -> Infallible {
     use tokio::signal::unix::{SignalKind, signal};
-    let mut hangup = match signal(SignalKind::hangup()) {
-        Ok(hangup) => hangup,
-        Err(error) => return format!("cannot wait for SIGHUP: {error}"),
-    };
-    while hangup.recv().await.is_some() {
-        match running.reload().await {
-            Ok(_) => say("reloaded"),
-            Err(why) => say(&format!("not reloaded, nothing has changed: {why}")),
+    match signal(SignalKind::hangup()) {
+        Ok(mut hangup) => {
+            while hangup.recv().await.is_some() {
+                match running.reload(given).await {
+                    Ok(status) => {
+                        let note = status.get("note").and_then(|it| it.as_str());
+                        say(&note
+                            .map_or_else(|| "reloaded".to_owned(), |it| format!("reloaded; {it}")));
+                    }
+                    Err(why) => say(&format!("not reloaded, nothing has changed: {why}")),
+                }
+            }
         }
+        Err(error) => say(&format!("cannot wait for SIGHUP: {error}")),
     }
     std::future::pending().await
 }
 
 #[cfg(not(unix))]
-async fn hangups(_: &Arc<Running>) -> String {
+async fn hangups(_: &Arc<Running>, _: &Given) -> Infallible {
     std::future::pending().await
 }

@@ -47,16 +47,52 @@ pub(super) struct Section {
 }
 
 /// Which tokens callers need.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Auth {
-    /// The authorization server whose JWTs are accepted.
+    /// The authorization server whose tokens are accepted: JWTs, unless there is introspection.
     pub(super) issuer: String,
     /// The URL of the gateway's endpoint, which tokens must be meant for.
     pub(super) resource: String,
     /// The claims that name groups: groups, roles.
     #[serde(default)]
     pub(super) groups: Vec<String>,
+    /// The scopes that every token needs.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    /// Whether tokens must or may be bound to a key of the caller.
+    pub(super) dpop: Option<Dpop>,
+    /// Asks the authorization server about each token.
+    pub(super) introspection: Option<Introspection>,
+}
+
+/// Proof of possession.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Dpop {
+    Offer,
+    Require,
+}
+
+/// Where the authorization server answers questions about tokens, and our client there.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Introspection {
+    pub(super) endpoint: String,
+    pub(super) client_id: String,
+    pub(super) client_secret: String,
+}
+
+/// What the gateway shows to a server at a URL: a token of its own, by client credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credentials {
+    pub(super) client_id: String,
+    pub(super) client_secret: String,
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    /// The authorization server, if the client is registered at one only.
+    pub(super) issuer: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -82,6 +118,13 @@ pub(super) struct Server {
     pub(super) alias: Option<String>,
     /// auto, legacy, modern, or a revision.
     pub(super) era: Option<String>,
+    /// More variables of the gateway's environment for a command: names, or beginnings and a *.
+    pub(super) inherit: Vec<String>,
+    /// Whether a login that `bowline login` has stored is used, for all callers. Only where there
+    /// is one caller, unless this says so.
+    pub(super) login: Option<bool>,
+    /// A token of the gateway's own for a URL.
+    pub(super) auth: Option<Credentials>,
     pub(super) tools: Tools,
     pub(super) limits: Limits,
 }

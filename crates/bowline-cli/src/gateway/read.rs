@@ -1,21 +1,19 @@
 //! Reads the files of a gateway into its plan.
 
+mod pasted;
+mod plan;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::Client;
-use bowline::client::Preference;
-use bowline_gateway::bridge::ToolRules;
-use bowline_gateway::gateway::{Audit, CommandTool, Plan, Policy, Rule, ServerPlan};
-use bowline_web::Host;
+use bowline_gateway::gateway::{CommandTool, Rule};
 use serde_json::{Value, json};
 
-use super::file::{self, File, Prefix, Secret};
-use super::secret::{fill, home, value_of};
-use crate::redact::Redactor;
-use crate::target::{self, Named, Resolved, preference, servers_in};
+pub(super) use self::plan::Entry;
+use super::file::{self, File, Secret};
+use super::secret::{filled, home, value_of};
+use crate::target::{self, Named};
 use crate::text::did_you_mean;
 
 /// What the files say.
@@ -27,54 +25,9 @@ pub(super) struct Read {
     pub(super) rules: Vec<Rule>,
     /// What people should know, although it works.
     pub(super) notes: Vec<String>,
-    /// The values of secrets, which must not be shown.
-    pub(super) secrets: Vec<String>,
+    /// The values of secrets, by their names. They must not be shown.
+    pub(super) secrets: BTreeMap<String, String>,
 }
-
-/// One server, and where it is written.
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) file: PathBuf,
-    /// Its command or URL, without secrets.
-    pub(super) about: String,
-    pub(super) resolved: Resolved,
-    own: file::Server,
-}
-
-/// Members of clients' files that have no meaning here.
-const IGNORED: [&str; 14] = [
-    "type",
-    "autoApprove",
-    "alwaysAllow",
-    "timeout",
-    "disabledTools",
-    "enabled",
-    "disabled",
-    "trust",
-    "description",
-    "initTimeout",
-    "startup_timeout_sec",
-    "tool_timeout_sec",
-    "gallery",
-    "version",
-];
-
-/// Members of clients' files that mean something.
-const UNDERSTOOD: [&str; 13] = [
-    "command",
-    "args",
-    "env",
-    "environment",
-    "cwd",
-    "envFile",
-    "url",
-    "serverUrl",
-    "httpUrl",
-    "headers",
-    "http_headers",
-    "env_http_headers",
-    "bearer_token_env_var",
-];
 
 /// Reads all files. Later ones override earlier ones by the key of a server.
 ///
@@ -95,6 +48,8 @@ struct Reading {
     servers: BTreeMap<String, (Named, file::Server)>,
     commands: BTreeMap<String, (PathBuf, file::Command)>,
     secrets: BTreeMap<String, (PathBuf, Secret)>,
+    /// The names in files by the keys that are made of them.
+    names: BTreeMap<String, String>,
     access: Vec<file::Access>,
     notes: Vec<String>,
     problems: Vec<String>,
@@ -114,43 +69,6 @@ impl Reading {
         }
     }
 
-    fn client(&mut self, path: &Path) -> Result<(), String> {
-        let found = servers_in(path)?;
-        if found.is_empty() {
-            let what = "no servers; help: expected mcpServers, servers, mcp or mcp_servers";
-            return Err(format!("{}: {what}", path.display()));
-        }
-        for mut named in found {
-            let known = UNDERSTOOD.iter().chain(&IGNORED);
-            let members: Vec<String> = named.entry_mut().keys().cloned().collect();
-            for member in members.iter().filter(|it| !known.clone().any(|known| it == known)) {
-                let near = did_you_mean(member, UNDERSTOOD).map(|it| format!("; {it}"));
-                let near = near.unwrap_or_default();
-                let (file, name) = (path.display(), &named.name);
-                self.notes.push(format!("{file}: {name}: {member} is not understood{near}"));
-            }
-            let (key, own) = (self.key(&named), file::Server::default());
-            self.servers.insert(key, (named, own));
-        }
-        Ok(())
-    }
-
-    /// The key of a server in a client's file: its name, as far as tools' names can begin with it.
-    fn key(&mut self, named: &Named) -> String {
-        let fits = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
-        let mut key: String =
-            named.name.chars().map(|it| if fits(it) { it } else { '-' }).collect();
-        while key.contains("__") {
-            key = key.replace("__", "_");
-        }
-        let key = key.trim_end_matches('_').to_owned();
-        if key != named.name {
-            let (file, name) = (named.file.display(), &named.name);
-            self.notes.push(format!("{file}: {name:?} is called {key:?} here"));
-        }
-        key
-    }
-
     fn own(&mut self, path: &Path, depth: usize) -> Result<(), String> {
         let wrong = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
@@ -164,10 +82,13 @@ impl Reading {
             self.file(&folder.join(home(import)), depth + 1);
         }
         for (key, server) in file.servers {
-            let is_key = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
-            if key.contains("__") || key.ends_with('_') || !key.chars().all(is_key) {
-                let what = "holds letters, digits, - . and _, without __ and a _ at the end";
-                self.problems.push(wrong(&format!("servers.{key}: the name of a server {what}")));
+            let alias = server.alias.iter().map(|alias| ("alias", alias));
+            for (what, name) in [("name", &key)].into_iter().chain(alias) {
+                if !is_key(name) {
+                    let rule = "has letters, digits, - . and _, without __ and a _ at the end";
+                    let problem = format!("servers.{key}: the {what} of a server {rule}");
+                    self.problems.push(wrong(&problem));
+                }
             }
             let mut entry = server.entry();
             // Settings for a server that another file describes.
@@ -175,10 +96,16 @@ impl Reading {
                 && !entry.contains_key("url")
                 && let Some((known, settings)) = self.servers.get_mut(&key)
             {
+                if let Some(Value::Bool(is_disabled)) = entry.get("disabled") {
+                    known.is_disabled = *is_disabled;
+                    known.entry_mut().remove("enabled");
+                }
                 known.entry_mut().append(&mut entry);
-                *settings = server;
+                *settings =
+                    file::Server { tools: narrowed(&settings.tools, server.tools), ..server };
                 continue;
             }
+            self.names.insert(key.clone(), key.clone());
             self.servers.insert(key.clone(), (Named::own(&key, path, entry), server));
         }
         let own = |it| (path.to_owned(), it);
@@ -186,8 +113,11 @@ impl Reading {
         let own = |it| (path.to_owned(), it);
         self.secrets.extend(file.secrets.into_iter().map(|(name, it)| (name, own(it))));
         self.access.extend(file.access);
-        self.settings = over(self.settings_taken(), file.gateway);
-        self.telemetry.audit = file.telemetry.audit.or_else(|| self.telemetry.audit.take());
+        let near = |it: PathBuf| folder.join(home(&it));
+        let socket = file.gateway.socket.clone().map(near);
+        self.settings = over(self.settings_taken(), file::Section { socket, ..file.gateway });
+        let audit = file.telemetry.audit.map(near);
+        self.telemetry.audit = audit.or_else(|| self.telemetry.audit.take());
         self.telemetry.metrics = file.telemetry.metrics.or(self.telemetry.metrics);
         Ok(())
     }
@@ -206,30 +136,32 @@ impl Reading {
                 }
             }
         }
+        let introspection = self.settings.auth.as_mut().and_then(|it| it.introspection.as_mut());
+        if let Some(it) = introspection {
+            match filled(&it.client_secret, &values) {
+                Ok(secret) => it.client_secret = secret,
+                Err(why) => self.problems.push(format!("auth.introspection.client_secret: {why}")),
+            }
+        }
         let mut servers = Vec::new();
         for (key, (mut named, own)) in std::mem::take(&mut self.servers) {
             if named.entry_mut().get("disabled") == Some(&Value::Bool(true)) || named.is_disabled {
                 continue;
             }
             let about = named.about();
-            for value in named.entry_mut().values_mut() {
-                fill(value, &values);
-            }
-            match named.resolve(&[]) {
+            match named.resolve_with(&[], &values) {
                 Ok(resolved) => {
                     servers.push(Entry { key, file: named.file.clone(), about, resolved, own });
                 }
                 Err(failure) => self.problems.push(failure.what),
             }
         }
-        let commands = self.commands();
+        self.check_prefixes(&servers);
+        let commands = self.commands(&values);
         let rules = std::mem::take(&mut self.access).into_iter().enumerate();
         let rules = rules.map(|(at, it)| it.rule(at)).collect();
         if servers.is_empty() && commands.is_empty() && self.problems.is_empty() {
             self.problems.push("there is no server and no tool in these files".to_owned());
-        }
-        if !commands.is_empty() && servers.iter().any(|it| it.key == "tools") {
-            self.problems.push("a server cannot be called \"tools\" beside [tools]".to_owned());
         }
         if !self.problems.is_empty() {
             return Err(self.problems.join("\n"));
@@ -241,11 +173,27 @@ impl Reading {
             commands,
             rules,
             notes: self.notes,
-            secrets: values.into_values().collect(),
+            secrets: values,
         })
     }
 
-    fn commands(&mut self) -> Vec<CommandTool> {
+    /// Names of tools begin with the prefix of their server, so that belongs to one server.
+    fn check_prefixes(&mut self, servers: &[Entry]) {
+        let mut taken = BTreeMap::new();
+        for it in servers {
+            let prefix = it.alias().unwrap_or(&it.key);
+            if let Some(other) = taken.insert(prefix, &it.key) {
+                let what = format!("servers {other} and {} are both called {prefix:?}", it.key);
+                self.problems.push(format!("{what}; help: choose another alias"));
+            }
+        }
+        if !self.commands.is_empty() && taken.contains_key("tools") {
+            let what = "a server cannot be called \"tools\" beside [tools]; help: set an alias";
+            self.problems.push(what.to_owned());
+        }
+    }
+
+    fn commands(&mut self, values: &BTreeMap<String, String>) -> Vec<CommandTool> {
         let mut commands = Vec::new();
         for (name, (path, it)) in std::mem::take(&mut self.commands) {
             let timeout = duration(it.timeout.as_deref(), Duration::from_secs(30));
@@ -253,14 +201,25 @@ impl Reading {
                 Value::String(kind) => (name, json!({ "type": kind })),
                 schema => (name, schema),
             });
+            let folder = path.parent().unwrap_or_else(|| Path::new("."));
+            let mut env = Vec::new();
+            for (variable, text) in it.env {
+                match filled(&text, values) {
+                    Ok(value) => env.push((variable, value)),
+                    Err(why) => {
+                        let place = format!("{}: tools.{name}.env.{variable}", path.display());
+                        self.problems.push(format!("{place}: {why}"));
+                    }
+                }
+            }
             let command = CommandTool {
                 name: name.clone(),
                 description: it.description,
                 run: it.run,
                 arguments: arguments.collect(),
                 optional: it.optional,
-                cwd: it.cwd,
-                env: it.env.into_iter().collect(),
+                cwd: it.cwd.map(|cwd| folder.join(home(&cwd))),
+                env,
                 timeout: *timeout.as_ref().unwrap_or(&Duration::ZERO),
                 output: it.output.unwrap_or(256 << 10),
                 is_read_only: it.read_only,
@@ -271,88 +230,6 @@ impl Reading {
             commands.push(command);
         }
         commands
-    }
-}
-
-impl Read {
-    /// The plan, for an address to serve at; `None` is standard input and output.
-    ///
-    /// # Errors
-    /// When a value is wrong, or the audit log cannot be opened.
-    pub(super) fn plan(&self, audit: Option<Arc<Audit>>) -> Result<Plan, String> {
-        let mut servers = Vec::new();
-        for entry in &self.servers {
-            let plan = entry.plan();
-            servers.push(plan.map_err(|why| format!("servers.{}: {why}", entry.key))?);
-        }
-        let is_open = match self.settings.listen {
-            Some(address) => Host::Address(address.ip()).is_loopback(),
-            None => true,
-        };
-        let auth = self.settings.auth.as_ref();
-        let mut group_claims = auth.map(|it| it.groups.clone()).unwrap_or_default();
-        if group_claims.is_empty() {
-            group_claims = ["groups", "roles"].map(str::to_owned).to_vec();
-        }
-        let policy = Policy { rules: self.rules.clone(), is_open, group_claims };
-        Ok(Plan {
-            name: self.settings.name.clone().unwrap_or_else(|| "bowline-gateway".to_owned()),
-            has_prefixes: self.settings.prefix != Some(Prefix::Never),
-            servers,
-            commands: self.commands.clone(),
-            policy,
-            audit,
-            grace: duration(self.settings.grace.as_deref(), Duration::from_secs(600))?,
-            start: duration(self.settings.start.as_deref(), Duration::from_secs(60))?,
-        })
-    }
-
-    /// Removes secrets from a text.
-    pub(super) fn redacted(&self, text: &str) -> String {
-        let mut secrets = self.secrets.clone();
-        secrets.extend(self.servers.iter().flat_map(|it| it.resolved.secrets()));
-        Redactor::new(secrets).text(text)
-    }
-}
-
-impl Entry {
-    /// Which tools it has.
-    pub(super) fn tools(&self) -> ToolRules {
-        let file::Tools { allow, deny, rename } = self.own.tools.clone();
-        ToolRules { allow, deny, rename: rename.into_iter().collect() }
-    }
-
-    pub(super) fn alias(&self) -> Option<&str> {
-        self.own.alias.as_deref()
-    }
-
-    fn plan(&self) -> Result<ServerPlan, String> {
-        self.resolved.target().map_err(|failure| failure.what)?;
-        let era = self.own.era.as_deref().unwrap_or("auto");
-        let preference: Preference = preference(era)?;
-        let limits = &self.own.limits;
-        let rate = limits.calls.as_deref().map(str::parse).transpose()?;
-        let timeout = limits.timeout.as_deref();
-        let timeout = timeout.map(|it| duration(Some(it), Duration::ZERO)).transpose()?;
-        let (target, key) = (self.resolved.clone(), self.key.clone());
-        Ok(ServerPlan {
-            key: self.key.clone(),
-            alias: self.own.alias.clone(),
-            // Holds secrets, and is only ever compared.
-            fingerprint: format!("{:?} {era}", self.resolved.location),
-            target: Arc::new(move || target.target().map_err(|failure| failure.what)),
-            client: Arc::new(move || {
-                let key = key.clone();
-                Client::builder("bowline-gateway", env!("CARGO_PKG_VERSION"))
-                    .without_cache()
-                    .on_stderr(move |line| super::say(&format!("{key}: {line}")))
-            }),
-            preference,
-            tools: self.tools(),
-            rate,
-            running: limits.running,
-            timeout,
-        })
     }
 }
 
@@ -379,6 +256,19 @@ fn explained(error: &str) -> String {
         _ => None,
     };
     near.map_or_else(|| error.to_owned(), |near| format!("{}\nhelp: {near}", error.trim_end()))
+}
+
+/// Whether names of tools can begin with this.
+fn is_key(name: &str) -> bool {
+    let fits = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+    !name.is_empty() && !name.contains("__") && !name.ends_with('_') && name.chars().all(fits)
+}
+
+/// Our own choice of tools beside that of a client's file: what either denies is denied.
+fn narrowed(pasted: &file::Tools, own: file::Tools) -> file::Tools {
+    let allow = if own.allow.is_empty() { pasted.allow.clone() } else { own.allow };
+    let deny = pasted.deny.iter().cloned().chain(own.deny).collect();
+    file::Tools { allow, deny, rename: own.rename }
 }
 
 /// Whether a TOML file is that of a client: Codex.

@@ -1,24 +1,53 @@
 //! Secrets: read from files, variables and commands, and put where they are named.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
 
 use super::file::Secret;
 
-/// Replaces `${NAME}` by secrets, in all texts.
-pub(super) fn fill(value: &mut Value, secrets: &BTreeMap<String, String>) {
-    match value {
-        Value::String(text) => {
-            for (name, secret) in secrets {
-                *text = text.replace(&format!("${{{name}}}"), secret);
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(|it| fill(it, secrets)),
-        Value::Object(members) => members.values_mut().for_each(|it| fill(it, secrets)),
-        _ => {}
+/// Replaces `${NAME}` by a secret or a variable of the environment. What is in a value stays.
+pub(super) fn filled(text: &str, secrets: &BTreeMap<String, String>) -> Result<String, String> {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("${") {
+        let Some((name, after)) = rest[at + 2..].split_once('}') else { break };
+        let value = secrets.get(name).cloned().or_else(|| std::env::var(name).ok());
+        filled += &rest[..at];
+        filled += &value
+            .ok_or_else(|| format!("${{{name}}} is neither a secret nor set in the environment"))?;
+        rest = after;
     }
+    Ok(filled + rest)
+}
+
+/// How long a command that prints a secret may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a command prints.
+fn printed(words: &[String]) -> Result<Vec<u8>, String> {
+    let (program, args) = words.split_first().ok_or("the command is empty")?;
+    let mut command = std::process::Command::new(bowline::client::find_program(program, None));
+    let spawned = command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(|error| format!("cannot run {program}: {error}"))?;
+    let output = child.stdout.take();
+    let (done, waiting) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.map(|mut it| it.read_to_end(&mut bytes));
+        let _ = done.send(read.transpose().map(|_| bytes));
+    });
+    let Ok(read) = waiting.recv_timeout(PATIENCE) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(format!("{program} did not finish within {PATIENCE:?} and was ended"));
+    };
+    let status = child.wait().map_err(|error| format!("{program}: {error}"))?;
+    if !status.success() {
+        return Err(format!("{program} failed ({status})"));
+    }
+    read.map_err(|error| format!("{program}: {error}"))
 }
 
 pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
@@ -32,15 +61,9 @@ pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
             read.map_err(|error| format!("{}: {error}", file.display()))?
         }
         Secret::Command(words) => {
-            let (program, args) = words.split_first().ok_or("the command is empty")?;
-            let mut command =
-                std::process::Command::new(bowline::client::find_program(program, None));
-            let ran = command.args(args).stdin(std::process::Stdio::null()).output();
-            let ran = ran.map_err(|error| format!("cannot run {program}: {error}"))?;
-            if !ran.status.success() {
-                return Err(format!("{program} failed ({})", ran.status));
-            }
-            String::from_utf8(ran.stdout).map_err(|_| format!("{program} did not print text"))?
+            let program = words.first().map(String::as_str).unwrap_or_default();
+            String::from_utf8(printed(words)?)
+                .map_err(|_| format!("{program} did not print text"))?
         }
     };
     let text = text.strip_suffix('\n').unwrap_or(&text);

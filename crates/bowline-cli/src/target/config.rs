@@ -5,6 +5,7 @@ mod expand;
 mod jsonc;
 mod places;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -275,18 +276,22 @@ impl Named {
 
     /// The server with its variables and inputs expanded.
     pub(crate) fn resolve(&self, inputs: &[(String, String)]) -> Result<Resolved, Failure> {
+        self.resolve_with(inputs, &BTreeMap::new())
+    }
+
+    /// The same with values of its own for variables. What is in a value is not expanded.
+    pub(crate) fn resolve_with(
+        &self,
+        inputs: &[(String, String)],
+        values: &BTreeMap<String, String>,
+    ) -> Result<Resolved, Failure> {
         let expand = expand::Expand::new(self.client, &self.file, &self.inputs, inputs);
+        let expand = expand.with_values(values);
         let location = entry::location(&self.entry, &expand).map_err(|problem| {
             Failure::usage(format!("{}: server {:?}: {problem}", self.file.display(), self.name))
         })?;
-        Ok(Resolved {
-            name: self.name.clone(),
-            location,
-            from: Some(self.file.clone()),
-            note: None,
-            ca: None,
-            is_insecure: false,
-        })
+        let resolved = Resolved::new(self.name.clone(), location);
+        Ok(Resolved { from: Some(self.file.clone()), ..resolved })
     }
 }
 

@@ -37,6 +37,9 @@ impl Resolved {
     /// The login stored for a URL, unless a header authorizes requests.
     pub(crate) fn login(&self) -> Option<Kept> {
         let Location::Url { url, headers } = &self.location else { return None };
+        if !self.uses_logins {
+            return None;
+        }
         let is_authorized =
             headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         if is_authorized { None } else { find(url, self.web().ok()?.build().ok()?) }

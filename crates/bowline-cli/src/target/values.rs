@@ -1,10 +1,13 @@
-//! Values of options: times, sizes, levels, revisions.
+//! Values of options: times, sizes, levels, revisions; variables of the environment.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use bowline::Revision;
 use bowline::client::Preference;
 use bowline::model::LoggingLevel;
+
+use crate::failure::Failure;
 
 /// A duration: a number of seconds, or a number with a unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -65,6 +68,39 @@ pub(crate) fn preference(text: &str) -> Result<Preference, String> {
     }
 }
 
+/// The variables of this process that fit a pattern: a name, or its beginning and a `*`.
+pub(super) fn inherited(patterns: &[String]) -> impl Iterator<Item = (OsString, OsString)> {
+    let fits = |name: &str| {
+        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == pattern,
+        })
+    };
+    std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(fits))
+}
+
+/// `NAME=VALUE`, where the value need not be Unicode.
+pub(super) fn variable(pair: &OsString) -> Result<(OsString, OsString), Failure> {
+    split(pair).filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+        Failure::usage(format!("--env {}: expected NAME=VALUE", pair.to_string_lossy()))
+    })
+}
+
+#[cfg(unix)]
+fn split(pair: &OsString) -> Option<(OsString, OsString)> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = pair.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
+    let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    Some((part(&bytes[..at]), part(&bytes[at + 1..])))
+}
+
+#[cfg(not(unix))]
+fn split(pair: &OsString) -> Option<(OsString, OsString)> {
+    let (name, value) = pair.to_str()?.split_once('=')?;
+    Some((name.into(), value.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +132,12 @@ mod tests {
         assert_eq!(preference("2025-06-18"), Ok(Preference::Pin(Revision::V2025_06_18)));
         let told = preference("2025-01-01").unwrap_err();
         assert!(told.contains("2026-07-28"), "{told}");
+    }
+
+    #[test]
+    fn variables_have_names() {
+        assert_eq!(variable(&"A=b=c".into()).unwrap(), ("A".into(), "b=c".into()));
+        assert!(variable(&"=x".into()).is_err());
+        assert!(variable(&"x".into()).is_err());
     }
 }

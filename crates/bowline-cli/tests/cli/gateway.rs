@@ -13,6 +13,9 @@ use super::fixture::{Folder, PROGRAM, program, said, signal, wait_for};
 
 const SECRET: &str = "sekrit-4711";
 
+/// A secret that looks like what is expanded.
+const ODD: &str = "${KEY}$HOME${HOME}";
+
 /// A gateway that runs, and ends with the test.
 struct Running {
     home: Folder,
@@ -33,7 +36,7 @@ fn files(home: &Folder) -> [PathBuf; 2] {
     let servers = json!({ "mcpServers": {
         "counter": {
             "command": PROGRAM, "args": ["serve", "counter"],
-            "env": { "API_KEY": "${KEY}" }, "autoApprove": ["x"],
+            "env": { "API_KEY": "${KEY}" }, "autoApprove": ["x"], "disabledTools": ["echo"],
         },
         "dead": { "command": "/nonexistent/program", "comand": "x" },
     }});
@@ -42,15 +45,24 @@ fn files(home: &Folder) -> [PathBuf; 2] {
 listen = \"127.0.0.1:0\"
 [secrets]
 KEY = { file = \"key\" }
+ODD = { file = \"odd\" }
 [telemetry]
-audit = \"AUDIT\"
+audit = \"audit\"
+metrics = \"METRICS\"
+[tools.show]
+run = [\"printenv\", \"SHOWN\"]
+env = { SHOWN = \"${ODD}\" }
 [tools.say]
 run = [\"printf\", \"%s\", \"{what}\"]
 [servers.counter]
 alias = \"c\"
 ";
     home.write("key", &format!("{SECRET}\n"));
-    let own = own.replace("AUDIT", home.path().join("audit").to_str().unwrap());
+    home.write("odd", ODD);
+    // A port that is taken is trouble for the metrics, and for nothing else.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = own.replace("METRICS", &taken.local_addr().unwrap().to_string());
+    std::mem::forget(taken);
     [home.write("mcp.json", &servers.to_string()), home.write("gateway.toml", &own)]
 }
 
@@ -102,6 +114,10 @@ fn a_gateway_from_its_start_to_its_end() {
     // Everything is there, although one server is dead.
     let said = running.call(&running.url, &["tools__say", "what=$(id)"]);
     assert_eq!(said.out.trim(), "$(id)", "{}", said.err);
+    let said = running.call(&running.url, &["tools__show"]);
+    assert_eq!(said.out.trim(), ODD, "{}", said.err);
+    let said = running.call(&running.url, &["c__echo", "saying=x"]);
+    assert!(said.err.contains("there is no tool"), "{} {}", said.out, said.err);
     let status = running.status();
     assert_eq!(status["servers"][1]["state"], "down", "{status}");
     let own = running.url.replace("/mcp", "/servers/counter/mcp");
@@ -123,7 +139,7 @@ fn a_gateway_from_its_start_to_its_end() {
     let told = running.ask(&["reload"]);
     assert_ne!(told.code, Some(0));
     assert!(
-        told.err.contains("line 11") && told.err.contains("did you mean alias"),
+        told.err.contains("line 16") && told.err.contains("did you mean alias"),
         "{}",
         told.err
     );
@@ -179,5 +195,82 @@ fn g24_a_killed_gateway_leaves_no_secret_in_a_file() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(path.ends_with("key") || !text.contains(SECRET), "{path:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn f_servers_inherit_what_they_need_and_what_the_file_says() {
+    let home = Folder::new();
+    let run = |name: &str| format!("env > {name}; exec '{PROGRAM}' serve counter");
+    let own = format!(
+        "
+[servers.plain]
+command = \"sh\"
+args = [\"-c\", {:?}]
+[servers.told]
+command = \"sh\"
+args = [\"-c\", {:?}]
+inherit = [\"GATEWAY_*\"]
+",
+        run(home.path().join("plain").to_str().unwrap()),
+        run(home.path().join("told").to_str().unwrap()),
+    );
+    let file = home.write("gateway.toml", &own);
+    let mut command = program(&home);
+    command.env("GATEWAY_TOKEN", SECRET).arg("gateway").arg(file);
+    // It ends with its input, once its servers have started.
+    let told = said(command.stdin(Stdio::null()));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let seen = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
+    assert!(seen("plain").contains("PATH=") && !seen("plain").contains(SECRET));
+    assert!(seen("told").contains(SECRET));
+}
+
+#[test]
+fn mistakes_in_names_are_found_before_anything_starts() {
+    let home = Folder::new();
+    let check = |json: &Value, own: &str| {
+        let files = [home.write("mcp.json", &json.to_string()), home.write("gateway.toml", own)];
+        let files = files.map(|it| it.to_str().unwrap().to_owned());
+        said_of(&home, &["gateway", "check", &files[0], &files[1]])
+    };
+    let server = || json!({ "command": "x" });
+    let two = json!({ "mcpServers": { "a b": server(), "a-b": server() } });
+    let told = check(&two, "");
+    assert!(told.err.contains("are both called \"a-b\" here"), "{}", told.err);
+    let two = json!({ "mcpServers": { "one": server(), "two": server() } });
+    let told = check(&two, "[servers.one]\nalias = \"two\"\n");
+    assert!(told.err.contains("are both called \"two\""), "{}", told.err);
+    let told = check(&two, "[servers.one]\nalias = \"a__b\"\n");
+    assert!(told.err.contains("without __"), "{}", told.err);
+    let off = json!({ "mcpServers": { "one": { "command": "x", "disabled": true } } });
+    let told = check(&off, "[servers.one]\ndisabled = false\n");
+    assert!(told.out.contains("one__*"), "{} {}", told.out, told.err);
+}
+
+#[test]
+fn f_names_of_hosts_and_tokens_close_what_loopback_opens() {
+    for (settings, is_open) in [
+        ("", true),
+        ("hosts = [\"localhost\"]", true),
+        ("hosts = [\"mcp.example.com\"]", false),
+        ("auth = { issuer = \"https://a.example\", resource = \"https://b.example/mcp\" }", false),
+    ] {
+        let home = Folder::new();
+        let own = format!(
+            "[gateway]\nlisten = \"127.0.0.1:0\"\n{settings}\n[tools.say]\nrun = [\"true\"]\n"
+        );
+        let file = home.write("gateway.toml", &own);
+        let mut command = program(&home);
+        let mut child = command.arg("gateway").arg(file).stderr(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = String::new();
+        while !lines.contains("the gateway is at") {
+            assert!(std::io::BufRead::read_line(&mut told, &mut lines).unwrap() > 0, "{lines}");
+        }
+        assert_eq!(!lines.contains("callers may use nothing"), is_open, "{settings}: {lines}");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -37,31 +37,44 @@ pub type Answer = Arc<
     dyn Fn(Question) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> + Send + Sync,
 >;
 
+/// How long to wait before another connection is accepted, after one could not be.
+pub(super) const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// The most bytes of a question.
 #[cfg(unix)]
 const LONGEST: u64 = 64 << 10;
 
-/// Answers on a socket that only this user can open, until the future is dropped. What a process
-/// that died has left is replaced.
+/// Answers on a socket that only this user can open, until the future is dropped. The socket that a
+/// process has left behind is replaced; anything else at the path is not.
 ///
 /// # Errors
 /// When the socket cannot be opened, or another gateway answers there.
 #[cfg(unix)]
 pub async fn serve(path: &Path, answer: Answer) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
     if tokio::net::UnixStream::connect(path).await.is_ok() {
         let what = "another gateway uses this socket";
         return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
     }
-    let _ = std::fs::remove_file(path);
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
+        Ok(_) => {
+            let what = "a file that is not a socket is there; help: choose another path";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+        Err(_) => {}
+    }
     let listener = tokio::net::UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     let mut tasks = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                let (stream, _) = accepted?;
-                tasks.spawn(talk(stream, Arc::clone(&answer)));
+                match accepted {
+                    Ok((stream, _)) => drop(tasks.spawn(talk(stream, Arc::clone(&answer)))),
+                    // Too many open files: that passes.
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
             }
             Some(_) = tasks.join_next() => {}
         }
@@ -101,4 +114,20 @@ pub async fn ask(path: &Path, question: &Question) -> io::Result<Result<Value, S
         return Ok(Err(why.to_owned()));
     }
     Ok(Ok(reply["ok"].take()))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_is_not_a_socket_stays() {
+        let path = std::env::temp_dir().join(format!("bowline-admin-{}", std::process::id()));
+        std::fs::write(&path, "precious").unwrap();
+        let answer: Answer = Arc::new(|_| Box::pin(async { Ok(Value::Null) }));
+        let error = serve(&path, answer).await.unwrap_err();
+        assert!(error.to_string().contains("not a socket"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_file(&path).unwrap();
+    }
 }

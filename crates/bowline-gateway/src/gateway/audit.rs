@@ -5,25 +5,47 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 /// An audit log that is open.
 #[derive(Debug)]
-pub struct Audit(Mutex<Chain>);
+pub struct Audit {
+    path: PathBuf,
+    chain: Mutex<Chain>,
+}
 
 #[derive(Debug)]
 struct Chain {
     file: File,
     number: u64,
     last: String,
-    /// Whether the last line may be incomplete.
-    is_broken: bool,
+    /// How long the file is, as far as it is complete.
+    length: u64,
+    trouble: Option<Trouble>,
 }
+
+/// What could not be written, and why.
+#[derive(Debug)]
+struct Trouble {
+    why: String,
+    tried: Instant,
+    /// In order, with their times.
+    waiting: Vec<(String, Record)>,
+}
+
+/// How many records wait for a log that cannot be written. No call begins while one waits, so only
+/// calls that run already can add to them.
+const WAITING: usize = 4096;
+
+/// How often a log that cannot be written is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// One record.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -75,6 +97,9 @@ pub struct Record {
     /// The caller's trace context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// The newest digest of the file that this one follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// Bytes of a line that a crash cut off, which were removed when the log was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed_bytes: Option<u64>,
@@ -84,7 +109,7 @@ pub struct Record {
 #[derive(Serialize)]
 struct Envelope<'a> {
     number: u64,
-    time: String,
+    time: &'a str,
     #[serde(flatten)]
     record: &'a Record,
     previous: &'a str,
@@ -102,63 +127,177 @@ impl Audit {
     /// # Errors
     /// When the file cannot be read or written, or does not end with a record.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
-        let length = file.seek(SeekFrom::End(0))?;
-        let (complete, line) = last_line(&mut file, length)?;
-        let (number, last) = match line {
-            None => (0, NONE.to_owned()),
-            Some(line) => {
-                let wrong = || {
-                    let what = "its last line is not an audit record; help: begin another file";
-                    io::Error::new(io::ErrorKind::InvalidData, what)
-                };
-                let (tail, _, digest) = Tail::read(&line).ok_or_else(wrong)?;
-                (tail.number, digest)
-            }
-        };
-        if complete < length {
-            file.set_len(complete)?;
-        }
-        let audit = Self(Mutex::new(Chain { file, number, last, is_broken: false }));
-        let removed_bytes = Some(length - complete).filter(|bytes| *bytes > 0);
-        audit.write(&Record { event: "opened", removed_bytes, ..Record::default() })?;
-        Ok(audit)
+        let chain = Mutex::new(Chain::open(path, None)?);
+        Ok(Self { path: path.to_owned(), chain })
     }
 
-    /// Appends a record.
+    /// Appends a record. One that cannot be written is kept, and written first when the log can be
+    /// written again.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written now.
     pub fn write(&self, record: &Record) -> io::Result<()> {
-        let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if chain.is_broken {
-            let what = "an earlier record could not be written";
-            return Err(io::Error::other(what));
-        }
-        let number = chain.number + 1;
+        let mut chain = self.lock();
         let time = jiff::Timestamp::now().to_string();
-        let envelope = Envelope { number, time, record, previous: &chain.last };
-        let mut line = serde_json::to_string(&envelope)?;
-        line.pop();
-        let hash = hex(digest(&SHA256, line.as_bytes()).as_ref());
-        line = format!("{line}{DIGEST}{hash}\"}}\n");
-        if let Err(error) = chain.file.write_all(line.as_bytes()) {
-            chain.is_broken = true;
-            return Err(error);
+        if let Some(trouble) = &mut chain.trouble {
+            trouble.keep(time, record);
+            return Err(trouble.error());
         }
-        (chain.number, chain.last) = (number, hash);
+        let Err(error) = chain.append(&time, record) else { return Ok(()) };
+        let why = error.to_string();
+        let waiting = vec![(time, record.clone())];
+        chain.trouble = Some(Trouble { why, tried: Instant::now(), waiting });
+        Err(error)
+    }
+
+    /// Whether records can be written. A log that could not is opened again, at most once a second.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub fn ready(&self) -> io::Result<()> {
+        let mut chain = self.lock();
+        let Some(trouble) = &chain.trouble else { return Ok(()) };
+        if trouble.tried.elapsed() < AGAIN {
+            return Err(trouble.error());
+        }
+        self.recover(&mut chain)
+    }
+
+    /// Opens the file again, which may have been moved away or cut: another file begins with the
+    /// digest of the one that it follows.
+    ///
+    /// # Errors
+    /// When it cannot be opened. Records go where they went before.
+    pub fn reopen(&self) -> io::Result<()> {
+        let mut chain = self.lock();
+        if chain.trouble.is_some() || !chain.is_at(&self.path) {
+            self.recover(&mut chain)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Goes on in the file that is at the path now, with what waits.
+    fn recover(&self, chain: &mut Chain) -> io::Result<()> {
+        let follows = (!chain.is_at(&self.path)).then(|| chain.last.clone());
+        let opened = Chain::open(&self.path, follows).and_then(|mut opened| {
+            let waiting = chain.trouble.as_ref().map(|it| it.waiting.as_slice());
+            for (time, record) in waiting.unwrap_or_default() {
+                opened.append(time, record)?;
+            }
+            Ok(opened)
+        });
+        match opened {
+            Ok(opened) => *chain = opened,
+            Err(error) => {
+                if let Some(trouble) = &mut chain.trouble {
+                    (trouble.why, trouble.tried) = (error.to_string(), Instant::now());
+                }
+                return Err(error);
+            }
+        }
         Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Chain> {
+        self.chain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many records there are, and the newest digest.
     #[must_use]
     pub fn head(&self) -> (u64, String) {
-        let chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let chain = self.lock();
         (chain.number, chain.last.clone())
+    }
+
+    /// From now on, nothing can be written.
+    #[cfg(test)]
+    pub(super) fn fail(&self) {
+        let mut chain = self.lock();
+        chain.file = File::open(&self.path).unwrap();
+    }
+}
+
+impl Trouble {
+    fn error(&self) -> io::Error {
+        io::Error::other(format!("an earlier record could not be written: {}", self.why))
+    }
+
+    fn keep(&mut self, time: String, record: &Record) {
+        if self.waiting.len() < WAITING {
+            self.waiting.push((time, record.clone()));
+        }
+    }
+}
+
+fn file(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    Ok((file, length))
+}
+
+impl Chain {
+    fn open(path: &Path, follows: Option<String>) -> io::Result<Self> {
+        let (mut file, length) = file(path)?;
+        let (complete, number, last) = Self::end(&mut file, length)?;
+        if complete < length {
+            file.set_len(complete)?;
+        }
+        let mut chain = Self { file, number, last, length: complete, trouble: None };
+        let removed_bytes = Some(length - complete).filter(|bytes| *bytes > 0);
+        let opened = Record { event: "opened", follows, removed_bytes, ..Record::default() };
+        chain.append(&jiff::Timestamp::now().to_string(), &opened)?;
+        Ok(chain)
+    }
+
+    /// Where the last record ends, its number and its digest.
+    fn end(file: &mut File, length: u64) -> io::Result<(u64, u64, String)> {
+        let (complete, line) = last_line(file, length)?;
+        let Some(line) = line else { return Ok((complete, 0, NONE.to_owned())) };
+        let (tail, _, digest) = Tail::read(&line).ok_or_else(|| {
+            let what = "its last line is not an audit record; help: begin another file";
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        Ok((complete, tail.number, digest))
+    }
+
+    fn append(&mut self, time: &str, record: &Record) -> io::Result<()> {
+        let number = self.number + 1;
+        let envelope = Envelope { number, time, record, previous: &self.last };
+        let mut line = serde_json::to_string(&envelope)?;
+        line.pop();
+        let hash = hex(digest(&SHA256, line.as_bytes()).as_ref());
+        line = format!("{line}{DIGEST}{hash}\"}}\n");
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // What was written of it is removed when the file is opened again, at the latest.
+            let _ = self.file.set_len(self.length);
+            return Err(error);
+        }
+        (self.number, self.last) = (number, hash);
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    /// Whether the file is still the one at a path, and as long as it was.
+    fn is_at(&self, path: &Path) -> bool {
+        let Ok(there) = std::fs::metadata(path) else { return false };
+        there.len() >= self.length && self.is_same(&there)
+    }
+
+    #[cfg(unix)]
+    fn is_same(&self, there: &std::fs::Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let ours = self.file.metadata();
+        ours.is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn is_same(&self, _: &std::fs::Metadata) -> bool {
+        true
     }
 }
 
@@ -248,7 +387,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn log(name: &str) -> std::path::PathBuf {
+    fn log(name: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("bowline-audit-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join(name);
@@ -281,6 +420,46 @@ mod tests {
         let changed = two.replace("\"a\"", "\"x\"");
         assert!(check(&[one, &changed, three]).contains("line 2 was changed"));
         assert!(check(&[one, "{}"]).contains("line 2 is not"));
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_written_first_when_that_works_again() {
+        let path = log("trouble");
+        filled(&path);
+        let audit = Audit::open(&path).unwrap();
+        audit.fail();
+        let named =
+            |name: &str| Record { event: "call", name: Some(name.to_owned()), ..Record::default() };
+        assert!(audit.write(&named("lost")).is_err());
+        assert!(audit.write(&named("late")).is_err());
+        assert!(audit.ready().unwrap_err().to_string().contains("could not be written"));
+        audit.reopen().unwrap();
+        audit.ready().unwrap();
+        audit.write(&named("after")).unwrap();
+        assert_eq!(verify(&path).unwrap().0, 9);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let at = ["lost", "late", "after"].map(|name| text.find(name).unwrap());
+        assert!(at.is_sorted(), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_log_that_was_moved_or_cut_goes_on_in_a_new_file_that_names_the_old_one() {
+        let (path, old) = (log("moved"), log("moved-old"));
+        filled(&path);
+        let audit = Audit::open(&path).unwrap();
+        let last = audit.head().1;
+        std::fs::rename(&path, &old).unwrap();
+        audit.reopen().unwrap();
+        assert_eq!(verify(&old).unwrap(), (5, last.clone()));
+        assert_eq!(verify(&path).unwrap().0, 1);
+        assert!(std::fs::read_to_string(&path).unwrap().contains(&last));
+        // Nothing has changed: nothing is added.
+        audit.reopen().unwrap();
+        assert_eq!(verify(&path).unwrap().0, 1);
+        std::fs::write(&path, "").unwrap();
+        audit.reopen().unwrap();
+        assert_eq!(verify(&path).unwrap().0, 1);
     }
 
     #[test]

@@ -1,19 +1,30 @@
 //! What every request passes: who may use what, how often, with the user's agreement; and the
 //! record of it.
+//!
+//! What a request uses says itself where it leads: its label is its [`Route`]. What has no label is
+//! refused, so nothing that the rules do not know can run.
+
+mod agree;
+mod record;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::model::{CallToolResult, ContentBlock};
-use bowline::{Answer, ErrorCode, ErrorObject, Incoming, Middleware, Next, Outcome, Transport};
-use bowline_proto::method::METHODS;
-use ring::digest::{SHA256, digest};
+use bowline::model::{
+    CallToolResult, CompleteParams, CompleteResult, ContentBlock, Reference,
+    SubscriptionsListenParams,
+};
+use bowline::{Answer, ErrorCode, ErrorObject, Incoming, Middleware, Next, Outcome};
+use bowline_proto::method::{
+    CallTool, Complete, GetPrompt, Method, ReadResource, Subscribe, SubscriptionsListen,
+};
 use tokio::time::Instant;
 
-use super::audit::{Record, hex};
-use super::merge::Route;
-use super::metrics::Labels;
-use super::policy::Decision;
+pub(super) use self::agree::Agreements;
+use self::agree::agree;
+use self::record::{About, ending};
+use super::merge::{Kind, Route};
+use super::policy::{Decision, Who};
 use super::shared::Shared;
 
 /// The most bytes of a text that a peer chose and the audit keeps.
@@ -38,100 +49,137 @@ impl Middleware for Door {
     }
 }
 
-/// A method that uses something of a server.
-fn is_use(method: &str) -> bool {
-    matches!(method, "tools/call" | "prompts/get" | "resources/read" | "completion/complete")
+/// The kind of thing that a request uses, if it uses something of a server.
+fn used(incoming: &Incoming) -> Option<Kind> {
+    match &*incoming.method {
+        CallTool::NAME => Some(Kind::Tool),
+        GetPrompt::NAME => Some(Kind::Prompt),
+        ReadResource::NAME => Some(Kind::Resource),
+        Complete::NAME => {
+            let params = incoming.params.as_ref().and_then(|it| it.parse().ok());
+            match params.map(|it: CompleteParams<'_>| it.reference) {
+                Some(Reference::ResourceTemplate(_)) => Some(Kind::Template),
+                _ => Some(Kind::Prompt),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The resources whose changes a request is about.
+fn heard(incoming: &Incoming) -> Vec<String> {
+    match &*incoming.method {
+        Subscribe::NAME => incoming.name.iter().cloned().collect(),
+        SubscriptionsListen::NAME => {
+            let params = incoming.params.as_ref().and_then(|it| it.parse().ok());
+            let wanted = params.map(|it: SubscriptionsListenParams<'_>| it.notifications);
+            wanted.and_then(|it| it.resource_subscriptions).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A use of something, on its way.
+struct Use {
+    /// Its name in the request.
+    name: String,
+    route: Route,
+    decision: Decision,
 }
 
 impl Door {
     async fn pass(self, incoming: Incoming, next: Next) -> Outcome {
         let started = Instant::now();
-        let shared = Arc::clone(&self.shared);
         let about = About::of(&incoming);
-        let name = incoming.name.clone().filter(|_| is_use(&incoming.method));
-        let Some(name) = name else {
-            // An empty list would say that there is nothing, which nobody knows.
-            if incoming.method.ends_with("/list")
-                && let Some(why) = shared.silence()
-            {
-                return Err(ErrorObject::internal(why).into());
+        if let Some(kind) = used(&incoming) {
+            return self.pass_use(incoming, next, (kind, about, started)).await;
+        }
+        let who = self.shared.policy().who(incoming.context.caller());
+        if incoming.method.ends_with("/list")
+            && let Some(why) = self.shared.silence(self.server.as_deref(), &who)
+        {
+            return Err(ErrorObject::internal(why).into());
+        }
+        if let Some(uri) = heard(&incoming).into_iter().find(|uri| !self.may_hear(&who, uri)) {
+            return Err(missing(&incoming.method, Kind::Resource, &uri).into());
+        }
+        let outcome = next.run(incoming).await;
+        self.shared.metrics.observe(about.labels(None, &outcome), started.elapsed());
+        outcome
+    }
+
+    fn may_hear(&self, who: &Who, uri: &str) -> bool {
+        let routes = self.shared.resources(self.server.as_deref(), uri);
+        routes.iter().any(|route| self.shared.judge(who, route, uri).is_allowed)
+    }
+
+    async fn pass_use(
+        &self,
+        incoming: Incoming,
+        next: Next,
+        (kind, about, started): (Kind, About, Instant),
+    ) -> Outcome {
+        let shared = &self.shared;
+        let name = incoming.name.clone().unwrap_or_default();
+        let who = shared.policy().who(incoming.context.caller());
+        let label = incoming.context.label::<Route>().cloned();
+        let is_served = label.is_some();
+        // What is not there for the caller still has a place in the record.
+        let route = label.or_else(|| shared.route(self.server.as_deref(), kind, &name));
+        let mut decision = route.as_ref().map(|route| shared.judge(&who, route, &name));
+        if let Some(decision) = decision.as_mut().filter(|it| it.is_allowed && !is_served) {
+            decision.is_allowed = false;
+            "it is not served now".clone_into(&mut decision.rule);
+        }
+        let mut record = About::record(&incoming, &name, route.as_ref(), decision.as_ref());
+        if let Err(error) = shared.can_record() {
+            return self.unrecorded(&error);
+        }
+        let outcome = match (route.clone(), decision) {
+            (Some(route), Some(decision)) if decision.is_allowed => {
+                self.allowed(incoming, next, Use { name, route, decision }).await
             }
-            let outcome = next.run(incoming).await;
-            shared.metrics.observe(about.labels(None, &outcome), started.elapsed());
-            return outcome;
-        };
-        let route = shared.route(self.server.as_deref(), &incoming.method, &name);
-        let decided = route.as_ref().map(|route| {
-            let policy = shared.policy();
-            let who = policy.who(incoming.context.caller());
-            policy.decide(&who, &route.server, &route.name)
-        });
-        let mut record = About::record(&incoming, &name, route.as_ref(), decided.as_ref());
-        let outcome = match (&route, &decided) {
-            (Some(route), Some(decision)) => {
-                self.decided(incoming, next, &name, (route, decision)).await
-            }
-            // The server says that there is no such thing; the names that could be meant help.
-            _ => next.run(incoming).await.map_err(|mut failure| {
-                let meant = shared.candidates(&name);
-                if meant.len() > 1 {
-                    failure.error.message = format!(
-                        "{name:?} could be {}; help: use the full name",
-                        meant.join(" or ")
-                    );
+            (known, _) => {
+                if known.is_some() {
+                    shared.metrics.count("denied");
                 }
-                failure
-            }),
+                Err(self.missing_name(&incoming.method, kind, &who, &name).into())
+            }
         };
         record.outcome = Some(ending(&outcome));
         record.microseconds = u64::try_from(started.elapsed().as_micros()).ok();
         shared.metrics.observe(about.labels(route.as_ref(), &outcome), started.elapsed());
-        if let Err(error) = shared.record(&record) {
-            shared.metrics.count("audit_failed");
-            tracing::error!(%error, "the audit log cannot be written");
-            return Err(ErrorObject::internal("the gateway cannot record this request").into());
+        match shared.record(&record) {
+            Ok(()) => outcome,
+            Err(error) => self.unrecorded(&error),
         }
-        outcome
     }
 
-    async fn decided(
-        &self,
-        incoming: Incoming,
-        next: Next,
-        name: &str,
-        (route, decision): (&Route, &Decision),
-    ) -> Outcome {
-        let shared = &self.shared;
-        if !decision.is_allowed {
-            shared.metrics.count("denied");
-            // As if it did not exist.
-            let what = format!("{}: nothing that you can use is called {name:?}", incoming.method);
-            return Err(ErrorObject::invalid_params(what).into());
-        }
-        let is_tool = incoming.method == "tools/call";
+    fn unrecorded(&self, error: &std::io::Error) -> Outcome {
+        self.shared.metrics.count("audit_failed");
+        self.shared.tell_once(&format!("audit: requests fail: {error}"));
+        Err(ErrorObject::internal("the gateway cannot record this request").into())
+    }
+
+    async fn allowed(&self, incoming: Incoming, next: Next, used: Use) -> Outcome {
+        let (shared, route) = (&self.shared, &used.route);
+        let is_tool = route.kind == Kind::Tool;
         let caller = caller(&incoming);
         if let Err(wait) = shared.take(route, &caller) {
             shared.metrics.count("rate_limited");
-            return refused(is_tool, &route.server, wait);
+            return limited(is_tool, &route.server, wait);
         }
         let Some(_running) = shared.run(route, &caller) else {
             shared.metrics.count("rate_limited");
-            return refused(is_tool, &route.server, Duration::from_secs(1));
+            return limited(is_tool, &route.server, Duration::from_secs(1));
         };
-        let context = incoming.context.clone();
-        // A call that goes on after the server's own question was agreed to before.
-        let goes_on = context.request_state::<serde_json::Value>().is_some();
-        if decision.confirms && is_tool && !goes_on {
-            let arguments = clip(incoming.arguments().unwrap_or("{}"));
-            let question = format!("Run {} of {} with {arguments}?", route.name, route.server);
-            match context.confirm(question).await {
-                Ok(true) => {}
-                Ok(false) => return text_error("the user did not agree to this call".to_owned()),
-                Err(error) => {
-                    let what = "this tool runs only when the user agrees, and this client cannot \
-                                ask the user";
-                    return text_error(format!("{what}: {error}"));
-                }
+        if used.decision.confirms {
+            if incoming.method == Complete::NAME {
+                // Nobody is asked about each key, and nothing runs unasked.
+                return Ok(Answer::Completion(CompleteResult::default()));
+            }
+            if let Err(why) = agree(&shared.agreements, &incoming, route, &used.name).await? {
+                return refused(is_tool, why);
             }
         }
         match shared.timeout(route) {
@@ -145,77 +193,39 @@ impl Door {
             },
         }
     }
+
+    /// What callers are told about what is not there, whether it does not exist or they may not use
+    /// it: the same. The full names that they may use help.
+    fn missing_name(&self, method: &str, kind: Kind, who: &Who, name: &str) -> ErrorObject {
+        let meant = match (kind, &self.server) {
+            (Kind::Tool, None) => self.shared.candidates(who, name),
+            _ => Vec::new(),
+        };
+        let mut error = missing(method, kind, name);
+        match meant.as_slice() {
+            [] => {}
+            [only] => error.message = format!("{}; help: did you mean {only}?", error.message),
+            several => {
+                let several = several.join(" or ");
+                error.message = format!("{name:?} could be {several}; help: use the full name");
+            }
+        }
+        error
+    }
 }
 
-/// What metrics and records need of a request that is gone.
-struct About {
-    method: String,
-    transport: &'static str,
-    revision: &'static str,
-}
-
-impl About {
-    fn of(incoming: &Incoming) -> Self {
-        let transport = match incoming.context.transport() {
-            Transport::Http => "tcp",
-            Transport::Stdio => "pipe",
-            _ => "",
-        };
-        // A method that nobody knows must not become a label.
-        let is_known = METHODS.iter().any(|row| row.name == incoming.method);
-        let method = if is_known { &*incoming.method } else { "_OTHER" };
-        let revision = incoming.context.caller().revision.as_str();
-        Self { method: method.to_owned(), transport, revision }
-    }
-
-    fn labels(&self, route: Option<&Route>, outcome: &Outcome) -> Labels {
-        let error = match outcome {
-            Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
-            Ok(_) => String::new(),
-            Err(failure) => failure.error.code.0.to_string(),
-        };
-        let tool = route.filter(|_| self.method == "tools/call").map(|it| it.name.clone());
-        Labels {
-            method: self.method.clone(),
-            tool: tool.unwrap_or_default(),
-            server: route.map(|it| it.server.to_string()).unwrap_or_default(),
-            error,
-            transport: self.transport,
-            revision: self.revision,
+fn missing(method: &str, kind: Kind, name: &str) -> ErrorObject {
+    let what = match kind {
+        Kind::Tool => "tool",
+        Kind::Prompt => "prompt",
+        Kind::Template => "resource template",
+        Kind::Resource => {
+            let data = serde_json::json!({ "uri": name });
+            let what = format!("{method}: unknown resource {name}");
+            return ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, what).with_data(data.into());
         }
-    }
-
-    fn record(
-        incoming: &Incoming,
-        asked: &str,
-        route: Option<&Route>,
-        decision: Option<&Decision>,
-    ) -> Record {
-        let caller = incoming.context.caller();
-        let principal = caller.principal.as_ref();
-        let display = principal.and_then(|it| {
-            let mut names = ["preferred_username", "email", "name"].into_iter();
-            names.find_map(|claim| Some(clip(it.claims().get(claim)?.as_str()?).to_owned()))
-        });
-        let arguments = incoming.arguments();
-        Record {
-            event: "call",
-            subject: principal.map(|it| clip(it.subject()).to_owned()),
-            issuer: principal.and_then(|it| it.issuer()).map(|it| clip(it).to_owned()),
-            display,
-            client: caller.info.as_ref().map(|it| clip(&it.name).to_owned()),
-            address: incoming.context.peer_addr().map(|it| it.to_string()),
-            method: Some(clip(&incoming.method).to_owned()),
-            server: route.map(|it| it.server.to_string()),
-            name: route.map(|it| clip(&it.name).to_owned()),
-            asked: Some(clip(asked).to_owned()),
-            arguments_sha256: arguments.map(|it| hex(digest(&SHA256, it.as_bytes()).as_ref())),
-            decision: decision.map(|it| if it.is_allowed { "allow" } else { "deny" }),
-            rule: decision.map(|it| it.rule.clone()),
-            trace: incoming.context.traceparent().map(|it| clip(it).to_owned()),
-            ..Record::default()
-        }
-    }
+    };
+    ErrorObject::invalid_params(format!("{method}: no {what} is called {name:?}"))
 }
 
 /// Whom a request counts against.
@@ -227,7 +237,7 @@ fn caller(incoming: &Incoming) -> String {
 }
 
 /// What a caller is told that must wait: a model can read the result of a tool.
-fn refused(is_tool: bool, server: &str, wait: Duration) -> Outcome {
+fn limited(is_tool: bool, server: &str, wait: Duration) -> Outcome {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let what = format!("too many calls to {server}; try again in {seconds} seconds");
     if is_tool {
@@ -237,27 +247,14 @@ fn refused(is_tool: bool, server: &str, wait: Duration) -> Outcome {
     Err(ErrorObject::new(ErrorCode(-31_429), what).with_data(data.into()).into())
 }
 
+/// What a caller is told whose user does not agree.
+fn refused(is_tool: bool, why: String) -> Outcome {
+    if is_tool { text_error(why) } else { Err(ErrorObject::new(ErrorCode(-31_403), why).into()) }
+}
+
 fn text_error(text: String) -> Outcome {
     let content = vec![ContentBlock::text(text)];
     Ok(Answer::Tool(CallToolResult { content, is_error: Some(true), ..Default::default() }))
-}
-
-fn is_tool_error(answer: &Answer) -> bool {
-    match answer {
-        Answer::Verbatim(json) => json
-            .parse::<bowline_proto::members::RawMembers<'_>>()
-            .is_ok_and(|it| it.get("isError").is_some_and(|it| it.get() == "true")),
-        answer => answer.is_tool_error(),
-    }
-}
-
-fn ending(outcome: &Outcome) -> String {
-    match outcome {
-        Ok(Answer::InputRequired(_)) => "asked".to_owned(),
-        Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
-        Ok(_) => "answered".to_owned(),
-        Err(failure) => format!("{} ({})", failure.kind, failure.error.code.0),
-    }
 }
 
 fn clip(text: &str) -> &str {
@@ -266,4 +263,79 @@ fn clip(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bowline::client::{Client, Preference, Target};
+    use bowline::{Server, Tool};
+
+    use super::*;
+    use crate::bridge::ToolRules;
+    use crate::gateway::{Audit, Gateway, Plan, Policy, ServerPlan};
+
+    fn counting(runs: &Arc<AtomicUsize>) -> ServerPlan {
+        let runs = Arc::clone(runs);
+        ServerPlan {
+            key: "one".to_owned(),
+            alias: None,
+            fingerprint: String::new(),
+            target: Arc::new(move || {
+                let runs = Arc::clone(&runs);
+                let run = Tool::new("run", move || {
+                    runs.fetch_add(1, Ordering::SeqCst);
+                    async { "ran" }
+                });
+                Ok(Target::from(Server::new("one", "1").with(run)))
+            }),
+            client: Arc::new(|| Client::builder("gateway", "1").without_cache()),
+            preference: Preference::Auto,
+            tools: ToolRules::default(),
+            rate: None,
+            running: None,
+            timeout: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_runs_that_cannot_be_recorded() {
+        let path = std::env::temp_dir().join(format!("bowline-door-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let audit = Arc::new(Audit::open(&path).unwrap());
+        let runs = Arc::new(AtomicUsize::new(0));
+        let plan = Plan {
+            name: "gateway".to_owned(),
+            has_prefixes: true,
+            servers: vec![counting(&runs)],
+            commands: Vec::new(),
+            policy: Policy { is_open: true, ..Policy::default() },
+            audit: Some(Arc::clone(&audit)),
+            grace: Duration::from_secs(60),
+            start: Duration::from_secs(20),
+            report: Arc::new(|_| {}),
+        };
+        let started = Gateway::start(plan, Box::new(|server, _| server.http().into_service()));
+        let (_gateway, server) = started.await.unwrap();
+        let client = Client::connect(server).await.unwrap();
+        let call = async || {
+            client
+                .call_tool("one__run", serde_json::json!({}))
+                .text()
+                .await
+                .map_err(|it| it.to_string())
+        };
+        assert_eq!(call().await.unwrap(), "ran");
+        audit.fail();
+        // The first one to fail has run. Its answer is withheld, and its record is kept.
+        for _ in 0..3 {
+            assert!(call().await.unwrap_err().contains("cannot record"));
+            assert_eq!(runs.load(Ordering::SeqCst), 2);
+        }
+        audit.reopen().unwrap();
+        assert_eq!(call().await.unwrap(), "ran");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("\"decision\":\"allow\"").count(), 3, "{text}");
+    }
 }

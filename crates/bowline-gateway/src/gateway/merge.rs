@@ -1,9 +1,10 @@
 //! The lists of all servers as one: which names clients see, and where each leads.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bowline::proxy::{Listed, Picked};
+use bowline::uri_template::UriTemplate;
 use bowline::{Parts, Proxy};
 
 use super::plan::{Plan, ServerPlan};
@@ -12,21 +13,24 @@ use super::shared::Shared;
 /// The key of the commands, as that of a server.
 pub(super) const COMMANDS: &str = "tools";
 
-/// Where a name leads.
+/// Where a name leads. What is served is [labelled](Parts::label) with it, so that a request and
+/// the rules about it can never mean different things.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     /// The server's key.
     pub(super) server: Arc<str>,
+    pub(super) kind: Kind,
     /// The server's own name.
     pub(super) name: String,
 }
 
-/// What kind of thing a name is for. Resources and templates share the URIs.
+/// What kind of thing a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     Tool,
     Prompt,
     Resource,
+    Template,
 }
 
 /// Where all names lead.
@@ -36,8 +40,12 @@ pub(super) struct Routes {
     pub(super) front: HashMap<(Kind, String), Route>,
     /// At the endpoints for one.
     pub(super) own: HashMap<(String, Kind, String), Route>,
-    /// The advertised names that a bare name could mean.
-    pub(super) bare: BTreeMap<String, Vec<String>>,
+    /// What a bare name could mean: the advertised names, and where they lead.
+    pub(super) bare: BTreeMap<String, Vec<(String, Route)>>,
+    /// The templates among them.
+    pub(super) templates: Vec<(UriTemplate, Route)>,
+    /// The servers, and why there is no list of them.
+    pub(super) servers: BTreeMap<String, Option<String>>,
     /// What is wrong, for people.
     pub(super) problems: Vec<String>,
 }
@@ -60,14 +68,12 @@ pub(super) struct Source<'a> {
 pub(super) struct Merged {
     pub(super) routes: Routes,
     pub(super) front: Parts,
-    pub(super) own: Vec<(String, Parts)>,
+    pub(super) own: BTreeMap<String, Parts>,
 }
 
 /// Something that is listed, under its names.
-struct Found<'a> {
-    plan: &'a ServerPlan,
-    kind: Kind,
-    own: String,
+struct Found {
+    route: Route,
     /// After the server's renaming.
     name: String,
     advertised: String,
@@ -76,6 +82,12 @@ struct Found<'a> {
 /// Merges all lists, in the order of the plan.
 pub(super) fn merge(shared: &Arc<Shared>, plan: &Plan, sources: &[Source<'_>]) -> Merged {
     let mut found = Vec::new();
+    for command in &plan.commands {
+        let (server, name) = (COMMANDS.into(), command.name.clone());
+        let route = Route { server, kind: Kind::Tool, name: name.clone() };
+        let advertised = advertised(plan.has_prefixes, COMMANDS, &name);
+        found.push(Found { route, name, advertised });
+    }
     for source in sources {
         // Only to learn the names.
         let _ = source.proxy.parts(|listed| {
@@ -83,72 +95,72 @@ pub(super) fn merge(shared: &Arc<Shared>, plan: &Plan, sources: &[Source<'_>]) -
             Vec::new()
         });
     }
-    let mut routes = Routes::default();
-    let mut counts: HashMap<(Kind, &str), usize> = HashMap::new();
-    for it in &found {
-        *counts.entry((it.kind, &it.advertised)).or_default() += 1;
-    }
-    for command in &plan.commands {
-        let name = advertised(plan.has_prefixes, COMMANDS, &command.name);
-        routes.bare.entry(command.name.clone()).or_default().push(name);
-    }
-    let mut taken = HashSet::new();
-    for it in &found {
-        let route = Route { server: it.plan.key.as_str().into(), name: it.own.clone() };
-        let own = (it.plan.key.clone(), it.kind, it.name.clone());
-        routes.own.entry(own).or_insert_with(|| route.clone());
-        let is_twice = counts.get(&(it.kind, it.advertised.as_str())).is_some_and(|it| *it > 1);
-        if is_twice && it.kind != Kind::Resource {
-            let (key, name) = (&it.plan.key, &it.advertised);
-            routes.problems.push(format!(
-                "{key}: {name:?} is withheld, because another server has the same name; help: set \
-                 tools.rename, an alias, or prefix = \"always\""
-            ));
-            continue;
-        }
-        if !taken.insert((it.kind, it.advertised.clone())) {
-            // The first server wins: a URI is a locator that also occurs within texts.
-            routes.problems.push(format!(
-                "{}: {:?} is that of a server before it, which is used",
-                it.plan.key, it.advertised
-            ));
-            continue;
-        }
-        if it.kind != Kind::Resource && it.advertised.chars().count() > LONGEST {
-            routes.problems.push(format!(
-                "{}: {:?} is longer than {LONGEST} characters: clients that add a prefix of their \
-                 own may cut or reject it; help: set an alias or tools.rename",
-                it.plan.key, it.advertised
-            ));
-        }
-        if it.kind == Kind::Tool {
-            routes.bare.entry(it.name.clone()).or_default().push(it.advertised.clone());
-        }
-        routes.front.insert((it.kind, it.advertised.clone()), route);
-    }
-    put_together(shared, plan, sources, routes)
+    put_together(shared, plan, sources, routes(&found))
 }
 
-fn find<'a>(plan: &Plan, server: &'a ServerPlan, listed: Listed<'_>) -> Option<Found<'a>> {
-    let (kind, own) = kind_of(listed)?;
+fn routes(found: &[Found]) -> Routes {
+    let mut routes = Routes::default();
+    let mut counts: HashMap<(Kind, &str), usize> = HashMap::new();
+    for it in found {
+        *counts.entry((it.route.kind, &it.advertised)).or_default() += 1;
+    }
+    for it in found {
+        let (key, kind) = (it.route.server.to_string(), it.route.kind);
+        let is_uri = matches!(kind, Kind::Resource | Kind::Template);
+        routes.own.entry((key.clone(), kind, it.name.clone())).or_insert_with(|| it.route.clone());
+        if counts.get(&(kind, it.advertised.as_str())).is_some_and(|it| *it > 1) && !is_uri {
+            let name = &it.advertised;
+            routes.problems.push(format!(
+                "{key}: {name:?} is withheld, because it would be the name of two things; help: \
+                 set tools.rename, an alias, or prefix = \"always\""
+            ));
+            continue;
+        }
+        if routes.front.contains_key(&(kind, it.advertised.clone())) {
+            // The first server wins: a URI is a locator that also occurs within texts.
+            let uri = &it.advertised;
+            routes
+                .problems
+                .push(format!("{key}: {uri:?} is that of a server before it, which is used"));
+            continue;
+        }
+        if !is_uri && it.advertised.chars().count() > LONGEST {
+            let name = &it.advertised;
+            routes.problems.push(format!(
+                "{key}: {name:?} is longer than {LONGEST} characters: clients that add a prefix of \
+                 their own may cut or reject it; help: set an alias or tools.rename"
+            ));
+        }
+        if kind == Kind::Tool {
+            let meant = routes.bare.entry(it.name.clone()).or_default();
+            meant.push((it.advertised.clone(), it.route.clone()));
+        }
+        if let (Kind::Template, Ok(template)) = (kind, UriTemplate::parse(&it.route.name)) {
+            routes.templates.push((template.allow_unsafe_values(), it.route.clone()));
+        }
+        routes.front.insert((kind, it.advertised.clone()), it.route.clone());
+    }
+    routes
+}
+
+fn find(plan: &Plan, server: &ServerPlan, listed: Listed<'_>) -> Option<Found> {
+    let (kind, own) = match listed {
+        Listed::Tool(name) => (Kind::Tool, name),
+        Listed::Prompt(name) => (Kind::Prompt, name),
+        Listed::Resource(uri) => (Kind::Resource, uri),
+        Listed::Template(uri) => (Kind::Template, uri),
+        _ => return None,
+    };
     let name = match kind {
         Kind::Tool => server.tools.name(own)?,
         _ => own.to_owned(),
     };
     let advertised = match kind {
-        Kind::Resource => name.clone(),
-        _ => advertised(plan.has_prefixes, server.prefix(), &name),
+        Kind::Resource | Kind::Template => name.clone(),
+        Kind::Tool | Kind::Prompt => advertised(plan.has_prefixes, server.prefix(), &name),
     };
-    Some(Found { plan: server, kind, own: own.to_owned(), name, advertised })
-}
-
-fn kind_of(listed: Listed<'_>) -> Option<(Kind, &str)> {
-    match listed {
-        Listed::Tool(name) => Some((Kind::Tool, name)),
-        Listed::Prompt(name) => Some((Kind::Prompt, name)),
-        Listed::Resource(uri) | Listed::Template(uri) => Some((Kind::Resource, uri)),
-        _ => None,
-    }
+    let route = Route { server: server.key.as_str().into(), kind, name: own.to_owned() };
+    Some(Found { route, name, advertised })
 }
 
 fn put_together(
@@ -157,48 +169,58 @@ fn put_together(
     sources: &[Source<'_>],
     mut routes: Routes,
 ) -> Merged {
-    // A bare name leads somewhere if it can mean one thing, and is not itself an advertised name.
-    let is_alone = |routes: &Routes, name: &str| {
-        routes.bare.get(name).is_some_and(|it| it.len() == 1)
-            && !routes.front.contains_key(&(Kind::Tool, name.to_owned()))
-    };
-    let (mut front, mut own) = (Parts::default(), Vec::new());
+    let (mut front, mut own) = (Parts::default(), BTreeMap::new());
     let mut added = Vec::new();
     for source in sources {
         let key = &source.plan.key;
+        let picked = |name: &str, route: &Route| {
+            Picked::new(name, visible(shared, route)).label(route.clone())
+        };
         front.add(source.proxy.parts(|listed| {
-            let Some(found) = find(plan, source.plan, listed) else { return Vec::new() };
-            let leads = routes.front.get(&(found.kind, found.advertised.clone()));
-            let Some(route) = leads.filter(|it| *it.server == **key && it.name == found.own) else {
+            let Some(it) = find(plan, source.plan, listed) else { return Vec::new() };
+            if routes.front.get(&(it.route.kind, it.advertised.clone())) != Some(&it.route) {
                 return Vec::new();
-            };
-            let mut picked = vec![Picked::new(&found.advertised, visible(shared, route))];
-            if found.kind == Kind::Tool && is_alone(&routes, &found.name) {
-                added.push(((Kind::Tool, found.name.clone()), route.clone()));
-                picked.push(Picked::new(found.name, visible(shared, route)).unlisted());
             }
-            picked
+            let mut names = vec![picked(&it.advertised, &it.route)];
+            if is_alone(&routes, &it) {
+                names.push(picked(&it.name, &it.route).unlisted());
+                added.push(((Kind::Tool, it.name), it.route));
+            }
+            names
         }));
         let parts = source.proxy.parts(|listed| {
-            let Some(found) = find(plan, source.plan, listed) else { return Vec::new() };
-            let route = Route { server: key.as_str().into(), name: found.own };
-            vec![Picked::new(found.name, visible(shared, &route))]
+            let Some(it) = find(plan, source.plan, listed) else { return Vec::new() };
+            let leads = routes.own.get(&(key.clone(), it.route.kind, it.name.clone()));
+            if leads == Some(&it.route) { vec![picked(&it.name, &it.route)] } else { Vec::new() }
         });
-        own.push((key.clone(), parts));
+        own.insert(key.clone(), parts);
     }
     for command in &plan.commands {
-        let route = Route { server: COMMANDS.into(), name: command.name.clone() };
-        let name = advertised(plan.has_prefixes, COMMANDS, &command.name);
-        front.add(command.tool(&name).visible_to(visible(shared, &route)));
-        if is_alone(&routes, &command.name) && name != command.name {
-            let tool = command.tool(&command.name).unlisted();
-            front.add(tool.visible_to(visible(shared, &route)));
-            added.push(((Kind::Tool, command.name.clone()), route.clone()));
+        let name = command.name.clone();
+        let route = Route { server: COMMANDS.into(), kind: Kind::Tool, name: name.clone() };
+        let advertised = advertised(plan.has_prefixes, COMMANDS, &name);
+        if routes.front.get(&(Kind::Tool, advertised.clone())) != Some(&route) {
+            continue;
         }
-        added.push(((Kind::Tool, name), route));
+        let mut parts = Parts::default();
+        parts.add(command.tool(&advertised).visible_to(visible(shared, &route)));
+        let it = Found { route: route.clone(), name: name.clone(), advertised };
+        if is_alone(&routes, &it) {
+            parts.add(command.tool(&name).unlisted().visible_to(visible(shared, &route)));
+            added.push(((Kind::Tool, name), route.clone()));
+        }
+        parts.label(route);
+        front.add(parts);
     }
     routes.front.extend(added);
     Merged { routes, front, own }
+}
+
+/// Whether a bare name leads somewhere: it means one thing, and is not itself advertised.
+fn is_alone(routes: &Routes, it: &Found) -> bool {
+    it.route.kind == Kind::Tool
+        && routes.bare.get(&it.name).is_some_and(|meant| meant.len() == 1)
+        && !routes.front.contains_key(&(Kind::Tool, it.name.clone()))
 }
 
 /// Whether a caller may see what a route leads to. Asks the rules of the moment.

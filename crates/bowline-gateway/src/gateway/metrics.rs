@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use super::Gateway;
+use super::admin::PAUSE;
 use super::upstream::lock;
 
 /// The limits of the buckets in seconds: those of the conventions, and below them our own.
@@ -108,6 +110,35 @@ impl Labels {
         let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
         let pairs: Vec<_> = pairs.map(|(name, it)| format!("{name}=\"{}\"", escaped(it))).collect();
         pairs.join(",")
+    }
+}
+
+/// Serves the metrics for Prometheus on a socket, until the future is dropped.
+pub async fn serve_metrics(listener: tokio::net::TcpListener, gateway: Gateway) {
+    use hyper::service::service_fn;
+    use tokio::io::AsyncWriteExt as _;
+    loop {
+        let Ok((mut stream, _)) = listener.accept().await else {
+            // Too many open files: that passes.
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let gateway = gateway.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|_| {
+                let text = gateway.metrics();
+                let kind = "text/plain; version=0.0.4";
+                let response =
+                    http::Response::builder().header(http::header::CONTENT_TYPE, kind).body(text);
+                std::future::ready(response)
+            });
+            let io = hyper_util::rt::TokioIo::new(&mut stream);
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(hyper_util::rt::TokioTimer::new());
+            // A scraper that leaves is gone.
+            let _ = builder.serve_connection(io, service).await;
+            let _ = stream.shutdown().await;
+        });
     }
 }
 

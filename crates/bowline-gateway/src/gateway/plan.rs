@@ -9,7 +9,7 @@ use super::audit::Audit;
 use super::command::CommandTool;
 use super::policy::Policy;
 use super::rate::Rate;
-use crate::bridge::ToolRules;
+use crate::bridge::{Report, ToolRules};
 
 /// What a gateway serves.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub struct Plan {
     pub grace: Duration,
     /// How long a server may take to start.
     pub start: Duration,
+    /// Told what people should know, once: servers that go and come back, names that clash.
+    pub report: Report,
 }
 
 /// One server behind the gateway.

@@ -101,6 +101,55 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Whether somebody may use something of a server, as far as patterns tell.
+    #[must_use]
+    pub fn may_use(&self, who: &Who, server: &str) -> bool {
+        if self.rules.is_empty() {
+            return self.is_open;
+        }
+        let all = format!("{server}/");
+        let rules = self.rules.iter().filter(|rule| rule.is_about(who));
+        let mut patterns = rules.flat_map(|rule| rule.allow.iter().chain(&rule.confirm));
+        patterns.any(|pattern| {
+            let (fixed, has_star) = match pattern.split_once('*') {
+                Some((fixed, _)) => (fixed, true),
+                None => (pattern.as_str(), false),
+            };
+            fixed.starts_with(&all) || has_star && all.starts_with(fixed)
+        })
+    }
+
+    /// Whether a rule denies something, whatever others say.
+    pub(super) fn is_denied(&self, who: &Who, server: &str, name: &str) -> bool {
+        let what = format!("{server}/{name}");
+        let mut rules = self.rules.iter().filter(|rule| rule.is_about(who));
+        rules.any(|rule| rule.deny.iter().any(|it| matches(it, &what)))
+    }
+
+    /// Whether somebody may use something that has several spellings, such as the template and the
+    /// URI of a resource: each must be allowed, and none denied.
+    #[must_use]
+    pub fn decide_all(&self, who: &Who, server: &str, names: &[&str]) -> Decision {
+        let mut confirms = false;
+        let mut last = None;
+        for name in names {
+            let mut decision = self.decide(who, server, name);
+            if !decision.is_allowed {
+                return decision;
+            }
+            confirms |= decision.confirms;
+            decision.confirms = confirms;
+            last = Some(decision);
+        }
+        last.unwrap_or_else(|| Decision {
+            is_allowed: false,
+            confirms: false,
+            rule: "it has no name".to_owned(),
+        })
+    }
+}
+
 impl Rule {
     fn is_about(&self, who: &Who) -> bool {
         let fits = |patterns: &[String], name: Option<&str>| {
@@ -152,6 +201,27 @@ mod tests {
             let decided = policy.decide(who, server, name);
             let expected = Decision { is_allowed, confirms, rule: rule.to_owned() };
             assert_eq!(decided, expected, "{who:?} {server}/{name}");
+        }
+    }
+
+    #[test]
+    fn servers_that_somebody_may_use_are_known_by_the_patterns() {
+        let one = |allow: &[&str]| Policy {
+            rules: vec![Rule { allow: texts(allow), ..Rule::default() }],
+            ..Policy::default()
+        };
+        let cases = [
+            (&["git/*"][..], true),
+            (&["git/get"], true),
+            (&["*"], true),
+            (&["g*/get"], true),
+            (&["github/*"], false),
+            (&["gi"], false),
+            (&["other/*"], false),
+            (&[], false),
+        ];
+        for (allow, expected) in cases {
+            assert_eq!(one(allow).may_use(&Who::default(), "git"), expected, "{allow:?}");
         }
     }
 

@@ -34,32 +34,47 @@ impl FromStr for Rate {
     }
 }
 
-/// What callers have used, by caller and server.
+/// What callers have used, by server and caller.
 #[derive(Default)]
-pub(super) struct Used(Mutex<HashMap<(String, String), Instant>>);
+pub(super) struct Used(Mutex<Book>);
 
-/// How many callers are remembered. Beyond it, those that have used nothing lately are forgotten.
+#[derive(Default)]
+struct Book {
+    /// When each has regained all that it used (the generic cell rate algorithm).
+    regained: HashMap<(String, String), Instant>,
+    swept: Option<Instant>,
+}
+
+/// How many callers are remembered. Beyond it, those that have used nothing lately are forgotten,
+/// and new ones share one allowance until there is room.
 const MOST: usize = 10_000;
 
+/// How often callers are forgotten: that costs a look at each of them.
+const SWEEP: Duration = Duration::from_secs(1);
+
 impl Used {
-    /// Counts a call, or returns how long to wait for the next one. The moment that is kept is when
-    /// all that was used is regained (the generic cell rate algorithm).
+    /// Counts a call, or returns how long to wait for the next one.
     pub(super) fn take(&self, rate: Rate, caller: &str, server: &str) -> Result<(), Duration> {
         let now = Instant::now();
         let each = rate.per / rate.calls;
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST {
-            all.retain(|_, regained| *regained > now);
+        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = (server.to_owned(), caller.to_owned());
+        if book.regained.len() >= MOST && !book.regained.contains_key(&key) {
+            if book.swept.is_none_or(|swept| swept + SWEEP <= now) {
+                book.regained.retain(|_, regained| *regained > now);
+                book.swept = Some(now);
+            }
+            if book.regained.len() >= MOST {
+                // Not the name of a caller: those are principals and addresses.
+                "\n".clone_into(&mut key.1);
+            }
         }
-        let key = (caller.to_owned(), server.to_owned());
-        let regained = all.get(&key).copied().unwrap_or(now).max(now) + each;
+        let regained = book.regained.get(&key).copied().unwrap_or(now).max(now) + each;
         let ahead = regained - now;
         if ahead > rate.per {
             return Err(ahead - rate.per);
         }
-        if all.len() < MOST || all.contains_key(&key) {
-            all.insert(key, regained);
-        }
+        book.regained.insert(key, regained);
         Ok(())
     }
 }
@@ -87,5 +102,21 @@ mod tests {
         assert_eq!(used.take(rate, "ann", "other"), Ok(()));
         tokio::time::advance(wait).await;
         assert_eq!(used.take(rate, "ann", "s"), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_beyond_those_that_are_remembered_are_limited_too() {
+        let (used, rate) = (Used::default(), "2/min".parse().unwrap());
+        for caller in 0..MOST {
+            assert_eq!(used.take(rate, &caller.to_string(), "s"), Ok(()));
+        }
+        let taken = (0..10).filter(|it| used.take(rate, &format!("new-{it}"), "s").is_ok());
+        assert_eq!(taken.count(), 2);
+        // Those that are known keep their own share.
+        assert_eq!(used.take(rate, "7", "s"), Ok(()));
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(used.take(rate, "another", "s"), Ok(()));
+        assert_eq!(used.take(rate, "another", "s"), Ok(()));
+        assert!(used.0.lock().unwrap().regained.len() < MOST);
     }
 }

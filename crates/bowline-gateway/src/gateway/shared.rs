@@ -1,17 +1,23 @@
 //! What the requests of a gateway share. A reload replaces it piece by piece.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use bowline::uri_template::Match;
+use tokio::time::Instant;
+
 use super::audit::{Audit, Record};
+use super::door::Agreements;
 use super::merge::{Kind, Route, Routes};
 use super::metrics::Metrics;
 use super::plan::Plan;
-use super::policy::Policy;
+use super::policy::{Decision, Policy, Who};
 use super::rate::{Rate, Used};
+use super::spelling::plainest;
 use super::upstream::lock;
+use crate::bridge::Report;
 
 #[derive(Default)]
 pub(super) struct Shared {
@@ -19,8 +25,12 @@ pub(super) struct Shared {
     routes: RwLock<Arc<Routes>>,
     limits: RwLock<Arc<HashMap<String, Limits>>>,
     audit: RwLock<Option<Arc<Audit>>>,
-    /// Why there are no lists at all, if there are none.
-    silence: RwLock<Option<String>>,
+    report: RwLock<Option<Report>>,
+    /// What people were told and is still so.
+    told: Mutex<HashSet<String>>,
+    /// What they were told of, for a while.
+    recently: Mutex<Option<(String, Instant)>>,
+    pub(super) agreements: Agreements,
     pub(super) metrics: Metrics,
     used: Used,
     running: Mutex<HashMap<(String, String), usize>>,
@@ -71,34 +81,71 @@ impl Shared {
             (it.key.clone(), limits)
         });
         put(&self.limits, Arc::new(limits.collect()));
+        self.report_to(&plan.report);
         is_new
+    }
+
+    pub(super) fn report_to(&self, report: &Report) {
+        put(&self.report, Some(Arc::clone(report)));
+    }
+
+    /// Tells people something.
+    pub(super) fn tell(&self, what: &str) {
+        if let Some(report) = get(&self.report) {
+            report(what);
+        }
+    }
+
+    /// Tells people what is wrong, and only what is new of it.
+    pub(super) fn tell_new(&self, problems: &[String]) {
+        let now: HashSet<String> = problems.iter().cloned().collect();
+        let before = std::mem::replace(&mut *lock(&self.told), now);
+        problems.iter().filter(|it| !before.contains(*it)).for_each(|it| self.tell(it));
+    }
+
+    /// Tells people something that may happen with every request, at most once a minute.
+    pub(super) fn tell_once(&self, what: &str) {
+        const QUIET: Duration = Duration::from_secs(60);
+        let mut recently = lock(&self.recently);
+        let is_known = |(told, at): &(String, Instant)| told == what && at.elapsed() < QUIET;
+        if !recently.as_ref().is_some_and(is_known) {
+            *recently = Some((what.to_owned(), Instant::now()));
+            drop(recently);
+            self.tell(what);
+        }
     }
 
     pub(super) fn policy(&self) -> Arc<Policy> {
         get(&self.policy)
     }
 
-    pub(super) fn set_routes(&self, routes: Routes, silence: Option<String>) {
+    pub(super) fn set_routes(&self, routes: Routes) {
         put(&self.routes, Arc::new(routes));
-        put(&self.silence, silence);
     }
 
     pub(super) fn routes(&self) -> Arc<Routes> {
         get(&self.routes)
     }
 
-    pub(super) fn silence(&self) -> Option<String> {
-        get(&self.silence)
+    /// Why somebody sees no list, at the endpoint of a server or at that for all: an empty one
+    /// would say that there is nothing, which nobody knows. Names only what they may use.
+    pub(super) fn silence(&self, endpoint: Option<&str>, who: &Who) -> Option<String> {
+        let (routes, policy) = (self.routes(), self.policy());
+        let servers = routes.servers.iter().filter(|(key, _)| match endpoint {
+            Some(endpoint) => *key == endpoint,
+            None => true,
+        });
+        let usable = servers.filter(|(key, _)| policy.may_use(who, key));
+        let mut causes = Vec::new();
+        for (key, why) in usable {
+            causes.push(format!("{key}: {}", why.as_ref()?));
+        }
+        let what = "no server that you can use has answered";
+        (!causes.is_empty()).then(|| format!("{what}: {}", causes.join("; ")))
     }
 
     /// Where a name leads, at the endpoint of a server or at that for all.
-    pub(super) fn route(&self, server: Option<&str>, method: &str, name: &str) -> Option<Route> {
-        let kind = match method {
-            "tools/call" => Kind::Tool,
-            "prompts/get" => Kind::Prompt,
-            _ if name.contains(':') => Kind::Resource,
-            _ => Kind::Prompt,
-        };
+    pub(super) fn route(&self, server: Option<&str>, kind: Kind, name: &str) -> Option<Route> {
         let routes = self.routes();
         let found = match server {
             Some(server) => routes.own.get(&(server.to_owned(), kind, name.to_owned())),
@@ -107,9 +154,42 @@ impl Shared {
         found.cloned()
     }
 
-    /// The full names that a bare name could mean.
-    pub(super) fn candidates(&self, name: &str) -> Vec<String> {
-        self.routes().bare.get(name).cloned().unwrap_or_default()
+    /// Where the URI of a resource may lead: a resource of that name, then templates.
+    pub(super) fn resources(&self, server: Option<&str>, uri: &str) -> Vec<Route> {
+        let mut found: Vec<Route> = self.route(server, Kind::Resource, uri).into_iter().collect();
+        let routes = self.routes();
+        let fitting = routes.templates.iter().filter(|(template, route)| {
+            server.is_none_or(|it| it == &*route.server)
+                && template.matches(uri) != Match::Different
+        });
+        found.extend(fitting.map(|(_, route)| route.clone()));
+        found
+    }
+
+    /// Whether somebody may use what a route leads to under a name. Rules judge the URI of
+    /// a resource as it is and in its plainest spelling, and the template that it fits.
+    pub(super) fn judge(&self, who: &Who, route: &Route, asked: &str) -> Decision {
+        let policy = self.policy();
+        let server = &*route.server;
+        if route.kind == Kind::Resource {
+            let plain = plainest(&route.name);
+            let is_denied = policy.is_denied(who, server, &plain);
+            return policy.decide(who, server, if is_denied { &plain } else { &route.name });
+        }
+        if route.kind != Kind::Template || asked == route.name {
+            return policy.decide(who, server, &route.name);
+        }
+        policy.decide_all(who, server, &[&route.name, asked, &plainest(asked)])
+    }
+
+    /// The full names that a bare name could mean for somebody.
+    pub(super) fn candidates(&self, who: &Who, name: &str) -> Vec<String> {
+        let (routes, policy) = (self.routes(), self.policy());
+        let meant = routes.bare.get(name).map(Vec::as_slice).unwrap_or_default();
+        let visible = meant
+            .iter()
+            .filter(|(_, route)| policy.decide(who, &route.server, &route.name).is_allowed);
+        visible.map(|(advertised, _)| advertised.clone()).collect()
     }
 
     /// Counts a call, or returns how long to wait for the next one.
@@ -142,11 +222,13 @@ impl Shared {
         get(&self.limits).get(&*route.server)?.timeout
     }
 
+    /// Whether what happens now can be recorded.
+    pub(super) fn can_record(&self) -> io::Result<()> {
+        get(&self.audit).map_or(Ok(()), |audit| audit.ready())
+    }
+
     pub(super) fn record(&self, record: &Record) -> io::Result<()> {
-        match get(&self.audit) {
-            Some(audit) => audit.write(record),
-            None => Ok(()),
-        }
+        get(&self.audit).map_or(Ok(()), |audit| audit.write(record))
     }
 
     /// How many records the audit log has, and its newest digest.

@@ -1,12 +1,13 @@
 //! One server behind the gateway: connected, followed, connected again.
 //!
 //! A server that does not start or dies harms nobody else. What it listed last stays for the
-//! [grace](super::Plan::grace) time, and calls to it fail at once with the reason.
+//! [grace](super::Plan::grace) time, and calls to a process that has died fail at once: it is
+//! started again here, where starts take turns, and not by its client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline::client::{Phase, StateWatch};
+use bowline::client::{Phase, Restart, StateWatch, Target};
 use bowline::{Proxy, Registry, Server, http::HttpService, with_causes};
 use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
@@ -15,9 +16,13 @@ use tokio::time::Instant;
 
 use super::door::Door;
 use super::plan::ServerPlan;
+use super::shared::Shared;
 
 /// The gaps between attempts to connect: they double from the first to the last.
 const GAPS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+
+/// How long a server that starts keeps others from starting: one that hangs would for ever.
+const TURN: Duration = Duration::from_secs(10);
 
 /// How often a server that seems well is asked whether it is.
 const PROBE: Duration = Duration::from_secs(30);
@@ -60,6 +65,7 @@ pub(super) struct Around {
     pub(super) starts: Semaphore,
     pub(super) grace: Mutex<Duration>,
     pub(super) start: Mutex<Duration>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl Drop for Upstream {
@@ -71,17 +77,23 @@ impl Drop for Upstream {
 }
 
 impl Upstream {
-    /// Begins to connect.
+    /// Begins to connect; `before` is the server whose endpoint it takes over.
     pub(super) fn open(
-        plan: ServerPlan,
+        (plan, before): (ServerPlan, Option<&Self>),
         around: &Arc<Around>,
         door: Door,
         serve: impl FnOnce(Server, &str) -> Result<HttpService, bowline::BuildError>,
     ) -> Result<Arc<Self>, bowline::BuildError> {
-        let server =
-            Server::new(plan.key.clone(), env!("CARGO_PKG_VERSION")).declare_all().middleware(door);
-        let registry = server.registry();
-        let service = serve(server, &plan.key)?;
+        // Sessions at its own endpoint outlive a change of its settings.
+        let (service, registry) = match before {
+            Some(before) => (before.service.clone(), before.registry.clone()),
+            None => {
+                let server = Server::new(plan.key.clone(), env!("CARGO_PKG_VERSION"));
+                let server = server.declare_all().middleware(door);
+                let registry = server.registry();
+                (serve(server, &plan.key)?, registry)
+            }
+        };
         let state =
             State { proxy: None, health: Health::Starting, since: Instant::now(), starts: 0 };
         let (state, task) = (Mutex::new(state), Mutex::default());
@@ -118,18 +130,23 @@ impl Upstream {
         }
         if state.health != health {
             match &health {
-                Health::Up => tracing::info!(server = self.plan.key, "is up"),
-                Health::Down(why) => tracing::warn!(server = self.plan.key, why, "is down"),
+                Health::Up => around.shared.tell(&format!("{}: is up", self.plan.key)),
+                Health::Down(why) => {
+                    around.shared.tell(&format!("{}: is down: {why}", self.plan.key));
+                }
                 Health::Starting => {}
             }
         }
+        let is_news = state.health != health || proxy.is_some();
         state.health = health;
         if proxy.is_some() {
             state.proxy = proxy;
             state.starts += 1;
         }
         drop(state);
-        around.changed.notify_one();
+        if is_news {
+            around.changed.notify_one();
+        }
     }
 }
 
@@ -166,11 +183,28 @@ fn jitter() -> f64 {
 }
 
 async fn connect(this: &Upstream, around: &Around) -> Result<Proxy, String> {
-    let Ok(_turn) = around.starts.acquire().await else { return Err("stopped".to_owned()) };
+    let Ok(turn) = around.starts.acquire().await else { return Err("stopped".to_owned()) };
     let target = (this.plan.target)()?;
-    let client = (this.plan.client)().preference(this.plan.preference);
+    let (make, again, preference) =
+        (Arc::clone(&this.plan.client), Arc::clone(&this.plan.target), this.plan.preference);
+    let client = move || make().preference(preference).restart(Restart::Never);
+    let builder = Proxy::builder(client());
+    // A server that asks its callers gets a connection for each of them.
+    let builder = builder.further(move || {
+        let target = again().unwrap_or_else(|why| Target::from(format!("unusable: {why}")));
+        (client(), target)
+    });
     let limit = *lock(&around.start);
-    match tokio::time::timeout(limit, Proxy::builder(client).connect(target)).await {
+    let connected = tokio::time::timeout(limit, builder.connect(target));
+    let mut connected = std::pin::pin!(connected);
+    let connected = match tokio::time::timeout(TURN, &mut connected).await {
+        Ok(connected) => connected,
+        Err(_) => {
+            drop(turn);
+            connected.await
+        }
+    };
+    match connected {
         Ok(Ok(proxy)) => Ok(proxy),
         Ok(Err(error)) => Err(with_causes(&error)),
         Err(_) => Err(format!("it did not start within {limit:?}")),

@@ -22,7 +22,7 @@ async fn f_nothing_without_a_rule_off_loopback() {
     assert_eq!(names(&client).await, [""; 0]);
     for name in ["one__a", "a"] {
         let told = call(&client, name).await.unwrap_err();
-        assert!(told.contains("nothing that you can use"), "{told}");
+        assert!(told.contains("no tool is called"), "{told}");
     }
 }
 

@@ -1,15 +1,18 @@
 //! B, C, E: what one server does to the others, and what crosses.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bowline::client::{Client, FormAnswer};
-use bowline::{Context, Server, Tool};
+use bowline::client::{Client, FormAnswer, Preference, Target};
+use bowline::{Context, ServeError, Server, Tool};
 use bowline_gateway::gateway::Health;
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
-use crate::world::{call, connect, dead, names, plan, server, simple, soon, start, until};
+use crate::world::{call, connect, dead, names, plan, serve, server, simple, soon, start, until};
 
 #[tokio::test]
 async fn c25_a_dead_server_among_good_ones_harms_nobody() {
@@ -32,6 +35,69 @@ async fn c28_no_list_is_an_error_that_names_the_causes_and_never_an_empty_succes
 }
 
 #[tokio::test]
+async fn c28_the_endpoint_of_a_dead_server_lists_an_error_too() {
+    let (gateway, server) = start(plan(vec![simple("one", &["a"]), dead("two")])).await;
+    let url = serve(&gateway, server).await;
+    let list = async |key: &str| {
+        let client = Client::connect(url.replace("/mcp", &format!("/servers/{key}/mcp")));
+        soon(client.await.unwrap().list_tools().without_cache()).await
+    };
+    assert_eq!(list("one").await.unwrap().len(), 1);
+    let told = format!("{:?}", list("two").await.unwrap_err());
+    assert!(told.contains("two: it is broken"), "{told}");
+}
+
+#[tokio::test]
+async fn servers_that_hang_keep_nobody_waiting() {
+    let hanging = |key: String| {
+        server(&key, || {
+            let never = |_: bowline::Incoming, _: bowline::Next| std::future::pending();
+            Ok(Server::new("hanging", "1").middleware(never))
+        })
+    };
+    let mut servers: Vec<_> = (0..4).map(|at| hanging(format!("h{at}"))).collect();
+    servers.push(simple("good", &["a"]));
+    let mut slow = plan(servers);
+    slow.start = Duration::from_secs(3600);
+    let (gateway, client) = connect(slow).await;
+    // Nobody knows yet what there is; then it is this.
+    until(async || client.list_tools().without_cache().await.is_ok()).await;
+    assert_eq!(names(&client).await, ["good__a"]);
+    assert_eq!(gateway.status().servers[0].health, Health::Starting);
+}
+
+#[tokio::test]
+async fn the_end_is_announced() {
+    let (gateway, server) = start(plan(vec![simple("one", &["a"])])).await;
+    let url = serve(&gateway, server).await;
+    let own = Client::connect(url.replace("/mcp", "/servers/one/mcp")).await.unwrap();
+    assert_eq!(names(&own).await, ["a"]);
+    gateway.drain();
+    let Some(bowline::http::Mounted::Json(status, _)) = gateway.mounted("/ready") else { panic!() };
+    assert_eq!(status, 503);
+    let told = format!("{:?}", call(&own, "a").await);
+    assert!(told.contains("503") || told.contains("shutting down"), "{told}");
+}
+
+#[tokio::test]
+async fn people_are_told_once() {
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let mut plan = plan(vec![simple("one", &["a"]), dead("two")]);
+    plan.servers[0].alias = Some("a-very-long-alias-that-makes-names-of-tools-too-long".to_owned());
+    plan.report = Arc::new(move |line: &str| heard.lock().unwrap().push(line.to_owned()));
+    let (gateway, _client) = connect(plan.clone()).await;
+    for _ in 0..3 {
+        gateway.reload(plan.clone()).await.unwrap();
+    }
+    let lines = told.lock().unwrap().clone();
+    let of = |what: &str| lines.iter().filter(|it| it.contains(what)).count();
+    assert_eq!(of("one: is up"), 1, "{lines:?}");
+    assert_eq!(of("two: is down: it is broken"), 1, "{lines:?}");
+    assert_eq!(of("is longer than"), 1, "{lines:?}");
+}
+
+#[tokio::test]
 async fn c29_a_server_that_recovers_comes_back_by_itself() {
     let works = Arc::new(AtomicBool::new(false));
     let known = Arc::clone(&works);
@@ -43,6 +109,40 @@ async fn c29_a_server_that_recovers_comes_back_by_itself() {
     assert_eq!(names(&client).await, ["one__x"]);
     works.store(true, Ordering::SeqCst);
     until(async || names(&client).await == ["one__x", "late__a"]).await;
+}
+
+/// A server over HTTP, at an address or at a free one.
+async fn far(address: SocketAddr) -> (SocketAddr, JoinHandle<Result<(), ServeError>>) {
+    let mut bound = TcpListener::bind(address).await;
+    while bound.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        bound = TcpListener::bind(address).await;
+    }
+    let listener = bound.unwrap();
+    let address = listener.local_addr().unwrap();
+    let http = Server::new("far", "1").with(Tool::new("a", || async { "a" })).http();
+    (address, tokio::spawn(http.serve_until(listener, std::future::pending())))
+}
+
+#[tokio::test]
+async fn a4_a_server_over_http_that_restarts_is_used_again() {
+    for preference in [Preference::Legacy, Preference::Modern] {
+        let (address, mut running) = far("127.0.0.1:0".parse().unwrap()).await;
+        let url = format!("http://{address}/mcp");
+        let mut far_away = dead("far");
+        far_away.target = Arc::new(move || Ok(Target::from(url.as_str())));
+        far_away.preference = preference;
+        let (_gateway, client) = connect(plan(vec![far_away])).await;
+        assert_eq!(call(&client, "far__a").await.unwrap(), "a");
+        for _ in 0..2 {
+            running.abort();
+            assert!(running.await.unwrap_err().is_cancelled());
+            running = soon(far(address)).await.1;
+            // Its sessions are gone, and the next call is not.
+            until(async || call(&client, "far__a").await == Ok("a".to_owned())).await;
+            assert_eq!(names(&client).await, ["far__a"]);
+        }
+    }
 }
 
 #[tokio::test]

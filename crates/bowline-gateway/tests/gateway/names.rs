@@ -76,10 +76,8 @@ async fn d39_hostile_names_lead_nowhere_else() {
     assert_eq!(call(&client, "evil__good__pay").await.unwrap(), "evil");
 }
 
-#[tokio::test]
-async fn commands_are_tools_beside_servers() {
-    let mut plan = plan(vec![dead("broken")]);
-    plan.commands = vec![CommandTool {
+fn say() -> CommandTool {
+    CommandTool {
         name: "say".to_owned(),
         description: None,
         run: texts(&["printf", "%s", "{what}"]),
@@ -90,7 +88,27 @@ async fn commands_are_tools_beside_servers() {
         timeout: std::time::Duration::from_secs(20),
         output: 1000,
         is_read_only: true,
-    }];
+    }
+}
+
+#[tokio::test]
+async fn d40_one_name_of_a_server_takes_nothing_from_others() {
+    // Its bare name is what a command is called, and two of its own names become one.
+    let mut odd = simple("odd", &["tools__say", "a", "b"]);
+    odd.tools.rename = vec![("b".into(), "a".into())];
+    let mut plan = plan(vec![simple("one", &["get"]), odd]);
+    plan.commands = vec![say()];
+    let (gateway, client) = connect(plan).await;
+    assert_eq!(names(&client).await, ["tools__say", "one__get", "odd__tools__say"]);
+    let said = soon(client.call_tool("tools__say", json!({ "what": "x" })).text()).await;
+    assert_eq!(said.unwrap(), "x");
+    assert!(gateway.status().problems.iter().any(|it| it.contains("odd__a")));
+}
+
+#[tokio::test]
+async fn commands_are_tools_beside_servers() {
+    let mut plan = plan(vec![dead("broken")]);
+    plan.commands = vec![say()];
     let (_gateway, client) = connect(plan).await;
     assert_eq!(names(&client).await, ["tools__say"]);
     for name in ["tools__say", "say"] {

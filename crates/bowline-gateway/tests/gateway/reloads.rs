@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use bowline::client::{Client, Preference};
 use bowline::http::Mounted;
 use bowline::{Server, Tool};
 
-use crate::world::{call, connect, names, plan, server, simple, soon};
+use crate::world::{call, connect, names, plan, serve, server, simple, soon, start};
 
 #[tokio::test]
 async fn g57_a_reload_under_load_fails_no_call_and_keeps_what_did_not_change() {
@@ -47,6 +48,21 @@ async fn g57_a_reload_under_load_fails_no_call_and_keeps_what_did_not_change() {
     assert!(calls > 20, "{calls}");
     assert_eq!(starts.load(Ordering::SeqCst), 1);
     assert_eq!(names(&client).await, ["kept__slow", "changing__a"]);
+}
+
+#[tokio::test]
+async fn g56_sessions_at_the_endpoint_of_a_server_outlive_its_change() {
+    let mut one = simple("one", &["a"]);
+    let (gateway, server) = start(plan(vec![one.clone()])).await;
+    let url = serve(&gateway, server).await.replace("/mcp", "/servers/one/mcp");
+    let client = Client::builder("test", "1").preference(Preference::Legacy);
+    let client = client.connect(url).await.unwrap();
+    assert_eq!(call(&client, "a").await.unwrap(), "one a");
+    let generation = client.watch().state().generation;
+    one.fingerprint = "2".to_owned();
+    soon(gateway.reload(plan(vec![one]))).await.unwrap();
+    assert_eq!(call(&client, "a").await.unwrap(), "one a");
+    assert_eq!(client.watch().state().generation, generation);
 }
 
 #[tokio::test]

@@ -70,6 +70,7 @@ pub(crate) fn plan(servers: Vec<ServerPlan>) -> Plan {
         audit: None,
         grace: Duration::from_secs(600),
         start: Duration::from_secs(20),
+        report: Arc::new(|_| {}),
     }
 }
 
@@ -111,4 +112,14 @@ pub(crate) async fn known(server: Server, name: &str, group: &str) -> Client {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(http.serve_on(listener));
     Client::connect(url).await.unwrap()
+}
+
+/// Serves a gateway over HTTP, with the endpoints of its servers. Returns its URL.
+pub(crate) async fn serve(gateway: &Gateway, server: Server) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let gateway = gateway.clone();
+    let http = server.http().mount(move |path| gateway.mounted(path));
+    tokio::spawn(http.serve_on(listener));
+    url
 }

@@ -32,7 +32,7 @@ use crate::server::listen::Listener;
 use crate::server::{
     Core, Handling, Outbox, Peer, Sender, Sink, Started, TopicReader, Via, dispatch, listen,
 };
-use crate::{Failure, FailureKind, Outcome, Principal, Profile};
+use crate::{Failure, FailureKind, Outcome, Principal, Profile, Registry};
 
 impl HttpService {
     /// Serves a modern request.
@@ -128,11 +128,12 @@ impl HttpService {
                         let account = self.account(head);
                         let sink = self.inner.core.registry.bus().attach(Arc::clone(&account));
                         let id = request.id.clone();
+                        let registry = self.inner.core.registry.clone();
                         let place = Place::take(&account, self.inner.limits.most(Kind::Streams));
                         around.run(Self::listening_within(
                             id,
                             &outbox,
-                            (subscription, reader),
+                            (subscription, reader, registry),
                             (place, sink, stopped),
                         ))
                     }
@@ -204,13 +205,13 @@ impl HttpService {
     fn listening_within(
         id: Id,
         outbox: &Arc<Outbox>,
-        (subscription, reader): (Subscription, Option<TopicReader>),
+        (subscription, reader, registry): (Subscription, Option<TopicReader>, Registry),
         (place, sink, stopped): (Result<Place, Full>, Arc<Sink>, Stopped),
     ) -> Handling {
         let outbox = Arc::clone(outbox);
         Handling::Other(Box::pin(async move {
             let _place = place.map_err(|full| Failure::busy(SubscriptionsListen::NAME, full))?;
-            let to = Listener { sink: &sink, outbox: &outbox, reader };
+            let to = Listener { sink: &sink, outbox: &outbox, registry: &registry, reader };
             to.serve(id, subscription, stopped).await
         }))
     }

@@ -1,11 +1,12 @@
 //! What an upstream server has, put together by somebody else: a gateway, which chooses, renames
 //! and merges the lists of many.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::Proxy;
 use super::mirror::Watched;
-use crate::server::{Entries, Live, Nest};
+use crate::server::{Entries, Live, Nest, NestStep};
 use crate::{Caller, Parts};
 
 /// Something that the upstream server lists.
@@ -29,6 +30,7 @@ pub struct Picked {
     name: String,
     is_listed: bool,
     visible: Arc<dyn Fn(&Caller) -> bool + Send + Sync>,
+    label: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Picked {
@@ -38,7 +40,19 @@ impl Picked {
         name: impl Into<String>,
         visible: impl Fn(&Caller) -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), is_listed: true, visible: Arc::new(visible) }
+        Self { name: name.into(), is_listed: true, visible: Arc::new(visible), label: None }
+    }
+
+    /// Marks it with a value, as [`Parts::label`](crate::Parts::label) does.
+    #[must_use]
+    pub fn label(mut self, label: impl Any + Send + Sync) -> Self {
+        self.label = Some(Arc::new(label));
+        self
+    }
+
+    fn nest(&self, nest: &Nest) -> Nest {
+        let label = self.label.clone().map(NestStep::Label);
+        label.map_or_else(|| nest.clone(), |label| nest.within(&label))
     }
 
     /// Leaves a tool out of lists. Callers that know its name can call it.
@@ -59,6 +73,7 @@ impl Proxy {
         for it in &now.tools {
             for picked in pick(Listed::Tool(&it.definition.name)) {
                 let mut it = it.clone();
+                it.nest = picked.nest(&it.nest);
                 it.definition.name = picked.name;
                 it.visible = Some(picked.visible);
                 it.is_listed = picked.is_listed;
@@ -68,6 +83,7 @@ impl Proxy {
         for it in &now.prompts {
             for picked in pick(Listed::Prompt(&it.definition.name)) {
                 let mut it = it.clone();
+                it.nest = picked.nest(&it.nest);
                 it.definition.name = picked.name;
                 it.visible = Some(picked.visible);
                 entries.prompts.push(it);
@@ -79,6 +95,7 @@ impl Proxy {
                 if it.template.is_some() { Listed::Template(uri) } else { Listed::Resource(uri) };
             if let Some(picked) = pick(listed).into_iter().next() {
                 let mut it = it.clone();
+                it.nest = picked.nest(&it.nest);
                 it.visible = Some(picked.visible);
                 entries.resources.push(it);
             }

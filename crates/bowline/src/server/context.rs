@@ -149,6 +149,13 @@ impl Context {
         States::find(self.call.nest.homes().map(|home| &home.states).chain([outermost]))
     }
 
+    /// The value that the tool, prompt or resource of the request was marked with:
+    /// [`Parts::label`](crate::Parts::label). `None` also where a request names nothing that is
+    /// there for its caller.
+    pub fn label<T: Any>(&self) -> Option<&T> {
+        self.call.nest.label()
+    }
+
     /// The id of the legacy session, over Streamable HTTP. Treat it as a secret.
     pub fn session_id(&self) -> Option<&str> {
         self.call.peer().member_of.as_ref()?.id()

@@ -20,7 +20,7 @@ use bowline_proto::model::{
 };
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::Revision;
-use bowline_proto::session::{Subscription, Topic};
+use bowline_proto::session::Subscription;
 use bowline_proto::wire;
 
 use self::starting::{FOR_EVER, Retry, Starting};
@@ -108,10 +108,7 @@ pub(crate) fn start(
             Some(session) => Ok(start_change(&starting, session, change, &nest)),
             None => Err(ErrorObject::method_not_found(&request.asked.method).into()),
         },
-        Target::Listen(subscription, nest) => {
-            announce(request.core(), &subscription);
-            Ok(starting.listen(subscription, &nest))
-        }
+        Target::Listen(subscription, nest) => Ok(starting.listen(subscription, &nest)),
     });
     match started {
         Ok(Started::Done(outcome)) => starting.surround(outcome, &Nest::default()),
@@ -123,15 +120,6 @@ pub(crate) fn start(
 /// Runs the middleware around an outcome that the transport already knows.
 pub(crate) fn surround(request: &Request<'_>, outbox: &Arc<Outbox>, outcome: Outcome) -> Started {
     Starting { request, outbox }.surround(Box::new(outcome), &Nest::default())
-}
-
-/// Tells parts that change by themselves which resources somebody listens for.
-fn announce(core: &Core, subscription: &Subscription) {
-    for topic in subscription.granted() {
-        if let Topic::Resource(uri) = topic {
-            core.registry.subscribed(uri);
-        }
-    }
 }
 
 /// The refusal of a request whose caller lacks scopes. Runs no handler: for transports that must

@@ -22,6 +22,7 @@ use super::caller::Profile;
 use super::core::Core;
 use super::extension::{self, TopicReader};
 use super::failure::Failure;
+use super::registry::Registry;
 use super::tasks::Tasks;
 use crate::outbox::Outbox;
 
@@ -67,10 +68,21 @@ fn wanted(filter: &SubscriptionFilter) -> impl Iterator<Item = Topic> {
     lists.chain(uris.map(|uri| Topic::Resource(uri.as_str().into())))
 }
 
+/// Tells parts that change by themselves which resources somebody listens for. Middleware has had
+/// its say by then.
+pub(crate) fn announce(registry: &Registry, subscription: &Subscription) {
+    for topic in subscription.granted() {
+        if let Topic::Resource(uri) = topic {
+            registry.subscribed(uri);
+        }
+    }
+}
+
 /// A listen request with a sink of its own.
 pub(crate) struct Listener<'a> {
     pub(crate) sink: &'a Sink,
     pub(crate) outbox: &'a Outbox,
+    pub(crate) registry: &'a Registry,
     /// Reads what extensions report.
     pub(crate) reader: Option<TopicReader>,
 }
@@ -88,7 +100,9 @@ impl Listener<'_> {
         subscription
             .revoke(|topic| matches!(topic, Topic::Extension(..)) && !known.contains(topic));
         let acknowledged = acknowledgement(&subscription, &id);
+        let announced = subscription.clone();
         self.sink.add(Some(id.clone()), subscription).map_err(Failure::rejected)?;
+        announce(self.registry, &announced);
         let _ = self.outbox.push(|out| acknowledged.encode(out));
         // Whatever happened to them before is news to this stream.
         self.sink.with(Some(&id), |subscription| {

@@ -1,6 +1,7 @@
 //! Nested servers: their names, with a prefix for clients and without it for handlers, and what
 //! they bring along for their parts.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub(crate) enum Step {
     Home(Arc<Home>),
     /// Names get this prefix.
     Prefix(String),
+    /// Requests carry this value.
+    Label(Arc<dyn Any + Send + Sync>),
 }
 
 /// What a nested server brings along for its own parts.
@@ -54,7 +57,15 @@ impl Nest {
     fn prefixes(&self) -> impl Iterator<Item = &str> {
         self.steps().iter().filter_map(|step| match step {
             Step::Prefix(prefix) => Some(prefix.as_str()),
-            Step::Home(_) => None,
+            Step::Home(_) | Step::Label(_) => None,
+        })
+    }
+
+    /// The innermost label of a type.
+    pub(crate) fn label<T: Any>(&self) -> Option<&T> {
+        self.steps().iter().find_map(|step| match step {
+            Step::Label(label) => label.downcast_ref(),
+            Step::Home(_) | Step::Prefix(_) => None,
         })
     }
 
@@ -62,7 +73,7 @@ impl Nest {
     pub(crate) fn homes(&self) -> impl DoubleEndedIterator<Item = &Home> {
         self.steps().iter().filter_map(|step| match step {
             Step::Home(home) => Some(home.as_ref()),
-            Step::Prefix(_) => None,
+            Step::Prefix(_) | Step::Label(_) => None,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The parts that a server is built from.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -76,6 +77,28 @@ impl Parts {
     /// Adds a part.
     pub fn add(&mut self, part: impl Part) {
         part.add_to(self);
+    }
+
+    /// Marks all of these parts with a value. [`Context::label`](crate::Context::label) returns it
+    /// in requests for them, also in middleware.
+    ///
+    /// ```
+    /// use bowline::{Incoming, Next, Parts, Server, Tool};
+    ///
+    /// struct Cost(u32);
+    ///
+    /// let mut parts = Parts::default();
+    /// parts.add(Tool::new("think", || async { "42" }));
+    /// parts.label(Cost(7));
+    /// let bill = |incoming: Incoming, next: Next| async move {
+    ///     let cost = incoming.context.label::<Cost>().map_or(0, |cost| cost.0);
+    ///     eprintln!("{}: {cost}", incoming.method);
+    ///     next.run(incoming).await
+    /// };
+    /// let server = Server::new("billed", "1.0.0").with(parts).middleware(bill);
+    /// ```
+    pub fn label(&mut self, label: impl Any + Send + Sync) {
+        self.take_out(&Step::Label(Arc::new(label)));
     }
 
     /// Declares resources, although there may be none.

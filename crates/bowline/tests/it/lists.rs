@@ -1,6 +1,6 @@
 //! Lists: pages, visibility, and changes.
 
-use bowline::client::CallError;
+use bowline::client::{CallError, Wanted};
 use bowline::{Caller, Limits, Prompt, Registry, Resource, Revision, Server, Tool, testing};
 use serde_json::{Value, json};
 
@@ -126,6 +126,8 @@ async fn what_is_hidden_does_not_exist() {
         assert_eq!(client.call_tool("hidden", json!({})).await.is_ok(), sees);
         assert_eq!(client.get_prompt("hidden", &[]).await.is_ok(), sees);
         assert_eq!(client.read_resource("it://hidden").await.is_ok(), sees);
+        let heard = client.changes(Wanted::new().resource("it://hidden")).await;
+        assert_eq!(heard.is_ok(), sees, "{revision}");
         if !sees {
             let message = |error: CallError| error.to_string();
             let hidden = client.call_tool("hidden", json!({})).await.map_err(message).unwrap_err();

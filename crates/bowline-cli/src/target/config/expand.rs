@@ -1,6 +1,7 @@
 //! Variables in config files, in each client's syntax: `${VAR}`, `${VAR:-default}`, `${env:VAR}`,
 //! `${input:id}`, `${workspaceFolder}`, `{env:VAR}`, `$VAR`.
 
+use std::collections::BTreeMap;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
 use serde_json::Value;
@@ -15,6 +16,8 @@ pub(super) struct Expand<'a> {
     /// The user's values for them.
     inputs: &'a [(String, String)],
     environment: fn(&str) -> Option<String>,
+    /// Values that come before those of the environment.
+    values: Option<&'a BTreeMap<String, String>>,
 }
 
 impl<'a> Expand<'a> {
@@ -30,7 +33,17 @@ impl<'a> Expand<'a> {
         });
         let workspace = if is_hidden { folder.parent().unwrap_or(folder) } else { folder };
         let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_owned());
-        Self { client, workspace, described, inputs, environment: |name| std::env::var(name).ok() }
+        let environment = |name: &str| std::env::var(name).ok();
+        Self { client, workspace, described, inputs, environment, values: None }
+    }
+
+    pub(super) fn with_values(mut self, values: &'a BTreeMap<String, String>) -> Self {
+        self.values = Some(values);
+        self
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        self.values?.get(name).cloned()
     }
 
     pub(super) fn workspace(&self) -> &Path {
@@ -44,10 +57,8 @@ impl<'a> Expand<'a> {
 
     /// Text with its variables expanded.
     pub(super) fn text(&self, text: &str) -> Result<String, String> {
-        // Claude Desktop has no variables: a `$` is a `$`.
-        if self.client == "claude-desktop" {
-            return Ok(text.to_owned());
-        }
+        // Claude Desktop has no variables: a `$` is a `$`, unless the value is given.
+        let has_variables = self.client != "claude-desktop";
         let mut expanded = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(['$', '{']) {
@@ -55,7 +66,9 @@ impl<'a> Expand<'a> {
             rest = &rest[at..];
             let inside = |open: &str| rest.strip_prefix(open)?.split_once('}');
             let optional = |name| (self.environment)(name).unwrap_or_default();
-            let (value, after) = if let Some((name, after)) = inside("${") {
+            let named =
+                inside("${").filter(|(name, _)| has_variables || self.value(name).is_some());
+            let (value, after) = if let Some((name, after)) = named {
                 (self.variable(name)?, after)
             } else {
                 let variable = match self.client {
@@ -73,6 +86,9 @@ impl<'a> Expand<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {
+        if let Some(value) = self.value(name) {
+            return Ok(value);
+        }
         if let Some(id) = name.strip_prefix("input:") {
             return self.input(id);
         }
@@ -158,6 +174,15 @@ mod tests {
         ] {
             let found = expand(client, &[], &[]).text(text);
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{client}: {text}");
+        }
+    }
+
+    #[test]
+    fn given_values_are_not_expanded_again() {
+        let values = BTreeMap::from([("A".to_owned(), "${KEY}$B{".to_owned())]);
+        for client in ["claude-desktop", "config", "gemini"] {
+            let expand = expand(client, &[], &[]).with_values(&values);
+            assert_eq!(expand.text("<${A}>").unwrap(), "<${KEY}$B{>", "{client}");
         }
     }
 

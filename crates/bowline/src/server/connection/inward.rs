@@ -325,12 +325,13 @@ impl Connection {
         };
         let sink = self.core.registry.bus().attach(Arc::clone(&self.account));
         let (id, outbox) = (id.clone(), Arc::clone(&self.outbox));
+        let registry = self.core.registry.clone();
         Handling::Other(Box::pin(async move {
             let _listens = listens;
             if open >= limit {
                 return Err(Failure::rejected(too_many_listens(limit)));
             }
-            let to = Listener { sink: &sink, outbox: &outbox, reader };
+            let to = Listener { sink: &sink, outbox: &outbox, registry: &registry, reader };
             to.serve(id, subscription, stopped).await
         }))
     }

@@ -20,6 +20,7 @@ use crate::server::answer::Outcome;
 use crate::server::call::{Call, CallParts, Progress};
 use crate::server::context::Context;
 use crate::server::extension::TopicReader;
+use crate::server::listen;
 use crate::server::middleware::{Around, Incoming};
 use crate::server::nest::Nest;
 use crate::server::rounds::{Rounds, Subject};
@@ -59,6 +60,9 @@ impl Starting<'_> {
             let setting = Setting { timeout: FOR_EVER, ..self.setting(None, nest) };
             (self.around(&self.context(SubscriptionsListen::NAME, &meta, setting)), reader)
         });
+        if around.is_none() {
+            listen::announce(&self.request.core().registry, &subscription);
+        }
         Started::Listening(Box::new(Listening { subscription, around }))
     }
 

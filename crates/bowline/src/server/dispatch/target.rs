@@ -18,7 +18,7 @@ use bowline_proto::model::{
 };
 use bowline_proto::params::PlainCall;
 use bowline_proto::raw::Raw;
-use bowline_proto::session::Subscription;
+use bowline_proto::session::{Subscription, Topic};
 
 use super::Request;
 use crate::server::beyond::Beyond;
@@ -295,6 +295,9 @@ fn find_change<'a>(request: &Request<'a>, method: &str) -> Result<Target<'a>, Re
     }
     let change = SessionChange::read(method, request.params())?;
     let nest = match &change {
+        SessionChange::Subscribe(uri) if is_hidden(request, uri) => {
+            return Err(resource_not_found(uri).into());
+        }
         SessionChange::Subscribe(uri) => permit_listening(request, std::slice::from_ref(uri))?,
         _ => Nest::default(),
     };
@@ -307,7 +310,11 @@ fn find_listen<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let uris = params.notifications.resource_subscriptions.as_deref();
     let nest = permit_listening(request, uris.unwrap_or_default())?;
     let (core, filter) = (request.core(), &params.notifications);
-    let subscription = listen::subscription(core, filter, request.caller())?;
+    let mut subscription = listen::subscription(core, filter, request.caller())?;
+    subscription.revoke(|topic| match topic {
+        Topic::Resource(uri) => is_hidden(request, uri),
+        _ => false,
+    });
     Ok(Target::Listen(subscription, nest))
 }
 
@@ -325,6 +332,17 @@ fn find_extension<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
         Ok(()) => Ok(Target::Extension(method.clone())),
         Err(error) => Err(Refusal::new(Failure::rejected(error), &method.nest)),
     }
+}
+
+/// Whether a resource exists, and not for the caller: it never hears of its changes.
+fn is_hidden(request: &Request<'_>, uri: &str) -> bool {
+    let tables = request.core().registry.tables();
+    let has_template = |it: &resource::Entry| {
+        it.template.as_ref().is_some_and(|it| it.matches(uri) != Match::Different)
+    };
+    let exists =
+        tables.resources.get(uri).is_some() || tables.templates.iter().any(|it| has_template(it));
+    exists && find_resource(&tables, uri, request.asker).is_err()
 }
 
 /// Returns the nested servers that the resources belong to. Resources that do not exist for the

@@ -1,0 +1,102 @@
+//! What metrics and the audit keep of a request.
+
+use bowline::{Answer, Incoming, Outcome, Transport};
+use bowline_proto::method::METHODS;
+use ring::digest::{SHA256, digest};
+
+use super::clip;
+use crate::gateway::audit::{Record, hex};
+use crate::gateway::merge::{Kind, Route};
+use crate::gateway::metrics::Labels;
+use crate::gateway::policy::Decision;
+
+/// What metrics and records need of a request that is gone.
+pub(super) struct About {
+    method: String,
+    transport: &'static str,
+    revision: &'static str,
+}
+
+impl About {
+    pub(super) fn of(incoming: &Incoming) -> Self {
+        let transport = match incoming.context.transport() {
+            Transport::Http => "tcp",
+            Transport::Stdio => "pipe",
+            _ => "",
+        };
+        // A method that nobody knows must not become a label.
+        let is_known = METHODS.iter().any(|row| row.name == incoming.method);
+        let method = if is_known { &*incoming.method } else { "_OTHER" };
+        let revision = incoming.context.caller().revision.as_str();
+        Self { method: method.to_owned(), transport, revision }
+    }
+
+    pub(super) fn labels(&self, route: Option<&Route>, outcome: &Outcome) -> Labels {
+        let error = match outcome {
+            Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
+            Ok(_) => String::new(),
+            Err(failure) => failure.error.code.0.to_string(),
+        };
+        let tool = route.filter(|it| it.kind == Kind::Tool).map(|it| it.name.clone());
+        Labels {
+            method: self.method.clone(),
+            tool: tool.unwrap_or_default(),
+            server: route.map(|it| it.server.to_string()).unwrap_or_default(),
+            error,
+            transport: self.transport,
+            revision: self.revision,
+        }
+    }
+
+    pub(super) fn record(
+        incoming: &Incoming,
+        asked: &str,
+        route: Option<&Route>,
+        decision: Option<&Decision>,
+    ) -> Record {
+        let caller = incoming.context.caller();
+        let principal = caller.principal.as_ref();
+        let display = principal.and_then(|it| {
+            let mut names = ["preferred_username", "email", "name"].into_iter();
+            names.find_map(|claim| Some(clip(it.claims().get(claim)?.as_str()?).to_owned()))
+        });
+        let arguments = incoming.arguments();
+        // A URI is the server's own name of what it reads, also where a template fits it.
+        let name = route.map(|it| if it.kind == Kind::Template { asked } else { &it.name });
+        Record {
+            event: "call",
+            subject: principal.map(|it| clip(it.subject()).to_owned()),
+            issuer: principal.and_then(|it| it.issuer()).map(|it| clip(it).to_owned()),
+            display,
+            client: caller.info.as_ref().map(|it| clip(&it.name).to_owned()),
+            address: incoming.context.peer_addr().map(|it| it.to_string()),
+            method: Some(clip(&incoming.method).to_owned()),
+            server: route.map(|it| it.server.to_string()),
+            name: name.map(|it| clip(it).to_owned()),
+            asked: Some(clip(asked).to_owned()),
+            arguments_sha256: arguments.map(|it| hex(digest(&SHA256, it.as_bytes()).as_ref())),
+            decision: decision.map(|it| if it.is_allowed { "allow" } else { "deny" }),
+            rule: decision.map(|it| it.rule.clone()),
+            trace: incoming.context.traceparent().map(|it| clip(it).to_owned()),
+            ..Record::default()
+        }
+    }
+}
+
+fn is_tool_error(answer: &Answer) -> bool {
+    match answer {
+        Answer::Verbatim(json) => json
+            .parse::<bowline_proto::members::RawMembers<'_>>()
+            .is_ok_and(|it| it.get("isError").is_some_and(|it| it.get() == "true")),
+        answer => answer.is_tool_error(),
+    }
+}
+
+pub(super) fn ending(outcome: &Outcome) -> String {
+    match outcome {
+        Ok(Answer::InputRequired(_)) => "asked".to_owned(),
+        Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
+        Ok(_) => "answered".to_owned(),
+        Err(failure) => format!("{} ({})", failure.kind, failure.error.code.0),
+    }
+}
