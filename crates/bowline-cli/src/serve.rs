@@ -108,7 +108,8 @@ impl Ready {
                 ("operator", operator::server(one.settings), one.serve, one.fleet)
             }
         };
-        run(name, fleet.join(server).await?, args).await
+        let server = fleet.join(server, args.http).await?;
+        run(name, server, args).await
     }
 }
 
@@ -155,7 +156,7 @@ impl Serve {
             return ready.run().await;
         }
         if let Some(folder) = &self.skills {
-            let server = self.fleet.join(skills(folder)?).await?;
+            let server = self.fleet.join(skills(folder)?, self.http).await?;
             let Self { http, allow_host, allow_unauthenticated, log_level, .. } = self;
             let args = ServeArgs { http, allow_host, allow_unauthenticated, log_level };
             return run("skills", server, args).await;
@@ -170,7 +171,7 @@ impl Serve {
         }
         let listener = bind(self.http.unwrap_or(ADDRESS), self.http.is_none()).await?;
         let (server, guests) = together(guests(Callers::Strangers)?);
-        let server = self.fleet.join(server).await?;
+        let server = self.fleet.join(server, self.http).await?;
         let program = std::env::current_exe();
         let program =
             program.map_or_else(|_| "bowline".to_owned(), |path| path.display().to_string());

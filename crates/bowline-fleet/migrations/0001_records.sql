@@ -9,6 +9,8 @@ CREATE TABLE bowline.records (
     created bigint NOT NULL,
     due bigint NOT NULL,
     record text NOT NULL,
+    -- Changes when a client could see that the record has changed; see `TaskRecord::mark`.
+    mark bigint NOT NULL,
     PRIMARY KEY (kind, id)
 );
 
@@ -54,7 +56,7 @@ END $$;
 -- Keeps a new record if the quota allows it: 0 is kept, 1 is full, 2 exists.
 CREATE FUNCTION bowline.create_record(
     kind_ text, id_ bytea, owner_ bytea, created_ bigint, due_ bigint, record_ text,
-    version_ bigint, most_each bigint, most_all bigint
+    version_ bigint, mark_ bigint, most_each bigint, most_all bigint
 ) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     named boolean := owner_ IS NOT NULL;
@@ -69,8 +71,8 @@ BEGIN
         PERFORM bowline.count_down(kind_, false, ''::bytea, false);
         RETURN 1;
     END IF;
-    INSERT INTO bowline.records (kind, id, version, owner, created, due, record)
-    VALUES (kind_, id_, version_, owner_, created_, due_, record_) ON CONFLICT DO NOTHING;
+    INSERT INTO bowline.records (kind, id, version, owner, created, due, record, mark)
+    VALUES (kind_, id_, version_, owner_, created_, due_, record_, mark_) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         PERFORM bowline.count_down(kind_, false, ''::bytea, false);
         PERFORM bowline.count_down(kind_, true, name, named);

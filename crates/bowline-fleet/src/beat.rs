@@ -1,30 +1,55 @@
 //! The heartbeat of a node: once a second it says that it lives, and reads who else does, what time
 //! it is, and the keys.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, Weak};
 use std::time::Duration;
 
 use bowline::fleet::Node;
 use bowline::with_causes;
 use tokio::time::Instant;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::error::FleetError;
-use crate::fleet::Inner;
+use crate::fleet::{Inner, Whereabouts};
+use crate::pool::Connections;
 
 const BEAT: Duration = Duration::from_secs(1);
 /// How many beats there are between two cleanups.
 const CLEANUP: u32 = 60;
 
-/// Says that a node lives. Its row may be gone if it was silent for a day.
-const SEEN: &str = "INSERT INTO bowline.nodes AS it (number, address)
-    OVERRIDING SYSTEM VALUE VALUES ($1, $2)
-    ON CONFLICT (number) DO UPDATE SET seen = clock_timestamp(), address = excluded.address
-    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/// Takes a number that no other process has, not even one that a restored database knows nothing
+/// of.
+const REGISTER: &str = "INSERT INTO bowline.nodes (address, incarnation, server)
+    VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING number";
 
-/// The others, without those that have died.
-const OTHERS: &str = "SELECT number, address FROM bowline.nodes
-    WHERE number <> $1 AND address IS NOT NULL AND seen > clock_timestamp() - interval '10 s'";
+const SEEN: &str = "SELECT bowline.beat($1, $2, $3, $4)";
+
+/// The others of this server, without those that have died.
+const OTHERS: &str = "SELECT number, address FROM bowline.nodes WHERE number <> $1
+    AND server = $2 AND address IS NOT NULL AND seen > clock_timestamp() - interval '10 s'";
+
+/// Where one node is, if it lives.
+const ONE: &str = "SELECT CASE WHEN seen > clock_timestamp() - interval '10 s' THEN address END
+    FROM bowline.nodes WHERE number = $1";
+
+/// Takes a number for a process.
+pub(crate) async fn register(
+    connections: &Connections,
+    incarnation: &[u8],
+    address: Option<&str>,
+) -> Result<Node, FleetError> {
+    loop {
+        let taken = connections
+            .with(async |client| client.query_opt(REGISTER, &[&address, &incarnation, &""]).await);
+        // Otherwise the number is somebody's, and the next one may be free.
+        if let Some(row) = taken.await? {
+            let node = u32::try_from(row.get::<_, i64>(0)).ok().and_then(Node::new);
+            return Ok(node.expect("the sequence ends where the numbers of nodes do"));
+        }
+    }
+}
 
 /// Beats until the node leaves.
 pub(crate) async fn keep_beating(node: Weak<Inner>) {
@@ -49,15 +74,27 @@ impl Inner {
     pub(crate) async fn beat(&self) -> Result<(), FleetError> {
         let number = i64::from(self.node.number());
         let address = self.address.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let server = self.server();
         let beat = self.connections.with(async |client| {
             let seen = client.prepare_cached(SEEN).await?;
             let others = client.prepare_cached(OTHERS).await?;
             let asked = Instant::now();
-            let now: i64 = client.query_one(&seen, &[&number, &address]).await?.get(0);
-            self.clock.read(u64::try_from(now).unwrap_or(0), asked);
-            client.query(&others, &[&number]).await
+            let parameters: [&(dyn ToSql + Sync); 4] =
+                [&number, &self.incarnation, &address, &server];
+            let now: Option<i64> = client.query_one(&seen, &parameters).await?.get(0);
+            if let Some(now) = now {
+                self.clock.read(u64::try_from(now).unwrap_or(0), asked);
+            }
+            Ok((now.is_some(), client.query(&others, &[&number, &server]).await?))
         });
-        let rows = beat.await?;
+        let (is_known, rows) = beat.await?;
+        if self.is_displaced.swap(!is_known, Ordering::AcqRel) != !is_known && !is_known {
+            tracing::error!(
+                node = number,
+                "another process has the number of this node, as after the database was restored; \
+                 help: restart this process"
+            );
+        }
         let read = |row: &Row| {
             let node = u32::try_from(row.get::<_, i64>(0)).ok().and_then(Node::new)?;
             Some((node, row.get(1)))
@@ -65,6 +102,32 @@ impl Inner {
         let others = rows.iter().filter_map(read).collect();
         *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
         self.keys.read(&self.connections).await
+    }
+
+    /// Where a node is. One that has come just now may not have been heard of.
+    pub(crate) async fn find(&self, node: Node) -> Whereabouts {
+        let known = self.others.lock().unwrap_or_else(PoisonError::into_inner).get(&node).cloned();
+        if let Some(address) = known {
+            return Whereabouts::At(address);
+        }
+        let number = i64::from(node.number());
+        let found = self.connections.with(async |client| {
+            let statement = client.prepare_cached(ONE).await?;
+            client.query_opt(&statement, &[&number]).await
+        });
+        match found.await {
+            Ok(None) => Whereabouts::Nowhere,
+            Ok(Some(row)) => row.get::<_, Option<String>>(0).map_or(
+                // It says nothing, or not where it is.
+                Whereabouts::Unknown,
+                Whereabouts::At,
+            ),
+            Err(error) => {
+                let error = with_causes(&error);
+                tracing::warn!(node = number, %error, "a node cannot be looked up");
+                Whereabouts::Unknown
+            }
+        }
     }
 
     /// Forgets what is old.
@@ -84,10 +147,13 @@ impl Inner {
     }
 
     /// Says that a node has left.
-    pub(crate) async fn forget_node(self: &Arc<Self>) -> Result<(), FleetError> {
+    pub(crate) async fn forget_node(&self) -> Result<(), FleetError> {
         let number = i64::from(self.node.number());
-        let sql = "DELETE FROM bowline.nodes WHERE number = $1";
-        self.connections.with(async |client| client.execute(sql, &[&number]).await).await?;
+        let sql = "DELETE FROM bowline.nodes WHERE number = $1 AND incarnation = $2";
+        let incarnation = &self.incarnation;
+        self.connections
+            .with(async |client| client.execute(sql, &[&number, incarnation]).await)
+            .await?;
         Ok(())
     }
 }

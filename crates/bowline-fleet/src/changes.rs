@@ -8,19 +8,17 @@
 //! transaction that does something else, and all changes of a moment share one.
 
 use std::collections::{HashMap, HashSet};
-use std::future::poll_fn;
-use std::sync::{PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use bowline::fleet::{Change, Inbox, Node};
 use bowline::with_causes;
-use futures_util::StreamExt as _;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
-use tokio_postgres::{AsyncMessage, NoTls};
 
 use crate::error::FleetError;
 use crate::fleet::Inner;
+use crate::hear::{channel, keep_connected, keep_subscribed};
 use crate::store::number;
 
 /// How long changes are collected.
@@ -28,7 +26,7 @@ const MOMENT: Duration = Duration::from_millis(20);
 /// How often to look, at least and at most.
 const LOOK: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(4));
 /// The pause after a failure.
-const PAUSE: Duration = Duration::from_millis(500);
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 /// The longest hint, in bytes; Postgres takes less than 8,000.
 const HINT: usize = 7_500;
 /// How many changes wait to be announced at most. Those of tasks are dropped beyond it: whoever
@@ -36,27 +34,33 @@ const HINT: usize = 7_500;
 const PENDING: usize = 10_000;
 /// After this long without a look, revisions may have been forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(1_800);
-
-const CHANNEL: &str = "bowline";
+/// A change that is older has been seen by all that watch a task since the last look, in
+/// milliseconds.
+const LATELY: u64 = 15_000;
 
 /// Changes that are not announced yet.
 #[derive(Default)]
-pub(crate) struct Pending(HashSet<Change>);
+pub(crate) struct Pending {
+    changes: HashSet<Change>,
+    /// When the first of them happened, by the database.
+    since: Option<u64>,
+}
 
 impl Pending {
-    pub(crate) fn add(&mut self, change: Change) {
-        if self.0.len() < PENDING || change.task().is_none() {
-            self.0.insert(change);
+    pub(crate) fn add(&mut self, change: Change, now: u64) {
+        if self.changes.len() < PENDING || change.task().is_none() {
+            self.since.get_or_insert(now);
+            self.changes.insert(change);
         }
     }
 }
 
 /// Announces changes until the node leaves.
-pub(crate) async fn keep_announcing(node: Weak<Inner>) {
+pub(crate) async fn keep_announcing(node: Weak<Inner>, announced: Arc<Notify>) {
     loop {
-        let Some(inner) = node.upgrade() else { return };
-        inner.announced.notified().await;
+        announced.notified().await;
         tokio::time::sleep(MOMENT).await;
+        let Some(inner) = node.upgrade() else { return };
         while let Err(error) = inner.announce_pending().await {
             tracing::warn!(error = %with_causes(&error), "changes cannot be announced yet");
             tokio::time::sleep(PAUSE).await;
@@ -68,54 +72,53 @@ impl Inner {
     /// Announces what has changed since the last time.
     pub(crate) async fn announce_pending(&self) -> Result<(), FleetError> {
         let taken =
-            std::mem::take(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner).0);
-        if taken.is_empty() {
-            return Ok(());
-        }
+            std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(since) = taken.since else { return Ok(()) };
         let began = Instant::now();
-        let announced = self.announce_all(&taken).await;
+        let announced = self.announce_all(&taken.changes, since).await;
         match &announced {
-            Ok(()) => self.counters.announced(taken.len(), began.elapsed()),
+            Ok(()) => self.counters.announced(taken.changes.len(), began.elapsed()),
             Err(_) => {
                 let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-                taken.into_iter().for_each(|change| pending.add(change));
+                pending.since = Some(since);
+                taken.changes.into_iter().for_each(|change| pending.add(change, since));
             }
         }
         announced
     }
 
-    async fn announce_all(&self, changes: &HashSet<Change>) -> Result<(), FleetError> {
+    async fn announce_all(&self, changes: &HashSet<Change>, since: u64) -> Result<(), FleetError> {
         let node = i64::from(self.node.number());
         let (tasks, others): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| change.task().is_some());
         if !others.is_empty() {
             let topics: Vec<String> = others.iter().map(ToString::to_string).collect();
-            let sql = "SELECT bowline.change($1, $2)";
+            let sql = "SELECT bowline.change($1, $2, $3)";
+            let server = self.server();
             self.connections
-                .with(async |client| client.query_one(sql, &[&topics, &node]).await)
+                .with(async |client| client.query_one(sql, &[&server, &topics, &node]).await)
                 .await?;
         }
         let ids = tasks.iter().filter_map(|change| change.task());
-        let hints = hints(self.node, !others.is_empty(), ids);
+        let hints = hints(self.node, (!others.is_empty()).then_some(since), ids);
         if self.publish(&hints).await {
             return Ok(());
         }
         let sql = "SELECT pg_notify($1, hint) FROM unnest($2::text[]) AS hint";
-        self.connections.with(async |client| client.query(sql, &[&CHANNEL, &hints]).await).await?;
+        let channel = self.channel();
+        self.connections.with(async |client| client.query(sql, &[&channel, &hints]).await).await?;
         Ok(())
     }
 
     /// Publishes hints with Redis. Returns whether that worked.
     async fn publish(&self, hints: &[String]) -> bool {
         let Some(redis) = &self.redis else { return false };
-        let publish = async {
-            let mut connection = redis.get_multiplexed_async_connection().await?;
-            let mut pipe = redis::pipe();
-            for hint in hints {
-                pipe.publish(CHANNEL, hint).ignore();
-            }
-            pipe.query_async::<()>(&mut connection).await
-        };
+        let mut pipe = redis::pipe();
+        for hint in hints {
+            pipe.publish(self.channel(), hint).ignore();
+        }
+        let mut connection = redis.connection.clone();
+        let publish = pipe.query_async::<()>(&mut connection);
         let published = tokio::time::timeout(PAUSE, publish).await;
         let done = matches!(published, Ok(Ok(())));
         if !done {
@@ -124,43 +127,69 @@ impl Inner {
         done
     }
 
-    /// Reads the changes of other nodes after a revision.
-    async fn changes_after(&self, revision: u64) -> Result<(u64, Vec<Change>), FleetError> {
-        let sql = "SELECT topic, revision, node FROM bowline.changes WHERE revision > $1";
-        let rows = self.connections.with(async |client| {
-            let statement = client.prepare_cached(sql).await?;
-            client.query(&statement, &[&number(revision)]).await
-        });
+    /// Where hints for the nodes of this server are published.
+    pub(crate) fn channel(&self) -> String {
+        channel(self.server())
+    }
+
+    /// Reads the changes of other nodes after a revision. `None` if there has never been such a
+    /// revision: the database was restored, and is at an earlier time.
+    async fn changes_after(&self, revision: u64) -> Result<Option<(u64, Vec<Change>)>, FleetError> {
+        let sql = "SELECT topic, revision, node FROM bowline.changes
+            WHERE server = $1 AND revision > $2";
+        let last = "SELECT last_value FROM bowline.revisions";
+        let server = self.server();
+        let (last, rows) = self
+            .connections
+            .with(async |client| {
+                let last = client.prepare_cached(last).await?;
+                let statement = client.prepare_cached(sql).await?;
+                let last = client.query_one(&last, &[]).await?;
+                Ok((last, client.query(&statement, &[&server, &number(revision)]).await?))
+            })
+            .await?;
+        if last.get::<_, i64>(0) < number(revision) {
+            return Ok(None);
+        }
         let own = i64::from(self.node.number());
         let mut latest = revision;
         let mut changes = Vec::new();
-        for row in rows.await? {
+        for row in rows {
             latest = latest.max(u64::try_from(row.get::<_, i64>(1)).unwrap_or(0));
             if row.get::<_, i64>(2) != own {
                 changes.extend(Change::parse(row.get(0)));
             }
         }
-        Ok((latest, changes))
+        Ok(Some((latest, changes)))
     }
 
     async fn latest_revision(&self) -> Result<u64, FleetError> {
-        let sql = "SELECT coalesce(max(revision), 0) FROM bowline.changes";
-        let row = self.connections.with(async |client| client.query_one(sql, &[]).await).await?;
-        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+        let sql = "SELECT coalesce(max(revision), 0) FROM bowline.changes WHERE server = $1";
+        let server = self.server();
+        let row = self.connections.with(async |client| client.query_one(sql, &[&server]).await);
+        Ok(u64::try_from(row.await?.get::<_, i64>(0)).unwrap_or(0))
     }
 }
 
-/// Hints: who sends them, whether there are new revisions, and the tasks that have changed.
-fn hints<'a>(node: Node, has_revisions: bool, ids: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let start = |has_revisions| format!("{}\n{}", node.number(), u8::from(has_revisions));
-    let mut hints = vec![start(has_revisions)];
+/// Hints: who sends them, whether there are new revisions and since when, and the tasks that have
+/// changed.
+fn hints<'a>(
+    node: Node,
+    revisions: Option<u64>,
+    ids: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let start = |revisions: Option<u64>| {
+        let revisions = revisions.map_or_else(|| "0".to_owned(), |since| format!("1 {since}"));
+        format!("{}\n{revisions}", node.number())
+    };
+    let mut hints = vec![start(revisions)];
     for id in ids {
         let last = hints.last_mut().expect("there is one from the start");
         if last.len() + id.len() < HINT {
             last.push('\n');
             last.push_str(id);
         } else {
-            hints.push(format!("{}\n{id}", start(false)));
+            hints.push(format!("{}\n{id}", start(None)));
         }
     }
     hints
@@ -212,13 +241,13 @@ struct Listener {
     inbox: Inbox,
     revision: u64,
     looked: Instant,
-    /// The versions of the tasks that are watched here, when they were last seen.
-    versions: HashMap<String, u64>,
+    /// The marks of the tasks that are watched here, when they were last seen.
+    marks: HashMap<String, u64>,
 }
 
 impl Listener {
     fn new(inbox: Inbox, revision: u64) -> Self {
-        Self { inbox, revision, looked: Instant::now(), versions: HashMap::new() }
+        Self { inbox, revision, looked: Instant::now(), marks: HashMap::new() }
     }
 
     async fn handle_hint(&mut self, inner: &Inner, hint: &str) -> Result<(), FleetError> {
@@ -226,23 +255,41 @@ impl Listener {
         if lines.next() == Some(&*inner.node.number().to_string()) {
             return Ok(());
         }
-        let has_revisions = lines.next() == Some("1");
-        for id in lines {
+        let flag = lines.next().unwrap_or_default();
+        let (flag, since) = flag.split_once(' ').unwrap_or((flag, ""));
+        if let Ok(since) = since.parse() {
+            inner.counters.hinted(inner.now().saturating_sub(since));
+        }
+        let told: HashSet<&str> = lines.collect();
+        // Those that are watched are not found again by looking, unless they change once more.
+        let watched = self.marks.keys().filter(|id| told.contains(&***id));
+        let watched: Vec<String> = watched.cloned().collect();
+        if !watched.is_empty()
+            && let Ok(marks) = inner.tasks.marks(&watched).await
+        {
+            self.marks.extend(marks);
+        }
+        for id in told {
             inner.counters.heard();
             self.inbox.change(&Change::of_task(id)).await;
         }
-        if has_revisions { self.catch_up(inner).await } else { Ok(()) }
+        if flag == "1" { self.catch_up(inner).await } else { Ok(()) }
     }
 
     /// Reads the revisions that are new.
     async fn catch_up(&mut self, inner: &Inner) -> Result<(), FleetError> {
-        let (latest, changes) = inner.changes_after(self.revision).await?;
-        for change in &changes {
-            inner.counters.heard();
-            self.inbox.change(change).await;
+        let found = inner.changes_after(self.revision).await?;
+        let is_restored = found.is_none();
+        if let Some((latest, changes)) = found {
+            for change in &changes {
+                inner.counters.heard();
+                self.inbox.change(change).await;
+            }
+            self.revision = latest;
+        } else {
+            self.revision = inner.latest_revision().await?;
         }
-        self.revision = latest;
-        if self.looked.elapsed() > FORGOTTEN {
+        if is_restored || self.looked.elapsed() > FORGOTTEN {
             self.inbox.change_everything().await;
         }
         self.looked = Instant::now();
@@ -254,91 +301,22 @@ impl Listener {
         self.catch_up(inner).await?;
         let watched = self.inbox.watched_tasks();
         if watched.is_empty() {
-            self.versions.clear();
+            self.marks.clear();
             return Ok(());
         }
-        let found: HashMap<String, u64> =
-            inner.tasks.versions(&watched).await?.into_iter().collect();
+        let found: HashMap<String, u64> = inner.tasks.marks(&watched).await?.into_iter().collect();
         for id in &watched {
-            if found.get(id) != self.versions.get(id) {
+            let (now, before) = (found.get(id), self.marks.get(id));
+            // A task is read when somebody begins to watch it. Only if it has changed lately, that
+            // may have been afterwards.
+            let is_late =
+                before.is_none() && now.is_some_and(|mark| mark / 8 + LATELY < inner.now());
+            if now != before && !is_late {
                 inner.counters.repaired();
                 self.inbox.change(&Change::of_task(id)).await;
             }
         }
-        self.versions = found;
+        self.marks = found;
         Ok(())
     }
-}
-
-/// Keeps a connection to Postgres that hears notifications.
-async fn keep_connected(node: Weak<Inner>, hint: mpsc::Sender<String>) {
-    loop {
-        let Some(config) = node.upgrade().map(|inner| inner.connections.config().clone()) else {
-            return;
-        };
-        let heard = hear(&config, &hint).await;
-        if let Err(error) = heard {
-            tracing::debug!(error = %with_causes(&error), "no notifications of Postgres");
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
-async fn hear(
-    config: &tokio_postgres::Config,
-    hint: &mpsc::Sender<String>,
-) -> Result<(), FleetError> {
-    let (client, mut connection) = config.connect(NoTls).await?;
-    let listen = format!("LISTEN {CHANNEL}");
-    let mut listening = std::pin::pin!(client.batch_execute(&listen));
-    let mut is_listening = false;
-    loop {
-        let message = tokio::select! {
-            done = &mut listening, if !is_listening => {
-                done?;
-                is_listening = true;
-                // Whatever was announced before is found by looking.
-                let _ = hint.try_send("0\n1".to_owned());
-                continue;
-            }
-            message = poll_fn(|cx| connection.poll_message(cx)) => message,
-        };
-        match message {
-            None => return Ok(()),
-            Some(Err(error)) => return Err(error.into()),
-            Some(Ok(AsyncMessage::Notification(notification))) => {
-                if hint.send(notification.payload().to_owned()).await.is_err() {
-                    return Ok(());
-                }
-            }
-            Some(Ok(_)) => {}
-        }
-    }
-}
-
-/// Keeps a connection to Redis that hears what is published.
-async fn keep_subscribed(node: Weak<Inner>, hint: mpsc::Sender<String>) {
-    loop {
-        let Some(redis) = node.upgrade().and_then(|inner| inner.redis.clone()) else { return };
-        if let Err(error) = subscribe(&redis, &hint).await {
-            tracing::debug!(%error, "no messages of Redis");
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
-async fn subscribe(
-    redis: &redis::Client,
-    hint: &mpsc::Sender<String>,
-) -> Result<(), redis::RedisError> {
-    let mut subscribed = redis.get_async_pubsub().await?;
-    subscribed.subscribe(CHANNEL).await?;
-    let _ = hint.try_send("0\n1".to_owned());
-    let mut messages = subscribed.on_message();
-    while let Some(message) = messages.next().await {
-        if hint.send(message.get_payload()?).await.is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
 }

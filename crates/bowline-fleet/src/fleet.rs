@@ -1,26 +1,25 @@
 //! The fleet, as a server sees it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bowline::TaskLimits;
-use bowline::fleet::{Change, FleetFuture, Inbox, Node, Opened, PATH};
-use bowline::seal::KeyRing;
-use bowline::tasks::TaskStore;
-use bowline::{Tasks, with_causes};
-use bowline_web::{Body, FetchLimits, Web};
-use bytes::Bytes;
-use tokio::sync::{Notify, mpsc};
+use bowline::fleet::{Inbox, Node, TaskCounts};
+use bowline::with_causes;
+use bowline_web::{FetchLimits, Proxy, Web};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use crate::changes::{self, Pending};
 use crate::clock::Clock;
 use crate::error::FleetError;
+use crate::hear::Hints;
 use crate::keys::Keys;
 use crate::metrics::{Counters, Metrics};
+use crate::node::LETTER;
 use crate::pool::{Connections, without_password};
 use crate::store::Store;
 use crate::{beat, migrate};
@@ -37,8 +36,11 @@ pub struct Fleet {
 pub struct FleetBuilder {
     url: String,
     redis: Option<String>,
+    redis_root: Option<Vec<u8>>,
     address: Option<String>,
     secret: Option<Vec<u8>>,
+    other_secret: Option<Vec<u8>>,
+    name: Option<String>,
     connections: usize,
     limits: TaskLimits,
     patience: Duration,
@@ -46,6 +48,12 @@ pub struct FleetBuilder {
 
 pub(crate) struct Inner {
     pub(crate) node: Node,
+    /// The process, which no other one is.
+    pub(crate) incarnation: Vec<u8>,
+    /// Another process has the number of this node.
+    pub(crate) is_displaced: AtomicBool,
+    /// The server that it is a node of, once that is known.
+    pub(crate) server: Arc<OnceLock<String>>,
     pub(crate) connections: Connections,
     pub(crate) clock: Arc<Clock>,
     pub(crate) keys: Keys,
@@ -53,25 +61,29 @@ pub(crate) struct Inner {
     pub(crate) sessions: Store,
     pub(crate) limits: TaskLimits,
     pub(crate) pending: Mutex<Pending>,
-    pub(crate) announced: Notify,
+    pub(crate) announced: Arc<Notify>,
     pub(crate) inbox: OnceLock<Inbox>,
     pub(crate) address: Mutex<Option<String>>,
     /// The address was chosen by the operator.
-    is_fixed: bool,
+    pub(crate) is_fixed: bool,
     /// The other nodes, and where they are.
     pub(crate) others: Mutex<HashMap<Node, String>>,
     pub(crate) counters: Counters,
-    pub(crate) redis: Option<redis::Client>,
-    web: Web,
-    is_leaving: AtomicBool,
+    pub(crate) redis: Option<Hints>,
+    pub(crate) web: Web,
+    pub(crate) is_leaving: AtomicBool,
     /// What runs in the background.
-    work: Mutex<JoinSet<()>>,
+    pub(crate) work: Mutex<JoinSet<()>>,
 }
 
-/// A node that was not heard of for this long is not ready.
-const SILENCE: Duration = Duration::from_secs(5);
-/// How long a letter may take.
-const LETTER: Duration = Duration::from_secs(5);
+/// Where a node is.
+pub(crate) enum Whereabouts {
+    At(String),
+    /// It may live, and nobody knows where.
+    Unknown,
+    /// It has left for ever.
+    Nowhere,
+}
 
 impl Fleet {
     /// Joins the fleet of a database, whose tables are made or brought up to date.
@@ -87,8 +99,11 @@ impl Fleet {
         FleetBuilder {
             url: url.into(),
             redis: None,
+            redis_root: None,
             address: None,
             secret: None,
+            other_secret: None,
+            name: None,
             connections: 8,
             limits: TaskLimits::default(),
             patience: Duration::from_secs(5),
@@ -104,29 +119,60 @@ impl Fleet {
         self.inner.keys.add(&self.inner.connections).await
     }
 
+    /// Replaces all keys by a new one, because one of them has leaked: legacy sessions and request
+    /// states end within a second, on all nodes.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub async fn revoke_keys(&self) -> Result<(), FleetError> {
+        self.inner.keys.replace(&self.inner.connections).await
+    }
+
+    /// Seals the keys in the database with the [secret](FleetBuilder::secret) of this node if
+    /// [another one](FleetBuilder::other_secret) has sealed them, as nodes do once a minute.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub async fn reseal_keys(&self) -> Result<(), FleetError> {
+        self.inner.keys.renew(&self.inner.connections).await
+    }
+
     /// A store in the database of the fleet, for whatever is kept like tasks: `Events::keep_in`.
     pub fn store(&self, kind: &'static str) -> Store {
-        Store::new(kind, self.inner.connections.clone(), Arc::clone(&self.inner.clock))
+        let inner = &self.inner;
+        let (connections, clock) = (inner.connections.clone(), Arc::clone(&inner.clock));
+        Store::new(kind, Arc::clone(&inner.server), connections, clock)
     }
 
     /// What this node has done so far, and how it is.
     pub fn metrics(&self) -> Metrics {
         let inner = &self.inner;
         let others = inner.others.lock().unwrap_or_else(PoisonError::into_inner).len();
-        Metrics::new(&inner.counters, inner.connections.usage(), others, inner.clock.silence())
+        let tasks = inner.inbox.get().map_or_else(TaskCounts::default, Inbox::task_counts);
+        let seen = (others, inner.clock.silence());
+        Metrics::new(&inner.counters, inner.connections.usage(), seen, tasks)
     }
 }
 
 impl FleetBuilder {
-    /// Lets news travel through Redis or Valkey: `redis://host`. If it is away, news travels
-    /// through Postgres, and nothing fails.
+    /// Lets news travel through Redis or Valkey: `redis://host`, or encrypted `rediss://host`. If it
+    /// is away, news travels through Postgres, and nothing fails.
     pub fn redis(mut self, url: impl Into<String>) -> Self {
         self.redis = Some(url.into());
         self
     }
 
+    /// Trusts a certificate authority of Redis, as PEM, instead of those of the system. That of
+    /// Postgres is in its address: `sslrootcert`.
+    pub fn redis_root(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.redis_root = Some(pem.into());
+        self
+    }
+
     /// Sets where other nodes reach this one, as the origin of a URL: `http://10.0.0.7:8080`. By
-    /// default it is the address that the server listens on, unless that is 0.0.0.0 or `[::]`.
+    /// default it is the address that the server listens on, unless that is 0.0.0.0 or `[::]`. A
+    /// node that others cannot reach warns about it: legacy clients cannot answer its questions
+    /// through other nodes.
     pub fn address(mut self, origin: impl Into<String>) -> Self {
         self.address = Some(origin.into());
         self
@@ -136,6 +182,22 @@ impl FleetBuilder {
     /// Without one, anybody who can read the database can read them.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
+        self
+    }
+
+    /// Also opens keys in the database that this secret has sealed, for changing the secret while
+    /// nodes run: first all nodes have the new one here, then they have it as their
+    /// [secret](Self::secret) and the old one here, and a minute later they need the old one no
+    /// more.
+    pub fn other_secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
+        self.other_secret = Some(secret.into());
+        self
+    }
+
+    /// Sets the name of the fleet: by default it is that of the server. Fleets with different names
+    /// share nothing, even in one database.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -163,34 +225,42 @@ impl FleetBuilder {
     /// When the database cannot be reached or used. Redis need not be there yet.
     pub async fn connect(self) -> Result<Fleet, FleetError> {
         let connections = Connections::new(&self.url, self.connections, self.patience)?;
-        migrate::migrate(&mut connections.get().await?).await?;
+        migrate::migrate(&connections).await?;
         let redis = self.redis.as_deref().map(|url| {
-            redis::Client::open(url).map_err(|error| FleetError::Address {
+            Hints::new(url, self.redis_root.as_deref()).map_err(|error| FleetError::Address {
                 url: without_password(url),
                 reason: error.to_string(),
             })
         });
         let redis = redis.transpose()?;
-        let keys = Keys::open(&connections, self.secret).await?;
-        let sql = "INSERT INTO bowline.nodes (address) VALUES ($1) RETURNING number";
-        let address = &self.address;
-        let row = connections.with(async |client| client.query_one(sql, &[address]).await).await?;
-        let number = u32::try_from(row.get::<_, i64>(0)).ok().and_then(Node::new);
-        let node = number.expect("the sequence ends where the numbers of nodes do");
+        let server = Arc::new(self.name.map_or_else(OnceLock::new, OnceLock::from));
+        let secrets = (self.secret, self.other_secret);
+        let keys = Keys::open(&connections, secrets, Arc::clone(&server)).await?;
+        let mut incarnation = vec![0; 16];
+        let filled = SystemRandom::new().fill(&mut incarnation);
+        filled.map_err(|_| FleetError::Keys("there are no random bytes".to_owned()))?;
+        let node = beat::register(&connections, &incarnation, self.address.as_deref()).await?;
         let limits = FetchLimits { total: LETTER, ..FetchLimits::default() };
-        let web = Web::builder().fetch_limits(limits).build();
+        // Nodes reach each other directly.
+        let web = Web::builder().fetch_limits(limits).proxy(Proxy::None).build();
         let web = web.map_err(|error| FleetError::Keys(with_causes(&error)))?;
         let clock = Arc::new(Clock::default());
+        let store =
+            |kind| Store::new(kind, Arc::clone(&server), connections.clone(), Arc::clone(&clock));
+        let announced = Arc::new(Notify::new());
         let inner = Inner {
             node,
-            tasks: Store::new("task", connections.clone(), Arc::clone(&clock)),
-            sessions: Store::new("session", connections.clone(), Arc::clone(&clock)),
+            incarnation,
+            is_displaced: AtomicBool::new(false),
+            tasks: store("task"),
+            sessions: store("session"),
+            server,
             connections,
             clock,
             keys,
             limits: self.limits,
             pending: Mutex::default(),
-            announced: Notify::new(),
+            announced: Arc::clone(&announced),
             inbox: OnceLock::new(),
             is_fixed: self.address.is_some(),
             address: Mutex::new(self.address),
@@ -204,7 +274,7 @@ impl FleetBuilder {
         let fleet = Fleet { inner: Arc::new(inner) };
         fleet.inner.beat().await?;
         fleet.inner.spawn(beat::keep_beating(Arc::downgrade(&fleet.inner)));
-        fleet.inner.spawn(changes::keep_announcing(Arc::downgrade(&fleet.inner)));
+        fleet.inner.spawn(changes::keep_announcing(Arc::downgrade(&fleet.inner), announced));
         Ok(fleet)
     }
 }
@@ -215,136 +285,13 @@ impl Inner {
         self.work.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
     }
 
-    fn address_of(&self, node: Node) -> Option<String> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner).get(&node).cloned()
+    /// The name of the server; empty before it is known.
+    pub(crate) fn server(&self) -> &str {
+        self.server.get().map_or("", String::as_str)
     }
 
     /// Milliseconds since 1970, by the database.
     pub(crate) fn now(&self) -> u64 {
         self.clock.now().unwrap_or_default()
-    }
-}
-
-/// The request that carries a letter.
-fn letter_to(address: &str, letter: String) -> Option<http::Request<Bytes>> {
-    let uri = format!("{}{PATH}", address.trim_end_matches('/'));
-    http::Request::post(uri).body(Bytes::from(letter)).ok()
-}
-
-/// Passes a body on as it comes, until nobody wants it any more.
-async fn pipe(mut from: Body, to: mpsc::Sender<Vec<u8>>) {
-    loop {
-        let chunk = tokio::select! {
-            chunk = from.chunk() => chunk,
-            () = to.closed() => return,
-        };
-        let Some(Ok(chunk)) = chunk else { return };
-        if to.send(chunk.to_vec()).await.is_err() {
-            return;
-        }
-    }
-}
-
-impl bowline::fleet::Fleet for Fleet {
-    fn node(&self) -> Node {
-        self.inner.node
-    }
-
-    fn keys(&self) -> KeyRing {
-        self.inner.keys.ring().clone()
-    }
-
-    fn tasks(&self) -> Tasks {
-        Tasks::in_shared_store(self.inner.tasks.clone(), self.inner.limits)
-    }
-
-    fn sessions(&self) -> Arc<dyn TaskStore> {
-        Arc::new(self.inner.sessions.clone())
-    }
-
-    fn start(&self, inbox: Inbox) {
-        // A second server has news of its own only while the first one has not.
-        if self.inner.inbox.set(inbox.clone()).is_ok() {
-            self.inner.spawn(changes::keep_listening(Arc::downgrade(&self.inner), inbox));
-        }
-    }
-
-    fn announce(&self, change: Change) {
-        let mut pending = self.inner.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.add(change);
-        drop(pending);
-        self.inner.announced.notify_one();
-    }
-
-    fn listens_at(&self, origin: &str) {
-        if !self.inner.is_fixed {
-            let mut address = self.inner.address.lock().unwrap_or_else(PoisonError::into_inner);
-            *address = Some(origin.to_owned());
-        }
-    }
-
-    fn send(&self, to: Node, letter: String) -> FleetFuture<'_, bool> {
-        let address = self.inner.address_of(to);
-        Box::pin(async move {
-            let request = address.and_then(|address| letter_to(&address, letter));
-            let Some(request) = request else { return false };
-            let began = Instant::now();
-            let sent = self.inner.web.fetch(request).await;
-            let arrived = sent.as_ref().is_ok_and(|response| response.status().is_success());
-            self.inner.counters.letter(arrived);
-            match sent {
-                Ok(response) if !arrived => {
-                    let status = response.status();
-                    tracing::warn!(node = to.number(), %status, "a letter was refused");
-                }
-                Err(error) => {
-                    let took = began.elapsed();
-                    tracing::warn!(node = to.number(), %error, ?took, "a letter did not arrive");
-                }
-                Ok(_) => {}
-            }
-            arrived
-        })
-    }
-
-    fn open(&self, to: Node, letter: String) -> FleetFuture<'_, Option<Opened>> {
-        let address = self.inner.address_of(to);
-        Box::pin(async move {
-            let request = letter_to(&address?, letter)?;
-            let response = tokio::time::timeout(LETTER, self.inner.web.send(request)).await;
-            let response = response.ok()?.ok();
-            self.inner.counters.letter(response.is_some());
-            let response = response?;
-            let status = response.status().as_u16();
-            let from = response.into_body();
-            let (chunks, body) = mpsc::channel(16);
-            tokio::spawn(pipe(from, chunks));
-            Some(Opened { status, body })
-        })
-    }
-
-    fn others(&self) -> Vec<Node> {
-        let others = self.inner.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.keys().copied().collect()
-    }
-
-    fn is_ready(&self) -> bool {
-        let silence = self.inner.clock.silence();
-        !self.inner.is_leaving.load(Ordering::Acquire) && silence.is_some_and(|it| it < SILENCE)
-    }
-
-    fn leave(&self) -> FleetFuture<'_, ()> {
-        Box::pin(async move {
-            self.inner.is_leaving.store(true, Ordering::Release);
-            // What has changed last is still announced.
-            let _ = self.inner.announce_pending().await;
-            let mut work = std::mem::take(
-                &mut *self.inner.work.lock().unwrap_or_else(PoisonError::into_inner),
-            );
-            work.shutdown().await;
-            if let Err(error) = self.inner.forget_node().await {
-                tracing::debug!(error = %with_causes(&error), "the node cannot be unregistered");
-            }
-        })
     }
 }

@@ -16,7 +16,8 @@
 //! # }
 //! ```
 //!
-//! Start as many of these as you like, on as many machines, behind any load balancer. No session
+//! The name of the server is the name of its fleet: servers with other names may use the same
+//! database. Start as many of these as you like, on as many machines, behind any load balancer. No session
 //! is sticky.
 //!
 //! # What is promised
@@ -44,11 +45,15 @@ mod clock;
 mod create;
 mod error;
 mod fleet;
+mod hear;
 mod keys;
 mod metrics;
 mod migrate;
+mod node;
 mod pool;
+mod scrape;
 mod store;
+mod tls;
 
 pub use self::error::FleetError;
 pub use self::fleet::{Fleet, FleetBuilder};

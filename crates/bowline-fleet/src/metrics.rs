@@ -4,6 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bowline::fleet::TaskCounts;
+
+use crate::pool::Usage;
+
 /// What a node counts.
 #[derive(Default)]
 pub(crate) struct Counters {
@@ -15,6 +19,8 @@ pub(crate) struct Counters {
     letters: AtomicU64,
     lost_letters: AtomicU64,
     redis_failures: AtomicU64,
+    announcing: AtomicU64,
+    hints: AtomicU64,
     lag: AtomicU64,
 }
 
@@ -26,11 +32,18 @@ impl Counters {
     pub(crate) fn announced(&self, changes: usize, took: Duration) {
         self.announced.fetch_add(changes as u64, Ordering::Relaxed);
         self.announcements.fetch_add(1, Ordering::Relaxed);
-        self.lag.store(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.announcing.store(micros, Ordering::Relaxed);
     }
 
     pub(crate) fn heard(&self) {
         self.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A hint has arrived, this many milliseconds after the first of its changes.
+    pub(crate) fn hinted(&self, lag: u64) {
+        self.hints.fetch_add(1, Ordering::Relaxed);
+        self.lag.fetch_add(lag, Ordering::Relaxed);
     }
 
     pub(crate) fn repaired(&self) {
@@ -69,22 +82,32 @@ pub struct Metrics {
     pub redis_failures: u64,
     /// How long the last announcement took.
     pub announcement_took: Duration,
+    /// Hints of other nodes that arrived.
+    pub hints: u64,
+    /// How long they took in all, from the first change that they tell of.
+    pub hints_took: Duration,
     /// Connections to Postgres.
     pub connections: u64,
     /// Those of them that are idle.
     pub idle_connections: u64,
+    /// How often a connection was taken from the pool.
+    pub connections_taken: u64,
+    /// How long that took in all.
+    pub connections_waited: Duration,
     /// The other nodes that live.
     pub others: u64,
     /// How long ago the store last answered; `None` if it never did.
     pub silence: Option<Duration>,
+    /// What became of the leases of tasks.
+    pub tasks: TaskCounts,
 }
 
 impl Metrics {
     pub(crate) fn new(
         counters: &Counters,
-        (connections, idle): (usize, usize),
-        others: usize,
-        silence: Option<Duration>,
+        usage: Usage,
+        (others, silence): (usize, Option<Duration>),
+        tasks: TaskCounts,
     ) -> Self {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Self {
@@ -96,28 +119,44 @@ impl Metrics {
             letters: read(&counters.letters),
             lost_letters: read(&counters.lost_letters),
             redis_failures: read(&counters.redis_failures),
-            announcement_took: Duration::from_micros(read(&counters.lag)),
-            connections: connections as u64,
-            idle_connections: idle as u64,
+            announcement_took: Duration::from_micros(read(&counters.announcing)),
+            hints: read(&counters.hints),
+            hints_took: Duration::from_millis(read(&counters.lag)),
+            connections: usage.open,
+            idle_connections: usage.idle,
+            connections_taken: usage.taken,
+            connections_waited: usage.waited,
             others: others as u64,
             silence,
+            tasks,
         }
+    }
+
+    fn counters(&self) -> [(&'static str, String); 15] {
+        let seconds = |time: Duration| time.as_secs_f64().to_string();
+        [
+            ("failed_beats", self.failed_beats.to_string()),
+            ("announced_changes", self.announced.to_string()),
+            ("announcements", self.announcements.to_string()),
+            ("heard_changes", self.heard.to_string()),
+            ("repaired_changes", self.repaired.to_string()),
+            ("letters", self.letters.to_string()),
+            ("lost_letters", self.lost_letters.to_string()),
+            ("redis_failures", self.redis_failures.to_string()),
+            ("hints", self.hints.to_string()),
+            ("hint_seconds", seconds(self.hints_took)),
+            ("connections_taken", self.connections_taken.to_string()),
+            ("connection_wait_seconds", seconds(self.connections_waited)),
+            ("leases_renewed", self.tasks.renewed.to_string()),
+            ("leases_lost", self.tasks.lost.to_string()),
+            ("adoptions", self.tasks.adopted.to_string()),
+        ]
     }
 }
 
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counters = [
-            ("failed_beats", self.failed_beats),
-            ("announced_changes", self.announced),
-            ("announcements", self.announcements),
-            ("heard_changes", self.heard),
-            ("repaired_changes", self.repaired),
-            ("letters", self.letters),
-            ("lost_letters", self.lost_letters),
-            ("redis_failures", self.redis_failures),
-        ];
-        for (name, value) in counters {
+        for (name, value) in self.counters() {
             writeln!(f, "# TYPE bowline_fleet_{name}_total counter")?;
             writeln!(f, "bowline_fleet_{name}_total {value}")?;
         }
@@ -129,6 +168,7 @@ impl fmt::Display for Metrics {
             ("idle_connections", self.idle_connections.to_string()),
             ("other_nodes", self.others.to_string()),
             ("store_silence_seconds", silence),
+            ("leases_held", self.tasks.held.to_string()),
         ];
         for (name, value) in gauges {
             writeln!(f, "# TYPE bowline_fleet_{name} gauge")?;

@@ -1,8 +1,11 @@
 //! The tables, made and changed by numbered files that run once each.
 
+use std::time::Duration;
+
 use deadpool_postgres::Client;
 
 use crate::error::FleetError;
+use crate::pool::Connections;
 
 /// The files, in order. One that was released is never edited; a change is another file.
 const FILES: [(i32, &str); 2] = [
@@ -12,13 +15,23 @@ const FILES: [(i32, &str); 2] = [
 
 /// Only one node at a time may look and change. Any number does; this one spells "bowline".
 const LOCK: i64 = 0x62_6f77_6c69_6e65;
+/// How long that may take: another node may be at it, and tables may be large.
+const TIME: Duration = Duration::from_secs(60);
 
 /// Brings the tables up to date.
 ///
 /// # Errors
 /// When the database fails, or was made by a later release.
-pub(crate) async fn migrate(client: &mut Client) -> Result<(), FleetError> {
+pub(crate) async fn migrate(connections: &Connections) -> Result<(), FleetError> {
+    connections.with_within(TIME, migrate_with).await
+}
+
+async fn migrate_with(client: &mut Client) -> Result<(), FleetError> {
     let transaction = client.transaction().await?;
+    let millis = TIME.as_millis();
+    let limits =
+        format!("SET LOCAL statement_timeout = {millis}; SET LOCAL lock_timeout = {millis}");
+    transaction.batch_execute(&limits).await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     let exists = "SELECT to_regclass('bowline.migrations') IS NOT NULL";
     if !transaction.query_one(exists, &[]).await?.get::<_, bool>(0) {

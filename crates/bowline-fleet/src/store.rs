@@ -1,9 +1,10 @@
 //! Records in Postgres: the five verbs of a store, each one statement.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bowline::tasks::{Quota, StoreError, StoreFuture, TaskRecord, TaskStore};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::clock::Clock;
 use crate::create::{Creator, New};
@@ -17,15 +18,30 @@ use crate::pool::Connections;
 #[derive(Clone)]
 pub struct Store {
     kind: &'static str,
+    /// The server that the records belong to. Until that is known, they belong to none.
+    server: Arc<OnceLock<String>>,
     connections: Connections,
     creator: Creator,
     clock: Arc<Clock>,
 }
 
 impl Store {
-    pub(crate) fn new(kind: &'static str, connections: Connections, clock: Arc<Clock>) -> Self {
-        let creator = Creator::start(kind, connections.clone());
-        Self { kind, connections, creator, clock }
+    pub(crate) fn new(
+        kind: &'static str,
+        server: Arc<OnceLock<String>>,
+        connections: Connections,
+        clock: Arc<Clock>,
+    ) -> Self {
+        let creator = Creator::start(connections.clone());
+        Self { kind, server, connections, creator, clock }
+    }
+
+    /// What records of this kind and server are called in the table.
+    fn kind(&self) -> String {
+        match self.server.get() {
+            Some(server) => format!("{} {server}", self.kind),
+            None => self.kind.to_owned(),
+        }
     }
 
     /// Removes what was due some time ago. Tasks are removed by the server.
@@ -34,22 +50,22 @@ impl Store {
                 SELECT kind, id, version FROM bowline.records
                 WHERE kind = $1 AND due < $2 ORDER BY due LIMIT 1000 FOR UPDATE SKIP LOCKED
             ) AS old";
-        let before = number(before);
-        let with = async |client: &deadpool_postgres::Client| {
-            client.execute(sql, &[&self.kind, &before]).await
-        };
+        let (kind, before) = (self.kind(), number(before));
+        let with =
+            async |client: &deadpool_postgres::Client| client.execute(sql, &[&kind, &before]).await;
         self.connections.with(with).await
     }
 
-    /// The versions of some records, by id.
-    pub(crate) async fn versions(&self, ids: &[String]) -> Result<Vec<(String, u64)>, FleetError> {
-        let sql = "SELECT id, version FROM bowline.records WHERE kind = $1 AND id = ANY($2)";
+    /// The [marks](TaskRecord::mark) of some records, by id.
+    pub(crate) async fn marks(&self, ids: &[String]) -> Result<Vec<(String, u64)>, FleetError> {
+        let sql = "SELECT id, mark FROM bowline.records WHERE kind = $1 AND id = ANY($2)";
+        let kind = self.kind();
         let ids: Vec<&[u8]> = ids.iter().map(String::as_bytes).collect();
         let rows = self
             .connections
             .with(async |client| {
                 let statement = client.prepare_cached(sql).await?;
-                client.query(&statement, &[&self.kind, &ids]).await
+                client.query(&statement, &[&kind, &ids]).await
             })
             .await?;
         let read = |row: &Row| {
@@ -78,15 +94,16 @@ pub(crate) fn encode(record: &TaskRecord) -> Result<String, StoreError> {
 
 impl TaskStore for Store {
     fn create(&self, record: Arc<TaskRecord>, quota: Quota) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.creator.create(New::of(&record, quota)?).await })
+        Box::pin(async move { self.creator.create(New::of(self.kind(), &record, quota)?).await })
     }
 
     fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Arc<TaskRecord>>> {
         Box::pin(async move {
             let sql = "SELECT record FROM bowline.records WHERE kind = $1 AND id = $2";
+            let kind = self.kind();
             let found = self.connections.with(async |client| {
                 let statement = client.prepare_cached(sql).await?;
-                client.query_opt(&statement, &[&self.kind, &id.as_bytes()]).await
+                client.query_opt(&statement, &[&kind, &id.as_bytes()]).await
             });
             found.await?.as_ref().map(decode).transpose()
         })
@@ -99,21 +116,24 @@ impl TaskStore for Store {
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let (version, id) = (number(version), id.as_bytes());
+            let (kind, version, id) = (self.kind(), number(version), id.as_bytes());
             let Some(next) = next else {
                 let sql = "SELECT bowline.remove_record($1, $2, $3)";
                 let removed = self.connections.with(async |client| {
                     let statement = client.prepare_cached(sql).await?;
-                    client.query_one(&statement, &[&self.kind, &id, &version]).await
+                    client.query_one(&statement, &[&kind, &id, &version]).await
                 });
                 return Ok(removed.await?.get(0));
             };
-            let sql = "UPDATE bowline.records SET version = $4, due = $5, record = $6
+            let sql = "UPDATE bowline.records SET version = $4, due = $5, record = $6, mark = $7
                 WHERE kind = $1 AND id = $2 AND version = $3";
             let (later, due, text) = (number(next.version()), number(next.due()), encode(&next)?);
+            let mark = number(next.mark());
+            let parameters: [&(dyn ToSql + Sync); 7] =
+                [&kind, &id, &version, &later, &due, &text, &mark];
             let changed = self.connections.with(async |client| {
                 let statement = client.prepare_cached(sql).await?;
-                client.execute(&statement, &[&self.kind, &id, &version, &later, &due, &text]).await
+                client.execute(&statement, &parameters).await
             });
             Ok(changed.await? == 1)
         })
@@ -140,11 +160,11 @@ impl TaskStore for Store {
             };
             let owner = owner.map(str::as_bytes);
             let (created, id) = after.map_or((-1, ""), |(created, id)| (number(created), id));
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let (kind, limit) = (self.kind(), i64::try_from(limit).unwrap_or(i64::MAX));
             let rows = self.connections.with(async |client| {
                 let statement = client.prepare_cached(sql).await?;
                 let id = id.as_bytes();
-                client.query(&statement, &[&self.kind, &owner, &created, &id, &limit]).await
+                client.query(&statement, &[&kind, &owner, &created, &id, &limit]).await
             });
             rows.await?.iter().map(decode).collect()
         })
@@ -155,10 +175,10 @@ impl TaskStore for Store {
             // Rows that another node is about to change are left to it.
             let sql = "SELECT id FROM bowline.records WHERE kind = $1 AND due <= $2
                 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED";
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let (kind, limit) = (self.kind(), i64::try_from(limit).unwrap_or(i64::MAX));
             let rows = self.connections.with(async |client| {
                 let statement = client.prepare_cached(sql).await?;
-                client.query(&statement, &[&self.kind, &number(now), &limit]).await
+                client.query(&statement, &[&kind, &number(now), &limit]).await
             });
             let text = |row: &Row| String::from_utf8(row.get::<_, Vec<u8>>(0));
             let ids: Result<_, _> = rows.await?.iter().map(text).collect();

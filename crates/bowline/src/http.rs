@@ -17,6 +17,7 @@ mod batch;
 mod body;
 mod cors;
 mod fleet;
+mod kept;
 mod legacy;
 mod letters;
 mod listener;

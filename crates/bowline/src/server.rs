@@ -327,6 +327,9 @@ impl Server {
         let instructions: Vec<_> =
             self.instructions.into_iter().chain(self.nested_instructions).collect();
         let declared = |settings: Settings| (!settings.is_empty()).then_some(settings);
+        if let Some(fleet) = &self.fleet {
+            fleet.belong_to(&self.info.name);
+        }
         let has_task = self.registry.tables().tools.iter().any(|it| it.task.is_some());
         let tasks = self.tasks.or_else(|| {
             has_task.then(|| self.fleet.as_ref().map_or_else(Tasks::in_memory, |it| it.tasks()))

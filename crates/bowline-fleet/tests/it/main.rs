@@ -3,8 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code, reason = "a test")]
 #![cfg(target_os = "linux")]
 
+#[path = "../trial/balancer.rs"]
+mod balancer;
 #[path = "../trial/http.rs"]
 mod http;
+mod keys;
 mod nodes;
+mod secured;
+mod sessions;
+mod stopping;
 mod store;
 mod stores;
+mod strangers;
+mod tasks;

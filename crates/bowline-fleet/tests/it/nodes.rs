@@ -3,53 +3,97 @@
 use std::time::Duration;
 
 use bowline::{Context, HandlerError, Principal, Resource, Server, TaskMode, Tool};
-use bowline_fleet::Fleet;
+use bowline_fleet::{Fleet, FleetBuilder};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::http;
 use crate::stores::{Postgres, Redis};
 
-const NEWS: &str = "test://news";
+pub const NEWS: &str = "test://news";
 
 /// A node, which ends with the test.
-struct Node {
-    port: u16,
-    fleet: Fleet,
+pub struct Node {
+    pub port: u16,
+    pub fleet: Fleet,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<()>,
 }
 
-async fn node(postgres: &str, redis: Option<&str>) -> Node {
+impl Node {
+    /// Tells it to stop.
+    pub fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Stops it, and waits until it has.
+    pub async fn end(mut self) {
+        self.stop();
+        tokio::time::timeout(Duration::from_secs(30), self.serving).await.unwrap().unwrap();
+    }
+}
+
+/// A node before it starts.
+pub struct Plan {
+    builder: FleetBuilder,
+    pub server: Server,
+    pub drain: Duration,
+    /// The address it listens on.
+    pub host: &'static str,
+}
+
+impl Plan {
+    pub fn new(builder: FleetBuilder, server: Server) -> Self {
+        Self { builder, server, drain: Duration::ZERO, host: "127.0.0.1" }
+    }
+
+    /// A node with all the tools that tests use.
+    pub fn usual(builder: FleetBuilder) -> Self {
+        let touch = Tool::new("touch", |context: Context| async move {
+            context.registry().resource_updated(NEWS);
+            "touched"
+        });
+        let ask = Tool::new("ask", |context: Context| async move {
+            let is_sure = context.confirm("Sure?").await?;
+            Ok::<_, HandlerError>(format!("sure: {is_sure}"))
+        });
+        let wait = Tool::new("wait", || async {
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
+            "late"
+        });
+        let news = Resource::new(NEWS, "news", || async { "news" });
+        let wait = wait.task(TaskMode::Optional);
+        Self::new(builder, Server::new("node", "1").with((touch, ask, wait, news)))
+    }
+
+    pub async fn start(self) -> Node {
+        let fleet = self.builder.connect().await.unwrap();
+        let listener = TcpListener::bind((self.host, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let http = self.server.fleet(fleet.clone()).http().drain(self.drain);
+        let http = http
+            .identify(|parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?)));
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            let stopped = async move { drop(stopped.await) };
+            http.serve_until(listener, stopped).await.unwrap();
+        });
+        Node { port, fleet, stop: Some(stop), serving }
+    }
+}
+
+pub async fn node(postgres: &str, redis: Option<&str>) -> Node {
     let mut builder = Fleet::builder(postgres);
     if let Some(redis) = redis {
         builder = builder.redis(redis);
     }
-    let fleet = builder.connect().await.unwrap();
-    let touch = Tool::new("touch", |context: Context| async move {
-        context.registry().resource_updated(NEWS);
-        "touched"
-    });
-    let ask = Tool::new("ask", |context: Context| async move {
-        let is_sure = context.confirm("Sure?").await?;
-        Ok::<_, HandlerError>(format!("sure: {is_sure}"))
-    });
-    let wait = Tool::new("wait", || async {
-        tokio::time::sleep(Duration::from_secs(3_600)).await;
-        "late"
-    });
-    let news = Resource::new(NEWS, "news", || async { "news" });
-    let wait = wait.task(TaskMode::Optional);
-    let server = Server::new("node", "1").with((touch, ask, wait, news)).fleet(fleet.clone());
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let http = server
-        .http()
-        .identify(|parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?)));
-    tokio::spawn(http.serve_until(listener, std::future::pending()));
-    Node { port, fleet }
+    Plan::usual(builder).start().await
 }
 
 /// Two nodes that know each other.
-async fn two(postgres: &Postgres, redis: Option<&str>) -> [Node; 2] {
+pub async fn two(postgres: &Postgres, redis: Option<&str>) -> [Node; 2] {
     let database = postgres.database();
     let nodes = [node(&database, redis).await, node(&database, redis).await];
     for node in &nodes {
@@ -61,7 +105,7 @@ async fn two(postgres: &Postgres, redis: Option<&str>) -> [Node; 2] {
     nodes
 }
 
-async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     for _ in 0..600 {
         if let Some(found) = look().await {
             return found;
@@ -71,16 +115,16 @@ async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> 
     panic!("{what}: not within 30 s");
 }
 
-async fn answer(response: Option<http::Response>) -> Value {
+pub async fn answer(response: Option<http::Response>) -> Value {
     serde_json::from_str(&response.unwrap().text().await.unwrap()).unwrap()
 }
 
-fn request(id: u64, method: &str, params: impl Into<Value>) -> Value {
+pub fn request(id: u64, method: &str, params: impl Into<Value>) -> Value {
     let params: Value = params.into();
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-async fn open(port: u16) -> String {
+pub async fn open(port: u16) -> String {
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": { "elicitation": {} },
         "clientInfo": { "name": "test", "version": "1" } });
     let opened = http::legacy(port, "ada", None, request(0, "initialize", params)).await.unwrap();
@@ -216,19 +260,6 @@ async fn a_node_without_its_store_is_not_ready_and_comes_back() {
     postgres.run();
     eventually("ready", async || (http::get(one.port, "/ready").await == Some(200)).then_some(()))
         .await;
-}
-
-#[tokio::test]
-async fn keys_are_sealed_with_a_secret() {
-    let postgres = Postgres::start();
-    let database = postgres.database();
-    let secret = || "0123456789abcdef0123456789abcdef".to_owned();
-    Fleet::builder(&database).secret(secret()).connect().await.unwrap();
-    Fleet::builder(&database).secret(secret()).connect().await.unwrap();
-    let other = "another secret, which is as long as it has to be".to_owned();
-    let refused = Fleet::builder(&database).secret(other).connect().await.err().unwrap();
-    assert!(refused.to_string().contains("sealed with another secret"), "{refused}");
-    assert!(Fleet::connect(&database).await.is_err(), "nor without one");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,6 +38,16 @@ impl Folder {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Writes a file that programs without rights can read.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("a file");
+        if is_root() {
+            chown(&path, Some(NOBODY), Some(NOBODY)).expect("a file of nobody");
+        }
+        path
+    }
 }
 
 impl Drop for Folder {
@@ -111,10 +121,17 @@ pub struct Postgres {
     pub port: u16,
     child: Option<Child>,
     databases: AtomicU32,
+    settings: Vec<String>,
 }
 
 impl Postgres {
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with these settings.
+    pub fn start_with(settings: &[(&str, String)]) -> Self {
+        let settings = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (root, programs) = find("BOWLINE_POSTGRES", "postgres");
         let folder = Folder::new("pg");
         let mut initdb = unprivileged(&programs.join("initdb"), root.as_ref());
@@ -128,7 +145,8 @@ impl Postgres {
         let made = initdb.current_dir(folder.path()).output().expect("initdb starts");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let (port, databases) = (free_port(), AtomicU32::new(0));
-        let mut postgres = Self { folder, root, programs, port, child: None, databases };
+        let child = None;
+        let mut postgres = Self { folder, root, programs, port, child, databases, settings };
         postgres.run();
         postgres
     }
@@ -142,6 +160,7 @@ impl Postgres {
         command.arg("-D").arg(self.folder.path().join("data")).arg("-k").arg(self.folder.path());
         command.arg("-p").arg(self.port.to_string());
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"]);
+        command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         let copy = log.try_clone().expect("a log");
         command.stdout(log).stderr(copy).current_dir(self.folder.path());
         let mut child = command.spawn().expect("postgres starts");
@@ -244,13 +263,24 @@ pub struct Redis {
     programs: PathBuf,
     pub port: u16,
     child: Option<Child>,
+    /// Its certificate, the key of that, and its authority, if it is encrypted.
+    tls: Option<[String; 3]>,
 }
 
 impl Redis {
     pub fn start() -> Self {
+        Self::starting(None)
+    }
+
+    /// Starts one that is encrypted, with its certificate, the key of that, and its authority.
+    pub fn start_with(tls: &[String; 3]) -> Self {
+        Self::starting(Some(tls.clone()))
+    }
+
+    fn starting(tls: Option<[String; 3]>) -> Self {
         let (root, programs) = find("BOWLINE_REDIS", "redis-server");
         let folder = Folder::new("redis");
-        let mut redis = Self { folder, root, programs, port: free_port(), child: None };
+        let mut redis = Self { folder, root, programs, port: free_port(), child: None, tls };
         redis.run();
         redis
     }
@@ -258,7 +288,14 @@ impl Redis {
     pub fn run(&mut self) {
         let program = self.programs.join("redis-server");
         let mut command = unprivileged(&program, self.root.as_ref());
-        command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+        let port = self.port.to_string();
+        match &self.tls {
+            None => command.args(["--port", &port]),
+            Some([host, key, root]) => command
+                .args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"])
+                .args(["--tls-cert-file", host, "--tls-key-file", key, "--tls-ca-cert-file", root]),
+        };
+        command.args(["--bind", "127.0.0.1", "--save", ""]);
         command.arg("--dir").arg(self.folder.path()).current_dir(self.folder.path());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("redis-server starts");

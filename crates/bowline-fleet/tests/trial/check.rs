@@ -25,7 +25,7 @@ pub const AUDIT: &str = "
     CREATE TABLE audit (id bytea, version bigint, fence bigint, holder text, state text);
     CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        IF NEW.kind = 'task' THEN
+        IF NEW.kind LIKE 'task %' THEN
             INSERT INTO audit VALUES (NEW.id, NEW.version, (NEW.record::json->'lease'->>'fence')::bigint,
                 NEW.record::json->'lease'->>'holder', NEW.record::json->>'state');
         END IF;

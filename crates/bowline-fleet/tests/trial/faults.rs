@@ -21,6 +21,8 @@ enum Fault {
     /// Longer than a lease: when it goes on, others have taken over.
     StopNode,
     CutOffNode,
+    /// No letter of another node arrives.
+    PartNodes,
     RestartPostgres,
     KillPostgres,
     LoseRedis,
@@ -28,10 +30,11 @@ enum Fault {
     RollingRestart,
 }
 
-const FAULTS: [Fault; 8] = [
+const FAULTS: [Fault; 9] = [
     Fault::KillNode,
     Fault::StopNode,
     Fault::CutOffNode,
+    Fault::PartNodes,
     Fault::RestartPostgres,
     Fault::KillPostgres,
     Fault::LoseRedis,
@@ -43,7 +46,10 @@ struct Trial {
     postgres: Postgres,
     redis: Redis,
     nodes: Vec<Node>,
+    /// On the way of each node to its stores.
     proxies: Vec<[Proxy; 2]>,
+    /// On the way of other nodes to each.
+    letters: Vec<Proxy>,
     fleet: Fleet,
 }
 
@@ -132,20 +138,23 @@ impl Trial {
         postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}")).unwrap();
         let fleet = Fleet::connect(&Postgres::url(DATABASE, postgres.port)).await.unwrap();
         postgres.sql(DATABASE, check::AUDIT).unwrap();
-        let (mut nodes, mut proxies) = (Vec::new(), Vec::new());
+        let (mut nodes, mut proxies, mut letters) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..3 {
             let [one, two] = [Proxy::start(postgres.port).await, Proxy::start(redis.port).await];
             let stores =
                 (Postgres::url(DATABASE, one.port), format!("redis://127.0.0.1:{}", two.port));
-            let node = Node::new(free_port(), (&stores.0, &stores.1), folder.path());
+            let port = free_port();
+            let letter = Proxy::start(port).await;
+            let node = Node::new((port, letter.port), (&stores.0, &stores.1), folder.path());
             node.start();
             nodes.push(node);
             proxies.push([one, two]);
+            letters.push(letter);
         }
         for node in &nodes {
             node.ready().await;
         }
-        Self { postgres, redis, nodes, proxies, fleet }
+        Self { postgres, redis, nodes, proxies, letters, fleet }
     }
 
     /// Causes a fault, and puts it right again.
@@ -170,6 +179,11 @@ impl Trial {
                 self.proxies[at].iter().for_each(|proxy| proxy.cut(true));
                 pause(LEASE.as_secs_f64() * 1.5).await;
                 self.proxies[at].iter().for_each(|proxy| proxy.cut(false));
+            }
+            Fault::PartNodes => {
+                self.letters.iter().for_each(|proxy| proxy.cut(true));
+                pause(LEASE.as_secs_f64()).await;
+                self.letters.iter().for_each(|proxy| proxy.cut(false));
             }
             Fault::RestartPostgres | Fault::KillPostgres => {
                 if matches!(fault, Fault::KillPostgres) {

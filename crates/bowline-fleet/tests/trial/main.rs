@@ -14,6 +14,8 @@
 #![allow(clippy::disallowed_methods, reason = "the clock of a test")]
 
 #[cfg(target_os = "linux")]
+mod balancer;
+#[cfg(target_os = "linux")]
 mod check;
 #[cfg(target_os = "linux")]
 mod clients;

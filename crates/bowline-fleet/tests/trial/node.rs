@@ -33,6 +33,7 @@ pub async fn serve(settings: &str) {
     };
     let fleet = Fleet::builder(text("postgres"))
         .redis(text("redis"))
+        .address(text("origin"))
         .patience(Duration::from_secs(1))
         .limits(limits);
     // Its store may be away right now.
@@ -74,7 +75,7 @@ pub async fn serve(settings: &str) {
     });
     let news = bowline::Resource::new(RESOURCE, "news", || async { "news" });
     let server = Server::new("trial", "1.0.0").with((once, again, touch, ask, news)).fleet(fleet);
-    let http = server.http().identify(|parts| {
+    let http = server.http().drain(Duration::from_secs(1)).identify(|parts| {
         let user = parts.headers.get("x-user")?.to_str().ok()?;
         Some(Principal::new(user))
     });
@@ -103,11 +104,17 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(port: u16, (postgres, redis): (&str, &str), folder: &Path) -> Self {
+    /// A node on a port, which other nodes reach at another one.
+    pub fn new(
+        (port, letters): (u16, u16),
+        (postgres, redis): (&str, &str),
+        folder: &Path,
+    ) -> Self {
         let settings = json!({
             "postgres": postgres,
             "redis": redis,
             "address": format!("127.0.0.1:{port}"),
+            "origin": format!("http://127.0.0.1:{letters}"),
             "effects": folder.join("effects"),
         });
         let log = folder.join(format!("node-{port}.log"));

@@ -5,32 +5,25 @@
 //! in the store of the fleet, which is read with every request: an ended session is ended
 //! everywhere. Questions and streams have the number of their node in theirs.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use bowline_proto::http::{Refusal, SessionId};
-use bowline_proto::json::Json;
-use bowline_proto::model::{ClientCapabilities, Implementation, LoggingLevel};
-use bowline_proto::session::{Lifecycle, Subscription, Topic};
-use ring::digest::{SHA256, digest};
+use bowline_proto::http::SessionId;
+use bowline_proto::session::{Lifecycle, Subscription};
 use serde::{Deserialize, Serialize};
 
 use super::admit::Head;
+use super::kept::{Client, Kept, LIFETIME, NotKept, away, key, unknown};
 use super::reply::{self, Reply};
 use super::service::{HttpService, Inner};
 use super::sessions::HttpSession;
 use crate::Profile;
-use crate::fleet::Change;
 use crate::server::account::Reservation;
 use crate::server::fleet::Joined;
 use crate::server::legacy::SessionChange;
 use crate::server::listen;
-use crate::tasks::{Quota, StoreError, TaskRecord};
 
 const SESSION: &str = "fleet session";
 
-/// How long a session lives, in milliseconds: a day. Without a fleet, sessions end when they are
-/// idle; here nobody knows when one was last used.
-const LIFETIME: u64 = 24 * 3_600_000;
 /// The longest id that is sealed; clients that say more about themselves are kept in the store.
 const LONGEST: usize = 2_048;
 
@@ -41,125 +34,6 @@ struct Sealed {
     revision: String,
     /// `None` if it is kept in the store.
     client: Option<Client>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Client {
-    capabilities: ClientCapabilities,
-    info: Option<Implementation>,
-}
-
-/// What is kept of a session.
-#[derive(Default, Serialize, Deserialize)]
-struct Kept {
-    #[serde(default)]
-    is_ended: bool,
-    #[serde(default)]
-    resources: Vec<String>,
-    #[serde(default)]
-    level: Option<LoggingLevel>,
-    /// The stream that belongs to no request: the latest one that was opened.
-    #[serde(default)]
-    standalone: Option<u64>,
-    #[serde(default)]
-    client: Option<Client>,
-}
-
-/// The key of a session in the store, from which its id cannot be guessed.
-fn key(id: &str) -> String {
-    digest(&SHA256, id.as_bytes()).as_ref()[..16].iter().map(|it| format!("{it:02x}")).collect()
-}
-
-/// What the store cannot tell now.
-fn away(error: &StoreError) -> Reply {
-    tracing::warn!(error = %crate::with_causes(error), "the sessions of the fleet cannot be read");
-    reply::busy("the store of the fleet does not answer")
-}
-
-fn unknown() -> Reply {
-    reply::refusal(&Refusal::SessionUnknown)
-}
-
-impl Inner {
-    pub(super) fn now(joined: &Joined) -> u64 {
-        joined.store.now().unwrap_or_else(crate::clock::unix_millis)
-    }
-
-    /// Reads what is kept of a session, and its version.
-    async fn kept(&self, joined: &Joined, key: &str) -> Result<Option<(u64, Kept)>, StoreError> {
-        let Some(record) = joined.store.load(key).await? else { return Ok(None) };
-        let version = record.version();
-        let content = TaskRecord::clone(&record).into_content();
-        let kept = content.and_then(|content| serde_json::from_str(content.as_str()).ok());
-        // What cannot be read any more is over.
-        Ok(Some((version, kept.unwrap_or(Kept { is_ended: true, ..Kept::default() }))))
-    }
-
-    /// Changes what is kept of a session, and tells the other nodes.
-    async fn keep(
-        &self,
-        joined: &Joined,
-        key: &str,
-        change: impl Fn(&mut Kept),
-    ) -> Result<(), StoreError> {
-        loop {
-            let (version, mut kept) = match self.kept(joined, key).await? {
-                Some((version, kept)) => (Some(version), kept),
-                None => (None, Kept::default()),
-            };
-            change(&mut kept);
-            let text = serde_json::to_string(&kept).map_err(StoreError::failed)?;
-            let content = Json::from_text(text).map_err(StoreError::failed)?;
-            let until = Self::now(joined).saturating_add(LIFETIME);
-            let record = TaskRecord::kept("session", key, None, until, content);
-            let is_kept = match version {
-                Some(version) => {
-                    let next = record.at_version(version + 1);
-                    joined.store.swap(key, version, Some(Arc::new(next))).await?
-                }
-                None => {
-                    let quota = Quota { all: usize::MAX, each: usize::MAX };
-                    match joined.store.create(Arc::new(record), quota).await {
-                        Ok(()) => true,
-                        // Another node was faster, or the store fails.
-                        Err(error) => match joined.store.load(key).await? {
-                            Some(_) => false,
-                            None => return Err(error),
-                        },
-                    }
-                }
-            };
-            if is_kept {
-                joined.fleet.announce(Change::of_session(key));
-                return Ok(());
-            }
-        }
-    }
-
-    /// Takes in that another node may have changed a session.
-    async fn handle_session_change(&self, key: &str) {
-        let Some(joined) = &self.core.fleet else { return };
-        let Some((id, session)) = self.sessions.find_key(key) else { return };
-        match self.kept(joined, key).await {
-            Ok(Some((_, kept))) if kept.is_ended => self.sessions.end(&id),
-            Ok(Some((version, kept))) => session.apply(version, &kept),
-            Ok(None) | Err(_) => {}
-        }
-    }
-}
-
-/// Listens for changes of sessions.
-pub(super) fn join(inner: &Arc<Inner>) {
-    let Some(joined) = &inner.core.fleet else { return };
-    let weak: Weak<Inner> = Arc::downgrade(inner);
-    let _ = joined.sessions.set(Box::new(move |key| {
-        let weak = Weak::clone(&weak);
-        Box::pin(async move {
-            if let Some(inner) = weak.upgrade() {
-                inner.handle_session_change(&key).await;
-            }
-        })
-    }));
 }
 
 impl HttpService {
@@ -186,7 +60,8 @@ impl HttpService {
             None => {
                 let id = seal(None).ok_or_else(|| reply::busy("initialize: no session id"))?;
                 let keep = |kept: &mut Kept| kept.client = Some(client.clone());
-                self.inner.keep(joined, &key(&id), keep).await.map_err(|error| away(&error))?;
+                let kept = self.inner.keep(joined, &key(&id), keep).await;
+                kept.map_err(|why| self.inner.not_kept(None, &why))?;
                 id
             }
         };
@@ -201,14 +76,23 @@ impl HttpService {
         id: &SessionId,
     ) -> Result<Arc<HttpSession>, Reply> {
         let key = key(id.as_str());
-        let kept = self.inner.kept(joined, &key).await.map_err(|error| away(&error))?;
-        if kept.as_ref().is_some_and(|(_, kept)| kept.is_ended) {
-            self.inner.sessions.end(id);
+        let found = self.inner.sessions.find(id, head.principal.as_ref());
+        // Of a session that is known, too: its key may have been removed since.
+        let Some(sealed) = self.unseal(head, joined, id) else {
+            if found.is_some() {
+                self.inner.sessions.end(id);
+            }
             return Err(unknown());
-        }
-        let session = match self.inner.sessions.find(id, head.principal.as_ref()) {
-            Some(session) => session,
-            None => self.make_session(head, joined, id, kept.as_ref().map(|(_, kept)| kept))?,
+        };
+        let kept = self.unended(joined, id, &key).await?;
+        let Some(session) = found else {
+            let kept = kept.as_ref().map(|(_, kept)| kept);
+            let session = self.make_session(head, joined, (id, sealed), kept)?;
+            // Whoever has ended it meanwhile has not found it here.
+            if let Some((version, kept)) = self.unended(joined, id, &key).await? {
+                session.apply(version, &kept);
+            }
+            return Ok(session);
         };
         if let Some((version, kept)) = &kept {
             session.apply(*version, kept);
@@ -216,21 +100,37 @@ impl HttpService {
         Ok(session)
     }
 
+    /// What is kept of a session that must not have ended.
+    async fn unended(
+        &self,
+        joined: &Joined,
+        id: &SessionId,
+        key: &str,
+    ) -> Result<Option<(u64, Kept)>, Reply> {
+        let kept = self.inner.kept(joined, key).await.map_err(|error| away(&error))?;
+        match kept.as_ref().is_some_and(|(_, kept)| kept.is_ended) {
+            true => Err(self.inner.not_kept(Some(id), &NotKept::Ended)),
+            false => Ok(kept),
+        }
+    }
+
+    /// What the id of a session says, if it was sealed for this caller and is not too old.
+    fn unseal(&self, head: &Head<'_>, joined: &Joined, id: &SessionId) -> Option<Sealed> {
+        let text = self.inner.core.keys.open(SESSION, &binding(head), id.as_str()).ok()?;
+        let sealed: Sealed = serde_json::from_slice(&text).ok()?;
+        let is_over = Inner::now(joined) > sealed.born.saturating_add(LIFETIME);
+        (!is_over).then_some(sealed)
+    }
+
     /// Makes a session from its id.
     fn make_session(
         &self,
         head: &Head<'_>,
         joined: &Joined,
-        id: &SessionId,
+        (id, sealed): (&SessionId, Sealed),
         kept: Option<&Kept>,
     ) -> Result<Arc<HttpSession>, Reply> {
         let core = &self.inner.core;
-        let opened = core.keys.open(SESSION, &binding(head), id.as_str());
-        let text = opened.map_err(|_| unknown())?;
-        let sealed: Sealed = serde_json::from_slice(&text).map_err(|_| unknown())?;
-        if Inner::now(joined) > sealed.born.saturating_add(LIFETIME) {
-            return Err(unknown());
-        }
         let client = sealed.client.or_else(|| kept.and_then(|kept| kept.client.clone()));
         let client = client.ok_or_else(unknown)?;
         let mut lifecycle = Lifecycle::new(core.offer);
@@ -273,13 +173,21 @@ impl HttpService {
             SessionChange::SetLevel(level) => kept.level = Some(*level),
             SessionChange::Unsubscribe(uri) => kept.resources.retain(|it| it != uri),
             SessionChange::Subscribe(uri) => {
-                // Rejected otherwise.
-                if session.subscribed().contains(uri) && !kept.resources.contains(uri) {
+                if !kept.resources.contains(uri) {
                     kept.resources.push(uri.clone());
                 }
             }
         });
-        kept.await.map_err(|error| away(&error))
+        match kept.await {
+            // An older record may have undone the change here before it was kept.
+            Ok((version, kept)) => session.apply(version, &kept),
+            Err(why) => {
+                session.doubt();
+                let id = session.session.id().and_then(SessionId::parse);
+                return Err(self.inner.not_kept(id.as_ref(), &why));
+            }
+        }
+        Ok(())
     }
 
     /// Makes a stream that belongs to no request the only one of its session.
@@ -291,8 +199,9 @@ impl HttpService {
         let Some((joined, key)) = self.inner.core.fleet.as_ref().zip(session.key()) else {
             return Ok(());
         };
-        let kept = self.inner.keep(joined, key, |kept| kept.standalone = Some(stream));
-        kept.await.map_err(|error| away(&error))
+        let kept = self.inner.keep(joined, key, |kept| kept.standalone = Some(stream)).await;
+        let id = session.session.id().and_then(SessionId::parse);
+        kept.map(|_| ()).map_err(|why| self.inner.not_kept(id.as_ref(), &why))
     }
 
     /// Ends a session on all nodes.
@@ -305,7 +214,8 @@ impl HttpService {
         self.shared_session(head, joined, id).await?;
         let key = key(id.as_str());
         let end = |kept: &mut Kept| *kept = Kept { is_ended: true, ..Kept::default() };
-        self.inner.keep(joined, &key, end).await.map_err(|error| away(&error))?;
+        let ended = self.inner.keep(joined, &key, end).await;
+        ended.map_err(|why| self.inner.not_kept(Some(id), &why))?;
         self.inner.sessions.end(id);
         Ok(())
     }
@@ -316,39 +226,5 @@ fn binding(head: &Head<'_>) -> Vec<u8> {
     match &head.principal {
         Some(principal) => [b"1", principal.as_str().as_bytes()].concat(),
         None => b"0".to_vec(),
-    }
-}
-
-impl HttpSession {
-    /// Takes in what is kept of the session, if that is news.
-    fn apply(&self, version: u64, kept: &Kept) {
-        if !self.is_news(version) {
-            return;
-        }
-        if let Some(level) = kept.level {
-            self.session.set_log_level(level);
-        }
-        let own = self.subscribed();
-        for uri in own.iter().filter(|uri| !kept.resources.contains(uri)) {
-            self.sink.with(None, |subscription| subscription.unsubscribe(uri));
-        }
-        for uri in kept.resources.iter().filter(|uri| !own.contains(uri)) {
-            let _ = self.sink.subscribe(uri);
-        }
-        if let Some(latest) = kept.standalone {
-            self.yield_standalone(latest);
-        }
-    }
-
-    /// The resources that it is subscribed to.
-    fn subscribed(&self) -> Vec<String> {
-        let uri = |topic: &Topic| match topic {
-            Topic::Resource(uri) => Some(uri.to_string()),
-            _ => None,
-        };
-        let granted = |subscription: &mut Subscription| {
-            subscription.granted().filter_map(uri).collect::<Vec<_>>()
-        };
-        self.sink.with(None, granted).unwrap_or_default()
     }
 }

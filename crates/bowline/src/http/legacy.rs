@@ -155,17 +155,16 @@ impl HttpService {
                 let peer = session.peer.now(head.principal.as_ref());
                 let asker = head.asker(&peer);
                 let asked = dispatch::Request { asker, asked: request, headers: None };
-                let reply = self.serve_session(head, &session, &asked).await;
-                if session.key().is_some() && is_session_change(&request.method) {
-                    return Box::pin(self.keep_changed(&session, request, reply)).await;
+                match session.key().is_some() && is_session_change(&request.method) {
+                    true => Box::pin(self.change_session(head, &session, &asked)).await,
+                    false => self.serve_session(head, &session, &asked).await,
                 }
-                reply
             }
             Message::Notification(told) => {
                 session.handle_notification(told);
                 if session.key().is_some() && listen::cancelled(told).is_some() {
                     // The request may run on any node.
-                    Box::pin(self.pass_on(None, session.session.id().unwrap_or(""), frame)).await;
+                    Box::pin(self.pass_to_all(session.session.id().unwrap_or(""), frame)).await;
                 }
                 reply::status(StatusCode::ACCEPTED)
             }
@@ -177,7 +176,7 @@ impl HttpService {
                     None => session.session.handle_response(response),
                     Some(asker) => {
                         let id = session.session.id().unwrap_or("");
-                        if !Box::pin(self.pass_on(Some(asker), id, frame)).await {
+                        if !Box::pin(self.pass_on(asker, id, frame)).await {
                             return reply::busy("the node that has asked cannot be reached");
                         }
                     }
@@ -188,17 +187,48 @@ impl HttpService {
         }
     }
 
-    /// Keeps what a request has changed in its session, before that is acknowledged.
-    async fn keep_changed(
+    /// Serves a request that changes a session of a fleet. What it has changed is kept before it is
+    /// acknowledged, and only if it was not refused, so nothing is streamed meanwhile.
+    async fn change_session(
         &self,
-        session: &HttpSession,
-        request: &Request<'_>,
-        reply: Reply,
+        head: &Head<'_>,
+        session: &Arc<HttpSession>,
+        asked: &dispatch::Request<'_>,
     ) -> Reply {
-        let Ok(change) = SessionChange::read(&request.method, request.params.raw()) else {
-            return reply;
+        let request = asked.asked;
+        let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
+        let outcome = match self.start_in_session(head, session, asked, &outbox) {
+            Started::Done(outcome) => *outcome,
+            Started::Running(running) | Started::Settled(running) => {
+                Box::pin(until_deadline(running)).await
+            }
+            Started::Listening(_) => Err(ErrorObject::method_not_found(&request.method).into()),
         };
-        self.keep_change(session, change).await.map_or_else(|refused| refused, |()| reply)
+        if outcome.is_ok()
+            && let Ok(change) = SessionChange::read(&request.method, request.params.raw())
+            && let Err(refused) = self.keep_change(session, change).await
+        {
+            return refused;
+        }
+        self.reply(&request.id, session.profile().revision, outcome)
+    }
+
+    fn start_in_session(
+        &self,
+        head: &Head<'_>,
+        session: &Arc<HttpSession>,
+        asked: &dispatch::Request<'_>,
+        outbox: &Arc<Outbox>,
+    ) -> Started {
+        let method = &asked.asked.method;
+        let admitted = session.lock().lifecycle.handle_legacy_request(method);
+        match admitted {
+            Ok(_) => match self.check_calls(head, method) {
+                Ok(()) => dispatch::start(asked, outbox, Some(session.parts())),
+                Err(failure) => dispatch::surround(asked, outbox, Err(failure)),
+            },
+            Err(error) => dispatch::surround(asked, outbox, Err(Failure::rejected(error))),
+        }
     }
 
     async fn serve_session(
@@ -210,16 +240,8 @@ impl HttpService {
         let request = asked.asked;
         let revision = session.profile().revision;
         let done = |outcome: Outcome| self.reply(&request.id, revision, outcome);
-        let admitted = session.lock().lifecycle.handle_legacy_request(&request.method);
         let outbox = Arc::new(Outbox::new(self.inner.core.limits.outbox));
-        let started = match admitted {
-            Ok(_) => match self.check_calls(head, &request.method) {
-                Ok(()) => dispatch::start(asked, &outbox, Some(session.parts())),
-                Err(failure) => dispatch::surround(asked, &outbox, Err(failure)),
-            },
-            Err(error) => dispatch::surround(asked, &outbox, Err(Failure::rejected(error))),
-        };
-        let mut running = match started {
+        let mut running = match self.start_in_session(head, session, asked, &outbox) {
             Started::Running(running) => running,
             Started::Done(outcome) => return done(*outcome),
             // A stream would hide its status.

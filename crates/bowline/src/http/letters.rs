@@ -10,6 +10,7 @@ use http::StatusCode;
 use http_body::Body as HttpBody;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::admit::{Head, Permitted};
 use super::body::Source;
@@ -17,7 +18,7 @@ use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::service::{HttpService, Inner};
 use super::sessions::HttpSession;
-use crate::fleet::Node;
+use crate::fleet::{Delivery, Node};
 use crate::seal::KeyRing;
 use crate::server::fleet::Joined;
 
@@ -47,16 +48,23 @@ impl Inner {
 }
 
 impl HttpService {
-    /// Passes a message of a session on to the node that it is for, or to all. Returns `false` if
-    /// that node runs and could not be reached.
-    pub(super) async fn pass_on(&self, to: Option<Node>, session: &str, frame: &[u8]) -> bool {
+    /// Passes a message of a session on to the node that it is for. Returns `false` if that node
+    /// may still wait for it and cannot be reached.
+    pub(super) async fn pass_on(&self, to: Node, session: &str, frame: &[u8]) -> bool {
         let Some(joined) = &self.inner.core.fleet else { return true };
-        let others = joined.fleet.others();
-        let mut arrived = true;
-        for node in others.into_iter().filter(|node| to.is_none_or(|to| to == *node)) {
-            arrived &= self.send_letter(joined, node, (session, None), frame).await;
+        self.send_letter(joined, to, (session, None), frame).await != Delivery::Failed
+    }
+
+    /// Passes a message of a session on to all other nodes at once. It is lost where it does not
+    /// arrive.
+    pub(super) async fn pass_to_all(&self, session: &str, frame: &[u8]) {
+        let Some(joined) = &self.inner.core.fleet else { return };
+        let mut letters = JoinSet::new();
+        for node in joined.fleet.others() {
+            let (service, session, frame) = (self.clone(), session.to_owned(), frame.to_vec());
+            letters.spawn(async move { service.pass_on(node, &session, &frame).await });
         }
-        arrived
+        letters.join_all().await;
     }
 
     /// Passes a message for a stream of HTTP+SSE on to its node.
@@ -68,7 +76,8 @@ impl HttpService {
     ) -> bool {
         let Some(joined) = &self.inner.core.fleet else { return false };
         let principal = head.principal.as_ref().map(|it| it.as_str().to_owned());
-        self.send_letter(joined, node, (stream, Some(principal)), frame).await
+        let sent = self.send_letter(joined, node, (stream, Some(principal)), frame).await;
+        sent == Delivery::Arrived
     }
 
     async fn send_letter(
@@ -77,12 +86,12 @@ impl HttpService {
         node: Node,
         (session, sse): (&str, Option<Option<String>>),
         frame: &[u8],
-    ) -> bool {
-        let Ok(frame) = String::from_utf8(frame.to_vec()) else { return false };
+    ) -> Delivery {
+        let Ok(frame) = String::from_utf8(frame.to_vec()) else { return Delivery::Failed };
         let letter = Letter { until: 0, session: session.to_owned(), frame, sse, resume: None };
         match self.seal_letter(joined, node, letter) {
             Some(sealed) => joined.fleet.send(node, sealed).await,
-            None => false,
+            None => Delivery::Failed,
         }
     }
 

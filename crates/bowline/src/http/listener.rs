@@ -42,9 +42,13 @@ const RESERVE: usize = 64;
 /// How often idle sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 
+/// How long a node of a fleet drains by default: longer than three probes, one a second.
+const DRAIN: Duration = Duration::from_secs(5);
+
 impl Http {
-    /// Serves on a listening socket until the process receives a stop signal. Running requests get
-    /// [`Limits::grace`](crate::Limits::grace) to finish; new ones are rejected with 503.
+    /// Serves on a listening socket until the process receives a stop signal. First it
+    /// [drains](Http::drain); then running requests get [`Limits::grace`](crate::Limits::grace) to
+    /// finish, and new ones are rejected with 503.
     ///
     /// # Errors
     /// When a part of the server is invalid, or the socket stops accepting connections.
@@ -80,6 +84,7 @@ impl Http {
         Box::pin(async move {
             #[cfg(feature = "tls")]
             let tls = self.tls.clone();
+            let drain = self.drain;
             let service = HttpService::new(self, false)?;
             #[cfg(feature = "tls")]
             let scheme = if tls.is_some() { "https" } else { "http" };
@@ -87,12 +92,15 @@ impl Http {
             let scheme = "http";
             if let Ok(address) = listener.local_addr() {
                 tracing::info!("listening on {scheme}://{address}{}", service.inner.path);
-                if let Some(joined) = &service.inner.core.fleet
-                    && !address.ip().is_unspecified()
-                {
-                    joined.fleet.listens_at(&format!("{scheme}://{address}"));
+                if let Some(joined) = &service.inner.core.fleet {
+                    let origin = format!("{scheme}://{address}");
+                    joined
+                        .fleet
+                        .listens_at(Some(origin).filter(|_| !address.ip().is_unspecified()));
                 }
             }
+            let is_node = service.inner.core.fleet.is_some();
+            let drain = drain.unwrap_or(if is_node { DRAIN } else { Duration::ZERO });
             let places = Arc::new(Semaphore::new(service.inner.limits.connections));
             let door = Door {
                 service,
@@ -102,7 +110,7 @@ impl Http {
                 #[cfg(feature = "tls")]
                 tls,
             };
-            door.serve(async move { drop(stopped.await) }).await;
+            door.serve(drain, async move { drop(stopped.await) }).await;
             Ok(())
         })
     }
@@ -136,17 +144,12 @@ struct Door {
 }
 
 impl Door {
-    async fn serve(self, stop: impl Future<Output = ()>) {
+    async fn serve(self, drain: Duration, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
-        let mut sweep = tokio::time::interval(SWEEP);
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            tokio::select! {
-                () = &mut stop => break,
-                accepted = self.next() => self.admit(accepted, &mut connections).await,
-                Some(_) = connections.join_next() => {}
-                _ = sweep.tick() => self.service.sweep(),
-            }
+        self.accept_until(stop, &mut connections).await;
+        if !drain.is_zero() {
+            self.service.drain();
+            self.accept_until(tokio::time::sleep(drain), &mut connections).await;
         }
         self.service.stop_listening();
         let core = &self.service.inner.core;
@@ -155,7 +158,22 @@ impl Door {
         connections.shutdown().await;
         self.tasks().shutdown().await;
         // None takes longer than the grace period.
-        self.service.inner.core.leftovers.finish().await;
+        core.leftovers.finish().await;
+        // Last: until here, calls may have had changes to announce and answers to wait for.
+        core.leave_fleet().await;
+    }
+
+    async fn accept_until(&self, end: impl Future<Output = ()>, connections: &mut JoinSet<()>) {
+        let mut sweep = tokio::time::interval(SWEEP);
+        let mut end = std::pin::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => return,
+                accepted = self.next() => self.admit(accepted, connections).await,
+                Some(_) = connections.join_next() => {}
+                _ = sweep.tick() => self.service.sweep(),
+            }
+        }
     }
 
     /// Waits until everything that runs is done. New connections are answered with 503.

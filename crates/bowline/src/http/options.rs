@@ -36,6 +36,7 @@ pub struct Http {
     pub(super) identify: Option<Identify>,
     pub(super) peer_addr: Option<PeerAddr>,
     pub(super) mounts: Option<super::mount::Mounts>,
+    pub(super) drain: Option<Duration>,
     #[cfg(feature = "auth")]
     pub(super) guard: Option<Guard>,
     #[cfg(feature = "tls")]
@@ -155,6 +156,7 @@ impl Http {
             identify: None,
             peer_addr: None,
             mounts: None,
+            drain: None,
             #[cfg(feature = "auth")]
             guard: None,
             #[cfg(feature = "tls")]
@@ -211,6 +213,14 @@ impl Http {
     /// clients anything, and changes are not reported to them.
     pub fn without_sessions(mut self) -> Self {
         self.has_sessions = false;
+        self
+    }
+
+    /// Sets how long the server goes on after a stop signal while `/ready` is answered with 503
+    /// already, so that load balancers send their requests elsewhere: 5 seconds in a
+    /// [fleet](crate::fleet), otherwise none. It has to be longer than a balancer takes to notice.
+    pub fn drain(mut self, time: Duration) -> Self {
+        self.drain = Some(time);
         self
     }
 

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use serde_json::json;
 
+use super::mount::Mounted;
 use super::reply::{self, Reply};
 use super::service::HttpService;
 
@@ -51,9 +52,24 @@ impl HttpService {
         paths
     }
 
-    /// Whether a path asks how the server is.
-    pub(super) fn is_health(&self, path: &str) -> bool {
-        self.place(path) == Place::Health
+    /// The answer to a probe of a load balancer; `None` if a request is not one. Probes may name
+    /// any host: that of a pod is an address that nobody has allowed, and HAProxy names none.
+    pub(super) fn probe(&self, path: &str) -> Option<Reply> {
+        let place = self.place(path);
+        if !matches!(place, Place::Health | Place::Ready) {
+            return None;
+        }
+        // What else is at the socket may have an answer of its own.
+        match self.mounted(path) {
+            Some(Mounted::Json(status, body)) => return Some(reply::json(status, body)),
+            Some(Mounted::Service(_)) => return None,
+            None => {}
+        }
+        Some(match place {
+            _ if self.is_stopping() => reply::busy("the server is shutting down"),
+            Place::Ready => self.ready(),
+            _ => reply::status(StatusCode::OK),
+        })
     }
 
     /// Where a path leads.
@@ -86,7 +102,10 @@ impl HttpService {
     }
 
     /// Whether a load balancer should send requests.
-    pub(super) fn ready(&self) -> Reply {
+    fn ready(&self) -> Reply {
+        if self.is_draining() {
+            return reply::busy("the server is about to stop");
+        }
         match self.inner.core.fleet.as_ref().is_none_or(|joined| joined.fleet.is_ready()) {
             true => reply::status(StatusCode::OK),
             false => reply::busy("the store of the fleet does not answer"),

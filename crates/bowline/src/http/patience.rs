@@ -100,9 +100,12 @@ impl Visitor {
         let serving = Serving::new(self, parts.version);
         let Self { service, remembered, address, .. } = &*serving.visitor;
         let shared = remembered.share(service.head(parts, Some(*address)));
-        let reply = match serving.visitor.is_extra && !service.is_health(shared.parts.uri.path()) {
-            true => reply::busy("the server has as many connections open as it may"),
-            false => service.answer(&shared, body, remembered).await,
+        let reply = match service.probe(shared.parts.uri.path()) {
+            Some(reply) => reply,
+            None if serving.visitor.is_extra => {
+                reply::busy("the server has as many connections open as it may")
+            }
+            None => service.answer(&shared, body, remembered).await,
         };
         let used = remembered.take_back(shared);
         Ok(reply.into_response(used, |body| Sent { body, _serving: serving }))

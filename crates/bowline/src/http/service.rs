@@ -50,7 +50,9 @@ use crate::server::{Core, HttpHead};
 /// | `/sse`, `/messages` | GET, POST | HTTP+SSE of 2024-11-05, unless [`Http::without_sse`] |
 /// | `/.well-known/oauth-protected-resource`, alone and with the path of the resource | GET | where to get a token, with `Http::require_auth` |
 /// | `/health` | any | 200, or 503 while it stops |
-/// | `/ready` | any | the same; also 503 while the store of a [fleet](crate::fleet) does not answer |
+/// | `/ready` | any | the same; also 503 while it [drains](Http::drain), and while the store of a [fleet](crate::fleet) does not answer |
+///
+/// The last two are answered whatever the `Host` of the request is.
 ///
 /// Any other path is answered with 404 and this list. Within another framework the first two rows
 /// may have any prefix: `nest_service("/api", mcp)` serves `/api/mcp` and `/api/sse`,
@@ -128,7 +130,10 @@ impl HttpService {
             mounts: http.mounts,
         };
         let inner = Arc::new(inner);
-        super::fleet::join(&inner);
+        super::kept::join(&inner);
+        if let Some(joined) = inner.core.fleet.as_ref().filter(|_| is_embedded) {
+            joined.fleet.listens_at(None);
+        }
         Ok(Self { inner })
     }
 
@@ -144,7 +149,10 @@ impl HttpService {
         let (parts, body) = request.into_parts();
         let remembered = &self.inner.remembered;
         let shared = remembered.share(self.head(parts, None));
-        let reply = self.answer(&shared, body, remembered).await;
+        let reply = match self.probe(shared.parts.uri.path()) {
+            Some(reply) => reply,
+            None => self.answer(&shared, body, remembered).await,
+        };
         reply.into_response(remembered.take_back(shared), |body| body)
     }
 
@@ -195,19 +203,18 @@ impl HttpService {
     /// Answers a request that may reach the server, once it is known who sent it.
     async fn route<B: HttpBody>(&self, mut head: Head<'_>, body: B) -> Reply {
         let parts = head.parts;
+        // Of a service that another one has mounted.
+        if let Some(reply) = self.probe(parts.uri.path()) {
+            return reply;
+        }
         let place = self.place(parts.uri.path());
         if self.is_stopping() {
             let reply = reply::busy("the server is shutting down").because(Why::Stopping);
             return head.audited(reply);
         }
-        match place {
-            Place::Health => return reply::status(StatusCode::OK),
-            Place::Ready => return self.ready(),
-            Place::Nowhere => {
-                let reply = self.nowhere(parts.uri.path()).because(Why::Head);
-                return head.audited(reply);
-            }
-            Place::Endpoint | Place::Sse | Place::Messages => {}
+        if place == Place::Nowhere {
+            let reply = self.nowhere(parts.uri.path()).because(Why::Head);
+            return head.audited(reply);
         }
         head.principal = match self.authenticate(&head).await {
             Ok(principal) => principal,

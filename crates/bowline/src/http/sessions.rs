@@ -2,7 +2,6 @@
 
 mod table;
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -33,8 +32,9 @@ pub(super) struct HttpSession {
     state: Mutex<SessionState>,
     /// Given back with it.
     place: OnceLock<Place>,
-    /// In a fleet: its key in the store, and the latest version of what is kept there.
-    shared: Option<(String, AtomicU64)>,
+    /// In a fleet: its key in the store, and the version after the latest one of what is kept
+    /// there. Locked while that is taken in.
+    shared: Option<(String, Mutex<u64>)>,
 }
 
 /// The mutable part of a session.
@@ -112,7 +112,7 @@ impl HttpSession {
         self.peer = Peer::in_session(&core, self.peer.profile.clone(), Via::HTTP, &self.session);
         self.lock().base = node.base();
         // Versions begin with 0.
-        self.shared = Some((key, AtomicU64::new(0)));
+        self.shared = Some((key, Mutex::new(0)));
         self
     }
 
@@ -121,11 +121,21 @@ impl HttpSession {
         self.shared.as_ref().map(|(key, _)| key.as_str())
     }
 
-    /// Whether a version of what is kept was not seen before.
-    pub(super) fn is_news(&self, version: u64) -> bool {
-        self.shared
-            .as_ref()
-            .is_some_and(|(_, seen)| seen.fetch_max(version + 1, Ordering::AcqRel) <= version)
+    /// Takes in a version of what is kept, unless that one or a later one was taken in before.
+    pub(super) fn take_in(&self, version: u64, apply: impl FnOnce()) {
+        let Some((_, next)) = &self.shared else { return };
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        if *next <= version {
+            *next = version + 1;
+            apply();
+        }
+    }
+
+    /// Takes in what is kept once more, whatever its version: something has changed here only.
+    pub(super) fn doubt(&self) {
+        if let Some((_, next)) = &self.shared {
+            *next.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+        }
     }
 
     /// Closes the stream that belongs to no request, unless it is the latest one.

@@ -1,4 +1,5 @@
-//! Stopping: new requests are rejected, and streams that would never end by themselves end.
+//! Stopping: first load balancers are told and everything is still served, then new requests are
+//! rejected, and streams that would never end by themselves end.
 //!
 //! A framework that shuts down gracefully waits for every response, and cannot tell its services
 //! that it waits. So a service inside another framework finds out by itself: a process that catches
@@ -30,14 +31,29 @@ const LULL: Duration = Duration::from_secs(5);
 pub(super) struct Stop {
     /// Read by every request, and so separate from the channel that others wait on.
     is_stopping: AtomicBool,
+    /// Whether load balancers are to send requests elsewhere.
+    is_draining: AtomicBool,
     channel: watch::Sender<bool>,
     /// When a signal last ended streams.
     signalled: Arc<Mutex<Option<Instant>>>,
 }
 
+impl Stop {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+}
+
 impl HttpService {
+    /// Answers `/ready` with 503 from now on, and goes on to serve everything: load balancers send
+    /// their requests elsewhere before the service [stops](Self::stop).
+    pub fn drain(&self) {
+        self.inner.stop.is_draining.store(true, Ordering::Release);
+    }
+
     /// Rejects new requests, ends listening streams, and ends what extensions do in the
-    /// background, such as tasks, within [`Limits::grace`](crate::Limits::grace).
+    /// background, such as tasks, within [`Limits::grace`](crate::Limits::grace). A node leaves its
+    /// [fleet](crate::fleet) after that time, because requests may still be running.
     pub fn stop(&self) {
         self.stop_listening();
         // Without a runtime, nothing runs that could end. It ends by itself, within its time.
@@ -45,7 +61,13 @@ impl HttpService {
             let service = self.clone();
             runtime.spawn(async move {
                 let core = &service.inner.core;
+                let end = clock::now() + core.limits.grace;
                 core.stop_extensions(core.limits.grace).await;
+                if core.fleet.is_some() {
+                    // What still runs may have changes to announce and questions to ask.
+                    tokio::time::sleep_until(end).await;
+                    core.leave_fleet().await;
+                }
             });
         }
     }
@@ -81,7 +103,11 @@ impl HttpService {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.inner.stop.is_stopping.load(Ordering::Acquire)
+        self.inner.stop.is_stopping()
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.inner.stop.is_draining.load(Ordering::Acquire)
     }
 
     /// Ready when the service is told to stop.

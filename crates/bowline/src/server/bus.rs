@@ -3,6 +3,7 @@
 //! A sink holds what is pending for one connection and coalesces it: a list that changed twice is
 //! reported once, and nothing is ever dropped. Publishing never waits.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -57,14 +58,14 @@ impl Bus {
         let _ = self.fleet.set(fleet);
     }
 
-    /// What extensions report that somebody listens for.
-    pub(crate) fn listened(&self) -> Vec<Topic> {
+    /// The topics that somebody listens for, of those that are asked for, each once.
+    pub(crate) fn listened(&self, is_wanted: impl Fn(&Topic) -> bool) -> HashSet<Topic> {
         let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();
-        let mut topics = Vec::new();
+        let mut topics = HashSet::new();
         for sink in sinks {
             for listener in &*lock(&sink.listeners) {
-                let is_extension = |topic: &&Topic| matches!(topic, Topic::Extension(..));
-                topics.extend(listener.subscription.granted().filter(is_extension).cloned());
+                let granted = listener.subscription.granted();
+                topics.extend(granted.filter(|topic| is_wanted(topic)).cloned());
             }
         }
         topics

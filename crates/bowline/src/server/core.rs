@@ -77,6 +77,10 @@ impl Core {
     /// Ends what extensions do in the background, such as tasks that run.
     pub(crate) async fn stop_extensions(&self, grace: Duration) {
         self.extensions.stop(grace).await;
+    }
+
+    /// Leaves the fleet, once nothing runs any more that other nodes should hear of.
+    pub(crate) async fn leave_fleet(&self) {
         if let Some(joined) = &self.fleet {
             joined.fleet.leave().await;
         }

@@ -25,6 +25,10 @@ pub type FleetFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// Each process is a *node*. Its number is its name: it is used once, by one process.
 pub trait Fleet: Send + Sync + 'static {
+    /// Says which server this is, before anything else. Servers with other names have other tasks,
+    /// sessions, keys and news, even where they share a store.
+    fn belong_to(&self, server: &str);
+
     /// The number of this node: from 1 to [`Node::MAX`].
     fn node(&self) -> Node;
 
@@ -43,12 +47,12 @@ pub trait Fleet: Send + Sync + 'static {
     /// Reports to all other nodes that something has changed here. Never waits.
     fn announce(&self, change: Change);
 
-    /// Says where other nodes reach this one, once it listens: the origin of a URL.
-    fn listens_at(&self, origin: &str);
+    /// Says where other nodes reach this one, once it listens: the origin of a URL. `None` if that
+    /// is not known, because it listens on all addresses or within another framework.
+    fn listens_at(&self, origin: Option<String>);
 
-    /// Sends a letter to another node: a POST to [`PATH`] of its address. Returns whether it
-    /// arrived.
-    fn send(&self, to: Node, letter: String) -> FleetFuture<'_, bool>;
+    /// Sends a letter to another node: a POST to [`PATH`] of its address.
+    fn send(&self, to: Node, letter: String) -> FleetFuture<'_, Delivery>;
 
     /// Sends a letter to another node that is answered with a stream. `None` if it did not arrive.
     fn open(&self, to: Node, letter: String) -> FleetFuture<'_, Option<Opened>>;
@@ -61,6 +65,17 @@ pub trait Fleet: Send + Sync + 'static {
 
     /// Leaves the fleet.
     fn leave(&self) -> FleetFuture<'_, ()>;
+}
+
+/// What became of a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// It was taken in.
+    Arrived,
+    /// The node has left for ever, and whatever waited there with it.
+    Gone,
+    /// The node cannot be reached now, or has not said where it is.
+    Failed,
 }
 
 /// The answer of another node: its status, and its body as it comes. Dropping it ends both.
@@ -178,6 +193,20 @@ impl fmt::Display for Change {
     }
 }
 
+/// What became of the leases of tasks in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TaskCounts {
+    /// Handlers that run now.
+    pub held: u64,
+    /// How often a lease was renewed.
+    pub renewed: u64,
+    /// Handlers that were stopped because their lease was not renewed in time.
+    pub lost: u64,
+    /// Tasks that were taken over because nobody ran them any more.
+    pub adopted: u64,
+}
+
 /// Where a fleet reports what other nodes do. Cheap to clone.
 #[derive(Clone)]
 pub struct Inbox(pub(super) Weak<Core>);
@@ -193,17 +222,30 @@ impl Inbox {
             },
             What::Session(key) => {
                 if let Some(changed) = core.fleet.as_ref().and_then(|it| it.sessions.get()) {
-                    changed(key.clone()).await;
+                    changed(Some(key.clone())).await;
                 }
             }
         }
     }
 
-    /// Takes in that anything may have changed: news may have been missed.
+    /// Takes in that anything may have changed: news may have been missed. Everything that
+    /// somebody listens for is reported, tasks and sessions are read again.
     pub async fn change_everything(&self) {
+        let watched = self.watched_tasks();
         let Some(core) = self.0.upgrade() else { return };
-        for topic in [Topic::Tools, Topic::Prompts, Topic::Resources] {
-            core.registry.bus().publish_here(&topic);
+        if let Some(tasks) = &core.tasks {
+            for id in watched {
+                tasks.handle_change(&id).await;
+            }
+        }
+        let bus = core.registry.bus();
+        for topic in bus
+            .listened(|topic| !matches!(topic, Topic::Extension(member, _) if **member == *TASKS))
+        {
+            bus.publish_here(&topic);
+        }
+        if let Some(changed) = core.fleet.as_ref().and_then(|it| it.sessions.get()) {
+            changed(None).await;
         }
     }
 
@@ -212,12 +254,19 @@ impl Inbox {
     pub fn watched_tasks(&self) -> Vec<String> {
         let Some(core) = self.0.upgrade() else { return Vec::new() };
         let mut ids = core.tasks.as_ref().map(Tasks::watched).unwrap_or_default();
-        let listened = core.registry.bus().listened();
+        let is_extension = |topic: &Topic| matches!(topic, Topic::Extension(..));
+        let listened = core.registry.bus().listened(is_extension);
         let id = |topic| Change::from(topic).task().map(str::to_owned);
         ids.extend(listened.into_iter().filter_map(id));
         ids.sort_unstable();
         ids.dedup();
         ids
+    }
+
+    /// What became of the leases of tasks in this process.
+    pub fn task_counts(&self) -> TaskCounts {
+        let core = self.0.upgrade();
+        core.and_then(|core| core.tasks.as_ref().map(Tasks::counts)).unwrap_or_default()
     }
 
     /// Whether the server still exists.
@@ -226,8 +275,8 @@ impl Inbox {
     }
 }
 
-/// Called with the key of a legacy session that has changed.
-type SessionChanged = Box<dyn Fn(String) -> FleetFuture<'static, ()> + Send + Sync>;
+/// Called with the key of a legacy session that has changed; `None` if any may have.
+type SessionChanged = Box<dyn Fn(Option<String>) -> FleetFuture<'static, ()> + Send + Sync>;
 
 /// The fleet of a server.
 pub(crate) struct Joined {

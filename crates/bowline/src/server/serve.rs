@@ -63,6 +63,7 @@ impl Server {
             let connection = Connection::alone(Arc::clone(&core), Via::stream(Transport::Stdio));
             let served = connection.run(input, output, stop_signal()).await;
             core.stop_extensions(Duration::ZERO).await;
+            core.leave_fleet().await;
             Ok(served?)
         })
     }
@@ -117,6 +118,7 @@ where
 {
     let served = serve_stream(Arc::clone(&core), stream, transport, std::future::pending()).await;
     core.stop_extensions(Duration::ZERO).await;
+    core.leave_fleet().await;
     served
 }
 
@@ -170,6 +172,7 @@ where
     let _ = stopping.send(true);
     while clients.join_next().await.is_some() {}
     core.stop_extensions(core.limits.grace).await;
+    core.leave_fleet().await;
     ended
 }
 

@@ -50,6 +50,7 @@ mod again;
 #[cfg(feature = "testing")]
 pub(crate) mod contract;
 mod launch;
+mod leases;
 mod legacy;
 mod link;
 mod methods;
@@ -83,6 +84,7 @@ pub(crate) use self::{
 use self::{shared::Shared, store::InMemory};
 use super::core::Core;
 use super::extension::Extension;
+use super::fleet::TaskCounts;
 use super::peer::Transport;
 
 /// When a call of a tool becomes a [task](crate::tasks).
@@ -234,6 +236,11 @@ impl Tasks {
     /// Goes on with what an earlier process has left.
     pub(crate) fn start(&self) {
         self.0.start_sweeping();
+    }
+
+    /// What became of the leases of tasks in this process.
+    pub(crate) fn counts(&self) -> TaskCounts {
+        self.0.counts()
     }
 
     /// The tasks whose changes somebody in this process waits for.

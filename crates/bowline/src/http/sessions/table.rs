@@ -96,6 +96,12 @@ impl SessionTable {
         found.map(|(id, session)| (id.clone(), Arc::clone(session)))
     }
 
+    /// The keys of all sessions in the store of a fleet.
+    pub(in crate::http) fn keys(&self) -> Vec<String> {
+        let sessions = self.lock();
+        sessions.by_id.values().filter_map(|it| it.key().map(str::to_owned)).collect()
+    }
+
     /// Ends a session here that has ended elsewhere.
     pub(in crate::http) fn end(&self, id: &SessionId) {
         let ended = self.lock().by_id.remove(id);

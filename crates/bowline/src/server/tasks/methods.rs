@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_proto::error::ErrorObject;
+use bowline_proto::error::{ErrorCode, ErrorObject};
 use bowline_proto::json::Json;
 use bowline_proto::members::Members;
 use bowline_proto::method::{GetTaskDetail, Method, Notice, StopTask, TaskChanged, UpdateTask};
@@ -158,6 +158,14 @@ impl Shared {
             match record.answer(now, given) {
                 Ok(Answered::Ignored) => None,
                 Ok(Answered::Partly) => Some(false),
+                Ok(Answered::Fully) if !self.has_tool(&record.tool) => {
+                    let message = format!(
+                        "the tool {:?} runs in another release of this server; try again later",
+                        record.tool
+                    );
+                    refused = Some(ErrorObject::internal(message));
+                    None
+                }
                 Ok(Answered::Fully) => {
                     record.claim(self.boot(), now, self.lease(now));
                     Some(true)
@@ -171,7 +179,9 @@ impl Shared {
         let updated = updated.await.map_err(|error| failed(method, &error))?;
         if let Some(error) = refused {
             starting.settle();
-            let message = format!("{method}: params.{}", error.message);
+            let is_of_params = error.code == ErrorCode::INVALID_PARAMS;
+            let place = if is_of_params { "params." } else { "" };
+            let message = format!("{method}: {place}{}", error.message);
             return Err(HandlerError::Refused(ErrorObject { message, ..error }));
         }
         let taken = match updated {
@@ -184,6 +194,11 @@ impl Shared {
         };
         starting.settle();
         taken
+    }
+
+    /// Whether this process could run a tool. In a fleet of two releases another one may.
+    fn has_tool(&self, name: &str) -> bool {
+        !self.is_shared || self.core().is_none_or(|core| core.registry.tool(name).0.is_some())
     }
 
     /// Cancels a task, unless it has ended. Returns the task, and whether it was cancelled now.

@@ -255,6 +255,19 @@ impl TaskRecord {
         }
     }
 
+    /// What changes whenever a client could see that the task has changed, and stays the same when
+    /// only its lease is renewed: the time of the latest change, in milliseconds since 1970 and
+    /// times 8, and below that how far the task is.
+    pub fn mark(&self) -> u64 {
+        let state = match self.state {
+            State::Working => 0,
+            State::Waiting { .. } => 1,
+            State::Elsewhere => 2,
+            State::Completed { .. } | State::Failed { .. } | State::Cancelled => 3,
+        };
+        self.updated.saturating_mul(8).saturating_add(state)
+    }
+
     /// The bytes that it takes, roughly.
     pub fn size(&self) -> usize {
         let text = |it: &Option<Json>| it.as_ref().map_or(0, |it| it.as_str().len());

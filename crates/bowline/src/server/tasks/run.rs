@@ -89,6 +89,9 @@ impl Run {
         drop(place);
         let over = Over { shared: &shared, link: &link, call: &call };
         let Some(outcome) = followed else {
+            // What the handler has started elsewhere hears of it, too.
+            call.cancel();
+            shared.lose();
             tracing::warn!(task = %link.id(), "the lease could not be renewed; the handler stopped");
             return;
         };
@@ -301,7 +304,7 @@ impl Shared {
                 self.stop_running(link.id(), link.fence);
                 None
             }
-            Ok(Updated::Changed(_, until)) => Some(until),
+            Ok(Updated::Changed(_, until)) => Some(self.renewed_until(until)),
             Err(error) => {
                 tracing::warn!(task = %link.id(), %error, "a lease cannot be renewed");
                 None

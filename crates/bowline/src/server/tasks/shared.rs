@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::super::call::Call;
 use super::super::core::Core;
 use super::super::extension::TASKS;
+use super::leases::Leases;
 use super::places::Places;
 use super::polls::Polls;
 use super::record::TaskRecord;
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     doubtful: Mutex<HashMap<String, Doubt>>,
     pub(super) is_sweeping: AtomicBool,
     is_closing: AtomicBool,
+    pub(super) leases: Leases,
 }
 
 /// A handler that runs in this process.
@@ -130,6 +132,7 @@ impl Shared {
             doubtful: Mutex::default(),
             is_sweeping: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
+            leases: Leases::default(),
         }
     }
 
@@ -207,7 +210,10 @@ impl Shared {
             next.version = found.version + 1;
             let next = Arc::new(next);
             if self.store.swap(id, found.version, Some(Arc::clone(&next))).await? {
-                self.publish(&next);
+                // Nobody can see that a lease was renewed.
+                if next.mark() != found.mark() {
+                    self.publish(&next);
+                }
                 return Ok(Updated::Changed(next, changed));
             }
         }

@@ -1,5 +1,6 @@
 //! What becomes of tasks that nobody runs, that take too long, or that nobody needs any more.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -46,15 +47,23 @@ impl Shared {
         for (id, doubt) in self.take_doubtful() {
             self.try_to_look_at(&id, doubt).await;
         }
+        let (mut limit, mut seen) = (BATCH, HashSet::new());
         loop {
-            let ids = self.store.due(self.now(), BATCH).await?;
+            let ids = self.store.due(self.now(), limit).await?;
+            let is_all = ids.len() < limit;
             let mut has_changed = false;
-            for id in &ids {
-                has_changed |= self.try_to_look_at(id, Doubt::Ran).await;
+            for id in ids {
+                if !seen.contains(&id) {
+                    has_changed |= self.try_to_look_at(&id, Doubt::Ran).await;
+                    seen.insert(id);
+                }
             }
-            // A task that stays due does not keep the others waiting, nor this one busy.
-            if ids.len() < BATCH || !has_changed {
+            if is_all {
                 return Ok(());
+            }
+            // Tasks that stay due, however many, do not keep those behind them waiting.
+            if !has_changed {
+                limit *= 2;
             }
         }
     }
@@ -125,6 +134,10 @@ impl Shared {
     ) -> Result<bool, StoreError> {
         let Some(core) = self.core() else { return Ok(false) };
         let (tool, _) = core.registry.tool(&orphan.tool);
+        if tool.is_none() && self.is_shared {
+            // A process of another release has this tool. If none has, the task expires.
+            return Ok(false);
+        }
         let is_ours = orphan.lease.holder == self.boot();
         let end = match doubt {
             Doubt::Created if is_ours => Some(State::Cancelled),
@@ -143,11 +156,15 @@ impl Shared {
         });
         let has_changed = match adopted.await? {
             Updated::Changed(record, ()) if end.is_none() => {
+                self.take_over();
                 tracing::info!(task = %record.id, tool = %record.tool, "a task runs again");
                 self.resume(&record).await;
                 true
             }
-            Updated::Changed(..) => true,
+            Updated::Changed(..) => {
+                self.take_over();
+                true
+            }
             Updated::Missing | Updated::Same(_) => false,
         };
         starting.settle();

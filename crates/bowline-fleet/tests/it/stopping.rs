@@ -1,0 +1,147 @@
+//! Nodes that come and go while somebody uses them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bowline_fleet::Fleet;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::balancer::{Balancer, PROBE};
+use crate::http;
+use crate::nodes::{Plan, node, open, request, two};
+use crate::stores::Postgres;
+
+/// Asks on a node and answers on another one, right after `meanwhile`. Returns the status of the
+/// answer, and what the call was answered with.
+async fn ask(from: u16, to: u16, meanwhile: impl FnOnce()) -> (u16, Option<serde_json::Value>) {
+    let session = open(to).await;
+    let call = request(7, "tools/call", json!({ "name": "ask" }));
+    let mut asked = http::legacy(from, "ada", Some(&session), call).await.unwrap();
+    let mut rest = String::new();
+    let question = asked.event(&mut rest).await.unwrap();
+    meanwhile();
+    let content = json!({ "action": "accept", "content": { "confirmed": true } });
+    let given = json!({ "jsonrpc": "2.0", "id": question["id"], "result": content });
+    let accepted = http::legacy(to, "ada", Some(&session), given).await.unwrap().status;
+    let done = match accepted {
+        202 => tokio::time::timeout(Duration::from_secs(10), asked.event(&mut rest)).await.unwrap(),
+        _ => None,
+    };
+    (accepted, done)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_still_hears_answers() {
+    let postgres = Postgres::start();
+    let [mut one, two] = two(&postgres, None).await;
+    let from = one.port;
+    let (accepted, done) = ask(from, two.port, || one.stop()).await;
+    assert_eq!(accepted, 202);
+    assert_eq!(done.expect("the call is answered")["id"], 7);
+    one.end().await;
+    let left = postgres.sql("test0", "SELECT count(*) FROM bowline.nodes").unwrap();
+    assert_eq!(left, "1", "it has left by now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_finds_a_node_that_nobody_has_heard_of() {
+    let postgres = Postgres::start();
+    let database = postgres.database();
+    let one = node(&database, None).await;
+    for _ in 0..3 {
+        let fresh = node(&database, None).await;
+        // As soon as it says where it is; the other one looks once a second.
+        let sql = "SELECT count(*) FROM bowline.nodes WHERE address IS NULL";
+        while postgres.sql("test0", sql).unwrap() != "0" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let (accepted, done) = ask(fresh.port, one.port, || {}).await;
+        assert_eq!(accepted, 202);
+        assert_eq!(done.expect("the call is answered")["id"], 7);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_arrive_is_not_acknowledged() {
+    let postgres = Postgres::start();
+    let database = postgres.database();
+    let one = node(&database, None).await;
+    let mut plan = Plan::usual(Fleet::builder(&database));
+    // It cannot know where others reach it.
+    plan.host = "0.0.0.0";
+    let hidden = plan.start().await;
+    let (accepted, _) = ask(hidden.port, one.port, || {}).await;
+    assert_eq!(accepted, 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probes_are_answered_whatever_host_they_name() {
+    let postgres = Postgres::start();
+    let node = node(&postgres.database(), None).await;
+    let heads = [
+        "GET /ready HTTP/1.0\r\n\r\n",
+        "GET /ready HTTP/1.1\r\nhost: 10.1.2.3:8080\r\nconnection: close\r\n\r\n",
+        "GET /health HTTP/1.1\r\nhost: mcp.example.com\r\nconnection: close\r\n\r\n",
+        "OPTIONS /health HTTP/1.0\r\n\r\n",
+    ];
+    for head in heads {
+        let mut stream = TcpStream::connect(("127.0.0.1", node.port)).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some("200"), "{head:?}: {answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_restart_fails_no_call() {
+    let postgres = Postgres::start();
+    let database = postgres.database();
+    let start = async || {
+        let mut plan = Plan::usual(Fleet::builder(&database));
+        plan.drain = PROBE * 20;
+        plan.start().await
+    };
+    let mut nodes = [start().await, start().await, start().await];
+    let balancer = Balancer::start(nodes.iter().map(|node| node.port)).await;
+    let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let mut clients = JoinSet::new();
+    for _ in 0..4 {
+        let (stop, calls, port) = (Arc::clone(&stop), Arc::clone(&calls), balancer.port);
+        clients.spawn(async move {
+            let session = open(port).await;
+            while !stop.load(Ordering::Acquire) {
+                let call = json!({ "name": "touch" });
+                let modern = http::modern(port, "ada", "tools/call", call.clone()).await;
+                let call = request(1, "tools/call", call);
+                let legacy = http::legacy(port, "ada", Some(&session), call).await;
+                for response in [modern, legacy] {
+                    let response = response.expect("a response");
+                    assert_eq!(response.status, 200);
+                    let text = response.text().await.expect("all of it");
+                    assert!(text.contains("touched"), "{text}");
+                    calls.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+    }
+    for at in 0..3 {
+        let before = calls.load(Ordering::Relaxed);
+        let fresh = start().await;
+        balancer.add(fresh.port).await;
+        let old = std::mem::replace(&mut nodes[at], fresh);
+        let port = old.port;
+        old.end().await;
+        balancer.remove(port);
+        while calls.load(Ordering::Relaxed) < before + 50 && !clients.is_empty() {
+            assert!(clients.try_join_next().is_none(), "no client gives up");
+            tokio::time::sleep(PROBE).await;
+        }
+    }
+    stop.store(true, Ordering::Release);
+    clients.join_all().await;
+}

@@ -1,0 +1,83 @@
+//! Tasks whose callers vanish, and what listeners hear of those that run.
+
+use std::time::Duration;
+
+use bowline::TaskLimits;
+use bowline_fleet::Fleet;
+use serde_json::json;
+
+use crate::http;
+use crate::nodes::{Plan, answer, eventually, node};
+use crate::stores::Postgres;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_caller_has_gone_does_not_exist() {
+    let postgres = Postgres::start();
+    let node = node(&postgres.database(), None).await;
+    let count = || postgres.sql("test0", "SELECT count(*) FROM bowline.records").unwrap();
+    // Creations wait as long as somebody else holds their counters.
+    let hold = "BEGIN; LOCK TABLE bowline.counts IN EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT";
+    std::thread::scope(|scope| {
+        scope.spawn(|| postgres.sql("test0", hold).unwrap());
+        let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'ExclusiveLock' AND granted
+            AND relation = 'bowline.counts'::regclass";
+        while postgres.sql("test0", waits).unwrap() != "1" {}
+        tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                for _ in 0..3 {
+                    let call = json!({ "name": "wait" });
+                    let created = http::modern(node.port, "ada", "tools/call", call);
+                    let created = tokio::time::timeout(Duration::from_millis(200), created).await;
+                    assert!(created.is_err(), "a creation waits");
+                }
+            });
+        });
+    });
+    let call = json!({ "name": "wait" });
+    let created = answer(http::modern(node.port, "ada", "tools/call", call).await).await;
+    let id = created["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}"));
+    let live = "SELECT count(*) FROM bowline.records
+        WHERE record::json->>'state' IN ('Working', '\"Working\"')";
+    eventually("only the task that was told lives", async || {
+        (postgres.sql("test0", live).unwrap() == "1").then_some(())
+    })
+    .await;
+    // What was never told to anybody was never run, and stays away.
+    assert!(count().parse::<u32>().unwrap() <= 2, "{}", count());
+    let seen = http::modern(node.port, "ada", "tasks/get", json!({ "taskId": id })).await;
+    assert_eq!(answer(seen).await["result"]["status"], "working");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_renewal_of_a_lease_is_not_news() {
+    let postgres = Postgres::start();
+    let database = postgres.database();
+    let limits = TaskLimits { lease: Duration::from_secs(3), ..TaskLimits::default() };
+    let start = async || Plan::usual(Fleet::builder(&database).limits(limits)).start().await;
+    let (one, two) = (start().await, start().await);
+    let call = json!({ "name": "wait" });
+    let created = answer(http::modern(one.port, "ada", "tools/call", call).await).await;
+    let id = created["result"]["taskId"].as_str().unwrap().to_owned();
+    let mut streams = Vec::new();
+    for port in [one.port, two.port] {
+        let filter = json!({ "notifications": { "taskIds": [id] } });
+        let stream = http::modern(port, "ada", "subscriptions/listen", filter).await;
+        let (mut stream, mut rest) = (stream.unwrap(), String::new());
+        stream.event(&mut rest).await.unwrap();
+        streams.push((stream, rest));
+    }
+    // Several renewals, and several looks at the store.
+    let renewed = || one.fleet.metrics().tasks.renewed;
+    eventually("the lease is renewed", async || (renewed() >= 10).then_some(())).await;
+    http::modern(two.port, "ada", "tasks/cancel", json!({ "taskId": id })).await.unwrap();
+    for (stream, rest) in &mut streams {
+        let mut told = Vec::new();
+        while told.last() != Some(&"cancelled".to_owned()) {
+            let event = tokio::time::timeout(Duration::from_secs(10), stream.event(rest)).await;
+            let event = event.expect("the end is told").unwrap();
+            told.push(event["params"]["status"].as_str().unwrap_or_default().to_owned());
+        }
+        // How it was at first, perhaps once more because it had just begun, and its end.
+        assert!(told.len() <= 3, "{told:?}");
+    }
+}
