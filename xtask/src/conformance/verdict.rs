@@ -20,7 +20,7 @@ pub(crate) struct Verdict {
     /// Which ones were skipped, as `scenario/check`.
     pub(crate) skips: Vec<String>,
     /// Beginnings of the names of scenarios that may fail, and why.
-    may_fail: MayFail,
+    pub(crate) may_fail: MayFail,
     /// Scenarios that may fail and do, or that were not really tested.
     pub(crate) excused: Vec<String>,
     /// Single checks that may fail and do.

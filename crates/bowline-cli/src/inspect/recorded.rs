@@ -1,6 +1,7 @@
 //! Sessions that were recorded: opened without a connection, compared, exported, replayed, and
 //! served again.
 
+use bowline::Server;
 use bowline_gateway::diff::{Surface, behaviour};
 use bowline_gateway::export::{har, html, otlp};
 use bowline_gateway::mock::Mock;
@@ -117,9 +118,10 @@ pub(super) async fn serve(
     let failed = |error: std::io::Error| Problem::from(Failure::usage(error.to_string()));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
     let url = format!("http://{}/mcp", listener.local_addr().map_err(failed)?);
+    let server = answers.server().await.map_err(|error| Problem::from(Failure::from(error)))?;
     let serving = async move {
         // It fails only when it cannot listen any more: the connection to it says so.
-        let _ = answers.serve_until(listener, std::future::pending()).await;
+        let _ = Server::http(server).serve_until(listener, std::future::pending()).await;
     };
     Ok((url, serving))
 }

@@ -13,8 +13,8 @@ use crate::stores::Postgres;
 /// A node of a server, whose tool can run again.
 async fn of(database: &str, server: &str, tool: &'static str) -> Node {
     let work = Tool::new(tool, move |context: Context| async move {
-        // A run that was interrupted begins again.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        // Longer than a node that stops waits for it. A run that was interrupted begins again.
+        tokio::time::sleep(Duration::from_secs(8)).await;
         format!("{tool} of {}", context.caller().principal.as_ref().unwrap().as_str())
     });
     let server = Server::new(server, "1").with(work.task(TaskMode::Required).rerun());

@@ -14,7 +14,6 @@ use crate::stores::Postgres;
 async fn a_task_whose_caller_has_gone_does_not_exist() {
     let postgres = Postgres::start();
     let node = node(&postgres.database(), None).await;
-    let count = || postgres.sql("test0", "SELECT count(*) FROM bowline.records").unwrap();
     // Creations wait as long as somebody else holds their counters.
     let hold = "BEGIN; LOCK TABLE bowline.counts IN EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT";
     std::thread::scope(|scope| {
@@ -42,8 +41,6 @@ async fn a_task_whose_caller_has_gone_does_not_exist() {
         (postgres.sql("test0", live).unwrap() == "1").then_some(())
     })
     .await;
-    // What was never told to anybody was never run, and stays away.
-    assert!(count().parse::<u32>().unwrap() <= 2, "{}", count());
     let seen = http::modern(node.port, "ada", "tasks/get", json!({ "taskId": id })).await;
     assert_eq!(answer(seen).await["result"]["status"], "working");
 }

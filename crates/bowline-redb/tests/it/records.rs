@@ -5,7 +5,7 @@ use bowline::events::{EventKind, Events};
 use bowline::tasks::{Elsewhere, StoreError, TaskStore};
 use bowline::{Client, Principal, Server, TaskLimits, TaskMode, Tasks, Tool};
 use bowline_redb::Store;
-use redb::{Database, TableDefinition};
+use redb::{Database, ReadableTable as _, TableDefinition};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -40,7 +40,6 @@ async fn a_damaged_record_hides_no_other_and_leaves_when_it_is_due() {
         ids.push(started.task().unwrap().id().to_owned());
     }
     client.close().await;
-    drop(client);
     drop(reopen(&path).await);
 
     let database = Database::create(&path).unwrap();
@@ -91,7 +90,7 @@ async fn subscriptions_of_events_survive_in_a_file() {
     client.close().await;
     drop(stop);
     serving.await.unwrap().unwrap();
-    drop((client, kept));
+    drop(kept);
 
     let again = events().keep_in(reopen(&path).await).await.unwrap();
     let saved = again.save().to_value();
