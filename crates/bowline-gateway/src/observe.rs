@@ -69,7 +69,6 @@ impl Observer {
     }
 
     /// Begins to watch a channel, until what is returned is dropped.
-    #[must_use]
     pub fn watch(&self, channel: Channel) -> Watch {
         Watch::new(self, channel)
     }

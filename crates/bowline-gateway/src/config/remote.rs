@@ -66,10 +66,8 @@ pub(super) fn wrap(
 /// Restores the URL; `None` if a command was wrapped.
 pub(super) fn unwrap(members: &[Member], command: &Member) -> Option<Vec<Splice>> {
     let args = member(members, "args");
-    let list = match (&command.value.kind, args.map(|args| &args.value.kind)) {
-        (Kind::Array(list), _) | (_, Some(Kind::Array(list))) => list,
-        _ => return None,
-    };
+    let kinds = (&command.value.kind, args.map(|args| &args.value.kind));
+    let ((Kind::Array(list), _) | (_, Some(Kind::Array(list)))) = kinds else { return None };
     let mut own = list.iter().map_while(|word| word.text().filter(|word| *word != "--"));
     own.find(|word| *word == ENTRY)?;
     let kept: Value = serde_json::from_str(own.next()?).ok()?;
