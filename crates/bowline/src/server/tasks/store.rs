@@ -231,8 +231,10 @@ impl TaskStore for InMemory {
     }
 }
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(feature = "http")]
+
     use bowline_proto::json::Json;
 
     use super::*;

@@ -90,8 +90,10 @@ impl Views {
     }
 }
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(feature = "http")]
+
     use bowline_proto::json::Json;
 
     use super::super::record::State;
