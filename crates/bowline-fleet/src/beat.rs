@@ -88,7 +88,8 @@ impl Inner {
             Ok((now.is_some(), client.query(&others, &[&number, &server]).await?))
         });
         let (is_known, rows) = beat.await?;
-        if self.is_displaced.swap(!is_known, Ordering::AcqRel) != !is_known && !is_known {
+        let was_displaced = self.is_displaced.swap(!is_known, Ordering::AcqRel);
+        if !is_known && !was_displaced {
             tracing::error!(
                 node = number,
                 "another process has the number of this node, as after the database was restored; \

@@ -30,7 +30,6 @@ impl Service {
 }
 
 /// All of the above.
-#[must_use]
 pub fn server() -> bowline::Server {
     bowline::Server::new("strict", "1.0.0").with(search).with(Service)
 }

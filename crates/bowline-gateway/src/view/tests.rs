@@ -62,7 +62,7 @@ fn answers_may_come_by_another_exchange() {
         let (kind, connection) = (LineKind::Message, Some(connection));
         let (direction, message) = (Some(direction), Some(Json::from(&message)));
         model
-            .handle_line(session, Line { kind, connection, direction, message, ..Line::default() });
+            .handle_line(session, Line { kind, direction, connection, message, ..Line::default() });
     };
     // Streamable HTTP: the server asks in the stream of a call; the answer is a POST of its own.
     hear(1, Sent, call(1, &json!({ "name": "ask" })));

@@ -6,7 +6,7 @@
 
 use bowline_proto::json::{Extra, Json};
 use bowline_proto::members::Members;
-use bowline_proto::model::{ClientCapabilities, LoggingLevel, Settings, meta_key, task_extension};
+use bowline_proto::model::{ClientCapabilities, LoggingLevel, meta_key, task_extension};
 use bowline_proto::revision::{Adapt, Revision};
 
 use super::forward::json;
@@ -80,7 +80,7 @@ impl Hop {
         caller: &ClientCapabilities,
     ) -> Result<ClientCapabilities, HandlerError> {
         let mut capabilities = caller.clone();
-        let mut extensions = capabilities.extensions.take().unwrap_or_else(Settings::new);
+        let mut extensions = capabilities.extensions.take().unwrap_or_default();
         extensions.remove(task_extension::ID);
         if self.takes_tasks {
             extensions.insert(task_extension::ID, Extra::new());

@@ -177,12 +177,12 @@ async fn a_long_legacy_session_follows_its_tasks_only_while_they_last() {
             let message = raw.next().await;
             if message["id"] == "c" {
                 created_at = Some(created(&message));
-            } else {
-                assert_eq!(message["method"], "notifications/tasks/status", "{message}");
-                if message["params"]["status"] == "completed" {
-                    assert_eq!(message["params"]["taskId"].as_str(), created_at.as_deref());
-                    break;
-                }
+                continue;
+            }
+            assert_eq!(message["method"], "notifications/tasks/status", "{message}");
+            if message["params"]["status"] == "completed" {
+                assert_eq!(message["params"]["taskId"].as_str(), created_at.as_deref());
+                break;
             }
         }
         told += 1;

@@ -197,6 +197,7 @@ async fn act(client: &Client, random: &mut Random, seen: &Seen) {
 
 type Done = Result<(), String>;
 
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` passes")]
 fn told(error: bowline::client::CallError) -> String {
     with_causes(&error)
 }

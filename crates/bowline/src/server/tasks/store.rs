@@ -231,10 +231,9 @@ impl TaskStore for InMemory {
     }
 }
 
+#[cfg(feature = "http")]
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "http")]
-
     use bowline_proto::json::Json;
 
     use super::*;

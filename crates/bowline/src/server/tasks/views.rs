@@ -90,10 +90,9 @@ impl Views {
     }
 }
 
+#[cfg(feature = "http")]
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "http")]
-
     use bowline_proto::json::Json;
 
     use super::super::record::State;
