@@ -81,8 +81,7 @@ mod tests {
             let named: Vec<_> = text.split("bowline ").skip(1).collect();
             assert!(named.len() > 10, "{text}");
             for rest in named {
-                let word: String =
-                    rest.chars().take_while(|letter| letter.is_ascii_lowercase()).collect();
+                let word: String = rest.chars().take_while(char::is_ascii_lowercase).collect();
                 let is_known = program.find_subcommand(&word).is_some() || word == "help";
                 assert!(is_known, "{rest}");
             }

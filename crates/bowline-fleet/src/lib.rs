@@ -17,8 +17,8 @@
 //! ```
 //!
 //! The name of the server is the name of its fleet: servers with other names may use the same
-//! database. Start as many of these as you like, on as many machines, behind any load balancer. No session
-//! is sticky.
+//! database. Start as many of these as you like, on as many machines, behind any load balancer. No
+//! session is sticky.
 //!
 //! # What is promised
 //!

@@ -244,7 +244,7 @@ function roots(connection) {
     const area = h('textarea', {
         rows: '3',
         'aria-label': 'Roots, one URI per line',
-        placeholder: 'file:///home/me/project'
+        placeholder: 'file:///srv/project'
     });
     const offer = async () => {
         const uris = area.value

@@ -1,10 +1,10 @@
 //! What the compiler says to the likeliest mistakes, and programs that it accepts.
 //!
-//! `TRYBUILD=overwrite cargo test -p bowline-macros-ui --test compile` writes down what it says now.
+//! `TRYBUILD=overwrite cargo test -p bowline-macros-ui --test compile` writes down what it says.
 
 use std::process::Command;
 
-// What compiles is compiled here: `trybuild` would build all dependencies for it, not only check them.
+// What compiles is compiled here: for it, `trybuild` would build all dependencies.
 #[path = "ui/pass/hello.rs"]
 #[expect(dead_code, reason = "it would serve this test's standard input")]
 mod hello;

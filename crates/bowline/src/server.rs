@@ -327,9 +327,7 @@ impl Server {
         let instructions: Vec<_> =
             self.instructions.into_iter().chain(self.nested_instructions).collect();
         let declared = |settings: Settings| (!settings.is_empty()).then_some(settings);
-        if let Some(fleet) = &self.fleet {
-            fleet.belong_to(&self.info.name);
-        }
+        self.fleet.iter().for_each(|fleet| fleet.belong_to(&self.info.name));
         let has_task = self.registry.tables().tools.iter().any(|it| it.task.is_some());
         let tasks = self.tasks.or_else(|| {
             has_task.then(|| self.fleet.as_ref().map_or_else(Tasks::in_memory, |it| it.tasks()))
@@ -377,13 +375,12 @@ impl Server {
 
     /// The first setting that only an outermost server can have.
     fn setting_of_its_own(&self) -> Option<&'static str> {
-        // A server that is another one may lose the settings of that.
-        let is_proxy = self.beyond.is_some();
         let settings = [
             (self.keys.is_some(), "keys"),
             (self.offer != Offer::default(), "revisions"),
             (self.registry.tables().cache != CacheHints::default(), "cache"),
-            (!self.experimental.is_empty() && !is_proxy, "experimental"),
+            // A server that is another one may lose those of that.
+            (!self.experimental.is_empty() && self.beyond.is_none(), "experimental"),
             (self.tasks.is_some(), "tasks"),
             (self.fleet.is_some(), "fleet"),
             (self.registry.tables().hides_apps, "hide_unusable_apps"),

@@ -17,7 +17,7 @@ use crate::failure::{Code, Failure};
 /// How long a call may take: a person may have to answer a question first.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// What is told of a call. When it is dropped before it has ended, it was cancelled.
+/// What pages hear about a call. When it is dropped before it has ended, it was cancelled.
 struct Told {
     feed: Feed,
     key: String,

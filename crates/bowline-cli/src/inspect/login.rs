@@ -39,7 +39,7 @@ pub(super) async fn run(link: &Link, scopes: &[String]) -> bool {
     }
 }
 
-/// What is told of a login; that it was given up, if nothing else is told last.
+/// What pages hear about a login; that it was given up, if nothing else is said last.
 struct Told {
     feed: Feed,
     number: u64,

@@ -58,14 +58,14 @@ pub(super) fn export(text: &str, to: Form) -> Result<Value, Problem> {
 
 /// One side of a comparison.
 pub(super) enum Compared {
-    Session(Recording),
+    Session(Box<Recording>),
     Server(Box<Surface>),
 }
 
 impl Compared {
     pub(super) async fn of(side: Side, link: Option<&Link>) -> Result<Self, Problem> {
         match (side, link) {
-            (Side::Session { text }, _) => Ok(Self::Session(parse(&text)?)),
+            (Side::Session { text }, _) => Ok(Self::Session(Box::new(parse(&text)?))),
             (Side::Server { .. }, Some(link)) => {
                 let offered = surface(&link.client()?).await?;
                 Ok(Self::Server(Box::new(offered)))

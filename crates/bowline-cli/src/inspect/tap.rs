@@ -73,13 +73,12 @@ mod watched {
                     })
                 };
                 publish(Keep::As(&key), &state("open"));
-                for line in std::io::BufReader::new(lines).lines().map_while(Result::ok) {
-                    let event = json!({ "event": "wire", "connection": number, "line": line });
-                    if !publish(Keep::Recent, &event) {
-                        return;
-                    }
+                let lines = std::io::BufReader::new(lines).lines().map_while(Result::ok);
+                let mut events = lines
+                    .map(|line| json!({ "event": "wire", "connection": number, "line": line }));
+                if events.all(|event| publish(Keep::Recent, &event)) {
+                    publish(Keep::As(&key), &state("closed"));
                 }
-                publish(Keep::As(&key), &state("closed"));
             });
             Ok(Self { stream, is_open })
         }

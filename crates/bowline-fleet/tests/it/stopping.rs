@@ -97,6 +97,20 @@ async fn probes_are_answered_whatever_host_they_name() {
     }
 }
 
+/// One call of each era, which must succeed.
+async fn touch(port: u16, session: &str) {
+    let call = json!({ "name": "touch" });
+    let modern = http::modern(port, "ada", "tools/call", call.clone()).await;
+    let call = request(1, "tools/call", call);
+    let legacy = http::legacy(port, "ada", Some(session), call).await;
+    for response in [modern, legacy] {
+        let response = response.expect("a response");
+        assert_eq!(response.status, 200);
+        let text = response.text().await.expect("all of it");
+        assert!(text.contains("touched"), "{text}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rolling_restart_fails_no_call() {
     let postgres = Postgres::start();
@@ -115,25 +129,16 @@ async fn a_rolling_restart_fails_no_call() {
         clients.spawn(async move {
             let session = open(port).await;
             while !stop.load(Ordering::Acquire) {
-                let call = json!({ "name": "touch" });
-                let modern = http::modern(port, "ada", "tools/call", call.clone()).await;
-                let call = request(1, "tools/call", call);
-                let legacy = http::legacy(port, "ada", Some(&session), call).await;
-                for response in [modern, legacy] {
-                    let response = response.expect("a response");
-                    assert_eq!(response.status, 200);
-                    let text = response.text().await.expect("all of it");
-                    assert!(text.contains("touched"), "{text}");
-                    calls.fetch_add(1, Ordering::Relaxed);
-                }
+                touch(port, &session).await;
+                calls.fetch_add(2, Ordering::Relaxed);
             }
         });
     }
-    for at in 0..3 {
+    for node in &mut nodes {
         let before = calls.load(Ordering::Relaxed);
         let fresh = start().await;
         balancer.add(fresh.port).await;
-        let old = std::mem::replace(&mut nodes[at], fresh);
+        let old = std::mem::replace(node, fresh);
         let port = old.port;
         old.end().await;
         balancer.remove(port);

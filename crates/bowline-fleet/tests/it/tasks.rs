@@ -21,16 +21,15 @@ async fn a_task_whose_caller_has_gone_does_not_exist() {
         let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'ExclusiveLock' AND granted
             AND relation = 'bowline.counts'::regclass";
         while postgres.sql("test0", waits).unwrap() != "1" {}
-        tokio::task::block_in_place(|| {
-            tokio::runtime::Handle::current().block_on(async {
-                for _ in 0..3 {
-                    let call = json!({ "name": "wait" });
-                    let created = http::modern(node.port, "ada", "tools/call", call);
-                    let created = tokio::time::timeout(Duration::from_millis(200), created).await;
-                    assert!(created.is_err(), "a creation waits");
-                }
-            });
-        });
+        let in_vain = async {
+            for _ in 0..3 {
+                let call = json!({ "name": "wait" });
+                let created = http::modern(node.port, "ada", "tools/call", call);
+                let created = tokio::time::timeout(Duration::from_millis(200), created).await;
+                assert!(created.is_err(), "a creation waits");
+            }
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(in_vain));
     });
     let call = json!({ "name": "wait" });
     let created = answer(http::modern(node.port, "ada", "tools/call", call).await).await;

@@ -28,7 +28,7 @@ pub(super) struct Shared {
     report: RwLock<Option<Report>>,
     /// What people were told and is still so.
     told: Mutex<HashSet<String>>,
-    /// What they were told of, for a while.
+    /// What was reported to them, for a while.
     recently: Mutex<Option<(String, Instant)>>,
     pub(super) agreements: Agreements,
     pub(super) metrics: Metrics,

@@ -58,7 +58,7 @@ pub fn crossed_error(error: ErrorObject, from: Revision, to: Revision) -> ErrorO
     ErrorObject::internal(message).with_data(original.into())
 }
 
-/// The codes that 2026-07-28 gave meanings. In earlier revisions, servers may use them as they like.
+/// The codes that 2026-07-28 gave meanings. In earlier revisions, servers use them as they like.
 const RESERVED: std::ops::RangeInclusive<i64> = -32_099..=-32_020;
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 //!
 //! All calls share one connection, unless that would leave open whom a question is for: outside the
 //! stream of a call, as on a pipe or in HTTP+SSE, nothing says which call a question of a legacy
-//! server belongs to. Once a server has asked anything there, each call gets a connection that no other caller uses meanwhile. The first
-//! connection is preferred, so that a client that calls alone always meets the same process.
+//! server belongs to. Once a server has asked anything there, each call gets a connection that no
+//! other caller uses meanwhile. The first connection is preferred, so that a client that calls
+//! alone always meets the same process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};

@@ -1,10 +1,10 @@
 //! Which call a message of the upstream server belongs to.
 //!
-//! Over Streamable HTTP a question or a log message usually arrives in the stream of its call, which
-//! is polled by the task of the call: a task-local value tells. On a byte stream, in HTTP+SSE and in
-//! a stream that belongs to no call nothing tells, so the message belongs to the only call in flight; or to any one of several, if all come from one client,
-//! because it reaches the same person. Otherwise a question is refused: to show it to somebody
-//! else's user would be worse.
+//! Over Streamable HTTP a question or a log message usually arrives in the stream of its call,
+//! which is polled by the task of the call: a task-local value tells. On a byte stream, in HTTP+SSE
+//! and in a stream that belongs to no call nothing tells, so the message belongs to the only call
+//! in flight; or to any one of several, if all come from one client, because it reaches the same
+//! person. Otherwise a question is refused: to show it to somebody else's user would be worse.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

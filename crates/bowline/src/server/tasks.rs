@@ -60,6 +60,7 @@ mod polls;
 mod record;
 mod run;
 mod shared;
+mod size;
 mod store;
 mod sweep;
 mod view;

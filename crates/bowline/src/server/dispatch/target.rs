@@ -224,7 +224,7 @@ fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     }
     let found = find_resource(&tables, &params.uri, request.asker);
     let found = found.or_else(|error| match &request.core().beyond {
-        Some(beyond) if !tables.has_uri(&params.uri) => {
+        Some(beyond) if !has_uri(&tables, &params.uri) => {
             Ok((Arc::clone(&beyond.resource), UriParts::new()))
         }
         _ => Err(error),
@@ -232,6 +232,12 @@ fn find_read<'a>(request: &Request<'a>) -> Result<Target<'a>, Refusal> {
     let (resource, parts) = found?;
     request.permit(&resource.scopes, &resource.nest)?;
     Ok(Target::Resource(params, resource, parts))
+}
+
+/// Whether a resource or a template has this URI, for whomever it is there.
+fn has_uri(tables: &Tables, uri: &str) -> bool {
+    let mut templates = tables.templates.iter().filter_map(|it| it.template.as_ref());
+    tables.resources.get(uri).is_some() || templates.any(|it| it.matches(uri) != Match::Different)
 }
 
 /// The resource of a URI, and the variables of the URI if it matches a template.

@@ -15,7 +15,6 @@ use crate::server::nest::Nest;
 use crate::server::part::{Entries, Parts};
 use crate::server::state::{Need, States};
 use crate::server::{prompt, resource, tool};
-use crate::uri_template::Match;
 
 /// Entries in the order they were added, found by name.
 pub(crate) struct Table<E> {
@@ -136,12 +135,6 @@ impl Tables {
         tool.map(|it| ("tool", it.definition.name.clone()))
             .or_else(|| prompt.map(|it| ("prompt", it.definition.name.clone())))
             .or_else(|| resource.map(|it| ("resource", it.definition.uri.clone())))
-    }
-
-    /// Whether a resource or a template has this URI, for whomever it is there.
-    pub(crate) fn has_uri(&self, uri: &str) -> bool {
-        let mut templates = self.templates.iter().filter_map(|it| it.template.as_ref());
-        self.resources.get(uri).is_some() || templates.any(|it| it.matches(uri) != Match::Different)
     }
 
     /// Whether any entry has a completer.

@@ -10,6 +10,7 @@ use bowline_proto::revision::Revision;
 use serde::{Deserialize, Serialize};
 
 use super::super::rounds::{Past, check_answer};
+use super::size::{info_size, written};
 
 /// A task as a [store](super::TaskStore) keeps it.
 ///
@@ -55,31 +56,6 @@ impl TaskClient {
         let extensions = extensions.as_ref().map_or(0, written);
         traceparent + extra + named + extensions + self.info.as_ref().map_or(0, info_size)
     }
-}
-
-fn info_size(info: &Implementation) -> usize {
-    let Implementation { name, title, version, description, website_url, icons } = info;
-    let texts = [title, description, website_url].into_iter().flatten().map(String::len);
-    name.len() + version.len() + texts.sum::<usize>() + icons.as_ref().map_or(0, written)
-}
-
-/// The bytes of a value as JSON.
-fn written(value: &impl Serialize) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // What cannot be written is not kept.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 /// How far a task is. The last three are final.
