@@ -16,7 +16,6 @@ use super::handler::BoxFuture;
 use super::resource;
 
 /// What a server answers although it does not list it.
-#[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only a proxy makes one"))]
 pub(crate) struct Beyond {
     /// Reads resources that are in no list.
     pub(crate) resource: Arc<resource::Entry>,

@@ -44,6 +44,7 @@ pub(crate) struct Call {
     /// The `traceparent` of the request (W3C Trace Context).
     pub(crate) traceparent: Option<String>,
     /// The parameters as they came, for handlers that pass them on.
+    #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only a proxy reads them"))]
     pub(crate) params: Option<Json>,
     /// The client wants progress reported. Most do not, so it is elsewhere.
     pub(crate) progress: Option<Arc<Progress>>,
