@@ -28,7 +28,7 @@ async fn reopen(path: &std::path::Path) -> Store {
 
 #[tokio::test]
 async fn a_damaged_record_hides_no_other_and_leaves_when_it_is_due() {
-    let folder = Folder::new("damaged");
+    let folder = Folder::new("damaged-record");
     let path = folder.file("tasks.redb");
     let away = Tool::new("away", || async { Elsewhere }).task(TaskMode::Required);
     let tasks = Tasks::in_store(Store::open(&path).unwrap(), TaskLimits::default());

@@ -80,7 +80,6 @@ async fn only_allowed_names_and_pages_reach_a_route() {
         call(1, "work"),
         session.call(1, "work", json!({})),
         session.get().with("last-event-id", "9-9"),
-        Ask::new(Method::GET, "/health"),
         Ask::new(Method::GET, "/sse"),
         Ask::post("{}").path("/messages?session=0"),
         Ask::new(Method::GET, "/nowhere"),
