@@ -13,7 +13,7 @@ use std::task::Poll;
 use bowline_proto::decode::DecodeError;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Outline, name_source};
-use bowline_proto::method::{Method, SubscriptionsListen};
+use bowline_proto::method::{Method, SubscriptionsListen, is_known};
 use bowline_proto::revision::Revision;
 use bowline_proto::session::Subscription;
 use bowline_proto::wire::{Id, Request};
@@ -24,7 +24,7 @@ use super::body::Source;
 use super::reply::{self, Reply};
 use super::service::HttpService;
 use super::stop::Stopped;
-use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once};
+use super::stream::{Execution, Streaming, Ticker, encode_event, poll_once, poll_quietly};
 use crate::server::account::Account;
 use crate::server::account::places::{Full, Kind, Place};
 use crate::server::dispatch::Listening;
@@ -140,7 +140,12 @@ impl HttpService {
                 }
             }
         };
-        let execution = match poll_once(&mut running).await {
+        let is_beyond = self.inner.core.beyond.is_some() && !is_known(&request.method);
+        let polled = match is_beyond {
+            true => poll_quietly(&mut running, &outbox).await,
+            false => poll_once(&mut running).await,
+        };
+        let execution = match polled {
             Poll::Ready(outcome) if outbox.is_empty() => return done(outcome),
             Poll::Ready(outcome) => Execution::Done(Some(outcome)),
             Poll::Pending => Execution::new(running),

@@ -18,6 +18,9 @@ use crate::server::account::places::Place;
 use crate::server::{Core, Outbox, Running, until_deadline};
 use crate::{Outcome, clock};
 
+/// How long a method that only another server knows may take before a stream begins.
+const QUIET: Duration = Duration::from_secs(1);
+
 /// A handler whose messages and answer are events.
 pub(super) struct Streaming {
     pub(super) core: Arc<Core>,
@@ -39,6 +42,16 @@ pub(super) enum Execution {
 /// Polls a handler for the first time. Most are done then, and need neither a timer nor a task.
 pub(super) async fn poll_once(running: &mut Running) -> Poll<Outcome> {
     poll_fn(|cx| Poll::Ready(Pin::new(&mut *running).poll(cx))).await
+}
+
+/// Polls the handler of a method that only another server knows, until it is done or sends a
+/// message, for a while: if that server does not know it either, the status must say so.
+pub(super) async fn poll_quietly(running: &mut Running, outbox: &Outbox) -> Poll<Outcome> {
+    let polled = poll_fn(|cx| match Pin::new(&mut *running).poll(cx) {
+        Poll::Pending if outbox.is_empty() => Poll::Pending,
+        polled => Poll::Ready(polled),
+    });
+    tokio::time::timeout(QUIET, polled).await.unwrap_or(Poll::Pending)
 }
 
 impl Execution {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bowline_proto::error::ErrorCode;
 use bowline_proto::json::Json;
 use bowline_proto::members::Members;
 use bowline_proto::method::{Notice, RootsListChanged};
@@ -16,7 +17,9 @@ use super::params::spliced;
 use super::upstream::Upstream;
 use crate::client::Peer;
 use crate::server::{Beyond, is_extension_id};
-use crate::{Answer, BuildError, Context, Extension, HandlerError, Outcome, Resource, Server};
+use crate::{
+    Answer, BuildError, Context, Extension, Failure, HandlerError, Outcome, Resource, Server,
+};
 
 /// What a server is that is a proxy and nothing else.
 pub(super) fn beyond(upstream: &Arc<Upstream>) -> Result<Beyond, BuildError> {
@@ -60,7 +63,11 @@ pub(super) fn declare(mut server: Server, peer: &Peer) -> Server {
 fn finished(result: Result<Json, HandlerError>) -> Outcome {
     match result {
         Ok(result) => Ok(Answer::Verbatim(result)),
-        Err(error) => error.into_outcome(),
+        // Nobody knows the method, which is then as if it had never been passed on.
+        Err(error) => error.into_outcome().map_err(|failure| match failure.error.code {
+            ErrorCode::METHOD_NOT_FOUND => Failure::rejected(failure.error),
+            _ => failure,
+        }),
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use super::crossing::{adapted, answers, cancel, cancelled, refusal, visited, visits};
 use super::losses::Loss;
 use super::params::Hop;
-use super::parked::{park, resume};
+use super::parked::{Parked, park, resume};
 use super::pool::Lease;
 use super::route::{Question, Route};
 use super::upstream::Upstream;
@@ -155,10 +155,13 @@ async fn wait<M: Method>(
             },
             Some(question) = call.questions.recv() => question,
         };
-        let Some(question) = call.answerable(context, question) else { continue };
         if context.call.peer().session.is_none() || context.call.task().is_some() {
-            return park::<M>(call, context, question).await;
+            match park::<M>(call, context, question).await? {
+                Parked::Step(step) => return Ok(step),
+                Parked::Unasked(unasked) => call = *unasked,
+            }
         } else {
+            let Some(question) = call.answerable(context, question) else { continue };
             let ask = Ask { call: &context.call, key: None };
             let answer = tokio::select! {
                 biased;

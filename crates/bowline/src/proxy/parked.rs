@@ -19,29 +19,44 @@ use crate::{AskError, Context, HandlerError, InputRequired, Step};
 /// Questions that come this soon after the first one are asked together with it.
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// What becomes of a call that asks a modern caller.
+pub(super) enum Parked<T> {
+    /// The caller is asked, or the server does without the answer.
+    Step(Step<T>),
+    /// The caller can answer nothing of it, which the server has heard.
+    Unasked(Box<InFlight>),
+}
+
 /// Returns questions to a modern caller, and keeps the call until it comes back. Or returns the
 /// result, if the server does without the answer.
+///
+/// What the caller cannot answer is refused only once all that belongs together has come: the
+/// server may give up then.
 pub(super) async fn park<M: Method>(
     mut call: InFlight,
     context: &Context,
     first: Question,
-) -> Result<Step<M::Result>, HandlerError> {
-    call.asked = vec![first];
+) -> Result<Parked<M::Result>, HandlerError> {
+    let mut came = vec![first];
     let mut soon = std::pin::pin!(sleep(TOGETHER));
     loop {
         tokio::select! {
             biased;
             result = &mut call.answer => match call.finish::<M>(context, result)? {
-                Finished::Done(step) => return Ok(step),
+                Finished::Done(step) => return Ok(Parked::Step(step)),
                 Finished::Task(state) => call.follow(*state),
             },
-            Some(question) = call.questions.recv() => {
-                if let Some(question) = call.answerable(context, question) {
-                    call.asked.push(question);
-                }
-            }
+            Some(question) = call.questions.recv() => came.push(question),
             () = &mut soon => break,
         }
+    }
+    call.asked = Vec::new();
+    for question in came {
+        let answerable = call.answerable(context, question);
+        call.asked.extend(answerable);
+    }
+    if call.asked.is_empty() {
+        return Ok(Parked::Unasked(Box::new(call)));
     }
     let mut required = InputRequired::new();
     for (place, question) in call.asked.iter().enumerate() {
@@ -51,7 +66,7 @@ pub(super) async fn park<M: Method>(
     let age = context.call.peer().core.limits.request_state_age;
     let upstream = Arc::clone(&call.upstream);
     let token = upstream.park(call, owner(context), age)?;
-    Ok(Step::Ask(required.state(json(&Waiting::Parked(token))?)))
+    Ok(Parked::Step(Step::Ask(required.state(json(&Waiting::Parked(token))?))))
 }
 
 /// Whom a call that waits counts against.
