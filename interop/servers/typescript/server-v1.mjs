@@ -29,10 +29,13 @@ function build() {
         resources: { subscribe: true },
         tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } }
     };
+    const taskStore = new InMemoryTaskStore();
+    // Its timers would keep the process alive until all tasks expire.
+    process.stdin.once('end', () => taskStore.cleanup());
     const options = {
         capabilities,
         instructions: 'Try every tool once.',
-        taskStore: new InMemoryTaskStore(),
+        taskStore,
         taskMessageQueue: new InMemoryTaskMessageQueue()
     };
     const server = new McpServer({ name: 'interop', version: '1.0.0' }, options);
