@@ -1,6 +1,6 @@
 //! A server that says what a recorded one said, to clients of every revision, on every transport.
 //!
-//! Behind it stands a [`peer`], which speaks the recorded revision and nothing else; a
+//! Behind it stands a `peer`, which speaks the recorded revision and nothing else; a
 //! [`bowline::Proxy`] in front of it does the rest, as the bridge does for a real server.
 
 mod attribute;
