@@ -29,13 +29,10 @@ function build() {
         resources: { subscribe: true },
         tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } }
     };
-    const taskStore = new InMemoryTaskStore();
-    // Its timers would keep the process alive until all tasks expire.
-    process.stdin.once('end', () => taskStore.cleanup());
     const options = {
         capabilities,
         instructions: 'Try every tool once.',
-        taskStore,
+        taskStore: new InMemoryTaskStore(),
         taskMessageQueue: new InMemoryTaskMessageQueue()
     };
     const server = new McpServer({ name: 'interop', version: '1.0.0' }, options);
@@ -134,6 +131,8 @@ async function open() {
 const port = place();
 if (port === undefined) {
     await build().connect(new StdioServerTransport());
+    // The timers of the SDK's store would keep the process alive until all tasks expire.
+    process.stdin.once('end', () => setTimeout(() => process.exit(0), 1000));
 } else {
     const listener = createServer(async (request, response) => {
         const id = request.headers['mcp-session-id'];
