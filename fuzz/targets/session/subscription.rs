@@ -60,9 +60,8 @@ fn listen(bytes: &mut Bytes<'_>) -> Option<Model> {
     };
     let topics: BTreeSet<Topic> =
         wanted.iter().filter(|topic| promised.includes(topic)).cloned().collect();
-    let names = topics.iter().filter_map(name);
-    let is_long = names.clone().any(|name| name.len() > limits.name_length);
-    let is_much = is_long || names.count() > limits.names;
+    let is_long = topics.iter().filter_map(name).any(|name| name.len() > limits.name_length);
+    let is_much = is_long || topics.iter().any(|topic| alike(&topics, topic) > limits.names);
     let subscription = if is_session {
         Ok(Subscription::session(promised, limits))
     } else {
@@ -95,7 +94,7 @@ impl Model {
     fn subscribe(&mut self, bytes: &mut Bytes<'_>) {
         let uri = uri(bytes);
         let topic = Topic::Resource(uri.into());
-        let names = self.topics.iter().filter(|topic| name(topic).is_some()).count();
+        let names = alike(&self.topics, &topic);
         let fits = uri.len() <= self.limits.name_length && names < self.limits.names;
         let is_granted = self.promised.resource && (fits || self.topics.contains(&topic));
         let outcome = self.subscription.subscribe(uri);
@@ -145,6 +144,13 @@ fn topic(bytes: &mut Bytes<'_>) -> Topic {
         3 => Topic::Resource(uri(bytes).into()),
         _ => Topic::Extension("names".into(), uri(bytes).into()),
     }
+}
+
+/// How many names there are of the same kind: each kind has the limit to itself.
+fn alike(topics: &BTreeSet<Topic>, topic: &Topic) -> usize {
+    let kind = std::mem::discriminant(topic);
+    let is_alike = |other: &&Topic| std::mem::discriminant(*other) == kind && name(other).is_some();
+    topics.iter().filter(is_alike).count()
 }
 
 fn name(topic: &Topic) -> Option<&str> {
