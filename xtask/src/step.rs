@@ -1,7 +1,8 @@
 //! Steps, and the report on them.
 //!
-//! Every step runs, whatever became of the ones before it. A step that passes is one line; a step
-//! that fails shows everything its programs printed. The last line is the sum.
+//! Every step runs, whether those before it passed or not. A step that passes is one line, and its
+//! table when it runs alone; a step that fails shows everything its programs printed. The last
+//! lines say once more what failed, and the sum.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -22,7 +23,7 @@ pub(crate) struct Step {
     pub(crate) run: fn(&Options) -> Outcome,
 }
 
-/// What became of a step.
+/// How a step ended.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Tests, or one for a step that has none.
@@ -32,7 +33,7 @@ pub(crate) struct Outcome {
     pub(crate) note: String,
     /// Shown when something failed.
     pub(crate) output: String,
-    /// Shown in any case.
+    /// Shown if the step runs alone, or fails.
     pub(crate) table: String,
 }
 
@@ -66,6 +67,7 @@ struct Done {
 #[expect(clippy::disallowed_methods, reason = "reports how long the run took")]
 pub(crate) fn run_all(lanes: &'static [&'static [Step]], options: &Options) -> ExitCode {
     let start = Instant::now();
+    let is_alone = lanes.iter().map(|lane| lane.len()).sum::<usize>() == 1;
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for lane in lanes {
@@ -74,7 +76,7 @@ pub(crate) fn run_all(lanes: &'static [&'static [Step]], options: &Options) -> E
                     let ran = step.run(options);
                     // The lock also keeps the reports of two lanes apart.
                     let mut done = done.lock().expect("no lane panics");
-                    ran.report();
+                    ran.report(is_alone);
                     done.push(ran);
                 }
             });
@@ -88,9 +90,12 @@ pub(crate) fn run_all(lanes: &'static [&'static [Step]], options: &Options) -> E
     let sum = |count: fn(&Outcome) -> u64| done.iter().map(|it| count(&it.outcome)).sum::<u64>();
     let (passed, failed) = (sum(|outcome| outcome.passed), sum(|outcome| outcome.failed));
     if failed > 0 {
-        let failures: Vec<_> =
-            done.iter().filter(|it| it.outcome.failed > 0).map(|it| it.name).collect();
-        println!("failed: {}", failures.join(", "));
+        for Done { name, outcome, .. } in done.iter().filter(|it| it.outcome.failed > 0) {
+            println!("failed: {name}");
+            for line in gist(&outcome.output) {
+                println!("    {line}");
+            }
+        }
         if let Some(hint) = room::hint() {
             println!("{hint}");
         }
@@ -112,16 +117,34 @@ impl Step {
 }
 
 impl Done {
-    fn report(&self) {
+    fn report(&self, is_alone: bool) {
         let Self { name, outcome, took } = self;
         let verdict = if outcome.failed == 0 { "ok" } else { "FAILED" };
         let line = format!("{name:11} {verdict:6} {:7.1} s   {}", took.as_secs_f64(), outcome.note);
         println!("{}", line.trim_end());
-        print!("{}", outcome.table);
+        if is_alone || outcome.failed > 0 {
+            print!("{}", outcome.table);
+        }
         if outcome.failed > 0 {
             println!("\n{}\n", outcome.output.trim_end());
         }
     }
+}
+
+/// The lines that say what failed, of all that a step printed; its last ones if there are none.
+fn gist(output: &str) -> Vec<&str> {
+    const MOST: usize = 30;
+    let is_telling = |line: &&str| {
+        line.ends_with("FAILED") && line.starts_with("test ")
+            || ["error", "not ok", "FAIL"].iter().any(|start| line.trim_start().starts_with(start))
+            || line.contains(" panicked at ")
+    };
+    let telling: Vec<_> = output.lines().filter(is_telling).take(MOST).collect();
+    if !telling.is_empty() {
+        return telling;
+    }
+    let lines: Vec<_> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(10)..].to_vec()
 }
 
 /// One line: the whole, then the steps that took longest.
@@ -138,6 +161,19 @@ fn where_time_went(done: &[Done], whole: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_failed_is_found_in_what_was_printed() {
+        let output = "running 2 tests\ntest a::b ... ok\ntest a::c ... FAILED\nnote: x\n\
+                      thread 'a::c' panicked at src/a.rs:1:1:\nerror: test failed\n";
+        let expected = [
+            "test a::c ... FAILED",
+            "thread 'a::c' panicked at src/a.rs:1:1:",
+            "error: test failed",
+        ];
+        assert_eq!(gist(output), expected);
+        assert_eq!(gist("it said\n\nno\n"), ["it said", "no"]);
+    }
 
     #[test]
     fn the_slowest_step_is_named_first() {

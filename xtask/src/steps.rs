@@ -249,11 +249,11 @@ fn all_tests(tested: &[Tested]) -> Outcome {
     times.sort_by(|one, two| two.cmp(one));
     let slowest: Vec<_> = times
         .iter()
-        .take(8)
+        .take(3)
         .map(|(took, name)| format!("{name} {:.0} s", took.as_secs_f64()))
         .collect();
-    whole.note = format!("{} passed in {} programs", whole.passed, tested.len());
-    whole.table = format!("    slowest: {}\n", slowest.join(", "));
+    let (passed, programs) = (whole.passed, tested.len());
+    whole.note = format!("{passed} passed in {programs} programs; slowest: {}", slowest.join(", "));
     whole
 }
 
