@@ -1,6 +1,9 @@
 //! Paths: which one leads where, and what a request to any other is told.
 
+use bowline_proto::http::SEC_FETCH_SITE;
 use http::StatusCode;
+use http::header::ORIGIN;
+use http::request::Parts;
 use serde_json::json;
 
 use super::mount::Mounted;
@@ -52,8 +55,15 @@ impl HttpService {
         paths
     }
 
-    /// The answer to a probe of a load balancer; `None` if a request is not one. Probes may name
-    /// any host: that of a pod is an address that nobody has allowed, and HAProxy names none.
+    /// The answer to a probe of a load balancer, before names are checked; `None` if a request is
+    /// not one. Probes may name any host: that of a pod is an address that nobody has allowed, and
+    /// HAProxy names none. What a browser sends is checked first.
+    pub(super) fn probe_by_any_name(&self, parts: &Parts) -> Option<Reply> {
+        let names_page = [ORIGIN, SEC_FETCH_SITE].iter().any(|it| parts.headers.contains_key(it));
+        if names_page { None } else { self.probe(parts.uri.path()) }
+    }
+
+    /// The answer to a probe of a load balancer; `None` if a request is not one.
     pub(super) fn probe(&self, path: &str) -> Option<Reply> {
         let place = self.place(path);
         if !matches!(place, Place::Health | Place::Ready) {

@@ -100,7 +100,7 @@ impl Visitor {
         let serving = Serving::new(self, parts.version);
         let Self { service, remembered, address, .. } = &*serving.visitor;
         let shared = remembered.share(service.head(parts, Some(*address)));
-        let reply = match service.probe(shared.parts.uri.path()) {
+        let reply = match service.probe_by_any_name(&shared.parts) {
             Some(reply) => reply,
             None if serving.visitor.is_extra => {
                 reply::busy("the server has as many connections open as it may")

@@ -149,7 +149,7 @@ impl HttpService {
         let (parts, body) = request.into_parts();
         let remembered = &self.inner.remembered;
         let shared = remembered.share(self.head(parts, None));
-        let reply = match self.probe(shared.parts.uri.path()) {
+        let reply = match self.probe_by_any_name(&shared.parts) {
             Some(reply) => reply,
             None => self.answer(&shared, body, remembered).await,
         };

@@ -104,6 +104,22 @@ async fn only_allowed_names_and_pages_reach_a_route() {
 }
 
 #[tokio::test]
+async fn a_probe_names_any_host_and_no_other_page_probes() {
+    let world = gated();
+    for path in ["/health", "/ready"] {
+        for (host, origin, site, may_pass) in cells() {
+            let ask = at(Ask::new(Method::GET, path), host, origin, site);
+            let status = send(&world.service, ask).await.status;
+            let is_probe = origin.is_none() && site.is_none();
+            let expected = if may_pass || is_probe { 200 } else { 403 };
+            assert_eq!(status, expected, "{path} {host:?} {origin:?} {site:?}");
+        }
+        let nameless = Ask::new(Method::GET, path).without("host");
+        assert_eq!(send(&world.service, nameless).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_host_or_origin_given_twice_or_not_at_all_is_refused() {
     let world = gated();
     for ask in [
