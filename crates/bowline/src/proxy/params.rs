@@ -59,9 +59,7 @@ impl Hop {
                 meta.insert(key, value);
             }
         }
-        if meta.get(meta_key::TRACEPARENT).is_none()
-            && let Some(trace) = context.traceparent()
-        {
+        if let Some(trace) = context.traceparent() {
             meta.insert(meta_key::TRACEPARENT, json(trace)?);
         }
         if self.revision.is_modern() {

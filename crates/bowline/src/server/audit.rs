@@ -92,7 +92,19 @@ impl<'a> End<'a> {
     }
 }
 
-fn error_type(failure: &Failure) -> Cow<'static, str> {
+/// The tool, the prompt and the URI that a request is about: one of them at most.
+pub(super) fn subject<'a>(method: &str, name: Option<&'a str>) -> [Option<&'a str>; 3] {
+    let is_uri = name.is_some_and(|name| name.contains("://"));
+    let about_prompt = method == GetPrompt::NAME || method == Complete::NAME;
+    match method {
+        CallTool::NAME => [name, None, None],
+        _ if about_prompt && !is_uri => [None, name, None],
+        _ => [None, None, name],
+    }
+}
+
+/// What OpenTelemetry calls the type of the error.
+pub(super) fn error_type(failure: &Failure) -> Cow<'static, str> {
     match failure.kind {
         FailureKind::TimedOut => "timeout".into(),
         FailureKind::Cancelled | FailureKind::Disconnected => failure.kind.as_str().into(),
@@ -111,15 +123,9 @@ impl Entry {
         let origin =
             Origin { principal: caller.principal.as_ref(), address, transport: peer.via.transport };
         let name = self.name.as_deref().map(clip);
-        let is_uri = name.is_some_and(|name| name.contains("://"));
-        let about_prompt = self.method == GetPrompt::NAME || self.method == Complete::NAME;
-        let (tool, prompt, uri) = match &*self.method {
-            CallTool::NAME => (name, None, None),
-            _ if about_prompt && !is_uri => (None, name, None),
-            _ => (None, None, name),
-        };
+        let [tool, prompt, uri] = subject(&self.method, name);
         let scopes: Vec<_> = end.failure.iter().flat_map(|failure| failure.scopes()).collect();
-        let [protocol, network] = origin.network();
+        let [protocol, network] = origin.transport.network();
         tracing::event!(
             target: TARGET,
             LEVEL,
@@ -171,16 +177,6 @@ pub(crate) struct Origin<'a> {
 impl<'a> Origin<'a> {
     fn user(self) -> Option<&'a str> {
         self.principal.map(|principal| clip(principal.as_str()))
-    }
-
-    /// The protocol and what it runs on, in OpenTelemetry's words where there are any.
-    const fn network(self) -> [Option<&'static str>; 2] {
-        match self.transport {
-            Transport::Stdio => [None, Some("pipe")],
-            Transport::Stream => [None, Some("stream")],
-            Transport::Memory => [None, Some("memory")],
-            Transport::Http => [Some("http"), Some("tcp")],
-        }
     }
 }
 
@@ -252,7 +248,7 @@ pub(crate) fn refused_http(
     why: Why,
     reason: Option<&str>,
 ) {
-    let [protocol, network] = origin.network();
+    let [protocol, network] = origin.transport.network();
     tracing::event!(
         target: TARGET,
         LEVEL,
@@ -273,7 +269,7 @@ pub(crate) fn refused_http(
 
 /// Reports a message on a byte stream that was refused.
 pub(crate) fn refused(origin: Origin<'_>, why: Why, method: Option<&str>, reason: Option<&str>) {
-    let [protocol, network] = origin.network();
+    let [protocol, network] = origin.transport.network();
     tracing::event!(
         target: TARGET,
         LEVEL,
@@ -321,7 +317,7 @@ impl Opened {
     pub(crate) fn new(origin: Origin<'_>, revision: &'static str) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let [protocol, network] = origin.network();
+        let [protocol, network] = origin.transport.network();
         tracing::event!(
             target: TARGET,
             LEVEL,
@@ -346,7 +342,7 @@ impl Opened {
         }
         let (address, transport) = (self.address, self.transport);
         let origin = Origin { principal: self.user.as_ref(), address, transport };
-        let [protocol, network] = origin.network();
+        let [protocol, network] = origin.transport.network();
         tracing::event!(
             target: TARGET,
             LEVEL,
@@ -371,7 +367,7 @@ impl Drop for Opened {
 }
 
 /// The beginning of a text that a peer chose.
-fn clip(text: &str) -> &str {
+pub(super) fn clip(text: &str) -> &str {
     let mut end = text.len().min(LONGEST);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -41,8 +41,10 @@ pub(crate) struct Call {
     timeout: Duration,
     /// The same since it became a task.
     task_time: OnceLock<Duration>,
-    /// The `traceparent` of the request (W3C Trace Context).
-    pub(crate) traceparent: Option<String>,
+    /// The `traceparent` in the `_meta` of the request (W3C Trace Context).
+    traceparent: Option<String>,
+    /// What takes its place for whatever the handler calls.
+    pub(crate) onward: OnceLock<Box<str>>,
     /// The parameters as they came, for handlers that pass them on.
     #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only a proxy reads them"))]
     pub(crate) params: Option<Json>,
@@ -112,6 +114,7 @@ impl Call {
             timeout: parts.timeout,
             task_time: OnceLock::new(),
             traceparent: parts.traceparent,
+            onward: OnceLock::new(),
             progress: parts.progress,
             params: parts.params,
             abandoned: AtomicU8::new(0),
@@ -119,6 +122,15 @@ impl Call {
             cancelled: Notify::new(),
             released: Notify::new(),
         }
+    }
+
+    /// The trace context of the request. HTTP headers are looked at only when it is asked for.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        let onward = self.onward.get().map(|it| &**it);
+        let own = onward.or(self.traceparent.as_deref());
+        #[cfg(feature = "http")]
+        let own = own.or_else(|| self.caller.headers().get("traceparent")?.to_str().ok());
+        own
     }
 
     /// What all requests of its sender share.

@@ -132,10 +132,19 @@ impl Context {
         self.caller().peer_addr()
     }
 
-    /// The W3C `traceparent` of the request, for continuing the caller's trace. Every request runs
-    /// in its own [`tracing`] span, which has it as a field.
+    /// The W3C `traceparent` of the request, for continuing the caller's trace: that in `_meta`, or
+    /// else that in the HTTP headers. Every request that reaches a handler runs in a [`tracing`]
+    /// span of its own, which has it as a field.
     pub fn traceparent(&self) -> Option<&str> {
-        self.call.traceparent.as_deref()
+        self.call.traceparent()
+    }
+
+    /// Puts a span of the application between the caller's span and those of whatever the handler
+    /// calls: from now on, [`traceparent`](Self::traceparent) returns this. Only the first time
+    /// counts.
+    pub fn set_traceparent(&self, traceparent: impl Into<String>) {
+        // The first one stays.
+        let _ = self.call.onward.set(traceparent.into().into());
     }
 
     /// A value that was added with [`Server::state`](crate::Server::state), found by its type. In a

@@ -191,7 +191,8 @@ fn start_tool(
     }
     if !starting.has_middleware(&context.call.nest) && !starting.has_wraps() {
         let handler = begin_tool(tool, &context, name, arguments).unwrap_or_else(Handling::ready);
-        return Ok(Started::Running(Running::new(context.call, handler)));
+        let running = Running::new(context.call, handler, || Some(name.to_owned()));
+        return Ok(Started::Running(running));
     }
     // Nothing of the handler may run before the middleware says so.
     let (name, arguments) = (name.to_owned(), arguments.map(Json::copy_of));

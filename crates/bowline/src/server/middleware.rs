@@ -131,8 +131,7 @@ impl Around {
     pub(crate) fn run(self, handler: Handling) -> Running {
         let Self { middleware, incoming } = self;
         let context = incoming.context.clone();
-        let call = Arc::clone(&context.call);
         let next = Next { middleware, at: 0, context, handler };
-        Running::new(call, Handling::Chain(Box::pin(next.run(incoming))))
+        Running::middleware(next, incoming)
     }
 }

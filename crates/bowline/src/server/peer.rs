@@ -27,6 +27,18 @@ pub enum Transport {
     Http,
 }
 
+impl Transport {
+    /// The protocol and what it runs on, in OpenTelemetry's words where there are any.
+    pub(crate) const fn network(self) -> [Option<&'static str>; 2] {
+        match self {
+            Self::Stdio => [None, Some("pipe")],
+            Self::Stream => [None, Some("stream")],
+            Self::Memory => [None, Some("memory")],
+            Self::Http => [Some("http"), Some("tcp")],
+        }
+    }
+}
+
 /// How requests of a sender come, and which scopes that gives them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Via {

@@ -1,5 +1,7 @@
 //! A running handler: how it is polled, and how its panics are contained.
 
+mod span;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
@@ -16,6 +18,7 @@ use super::answer::{Answer, Outcome};
 use super::call::Call;
 use super::failure::{Failure, FailureKind};
 use super::handler::BoxFuture;
+use super::middleware::{Incoming, Next};
 use super::output::ToolOutcome;
 use super::rounds::Rounds;
 use super::{step, tool};
@@ -79,17 +82,22 @@ impl Handling {
 }
 
 impl Running {
-    pub(crate) fn new(call: Arc<Call>, handler: Handling) -> Self {
-        let span = tracing::debug_span!(
-            "request",
-            method = call.method,
-            id = %call.id,
-            revision = %call.caller.revision,
-            traceparent = tracing::field::Empty,
-        );
-        if let Some(trace) = &call.traceparent {
-            span.record("traceparent", trace.as_str());
-        }
+    /// `target` names the tool, prompt or resource for the span of the request, if anyone wants
+    /// one.
+    pub(crate) fn new(
+        call: Arc<Call>,
+        handler: Handling,
+        target: impl FnOnce() -> Option<String>,
+    ) -> Self {
+        let span = span::open(&call, target);
+        Self { handler: Some(handler), call: Some(call), span }
+    }
+
+    /// Middleware and the handler within it.
+    pub(crate) fn middleware(next: Next, incoming: Incoming) -> Self {
+        let call = Arc::clone(&incoming.context.call);
+        let span = span::open(&call, || incoming.name.clone());
+        let handler = Handling::Chain(Box::pin(next.run(incoming)));
         Self { handler: Some(handler), call: Some(call), span }
     }
 
@@ -108,8 +116,9 @@ impl Running {
             discard(handler, call);
             *outcome = Some(Err(panicked(self.call().method, panic.as_ref())));
         }
-        if outcome.is_some() {
+        if let Some(outcome) = outcome {
             self.call().finish();
+            span::end(&self.span, outcome);
         }
     }
 

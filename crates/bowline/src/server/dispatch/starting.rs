@@ -75,7 +75,7 @@ impl Starting<'_> {
         let handler = Handling::Other(Box::pin(handler));
         match self.has_middleware(&context.call.nest) {
             true => self.around(&context).run(handler),
-            false => Running::new(context.call, handler),
+            false => Running::new(context.call, handler, || name(self.request.asked)),
         }
     }
 
@@ -83,7 +83,7 @@ impl Starting<'_> {
     pub(super) fn run_call(&self, context: Context, handler: Handling) -> Running {
         let wraps = self.request.core().extensions.wraps(self.request.caller());
         if wraps.is_empty() && !self.has_middleware(&context.call.nest) {
-            return Running::new(context.call, handler);
+            return Running::new(context.call, handler, || name(self.request.asked));
         }
         let mut around = self.around(&context);
         if !wraps.is_empty() {

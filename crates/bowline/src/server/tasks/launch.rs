@@ -211,7 +211,7 @@ impl Launch {
             client: TaskClient {
                 capabilities: profile.capabilities.clone(),
                 info: profile.info.clone(),
-                traceparent: call.traceparent.clone(),
+                traceparent: call.traceparent().map(str::to_owned),
             },
             state: State::Working,
             message: None,
