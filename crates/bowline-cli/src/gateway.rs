@@ -3,6 +3,7 @@
 mod beside;
 mod file;
 mod front;
+mod otlp;
 mod read;
 mod running;
 mod secret;
@@ -110,6 +111,7 @@ impl GatewayArgs {
             Some(Subcommands::Check { files }) => {
                 let read = load(files).await.map_err(Failure::usage)?;
                 read.plan(None).map_err(Failure::usage)?;
+                otlp::destination(&read).map_err(Failure::usage)?;
                 screen.print(&read.redacted(&shown(&read)));
                 screen.finish()
             }

@@ -22,6 +22,9 @@ mod gateway;
 #[cfg(unix)]
 #[path = "cli/gateway_auth.rs"]
 mod gateway_auth;
+#[cfg(unix)]
+#[path = "cli/gateway_otlp.rs"]
+mod gateway_otlp;
 #[path = "cli/hostile.rs"]
 mod hostile;
 #[path = "cli/login.rs"]

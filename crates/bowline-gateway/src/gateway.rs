@@ -19,6 +19,7 @@ mod policy;
 mod rate;
 mod shared;
 mod spelling;
+mod telemetry;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ pub use self::plan::{Plan, ServerPlan};
 pub use self::policy::{Decision, Policy, Rule, Who};
 pub use self::rate::Rate;
 use self::shared::Shared;
+pub use self::telemetry::{Destination, Telemetry};
 pub use self::upstream::Health;
 use self::upstream::{Around, Upstream, lock};
 
@@ -118,6 +120,9 @@ pub struct Status {
     /// How many records the audit log has, and its newest digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<(u64, String)>,
+    /// How many spans were dropped, if they are sent somewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spans_dropped: Option<u64>,
 }
 
 impl Gateway {
@@ -270,6 +275,7 @@ impl Gateway {
             servers: servers.collect(),
             problems: routes.problems.clone(),
             audit: self.0.shared.audit_head(),
+            spans_dropped: self.0.shared.telemetry().map(|it| it.dropped()),
         }
     }
 

@@ -273,4 +273,8 @@ pub(super) struct Telemetry {
     /// The address to serve metrics for Prometheus at.
     #[schemars(with = "Option<String>")]
     pub(super) metrics: Option<SocketAddr>,
+    /// The OTLP endpoint that spans and metrics are sent to, such as `http://127.0.0.1:4318`.
+    pub(super) otlp: Option<String>,
+    /// Headers for it, such as an API key: secrets as ${NAME}.
+    pub(super) otlp_headers: BTreeMap<String, String>,
 }

@@ -119,6 +119,8 @@ impl Reading {
         let audit = file.telemetry.audit.map(near);
         self.telemetry.audit = audit.or_else(|| self.telemetry.audit.take());
         self.telemetry.metrics = file.telemetry.metrics.or(self.telemetry.metrics);
+        self.telemetry.otlp = file.telemetry.otlp.or_else(|| self.telemetry.otlp.take());
+        self.telemetry.otlp_headers.extend(file.telemetry.otlp_headers);
         Ok(())
     }
 
@@ -141,6 +143,15 @@ impl Reading {
             match filled(&it.client_secret, &values) {
                 Ok(secret) => it.client_secret = secret,
                 Err(why) => self.problems.push(format!("auth.introspection.client_secret: {why}")),
+            }
+        }
+        let otlp = self.telemetry.otlp.iter_mut().map(|it| ("otlp".to_owned(), it));
+        let headers = self.telemetry.otlp_headers.iter_mut();
+        let headers = headers.map(|(name, it)| (format!("otlp_headers.{name}"), it));
+        for (place, text) in otlp.chain(headers) {
+            match filled(text, &values) {
+                Ok(value) => *text = value,
+                Err(why) => self.problems.push(format!("telemetry.{place}: {why}")),
             }
         }
         let mut servers = Vec::new();

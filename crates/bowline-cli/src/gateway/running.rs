@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bowline::http::HttpService;
@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use super::beside::beside;
 use super::front::Front;
+use super::otlp::{self, Sending};
 use super::read::Read;
 use super::{load, say};
 use crate::failure::{Code, Failure};
@@ -28,6 +29,7 @@ pub(super) struct Running {
     fixed: Fixed,
     pub(super) gateway: Gateway,
     audit: Mutex<Option<(PathBuf, Arc<Audit>)>>,
+    telemetry: Mutex<Option<Sending>>,
 }
 
 /// What stays as it was at the start.
@@ -78,14 +80,18 @@ impl Running {
             auth.groups = groups;
         }
         let mut plan = read.plan(None)?;
-        let known = self.audit.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.audit).clone();
         let audit = match (&read.telemetry.audit, known) {
             (Some(path), Some((known, audit))) if *path == known => Some((known, audit)),
             _ => open_audit(&read)?,
         };
         plan.audit = audit.as_ref().map(|(_, audit)| Arc::clone(audit));
+        let known = lock(&self.telemetry).clone();
+        let telemetry = otlp::follow(&read, known)?;
+        plan.telemetry = telemetry.as_ref().map(Sending::telemetry);
         self.gateway.reload(plan).await.map_err(|error| error.to_string())?;
-        *self.audit.lock().unwrap_or_else(PoisonError::into_inner) = audit;
+        *lock(&self.audit) = audit;
+        *lock(&self.telemetry) = telemetry;
         let mut status = json!(self.gateway.status());
         if !differences.is_empty() {
             let what = differences.join(", ");
@@ -127,6 +133,10 @@ fn open_audit(read: &Read) -> Result<Option<(PathBuf, Arc<Audit>)>, String> {
     Ok(Some((path.clone(), Arc::new(opened))))
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     let bound = TcpListener::bind(address).await;
     bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
@@ -148,6 +158,8 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
     }
     let audit = open_audit(&read).map_err(Failure::usage)?;
     plan.audit = audit.as_ref().map(|(_, audit)| Arc::clone(audit));
+    let telemetry = otlp::follow(&read, None).map_err(Failure::usage)?;
+    plan.telemetry = telemetry.as_ref().map(Sending::telemetry);
     let listener = match read.settings.listen {
         None => None,
         Some(address) => Some(bind(address).await?),
@@ -170,8 +182,8 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
         metrics: read.telemetry.metrics,
         front: front.clone(),
     };
-    let known = Mutex::new(audit);
-    let running = Arc::new(Running { files, fixed, gateway: gateway.clone(), audit: known });
+    let (audit, telemetry) = (Mutex::new(audit), Mutex::new(telemetry));
+    let running = Arc::new(Running { files, fixed, gateway: gateway.clone(), audit, telemetry });
     let drain = Arc::new(Notify::new());
     let ending = running.gateway.clone();
     let stopping = async {
@@ -185,6 +197,10 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
         served = open(listener, server, (front, gateway), stopping) => served,
         never = beside(&running, &given, &drain, socket.as_deref()) => match never {},
     };
+    let telemetry = lock(&running.telemetry).as_ref().map(Sending::telemetry);
+    if let Some(telemetry) = telemetry {
+        telemetry.flush(otlp::FLUSH).await;
+    }
     served.map_err(|why| Failure::new(Code::Unreachable, why))
 }
 

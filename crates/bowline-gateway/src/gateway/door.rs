@@ -18,10 +18,10 @@ use bowline::{Answer, ErrorCode, ErrorObject, Incoming, Middleware, Next, Outcom
 use bowline_proto::method::{
     CallTool, Complete, GetPrompt, Method, ReadResource, Subscribe, SubscriptionsListen,
 };
-use tokio::time::Instant;
 
 pub(super) use self::agree::Agreements;
 use self::agree::agree;
+pub(super) use self::record::is_tool_error;
 use self::record::{About, ending};
 use super::merge::{Kind, Route};
 use super::policy::{Decision, Who};
@@ -80,32 +80,38 @@ fn heard(incoming: &Incoming) -> Vec<String> {
 }
 
 /// A use of something, on its way.
-struct Use {
+struct Use<'a> {
     /// Its name in the request.
-    name: String,
-    route: Route,
-    decision: Decision,
+    name: &'a str,
+    route: &'a Route,
+    decision: &'a Decision,
+    about: &'a About,
 }
 
 impl Door {
     async fn pass(self, incoming: Incoming, next: Next) -> Outcome {
-        let started = Instant::now();
-        let about = About::of(&incoming);
+        let about = About::begin(&self.shared, &incoming);
         if let Some(kind) = used(&incoming) {
-            return self.pass_use(incoming, next, (kind, about, started)).await;
+            return self.pass_use(incoming, next, (kind, about)).await;
         }
+        let outcome = match self.refusal(&incoming) {
+            Some(error) => Err(error.into()),
+            None => next.run(incoming).await,
+        };
+        about.end(&self.shared, (None, None), &outcome);
+        outcome
+    }
+
+    /// Why a request that uses nothing is refused.
+    fn refusal(&self, incoming: &Incoming) -> Option<ErrorObject> {
         let who = self.shared.policy().who(incoming.context.caller());
         if incoming.method.ends_with("/list")
             && let Some(why) = self.shared.silence(self.server.as_deref(), &who)
         {
-            return Err(ErrorObject::internal(why).into());
+            return Some(ErrorObject::internal(why));
         }
-        if let Some(uri) = heard(&incoming).into_iter().find(|uri| !self.may_hear(&who, uri)) {
-            return Err(missing(&incoming.method, Kind::Resource, &uri).into());
-        }
-        let outcome = next.run(incoming).await;
-        self.shared.metrics.observe(about.labels(None, &outcome), started.elapsed());
-        outcome
+        let uri = heard(incoming).into_iter().find(|uri| !self.may_hear(&who, uri))?;
+        Some(missing(&incoming.method, Kind::Resource, &uri))
     }
 
     fn may_hear(&self, who: &Who, uri: &str) -> bool {
@@ -117,7 +123,7 @@ impl Door {
         &self,
         incoming: Incoming,
         next: Next,
-        (kind, about, started): (Kind, About, Instant),
+        (kind, about): (Kind, About),
     ) -> Outcome {
         let shared = &self.shared;
         let name = incoming.name.clone().unwrap_or_default();
@@ -135,9 +141,10 @@ impl Door {
         if let Err(error) = shared.can_record() {
             return self.unrecorded(&error);
         }
-        let outcome = match (route.clone(), decision) {
+        let outcome = match (&route, &decision) {
             (Some(route), Some(decision)) if decision.is_allowed => {
-                self.allowed(incoming, next, Use { name, route, decision }).await
+                let used = Use { name: &name, route, decision, about: &about };
+                self.allowed(incoming, next, used).await
             }
             (known, _) => {
                 if known.is_some() {
@@ -147,8 +154,8 @@ impl Door {
             }
         };
         record.outcome = Some(ending(&outcome));
-        record.microseconds = u64::try_from(started.elapsed().as_micros()).ok();
-        shared.metrics.observe(about.labels(route.as_ref(), &outcome), started.elapsed());
+        record.microseconds = u64::try_from(about.started.elapsed().as_micros()).ok();
+        about.end(shared, (route.as_ref(), decision.as_ref()), &outcome);
         match shared.record(&record) {
             Ok(()) => outcome,
             Err(error) => self.unrecorded(&error),
@@ -161,8 +168,8 @@ impl Door {
         Err(ErrorObject::internal("the gateway cannot record this request").into())
     }
 
-    async fn allowed(&self, incoming: Incoming, next: Next, used: Use) -> Outcome {
-        let (shared, route) = (&self.shared, &used.route);
+    async fn allowed(&self, incoming: Incoming, next: Next, used: Use<'_>) -> Outcome {
+        let (shared, route) = (&self.shared, used.route);
         let is_tool = route.kind == Kind::Tool;
         let caller = caller(&incoming);
         if let Err(wait) = shared.take(route, &caller) {
@@ -178,13 +185,14 @@ impl Door {
                 // Nobody is asked about each key, and nothing runs unasked.
                 return Ok(Answer::Completion(CompleteResult::default()));
             }
-            if let Err(why) = agree(&shared.agreements, &incoming, route, &used.name).await? {
+            if let Err(why) = agree(&shared.agreements, &incoming, route, used.name).await? {
                 return refused(is_tool, why);
             }
         }
+        let answer = used.about.onward((shared, route), incoming, next);
         match shared.timeout(route) {
-            None => next.run(incoming).await,
-            Some(limit) => match tokio::time::timeout(limit, next.run(incoming)).await {
+            None => answer.await,
+            Some(limit) => match tokio::time::timeout(limit, answer).await {
                 Ok(outcome) => outcome,
                 Err(_) => {
                     let what = format!("{}: no answer within {limit:?}", route.server);
@@ -257,7 +265,7 @@ fn text_error(text: String) -> Outcome {
     Ok(Answer::Tool(CallToolResult { content, is_error: Some(true), ..Default::default() }))
 }
 
-fn clip(text: &str) -> &str {
+pub(super) fn clip(text: &str) -> &str {
     let mut end = text.len().min(LONGEST);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -312,6 +320,7 @@ mod tests {
             commands: Vec::new(),
             policy: Policy { is_open: true, ..Policy::default() },
             audit: Some(Arc::clone(&audit)),
+            telemetry: None,
             grace: Duration::from_secs(60),
             start: Duration::from_secs(20),
             report: Arc::new(|_| {}),

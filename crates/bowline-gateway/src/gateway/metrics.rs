@@ -1,12 +1,16 @@
-//! Metrics in Prometheus' text format, by OpenTelemetry's names for MCP.
+//! Metrics by OpenTelemetry's names for MCP: in Prometheus' text format, and for OTLP.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::Gateway;
 use super::admin::PAUSE;
+use super::telemetry::{attribute, nanoseconds, wall_clock};
 use super::upstream::lock;
 
 /// The limits of the buckets in seconds: those of the conventions, and below them our own.
@@ -15,11 +19,38 @@ const BUCKETS: [f64; 17] = [
     300.0,
 ];
 
+/// How many of the buckets are our own.
+const OWN: usize = 3;
+
 /// How many different sets of labels are kept. Names come from servers, not from callers.
 const MOST: usize = 10_000;
 
-/// What a duration is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// What took so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timed {
+    /// What went on to a server.
+    ClientOperation,
+    /// The connection to a server.
+    ClientSession,
+    /// A request of a client.
+    ServerOperation,
+    /// The session of a client.
+    ServerSession,
+}
+
+impl Timed {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::ServerOperation => "mcp.server.operation.duration",
+            Self::ClientOperation => "mcp.client.operation.duration",
+            Self::ServerSession => "mcp.server.session.duration",
+            Self::ClientSession => "mcp.client.session.duration",
+        }
+    }
+}
+
+/// What a duration is about. What is empty is unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Labels {
     pub(super) method: String,
     /// The server's own name of a tool, if it is known.
@@ -38,20 +69,49 @@ struct Histogram {
 }
 
 /// What a gateway counts.
-#[derive(Default)]
 pub(super) struct Metrics {
-    durations: Mutex<BTreeMap<Labels, Histogram>>,
+    started: SystemTime,
+    durations: Mutex<BTreeMap<(Timed, Labels), Histogram>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        let started = wall_clock();
+        Self { started, durations: Mutex::default(), counts: Mutex::default() }
+    }
+}
+
+/// A session, measured when it is dropped.
+pub(super) struct Session {
+    metrics: Arc<Metrics>,
+    about: Option<(Timed, Labels)>,
+    started: Instant,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some((timed, labels)) = self.about.take() {
+            self.metrics.observe(timed, labels, self.started.elapsed());
+        }
+    }
+}
+
 impl Metrics {
-    pub(super) fn observe(&self, labels: Labels, duration: Duration) {
+    /// Begins to measure a session.
+    pub(super) fn session(self: &Arc<Self>, timed: Timed, labels: Labels) -> Session {
+        let (metrics, about) = (Arc::clone(self), Some((timed, labels)));
+        Session { metrics, about, started: Instant::now() }
+    }
+
+    pub(super) fn observe(&self, timed: Timed, labels: Labels, duration: Duration) {
         let seconds = duration.as_secs_f64();
         let mut all = lock(&self.durations);
-        if all.len() >= MOST && !all.contains_key(&labels) {
+        let about = (timed, labels);
+        if all.len() >= MOST && !all.contains_key(&about) {
             return;
         }
-        let histogram = all.entry(labels).or_default();
+        let histogram = all.entry(about).or_default();
         histogram.count += 1;
         histogram.sum += seconds;
         if let Some(at) = BUCKETS.iter().position(|limit| seconds <= *limit) {
@@ -63,12 +123,30 @@ impl Metrics {
         *lock(&self.counts).entry(what).or_default() += 1;
     }
 
+    /// The durations as metrics of OTLP.
+    pub(super) fn to_otlp(&self) -> Vec<Value> {
+        let times = [self.started, wall_clock()].map(nanoseconds);
+        let mut metrics: BTreeMap<Timed, Vec<Value>> = BTreeMap::new();
+        for ((timed, labels), histogram) in lock(&self.durations).iter() {
+            metrics.entry(*timed).or_default().push(histogram.to_otlp(labels, &times));
+        }
+        let metric = |(timed, points): (Timed, Vec<Value>)| {
+            // Sums since the start.
+            let histogram = json!({ "aggregationTemporality": 2, "dataPoints": points });
+            json!({ "name": timed.name(), "unit": "s", "histogram": histogram })
+        };
+        metrics.into_iter().map(metric).collect()
+    }
+
     /// Everything, with the state of servers.
     pub(super) fn text(&self, servers: &[(String, bool, u64)]) -> String {
         let mut text = String::new();
-        let name = "mcp_server_operation_duration_seconds";
-        let _ = writeln!(text, "# TYPE {name} histogram");
-        for (labels, histogram) in lock(&self.durations).iter() {
+        let mut last = None;
+        for ((timed, labels), histogram) in lock(&self.durations).iter() {
+            let name = format!("{}_seconds", timed.name().replace('.', "_"));
+            if last.replace(*timed) != Some(*timed) {
+                let _ = writeln!(text, "# TYPE {name} histogram");
+            }
             let labels = labels.text();
             let mut sum = 0;
             for (limit, count) in BUCKETS.iter().zip(histogram.buckets) {
@@ -98,18 +176,42 @@ impl Metrics {
 }
 
 impl Labels {
-    fn text(&self) -> String {
+    fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let pairs = [
-            ("mcp_method_name", self.method.as_str()),
-            ("gen_ai_tool_name", &self.tool),
-            ("bowline_server", &self.server),
-            ("error_type", &self.error),
-            ("network_transport", self.transport),
-            ("mcp_protocol_version", self.revision),
+            ("mcp.method.name", self.method.as_str()),
+            ("gen_ai.tool.name", &self.tool),
+            ("bowline.server", &self.server),
+            ("error.type", &self.error),
+            ("network.transport", self.transport),
+            ("mcp.protocol.version", self.revision),
         ];
-        let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
-        let pairs: Vec<_> = pairs.map(|(name, it)| format!("{name}=\"{}\"", escaped(it))).collect();
-        pairs.join(",")
+        pairs.into_iter().filter(|(_, value)| !value.is_empty())
+    }
+
+    fn text(&self) -> String {
+        let pair =
+            |(name, it): (&str, &str)| format!("{}=\"{}\"", name.replace('.', "_"), escaped(it));
+        self.pairs().map(pair).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Histogram {
+    /// A data point of OTLP, with the buckets of the conventions.
+    fn to_otlp(&self, labels: &Labels, times: &[String; 2]) -> Value {
+        let own: u64 = self.buckets[..=OWN].iter().sum();
+        let beyond = self.count - self.buckets.iter().sum::<u64>();
+        let counts = [own].into_iter().chain(self.buckets[OWN + 1..].iter().copied());
+        let counts: Vec<_> = counts.chain([beyond]).map(|it| it.to_string()).collect();
+        let [started, now] = times;
+        json!({
+            "attributes": labels.pairs().map(|(key, it)| attribute(key, it)).collect::<Vec<_>>(),
+            "startTimeUnixNano": started,
+            "timeUnixNano": now,
+            "count": self.count.to_string(),
+            "sum": self.sum,
+            "bucketCounts": counts,
+            "explicitBounds": BUCKETS[OWN..],
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use super::audit::Audit;
 use super::command::CommandTool;
 use super::policy::Policy;
 use super::rate::Rate;
+use super::telemetry::Telemetry;
 use crate::bridge::{Report, ToolRules};
 
 /// What a gateway serves.
@@ -26,6 +27,8 @@ pub struct Plan {
     pub policy: Policy,
     /// Where calls are recorded.
     pub audit: Option<Arc<Audit>>,
+    /// Where spans and metrics are sent.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// How long the lists of a server that is down are shown.
     pub grace: Duration,
     /// How long a server may take to start.

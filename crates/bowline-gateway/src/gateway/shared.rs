@@ -16,6 +16,7 @@ use super::plan::Plan;
 use super::policy::{Decision, Policy, Who};
 use super::rate::{Rate, Used};
 use super::spelling::plainest;
+use super::telemetry::Telemetry;
 use super::upstream::lock;
 use crate::bridge::Report;
 
@@ -25,13 +26,14 @@ pub(super) struct Shared {
     routes: RwLock<Arc<Routes>>,
     limits: RwLock<Arc<HashMap<String, Limits>>>,
     audit: RwLock<Option<Arc<Audit>>>,
+    telemetry: RwLock<Option<Arc<Telemetry>>>,
     report: RwLock<Option<Report>>,
     /// What people were told and is still so.
     told: Mutex<HashSet<String>>,
     /// What was reported to them, for a while.
     recently: Mutex<Option<(String, Instant)>>,
     pub(super) agreements: Agreements,
-    pub(super) metrics: Metrics,
+    pub(super) metrics: Arc<Metrics>,
     used: Used,
     running: Mutex<HashMap<(String, String), usize>>,
 }
@@ -76,6 +78,10 @@ impl Shared {
         let is_new = *self.policy() != plan.policy;
         put(&self.policy, Arc::new(plan.policy.clone()));
         put(&self.audit, plan.audit.clone());
+        if let Some(telemetry) = &plan.telemetry {
+            telemetry.measures(&self.metrics);
+        }
+        put(&self.telemetry, plan.telemetry.clone());
         let limits = plan.servers.iter().map(|it| {
             let limits = Limits { rate: it.rate, running: it.running, timeout: it.timeout };
             (it.key.clone(), limits)
@@ -117,6 +123,10 @@ impl Shared {
 
     pub(super) fn policy(&self) -> Arc<Policy> {
         get(&self.policy)
+    }
+
+    pub(super) fn telemetry(&self) -> Option<Arc<Telemetry>> {
+        get(&self.telemetry)
     }
 
     pub(super) fn set_routes(&self, routes: Routes) {

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::door::Door;
+use super::metrics::{Labels, Timed};
 use super::plan::ServerPlan;
 use super::shared::Shared;
 
@@ -159,6 +160,8 @@ async fn run(upstream: std::sync::Weak<Upstream>, around: Arc<Around>) {
         match connect(&this, &around).await {
             Ok(proxy) => {
                 let watch = proxy.client().watch();
+                let about = Labels { server: this.plan.key.clone(), ..Labels::default() };
+                let _session = around.shared.metrics.session(Timed::ClientSession, about);
                 this.set(&around, Health::Up, Some(proxy.clone()));
                 drop(this);
                 let Some(why) = follow(&upstream, &around, proxy, watch).await else { return };

@@ -7,4 +7,6 @@ mod closed;
 mod faults;
 mod names;
 mod reloads;
+mod telemetry;
+mod web;
 mod world;

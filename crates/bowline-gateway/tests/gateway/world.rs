@@ -68,6 +68,7 @@ pub(crate) fn plan(servers: Vec<ServerPlan>) -> Plan {
         commands: Vec::new(),
         policy: Policy { is_open: true, ..Policy::default() },
         audit: None,
+        telemetry: None,
         grace: Duration::from_secs(600),
         start: Duration::from_secs(20),
         report: Arc::new(|_| {}),

@@ -104,6 +104,7 @@ impl Read {
             commands: self.commands.clone(),
             policy,
             audit,
+            telemetry: None,
             grace: duration(self.settings.grace.as_deref(), Duration::from_secs(600))?,
             start: duration(self.settings.start.as_deref(), Duration::from_secs(60))?,
             report,

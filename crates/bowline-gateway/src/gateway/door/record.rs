@@ -1,24 +1,30 @@
-//! What metrics and the audit keep of a request.
+//! What metrics, spans and the audit keep of a request.
 
-use bowline::{Answer, Incoming, Outcome, Transport};
+use bowline::{Answer, Era, Incoming, Next, Outcome, Transport};
 use bowline_proto::method::METHODS;
 use ring::digest::{SHA256, digest};
+use tokio::time::Instant;
 
 use super::clip;
 use crate::gateway::audit::{Record, hex};
-use crate::gateway::merge::{Kind, Route};
-use crate::gateway::metrics::Labels;
+use crate::gateway::merge::{COMMANDS, Kind, Route};
+use crate::gateway::metrics::{Labels, Timed};
 use crate::gateway::policy::Decision;
+use crate::gateway::shared::Shared;
+use crate::gateway::telemetry::Trace;
 
-/// What metrics and records need of a request that is gone.
+/// What is measured and recorded of a request, from its beginning.
 pub(super) struct About {
     method: String,
     transport: &'static str,
     revision: &'static str,
+    pub(super) started: Instant,
+    trace: Option<Trace>,
 }
 
 impl About {
-    pub(super) fn of(incoming: &Incoming) -> Self {
+    /// Begins with a request.
+    pub(super) fn begin(shared: &Shared, incoming: &Incoming) -> Self {
         let transport = match incoming.context.transport() {
             Transport::Http => "tcp",
             Transport::Stdio => "pipe",
@@ -27,11 +33,60 @@ impl About {
         // A method that nobody knows must not become a label.
         let is_known = METHODS.iter().any(|row| row.name == incoming.method);
         let method = if is_known { &*incoming.method } else { "_OTHER" };
-        let revision = incoming.context.caller().revision.as_str();
-        Self { method: method.to_owned(), transport, revision }
+        let caller = incoming.context.caller();
+        let revision = caller.revision.as_str();
+        if caller.era() == Era::Legacy {
+            let labels = Labels { transport, revision, ..Labels::default() };
+            // Dropped with the session.
+            incoming.context.session_state(|| shared.metrics.session(Timed::ServerSession, labels));
+        }
+        let trace = shared.telemetry().map(|telemetry| {
+            let mut trace = Trace::begin(telemetry, incoming, method);
+            trace.came(transport);
+            trace
+        });
+        let started = Instant::now();
+        Self { method: method.to_owned(), transport, revision, started, trace }
     }
 
-    pub(super) fn labels(&self, route: Option<&Route>, outcome: &Outcome) -> Labels {
+    /// Goes on to the server that a route leads to.
+    pub(super) async fn onward(
+        &self,
+        (shared, route): (&Shared, &Route),
+        incoming: Incoming,
+        next: Next,
+    ) -> Outcome {
+        if *route.server == *COMMANDS {
+            return next.run(incoming).await;
+        }
+        let going = self.trace.as_ref().map(|it| it.onward(&incoming));
+        let started = Instant::now();
+        let outcome = next.run(incoming).await;
+        let took = started.elapsed();
+        // How the client of the gateway came does not matter to the server.
+        let labels = Labels { transport: "", revision: "", ..self.labels(Some(route), &outcome) };
+        shared.metrics.observe(Timed::ClientOperation, labels, took);
+        if let Some(going) = going {
+            going.end(route, &outcome, took);
+        }
+        outcome
+    }
+
+    /// Ends with an outcome.
+    pub(super) fn end(
+        self,
+        shared: &Shared,
+        (route, decision): (Option<&Route>, Option<&Decision>),
+        outcome: &Outcome,
+    ) {
+        let took = self.started.elapsed();
+        shared.metrics.observe(Timed::ServerOperation, self.labels(route, outcome), took);
+        if let Some(trace) = self.trace {
+            trace.end((route, decision), outcome, took);
+        }
+    }
+
+    fn labels(&self, route: Option<&Route>, outcome: &Outcome) -> Labels {
         let error = match outcome {
             Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
             Ok(_) => String::new(),
@@ -83,7 +138,7 @@ impl About {
     }
 }
 
-fn is_tool_error(answer: &Answer) -> bool {
+pub(in crate::gateway) fn is_tool_error(answer: &Answer) -> bool {
     match answer {
         Answer::Verbatim(json) => json
             .parse::<bowline_proto::members::RawMembers<'_>>()
