@@ -105,6 +105,15 @@ impl Answers {
         Ok(Self { script: Arc::new(script), otherwise, roots, asks: person::is_there() })
     }
 
+    /// Other prepared answers, in the syntax of the file.
+    pub(crate) fn with_script(mut self, script: Value) -> Result<Self, Failure> {
+        let wrong = |error| Failure::usage(format!("answers: {error}"));
+        let script: Script = serde_json::from_value(script).map_err(wrong)?;
+        self.roots.extend(script.roots.iter().cloned());
+        self.script = Arc::new(script);
+        Ok(self)
+    }
+
     /// Lets a client answer. It does not offer what there are no answers for.
     pub(crate) fn add_to(&self, builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
         let offered = Offered {

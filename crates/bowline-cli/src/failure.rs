@@ -120,6 +120,12 @@ impl Failure {
         text
     }
 
+    /// For agents: what a model can act on.
+    pub(crate) fn for_agents(&self) -> String {
+        let remedy = self.remedy.as_ref().map(|it| format!("\nhelp: {it}")).unwrap_or_default();
+        format!("{}{remedy}", self.what)
+    }
+
     pub(crate) fn for_programs(&self) -> String {
         let mut error = json!({
             "exit": self.code as u8,

@@ -1,6 +1,7 @@
 //! `bowline serve`: the ready-made servers, one at a time or all at one address.
 
 mod fleet;
+mod workbench;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,6 +19,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use self::fleet::FleetArgs;
+use self::workbench::Workbench;
 use crate::failure::{Code, Failure};
 
 /// The default address of all servers together.
@@ -77,6 +79,7 @@ enum Ready {
     Example(One<example::Settings>),
     /// Speaks aloud: operators with voices, styles and a queue
     Operator(One<operator::Settings>),
+    Workbench(Box<Workbench>),
 }
 
 /// One server: its own settings, and how it is served.
@@ -107,6 +110,7 @@ impl Ready {
             Self::Operator(one) => {
                 ("operator", operator::server(one.settings), one.serve, one.fleet)
             }
+            Self::Workbench(workbench) => return workbench.run().await,
         };
         let server = fleet.join(server, args.http).await?;
         run(name, server, args).await

@@ -245,6 +245,17 @@ impl TargetOptions {
         Ok(resolved)
     }
 
+    /// Finds all servers that are named, and the command if there is one.
+    pub(crate) fn resolve_all(&self, targets: &[String]) -> Result<Vec<Resolved>, Failure> {
+        let named = Self { command: Vec::new(), ..self.clone() };
+        let mut all: Vec<_> =
+            targets.iter().map(|target| named.resolve(Some(target))).collect::<Result<_, _>>()?;
+        if self.is_command() {
+            all.push(self.resolve(None)?);
+        }
+        Ok(all)
+    }
+
     fn look_up(&self, name: &str) -> Result<Resolved, Failure> {
         let mut inputs = Vec::new();
         for pair in &self.input {

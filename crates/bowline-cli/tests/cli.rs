@@ -60,6 +60,9 @@ mod trust;
 #[cfg(unix)]
 #[path = "cli/typed.rs"]
 mod typed;
+#[cfg(unix)]
+#[path = "cli/workbench.rs"]
+mod workbench;
 
 use std::path::Path;
 
