@@ -30,8 +30,8 @@ const SEEN: &str = "SELECT bowline.beat($1, $2, $3, $4)";
 const OTHERS: &str = "SELECT number, address FROM bowline.nodes WHERE number <> $1
     AND server = $2 AND address IS NOT NULL AND seen > clock_timestamp() - interval '10 s'";
 
-/// Where one node is, if it lives.
-const ONE: &str = "SELECT CASE WHEN seen > clock_timestamp() - interval '10 s' THEN address END
+/// Where one node is, or was, and whether it was heard of lately.
+const ONE: &str = "SELECT address, seen > clock_timestamp() - interval '60 s'
     FROM bowline.nodes WHERE number = $1";
 
 /// Takes a number for a process.
@@ -72,10 +72,11 @@ pub(crate) async fn keep_beating(node: Weak<Inner>) {
 impl Inner {
     /// One beat.
     pub(crate) async fn beat(&self) -> Result<(), FleetError> {
+        let began = Instant::now();
         let number = i64::from(self.node.number());
         let address = self.address.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let server = self.server();
-        let beat = self.connections.with(async |client| {
+        let beat = self.own_connection.with(async |client| {
             let seen = client.prepare_cached(SEEN).await?;
             let others = client.prepare_cached(OTHERS).await?;
             let asked = Instant::now();
@@ -102,14 +103,16 @@ impl Inner {
         };
         let others = rows.iter().filter_map(read).collect();
         *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
-        self.keys.read(&self.connections).await
+        self.keys.read(&self.own_connection).await?;
+        self.clock.beaten(began);
+        Ok(())
     }
 
     /// Where a node is. One that has come just now may not have been heard of.
     pub(crate) async fn find(&self, node: Node) -> Whereabouts {
         let known = self.others.lock().unwrap_or_else(PoisonError::into_inner).get(&node).cloned();
         if let Some(address) = known {
-            return Whereabouts::At(address);
+            return Whereabouts::At { address, is_silent: false };
         }
         let number = i64::from(node.number());
         let found = self.connections.with(async |client| {
@@ -118,11 +121,12 @@ impl Inner {
         });
         match found.await {
             Ok(None) => Whereabouts::Nowhere,
-            Ok(Some(row)) => row.get::<_, Option<String>>(0).map_or(
-                // It says nothing, or not where it is.
-                Whereabouts::Unknown,
-                Whereabouts::At,
-            ),
+            Ok(Some(row)) => match (row.get::<_, Option<String>>(0), row.get::<_, bool>(1)) {
+                // Perhaps it lives, and cannot reach its store.
+                (Some(address), was_seen) => Whereabouts::At { address, is_silent: !was_seen },
+                (None, true) => Whereabouts::Unknown,
+                (None, false) => Whereabouts::Nowhere,
+            },
             Err(error) => {
                 let error = with_causes(&error);
                 tracing::warn!(node = number, %error, "a node cannot be looked up");

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use crate::error::FleetError;
 use crate::fleet::Inner;
 use crate::hear::{channel, keep_connected, keep_subscribed};
+use crate::pending::EVERYTHING;
 use crate::store::number;
 
 /// How long changes are collected.
@@ -29,31 +30,13 @@ const LOOK: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(
 pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 /// The longest hint, in bytes; Postgres takes less than 8,000.
 const HINT: usize = 7_500;
-/// How many changes wait to be announced at most. Those of tasks are dropped beyond it: whoever
-/// waits for one looks.
-const PENDING: usize = 10_000;
+/// How many changes are announced in one statement.
+const BATCH: usize = 1_000;
 /// After this long without a look, revisions may have been forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(1_800);
 /// A change that is older has been seen by all that watch a task since the last look, in
 /// milliseconds.
 const LATELY: u64 = 15_000;
-
-/// Changes that are not announced yet.
-#[derive(Default)]
-pub(crate) struct Pending {
-    changes: HashSet<Change>,
-    /// When the first of them happened, by the database.
-    since: Option<u64>,
-}
-
-impl Pending {
-    pub(crate) fn add(&mut self, change: Change, now: u64) {
-        if self.changes.len() < PENDING || change.task().is_none() {
-            self.since.get_or_insert(now);
-            self.changes.insert(change);
-        }
-    }
-}
 
 /// Announces changes until the node leaves.
 pub(crate) async fn keep_announcing(node: Weak<Inner>, announced: Arc<Notify>) {
@@ -71,37 +54,71 @@ pub(crate) async fn keep_announcing(node: Weak<Inner>, announced: Arc<Notify>) {
 impl Inner {
     /// Announces what has changed since the last time.
     pub(crate) async fn announce_pending(&self) -> Result<(), FleetError> {
-        let taken =
+        let mut taken =
             std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(since) = taken.since else { return Ok(()) };
         let began = Instant::now();
-        let announced = self.announce_all(&taken.changes, since).await;
-        match &announced {
-            Ok(()) => self.counters.announced(taken.changes.len(), began.elapsed()),
-            Err(_) => {
-                let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-                pending.since = Some(since);
-                taken.changes.into_iter().for_each(|change| pending.add(change, since));
-            }
+        let count = taken.tasks.len() + taken.topics.len();
+        let has_topics = !taken.topics.is_empty();
+        let revised = self.revise(&mut taken.topics).await;
+        if revised.is_err() {
+            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            pending.restore(taken.topics, since);
         }
-        announced
+        // Whoever waits for a task looks, so hints of tasks are not sent again.
+        let since = (has_topics && revised.is_ok()).then_some(since);
+        let hints = hints(self.node, since, taken.tasks.iter().map(String::as_str));
+        let hinted = self.hint(&hints).await;
+        if revised.is_ok() && hinted.is_ok() {
+            self.counters.announced(count, began.elapsed());
+        }
+        revised.and(hinted)
     }
 
-    async fn announce_all(&self, changes: &HashSet<Change>, since: u64) -> Result<(), FleetError> {
-        let node = i64::from(self.node.number());
-        let (tasks, others): (Vec<_>, Vec<_>) =
-            changes.iter().partition(|change| change.task().is_some());
-        if !others.is_empty() {
-            let topics: Vec<String> = others.iter().map(ToString::to_string).collect();
-            let sql = "SELECT bowline.change($1, $2, $3)";
-            let server = self.server();
-            self.connections
-                .with(async |client| client.query_one(sql, &[&server, &topics, &node]).await)
-                .await?;
+    /// Writes down that topics have changed, and removes them from the set.
+    async fn revise(&self, topics: &mut HashSet<String>) -> Result<(), FleetError> {
+        while !topics.is_empty() {
+            let batch: Vec<String> = topics.iter().take(BATCH).cloned().collect();
+            if let Err(error) = self.revise_batch(&batch).await {
+                if !is_refused(&error) {
+                    return Err(error);
+                }
+                // Not all of them are to blame.
+                for topic in &batch {
+                    self.revise_alone(topic).await?;
+                    topics.remove(topic);
+                }
+            }
+            for topic in &batch {
+                topics.remove(topic);
+            }
         }
-        let ids = tasks.iter().filter_map(|change| change.task());
-        let hints = hints(self.node, (!others.is_empty()).then_some(since), ids);
-        if self.publish(&hints).await {
+        Ok(())
+    }
+
+    async fn revise_alone(&self, topic: &String) -> Result<(), FleetError> {
+        match self.revise_batch(std::slice::from_ref(topic)).await {
+            Err(error) if is_refused(&error) => {
+                let error = with_causes(&error);
+                tracing::warn!(topic, %error, "other nodes do not hear of a change");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    async fn revise_batch(&self, topics: &[String]) -> Result<(), FleetError> {
+        let sql = "SELECT bowline.change($1, $2, $3)";
+        let (server, node) = (self.server(), i64::from(self.node.number()));
+        let change = self
+            .connections
+            .with(async |client| client.query_one(sql, &[&server, &topics, &node]).await);
+        change.await.map(|_| ())
+    }
+
+    /// Sends hints to all nodes.
+    async fn hint(&self, hints: &[String]) -> Result<(), FleetError> {
+        if self.publish(hints).await {
             return Ok(());
         }
         let sql = "SELECT pg_notify($1, hint) FROM unnest($2::text[]) AS hint";
@@ -134,8 +151,8 @@ impl Inner {
 
     /// Reads the changes of other nodes after a revision. `None` if there has never been such a
     /// revision: the database was restored, and is at an earlier time.
-    async fn changes_after(&self, revision: u64) -> Result<Option<(u64, Vec<Change>)>, FleetError> {
-        let sql = "SELECT topic, revision, node FROM bowline.changes
+    async fn changes_after(&self, revision: u64) -> Result<Option<News>, FleetError> {
+        let sql = "SELECT topic, revision, node, others FROM bowline.changes
             WHERE server = $1 AND revision > $2";
         let last = "SELECT last_value FROM bowline.revisions";
         let server = self.server();
@@ -152,15 +169,17 @@ impl Inner {
             return Ok(None);
         }
         let own = i64::from(self.node.number());
-        let mut latest = revision;
-        let mut changes = Vec::new();
+        let mut news = News { latest: revision, is_everything: false, changes: Vec::new() };
         for row in rows {
-            latest = latest.max(u64::try_from(row.get::<_, i64>(1)).unwrap_or(0));
-            if row.get::<_, i64>(2) != own {
-                changes.extend(Change::parse(row.get(0)));
+            let topic: &str = row.get(0);
+            news.latest = news.latest.max(u64::try_from(row.get::<_, i64>(1)).unwrap_or(0));
+            // Its own change may have come right after that of another node.
+            if row.get::<_, i64>(2) != own || row.get::<_, i64>(3) > number(revision) {
+                news.is_everything |= topic == EVERYTHING;
+                news.changes.extend(Change::parse(topic));
             }
         }
-        Ok(Some((latest, changes)))
+        Ok(Some(news))
     }
 
     async fn latest_revision(&self) -> Result<u64, FleetError> {
@@ -169,6 +188,21 @@ impl Inner {
         let row = self.connections.with(async |client| client.query_one(sql, &[&server]).await);
         Ok(u64::try_from(row.await?.get::<_, i64>(0)).unwrap_or(0))
     }
+}
+
+/// What other nodes have changed.
+struct News {
+    /// The revision after which there is nothing more.
+    latest: u64,
+    is_everything: bool,
+    changes: Vec<Change>,
+}
+
+/// Whether Postgres will never take this, however often it is told: a character that its encoding
+/// does not have, or too much of something (SQLSTATE classes 22 and 54).
+fn is_refused(error: &FleetError) -> bool {
+    let FleetError::Postgres(error) = error else { return false };
+    error.code().is_some_and(|code| ["22", "54"].iter().any(|class| code.code().starts_with(class)))
 }
 
 /// Hints: who sends them, whether there are new revisions and since when, and the tasks that have
@@ -278,18 +312,19 @@ impl Listener {
 
     /// Reads the revisions that are new.
     async fn catch_up(&mut self, inner: &Inner) -> Result<(), FleetError> {
-        let found = inner.changes_after(self.revision).await?;
-        let is_restored = found.is_none();
-        if let Some((latest, changes)) = found {
-            for change in &changes {
+        let mut is_everything = self.looked.elapsed() > FORGOTTEN;
+        if let Some(news) = inner.changes_after(self.revision).await? {
+            for change in &news.changes {
                 inner.counters.heard();
                 self.inbox.change(change).await;
             }
-            self.revision = latest;
+            self.revision = news.latest;
+            is_everything |= news.is_everything;
         } else {
             self.revision = inner.latest_revision().await?;
+            is_everything = true;
         }
-        if is_restored || self.looked.elapsed() > FORGOTTEN {
+        if is_everything {
             self.inbox.change_everything().await;
         }
         self.looked = Instant::now();

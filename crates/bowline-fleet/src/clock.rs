@@ -17,8 +17,8 @@ pub(crate) struct Clock(Mutex<State>);
 struct State {
     /// The most exact reading.
     best: Option<Reading>,
-    /// When the database last answered.
-    heard: Option<Instant>,
+    /// When the latest heartbeat that came through began.
+    beat: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
@@ -49,7 +49,6 @@ impl Clock {
         let error = now.saturating_duration_since(asked) / 2;
         let reading = Reading { said, at: asked + error, error };
         let mut state = self.lock();
-        state.heard = Some(now);
         let is_better = state.best.is_none_or(|best| {
             let ((ours, off), (said, _)) = (best.now(now), reading.now(now));
             let apart = Duration::from_millis(ours.abs_diff(said));
@@ -66,9 +65,14 @@ impl Clock {
         self.lock().best.map(|best| best.now(Instant::now()).0)
     }
 
-    /// How long ago the database was last heard of.
+    /// Takes in that everything which a heartbeat reads was read after that.
+    pub(crate) fn beaten(&self, began: Instant) {
+        self.lock().beat = Some(began);
+    }
+
+    /// How long ago everything was read that a heartbeat reads.
     pub(crate) fn silence(&self) -> Option<Duration> {
-        self.lock().heard.map(|heard| heard.elapsed())
+        self.lock().beat.map(|beat| beat.elapsed())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

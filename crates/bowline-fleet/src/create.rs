@@ -4,7 +4,9 @@
 //! takes. That would allow as many creations a second as there are commits; but whatever a node is
 //! asked to create in the meantime goes into its next transaction.
 //!
-//! A record that nobody waits for any more is not created, or is removed again: nobody has its id.
+//! A task that nobody waits for any more is not created, or is removed again: nobody has its id.
+//! Records of other kinds stay, because their ids are used again: the removal of a session that
+//! could not be ended would also remove the end that was acknowledged at the second try.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use bowline::tasks::{Quota, StoreError, TaskRecord};
 use bowline::with_causes;
 use futures_util::future::try_join_all;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::error::FleetError;
 use crate::pool::Connections;
@@ -21,9 +23,12 @@ use crate::store::{encode, number};
 
 /// How many records one transaction creates at most.
 const BATCH: usize = 256;
-/// How often the removal of records is tried, and the pause between two tries.
-const TRIES: u32 = 60;
+/// How many records wait to be removed at most. What is beyond it is taken over like the tasks of a
+/// node that has died.
+const GHOSTS: usize = 10_000;
+/// The pause after a removal that failed, and how often it is tried once the node has left.
 const PAUSE: Duration = Duration::from_secs(1);
+const TRIES: u32 = 60;
 
 /// A record to be created.
 pub(crate) struct New {
@@ -68,24 +73,31 @@ pub(crate) struct Creator {
 }
 
 impl Creator {
-    /// Starts its task.
-    pub(crate) fn start(connections: Connections) -> Self {
+    /// Starts its task. Records whose ids are not used again are removed if nobody was told that
+    /// they exist.
+    pub(crate) fn start(connections: Connections, ids_are_used_once: bool) -> Self {
         let (wanted, mut queue) = mpsc::channel(BATCH);
+        let (ghosts, unwanted) = mpsc::channel(GHOSTS);
+        tokio::spawn(keep_removing(connections.clone(), unwanted));
         tokio::spawn(async move {
-            let (mut batch, mut removals) = (Vec::new(), JoinSet::new());
+            let mut batch = Vec::new();
             while queue.recv_many(&mut batch, BATCH).await > 0 {
                 // Whoever has gone meanwhile never learns the id.
                 batch.retain(|(_, waiter): &(New, Waiter)| !waiter.is_closed());
                 if batch.is_empty() {
                     continue;
                 }
-                let ghosts = create_all(&connections, std::mem::take(&mut batch)).await;
-                if !ghosts.is_empty() {
-                    removals.spawn(remove_all(connections.clone(), ghosts));
+                let untold = create_all(&connections, std::mem::take(&mut batch)).await;
+                if ids_are_used_once {
+                    let now = Instant::now();
+                    let lost =
+                        untold.into_iter().filter(|it| ghosts.try_send((now, it.clone())).is_err());
+                    let lost = lost.count();
+                    if lost > 0 {
+                        tracing::warn!(lost, "tasks that nobody was told of may run");
+                    }
                 }
-                while removals.try_join_next().is_some() {}
             }
-            while removals.join_next().await.is_some() {}
         });
         Self { wanted }
     }
@@ -123,32 +135,50 @@ async fn create_all(connections: &Connections, batch: Vec<(New, Waiter)>) -> Vec
             for waiter in waiters {
                 let _ = waiter.send(Err(StoreError::failed(Arc::clone(&error))));
             }
-            // The commit may still arrive.
-            records.into_iter().map(ghost).collect()
+            match *error {
+                // Nothing was sent.
+                FleetError::Pool(_) => Vec::new(),
+                // The commit may still arrive.
+                _ => records.into_iter().map(ghost).collect(),
+            }
         }
     }
 }
 
-/// Removes records that nobody has touched since they were created.
-async fn remove_all(connections: Connections, ghosts: Vec<Ghost>) {
+/// Removes records that nobody has touched since they were created, as soon as Postgres can.
+async fn keep_removing(connections: Connections, mut unwanted: mpsc::Receiver<(Instant, Ghost)>) {
+    let (mut batch, mut tries) = (Vec::new(), 0);
+    while unwanted.recv_many(&mut batch, BATCH).await > 0 {
+        // A statement that failed for want of an answer has been given up by the database after
+        // that.
+        let latest = batch.iter().map(|(since, _)| *since).max().unwrap_or_else(Instant::now);
+        tokio::time::sleep_until(latest + connections.patience()).await;
+        while let Err(error) = remove_all(&connections, &batch).await {
+            tracing::debug!(error = %with_causes(&error), "records cannot be removed yet");
+            if unwanted.is_closed() {
+                tries += 1;
+                if tries >= TRIES {
+                    return;
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        batch.clear();
+    }
+}
+
+async fn remove_all(
+    connections: &Connections,
+    ghosts: &[(Instant, Ghost)],
+) -> Result<(), FleetError> {
     let sql = "SELECT bowline.remove_record(kind, id, version)
         FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS ghost (kind, id, version)";
-    let kinds: Vec<_> = ghosts.iter().map(|(kind, ..)| kind).collect();
-    let ids: Vec<_> = ghosts.iter().map(|(_, id, _)| id).collect();
-    let versions: Vec<_> = ghosts.iter().map(|(.., version)| version).collect();
-    // A statement that failed for want of an answer has been given up by the database after that.
-    tokio::time::sleep(connections.patience()).await;
-    for _ in 0..TRIES {
-        let removed = connections
-            .with(async |client| client.query(sql, &[&kinds, &ids, &versions]).await.map(|_| ()));
-        match removed.await {
-            Ok(()) => return,
-            Err(error) => {
-                tracing::debug!(error = %with_causes(&error), "records cannot be removed yet");
-            }
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
+    let kinds: Vec<_> = ghosts.iter().map(|(_, (kind, ..))| kind).collect();
+    let ids: Vec<_> = ghosts.iter().map(|(_, (_, id, _))| id).collect();
+    let versions: Vec<_> = ghosts.iter().map(|(_, (.., version))| version).collect();
+    connections
+        .with(async |client| client.query(sql, &[&kinds, &ids, &versions]).await.map(|_| ()))
+        .await
 }
 
 async fn transact(connections: &Connections, records: &[New]) -> Result<Vec<i32>, FleetError> {

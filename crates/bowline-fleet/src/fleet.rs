@@ -13,15 +13,16 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::changes::{self, Pending};
+use crate::changes;
 use crate::clock::Clock;
 use crate::error::FleetError;
 use crate::hear::Hints;
 use crate::keys::Keys;
 use crate::metrics::{Counters, Metrics};
 use crate::node::LETTER;
+use crate::pending::Pending;
 use crate::pool::{Connections, without_password};
-use crate::store::Store;
+use crate::store::{Store, TASK};
 use crate::{beat, migrate};
 
 /// One node of a fleet. Cheap to clone; clones are the same node.
@@ -55,6 +56,8 @@ pub(crate) struct Inner {
     /// The server that it is a node of, once that is known.
     pub(crate) server: Arc<OnceLock<String>>,
     pub(crate) connections: Connections,
+    /// For heartbeats, which must not wait until others have what they want.
+    pub(crate) own_connection: Connections,
     pub(crate) clock: Arc<Clock>,
     pub(crate) keys: Keys,
     pub(crate) tasks: Store,
@@ -78,7 +81,8 @@ pub(crate) struct Inner {
 
 /// Where a node is.
 pub(crate) enum Whereabouts {
-    At(String),
+    /// A node that was silent for a minute, and is not found there either, has left for ever.
+    At { address: String, is_silent: bool },
     /// It may live, and nobody knows where.
     Unknown,
     /// It has left for ever.
@@ -201,7 +205,8 @@ impl FleetBuilder {
         self
     }
 
-    /// Sets how many connections to Postgres this node opens at most, beside one for news: 8.
+    /// Sets how many connections to Postgres this node opens at most, beside one for news
+    /// and one for heartbeats: 8.
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections.max(1);
         self
@@ -225,6 +230,7 @@ impl FleetBuilder {
     /// When the database cannot be reached or used. Redis need not be there yet.
     pub async fn connect(self) -> Result<Fleet, FleetError> {
         let connections = Connections::new(&self.url, self.connections, self.patience)?;
+        let own_connection = Connections::new(&self.url, 1, self.patience)?;
         migrate::migrate(&connections).await?;
         let redis = self.redis.as_deref().map(|url| {
             Hints::new(url, self.redis_root.as_deref()).map_err(|error| FleetError::Address {
@@ -252,10 +258,11 @@ impl FleetBuilder {
             node,
             incarnation,
             is_displaced: AtomicBool::new(false),
-            tasks: store("task"),
+            tasks: store(TASK),
             sessions: store("session"),
             server,
             connections,
+            own_connection,
             clock,
             keys,
             limits: self.limits,

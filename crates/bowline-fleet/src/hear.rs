@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Weak;
+use std::time::Duration;
 
 use bowline::with_causes;
 use futures_util::StreamExt as _;
@@ -16,6 +17,10 @@ use crate::fleet::Inner;
 use crate::tls::Tls;
 
 const CHANNEL: &str = "bowline";
+
+/// How often to ask whether the other end still lives, and how long it may take to say so, or to
+/// take part in a handshake.
+const PING: Duration = Duration::from_secs(5);
 
 /// Redis, and a connection to it that is made again when it breaks.
 #[derive(Clone)]
@@ -70,19 +75,23 @@ async fn hear(
     channel: &str,
     hint: &mpsc::Sender<String>,
 ) -> Result<(), FleetError> {
-    let (client, mut connection) = config.connect(tls).await?;
+    let connect = tokio::time::timeout(PING, config.connect(tls));
+    let (client, mut connection) = connect.await.map_err(|_| FleetError::Slow(PING))??;
     let listen = format!("LISTEN {channel}");
-    let mut listening = std::pin::pin!(client.batch_execute(&listen));
-    let mut is_listening = false;
+    let asking = async {
+        client.batch_execute(&listen).await?;
+        // Whatever was announced before is found by looking.
+        let _ = hint.try_send("0\n1".to_owned());
+        loop {
+            tokio::time::sleep(PING).await;
+            let asked = tokio::time::timeout(PING, client.batch_execute(""));
+            asked.await.map_err(|_| FleetError::Slow(PING))??;
+        }
+    };
+    let mut asking = std::pin::pin!(asking);
     loop {
         let message = tokio::select! {
-            done = &mut listening, if !is_listening => {
-                done?;
-                is_listening = true;
-                // Whatever was announced before is found by looking.
-                let _ = hint.try_send("0\n1".to_owned());
-                continue;
-            }
+            failed = &mut asking => return failed,
             message = poll_fn(|cx| connection.poll_message(cx)) => message,
         };
         match message {
@@ -106,7 +115,7 @@ pub(crate) async fn keep_subscribed(node: Weak<Inner>, hint: mpsc::Sender<String
         let channel = inner.channel();
         drop(inner);
         if let Err(error) = subscribe(&client, &channel, &hint).await {
-            tracing::debug!(%error, "no messages of Redis");
+            tracing::debug!(error = %with_causes(&error), "no messages of Redis");
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -116,15 +125,31 @@ async fn subscribe(
     redis: &redis::Client,
     channel: &str,
     hint: &mpsc::Sender<String>,
-) -> Result<(), redis::RedisError> {
-    let mut subscribed = redis.get_async_pubsub().await?;
-    subscribed.subscribe(channel).await?;
+) -> Result<(), FleetError> {
+    let slow = |_| FleetError::Slow(PING);
+    let subscribe = async {
+        let mut subscribed = redis.get_async_pubsub().await?;
+        subscribed.subscribe(channel).await?;
+        Ok::<_, redis::RedisError>(subscribed)
+    };
+    let subscribed = tokio::time::timeout(PING, subscribe).await.map_err(slow)??;
     let _ = hint.try_send("0\n1".to_owned());
-    let mut messages = subscribed.on_message();
-    while let Some(message) = messages.next().await {
+    let (mut asked, mut messages) = subscribed.split();
+    let asking = async {
+        loop {
+            tokio::time::sleep(PING).await;
+            tokio::time::timeout(PING, asked.ping::<redis::Value>()).await.map_err(slow)??;
+        }
+    };
+    let mut asking = std::pin::pin!(asking);
+    loop {
+        let message = tokio::select! {
+            failed = &mut asking => return failed,
+            message = messages.next() => message,
+        };
+        let Some(message) = message else { return Ok(()) };
         if hint.send(message.get_payload()?).await.is_err() {
             return Ok(());
         }
     }
-    Ok(())
 }

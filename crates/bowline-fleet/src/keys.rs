@@ -67,7 +67,13 @@ impl Keys {
     ) -> Result<Self, FleetError> {
         let wrap = match (&secret, &other) {
             (Some(secret), other) => Some(Wrap::new(secret, other.as_deref())?),
-            (None, None) => None,
+            (None, None) => {
+                tracing::warn!(
+                    "anybody who can read the database can read the keys of the fleet; help: set \
+                     a secret, with `FleetBuilder::secret` or BOWLINE_FLEET_SECRET"
+                );
+                None
+            }
             (None, Some(_)) => {
                 let reason = "there is another secret, but none that seals; help: set both";
                 return Err(FleetError::Keys(reason.to_owned()));

@@ -50,6 +50,7 @@ mod keys;
 mod metrics;
 mod migrate;
 mod node;
+mod pending;
 mod pool;
 mod scrape;
 mod store;

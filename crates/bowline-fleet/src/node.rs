@@ -23,13 +23,14 @@ pub(crate) const LETTER: Duration = Duration::from_secs(5);
 
 impl Inner {
     async fn send(&self, to: Node, letter: String) -> Delivery {
-        let address = match self.find(to).await {
-            Whereabouts::At(address) => address,
+        let (address, is_silent) = match self.find(to).await {
+            Whereabouts::At { address, is_silent } => (address, is_silent),
             Whereabouts::Unknown => return Delivery::Failed,
             Whereabouts::Nowhere => return Delivery::Gone,
         };
         let Some(request) = letter_to(&address, letter) else { return Delivery::Failed };
         let began = Instant::now();
+        let failed = if is_silent { Delivery::Gone } else { Delivery::Failed };
         match self.web.fetch(request).await {
             Ok(response) if response.status().is_success() => return Delivery::Arrived,
             Ok(response) => {
@@ -41,7 +42,7 @@ impl Inner {
                 tracing::warn!(node = to.number(), %error, ?took, "a letter did not arrive");
             }
         }
-        Delivery::Failed
+        failed
     }
 }
 
@@ -98,7 +99,7 @@ impl bowline::fleet::Fleet for Fleet {
     fn announce(&self, change: Change) {
         let now = self.inner.now();
         let mut pending = self.inner.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.add(change, now);
+        pending.add(&change, now);
         drop(pending);
         self.inner.announced.notify_one();
     }
@@ -128,7 +129,7 @@ impl bowline::fleet::Fleet for Fleet {
 
     fn open(&self, to: Node, letter: String) -> FleetFuture<'_, Option<Opened>> {
         Box::pin(async move {
-            let Whereabouts::At(address) = self.inner.find(to).await else { return None };
+            let Whereabouts::At { address, .. } = self.inner.find(to).await else { return None };
             let request = letter_to(&address, letter)?;
             let response = tokio::time::timeout(LETTER, self.inner.web.send(request)).await;
             let response = response.ok()?.ok();

@@ -149,7 +149,14 @@ fn settings(given: &str, patience: Duration) -> String {
         ("idle_in_transaction_session_timeout", millis * 2),
     ];
     let ours = ours.into_iter().filter(|(name, _)| !given.contains(name));
-    ours.map(|(name, millis)| format!("SET {name} = {millis};")).collect()
+    let mut settings: String =
+        ours.map(|(name, millis)| format!("SET {name} = {millis};")).collect();
+    if !given.contains("synchronous_commit") {
+        // What is acknowledged must survive a crash, whatever the database does by default.
+        settings += "SELECT set_config('synchronous_commit', 'on', false)
+            WHERE current_setting('synchronous_commit') = 'off';";
+    }
+    settings
 }
 
 /// An address as it may be shown.
@@ -181,12 +188,11 @@ mod tests {
     #[test]
     fn what_an_address_sets_stays_as_it_is() {
         let all = settings("", Duration::from_secs(5));
-        assert_eq!(
-            all,
-            "SET statement_timeout = 5000;SET lock_timeout = 5000;\
-             SET idle_in_transaction_session_timeout = 10000;"
-        );
-        let rest = settings("-c statement_timeout=100", Duration::from_secs(5));
-        assert!(!rest.contains("statement_timeout"), "{rest}");
+        let expected = "SET statement_timeout = 5000;SET lock_timeout = 5000;\
+             SET idle_in_transaction_session_timeout = 10000;SELECT set_config(";
+        assert!(all.starts_with(expected), "{all}");
+        let given = "-c statement_timeout=100 -c synchronous_commit=off";
+        let rest = settings(given, Duration::from_secs(5));
+        assert!(!rest.contains("statement_timeout") && !rest.contains("commit"), "{rest}");
     }
 }

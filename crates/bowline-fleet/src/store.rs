@@ -11,6 +11,9 @@ use crate::create::{Creator, New};
 use crate::error::FleetError;
 use crate::pool::Connections;
 
+/// The kind whose ids are random, so that none is used twice.
+pub(crate) const TASK: &str = "task";
+
 /// Records of one kind, in Postgres.
 ///
 /// It keeps tasks, and everything else that is kept like tasks: `Events::keep_in` takes one as
@@ -32,7 +35,7 @@ impl Store {
         connections: Connections,
         clock: Arc<Clock>,
     ) -> Self {
-        let creator = Creator::start(connections.clone());
+        let creator = Creator::start(connections.clone(), kind == TASK);
         Self { kind, server, connections, creator, clock }
     }
 

@@ -5,6 +5,7 @@
 
 #[path = "../trial/balancer.rs"]
 mod balancer;
+mod changes;
 #[path = "../trial/http.rs"]
 mod http;
 mod keys;

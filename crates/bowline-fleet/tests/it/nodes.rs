@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bowline::http::HttpLimits;
 use bowline::{Context, HandlerError, Principal, Resource, Server, TaskMode, Tool};
 use bowline_fleet::{Fleet, FleetBuilder};
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ impl Node {
     /// Stops it, and waits until it has.
     pub async fn end(mut self) {
         self.stop();
-        tokio::time::timeout(Duration::from_secs(30), self.serving).await.unwrap().unwrap();
+        tokio::time::timeout(http::PATIENCE, self.serving).await.unwrap().unwrap();
     }
 }
 
@@ -40,13 +41,15 @@ pub struct Plan {
     builder: FleetBuilder,
     pub server: Server,
     pub drain: Duration,
+    pub limits: HttpLimits,
     /// The address it listens on.
     pub host: &'static str,
 }
 
 impl Plan {
     pub fn new(builder: FleetBuilder, server: Server) -> Self {
-        Self { builder, server, drain: Duration::ZERO, host: "127.0.0.1" }
+        let limits = HttpLimits::default();
+        Self { builder, server, drain: Duration::ZERO, limits, host: "127.0.0.1" }
     }
 
     /// A node with all the tools that tests use.
@@ -73,6 +76,7 @@ impl Plan {
         let listener = TcpListener::bind((self.host, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let http = self.server.fleet(fleet.clone()).http().drain(self.drain);
+        let http = http.limits(self.limits);
         let http = http
             .identify(|parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?)));
         let (stop, stopped) = oneshot::channel();
@@ -106,13 +110,13 @@ pub async fn two(postgres: &Postgres, redis: Option<&str>) -> [Node; 2] {
 }
 
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         if let Some(found) = look().await {
             return found;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{what}: not within 30 s");
+    panic!("{what}: not within 2 minutes");
 }
 
 pub async fn answer(response: Option<http::Response>) -> Value {
@@ -224,7 +228,7 @@ async fn sessions_are_the_same_everywhere_and_end_everywhere() {
     }
     // The stream ends, too.
     let ended = async { while stream.event(&mut rest).await.is_some() {} };
-    tokio::time::timeout(Duration::from_secs(10), ended).await.unwrap();
+    tokio::time::timeout(http::PATIENCE, ended).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,7 +243,7 @@ async fn without_redis_nothing_fails() {
         let call = json!({ "name": "touch" });
         let touched = http::modern(two.port, "ada", "tools/call", call).await.unwrap();
         assert_eq!(touched.status, 200);
-        let told = tokio::time::timeout(Duration::from_secs(10), stream.event(&mut rest)).await;
+        let told = tokio::time::timeout(http::PATIENCE, stream.event(&mut rest)).await;
         assert!(told.unwrap().is_some(), "round {round}");
         redis.kill();
     }
@@ -260,6 +264,36 @@ async fn a_node_without_its_store_is_not_ready_and_comes_back() {
     postgres.run();
     eventually("ready", async || (http::get(one.port, "/ready").await == Some(200)).then_some(()))
         .await;
+    // A node that cannot read the keys would go on sealing with one that is about to be removed.
+    let rename = |from, to| format!("ALTER TABLE bowline.{from} RENAME TO {to}");
+    postgres.sql("test0", &rename("keys", "gone")).unwrap();
+    eventually("not ready", async || {
+        (http::get(one.port, "/ready").await == Some(503)).then_some(())
+    })
+    .await;
+    postgres.sql("test0", &rename("gone", "keys")).unwrap();
+    eventually("ready", async || (http::get(one.port, "/ready").await == Some(200)).then_some(()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_are_synchronous_whatever_the_database_does_by_default() {
+    let postgres = Postgres::start_with(&[("synchronous_commit", "off".to_owned())]);
+    let database = postgres.database();
+    let _node = node(&database, None).await;
+    let look = "CREATE TABLE seen (setting text);
+        CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO seen VALUES (current_setting('synchronous_commit'));
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER look AFTER UPDATE ON bowline.nodes FOR EACH ROW EXECUTE FUNCTION look();";
+    postgres.sql("test0", look).unwrap();
+    let seen = eventually("a heartbeat", async || {
+        let seen = postgres.sql("test0", "SELECT DISTINCT setting FROM seen").unwrap();
+        (!seen.is_empty()).then_some(seen)
+    })
+    .await;
+    assert_eq!(seen, "on");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -269,5 +303,18 @@ async fn letters_of_strangers_are_refused() {
     let head = format!("POST {} HTTP/1.1\r\n", bowline::fleet::PATH);
     for letter in ["", "{}", "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] {
         assert_eq!(http::send(one.port, &head, letter).await.unwrap().status, 403);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn letters_arrive_within_another_framework() {
+    let postgres = Postgres::start();
+    let fleet = Fleet::connect(&postgres.database()).await.unwrap();
+    let service = Server::new("node", "1").fleet(fleet).http().into_service().unwrap();
+    assert!(service.paths().contains(&bowline::fleet::PATH.to_owned()));
+    for prefix in ["", "/api"] {
+        let path = format!("{prefix}{}", bowline::fleet::PATH);
+        let letter = ::http::Request::post(path).body(String::new()).unwrap();
+        assert_eq!(service.handle(letter).await.status(), 403, "it is read, and has no seal");
     }
 }

@@ -10,10 +10,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::balancer::{Balancer, PROBE};
+use crate::balancer::Balancer;
 use crate::http;
-use crate::nodes::{Plan, node, open, request, two};
+use crate::nodes::{Plan, eventually, node, open, request, two};
 use crate::stores::Postgres;
+
+/// How long a node drains: many times as long as the balancer takes to ask all of them.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// Asks on a node and answers on another one, right after `meanwhile`. Returns the status of the
 /// answer, and what the call was answered with.
@@ -28,7 +31,7 @@ async fn ask(from: u16, to: u16, meanwhile: impl FnOnce()) -> (u16, Option<serde
     let given = json!({ "jsonrpc": "2.0", "id": question["id"], "result": content });
     let accepted = http::legacy(to, "ada", Some(&session), given).await.unwrap().status;
     let done = match accepted {
-        202 => tokio::time::timeout(Duration::from_secs(10), asked.event(&mut rest)).await.unwrap(),
+        202 => tokio::time::timeout(http::PATIENCE, asked.event(&mut rest)).await.unwrap(),
         _ => None,
     };
     (accepted, done)
@@ -56,9 +59,10 @@ async fn an_answer_finds_a_node_that_nobody_has_heard_of() {
         let fresh = node(&database, None).await;
         // As soon as it says where it is; the other one looks once a second.
         let sql = "SELECT count(*) FROM bowline.nodes WHERE address IS NULL";
-        while postgres.sql("test0", sql).unwrap() != "0" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        eventually("it says where it is", async || {
+            (postgres.sql("test0", sql).unwrap() == "0").then_some(())
+        })
+        .await;
         let (accepted, done) = ask(fresh.port, one.port, || {}).await;
         assert_eq!(accepted, 202);
         assert_eq!(done.expect("the call is answered")["id"], 7);
@@ -76,6 +80,43 @@ async fn an_answer_that_cannot_arrive_is_not_acknowledged() {
     let hidden = plan.start().await;
     let (accepted, _) = ask(hidden.port, one.port, || {}).await;
     assert_eq!(accepted, 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_for_a_node_that_died_a_while_ago_are_taken() {
+    let postgres = Postgres::start();
+    let node = node(&postgres.database(), None).await;
+    let dead = "INSERT INTO bowline.nodes (number, address, incarnation, server, seen)
+        OVERRIDING SYSTEM VALUE VALUES (77, 'http://127.0.0.1:1', 'x', 'node', clock_timestamp()";
+    let session = open(node.port).await;
+    // A question of that node.
+    let id = 77_u64 << 24;
+    let given = json!({ "jsonrpc": "2.0", "id": id + 1, "result": { "action": "cancel" } });
+    for (ago, status) in [("15 s", 503), ("2 min", 202)] {
+        postgres.sql("test0", "DELETE FROM bowline.nodes WHERE number = 77").unwrap();
+        postgres.sql("test0", &format!("{dead} - interval '{ago}')")).unwrap();
+        let taken = http::legacy(node.port, "ada", Some(&session), given.clone()).await.unwrap();
+        assert_eq!(taken.status, status, "silent for {ago}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_answer_arrives_at_the_node_that_has_asked() {
+    let postgres = Postgres::start();
+    let [one, two] = two(&postgres, None).await;
+    let session = open(two.port).await;
+    let call = request(7, "tools/call", json!({ "name": "ask" }));
+    let mut asked = http::legacy(one.port, "ada", Some(&session), call).await.unwrap();
+    let mut rest = String::new();
+    let question = asked.event(&mut rest).await.unwrap();
+    // As long as a body may be, nearly; every quotation mark is escaped on its way.
+    let content = json!({ "confirmed": true });
+    let given = json!({ "jsonrpc": "2.0", "id": question["id"],
+        "result": { "action": "accept", "content": content, "_meta": { "long": "x".repeat(4_000_000) } } });
+    let accepted = http::legacy(two.port, "ada", Some(&session), given).await.unwrap();
+    assert_eq!(accepted.status, 202);
+    let done = tokio::time::timeout(http::PATIENCE, asked.event(&mut rest)).await.unwrap();
+    assert_eq!(done.expect("the call is answered")["id"], 7);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +158,7 @@ async fn a_rolling_restart_fails_no_call() {
     let database = postgres.database();
     let start = async || {
         let mut plan = Plan::usual(Fleet::builder(&database));
-        plan.drain = PROBE * 20;
+        plan.drain = DRAIN;
         plan.start().await
     };
     let mut nodes = [start().await, start().await, start().await];
@@ -142,10 +183,11 @@ async fn a_rolling_restart_fails_no_call() {
         let port = old.port;
         old.end().await;
         balancer.remove(port);
-        while calls.load(Ordering::Relaxed) < before + 50 && !clients.is_empty() {
+        eventually("clients go on", async || {
             assert!(clients.try_join_next().is_none(), "no client gives up");
-            tokio::time::sleep(PROBE).await;
-        }
+            (calls.load(Ordering::Relaxed) >= before + 50).then_some(())
+        })
+        .await;
     }
     stop.store(true, Ordering::Release);
     clients.join_all().await;

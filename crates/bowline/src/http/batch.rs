@@ -139,7 +139,9 @@ impl Batch {
                     }
                     separator = b',';
                 }
-                (Message::Notification(told), Some(session)) => session.handle_notification(told),
+                (Message::Notification(told), Some(session)) => {
+                    session.handle_notification(told);
+                }
                 (Message::Response(response), Some(session)) => {
                     session.session.handle_response(response);
                 }

@@ -211,7 +211,8 @@ impl HttpService {
         joined: &Joined,
         id: &SessionId,
     ) -> Result<(), Reply> {
-        self.shared_session(head, joined, id).await?;
+        // It need not be open here, where there may be no place for it.
+        self.unseal(head, joined, id).ok_or_else(unknown)?;
         let key = key(id.as_str());
         let end = |kept: &mut Kept| *kept = Kept { is_ended: true, ..Kept::default() };
         let ended = self.inner.keep(joined, &key, end).await;

@@ -41,6 +41,9 @@ pub(super) struct Kept {
     pub(super) standalone: Option<u64>,
     #[serde(default)]
     pub(super) client: Option<Client>,
+    /// What a later release keeps there, and this one does not know.
+    #[serde(flatten)]
+    pub(super) rest: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Why a change of a session is not kept.
@@ -160,9 +163,7 @@ impl Inner {
     }
 }
 
-/// How often a session is read again that could not be read when it had changed, and how long to
-/// wait between two tries.
-const TRIES: u32 = 120;
+/// How long to wait before a session is read again that could not be read when it had changed.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Listens for changes of sessions.
@@ -187,7 +188,7 @@ pub(super) fn join(inner: &Arc<Inner>) {
 /// Takes in a change of a session once the store can be read again: its streams must not outlive
 /// its end.
 async fn handle_later(weak: Weak<Inner>, key: String) {
-    for _ in 0..TRIES {
+    loop {
         tokio::time::sleep(PAUSE).await;
         let Some(inner) = weak.upgrade().filter(|inner| !inner.stop.is_stopping()) else { return };
         if inner.handle_session_change(&key).await.is_ok() {

@@ -90,10 +90,18 @@ impl HttpService {
     pub(super) fn session_place(&self, account: &Arc<Account>) -> Result<Place, Full> {
         // The table counts all of them.
         let most = Most { all: usize::MAX, ..self.inner.limits.most(Kind::Sessions) };
-        Place::take(account, most).or_else(|_| {
-            self.inner.sessions.make_room();
-            Place::take(account, most)
-        })
+        Place::take(account, most)
+            .or_else(|_| {
+                self.inner.sessions.make_room();
+                Place::take(account, most)
+            })
+            .or_else(|full| {
+                let is_shared = self.inner.core.fleet.is_some();
+                match is_shared && self.inner.sessions.make_room_of(account) {
+                    true => Place::take(account, most),
+                    false => Err(full),
+                }
+            })
     }
 
     /// Runs the middleware around an outcome that is already known. What it sends meanwhile is
@@ -161,9 +169,9 @@ impl HttpService {
                 }
             }
             Message::Notification(told) => {
-                session.handle_notification(told);
-                if session.key().is_some() && listen::cancelled(told).is_some() {
-                    // The request may run on any node.
+                let is_settled = session.handle_notification(told);
+                if !is_settled && session.key().is_some() && listen::cancelled(told).is_some() {
+                    // The request may run on any other node.
                     Box::pin(self.pass_to_all(session.session.id().unwrap_or(""), frame)).await;
                 }
                 reply::status(StatusCode::ACCEPTED)
@@ -337,23 +345,24 @@ impl HttpSession {
         SessionParts { session: &self.session, sink: &self.sink }
     }
 
-    pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
+    /// Returns whether it was about a request that ran here.
+    pub(super) fn handle_notification(&self, notification: &Notification<'_>) -> bool {
         self.peer.core.note(&notification.method);
         let reaction = self.lock().lifecycle.handle_notification(&notification.method);
         match reaction {
             Reaction::Ready => self.sink.release(None),
             Reaction::Serve => {
-                if let Some(id) = listen::cancelled(notification) {
-                    self.cancel(&id);
-                }
+                return listen::cancelled(notification).is_some_and(|id| self.cancel(&id));
             }
             Reaction::Drop => {}
         }
+        false
     }
 
-    fn cancel(&self, id: &Id) {
-        let Some(request) = self.lock().inbound.cancel(id) else { return };
+    fn cancel(&self, id: &Id) -> bool {
+        let Some(request) = self.lock().inbound.cancel(id) else { return false };
         request.stop();
         self.end_stream(request.stream);
+        true
     }
 }

@@ -1,6 +1,8 @@
 //! Letters between the nodes of a fleet: what belongs to another node, sealed with the keys of all.
 
+use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bowline_proto::http::SessionId;
 use bowline_proto::session::EventId;
@@ -11,18 +13,24 @@ use http_body::Body as HttpBody;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Sleep;
 
 use super::admit::{Head, Permitted};
 use super::body::Source;
+use super::options::HttpLimits;
 use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::service::{HttpService, Inner};
 use super::sessions::HttpSession;
-use crate::fleet::{Delivery, Node};
+use super::stop::Stopped;
+use crate::clock;
+use crate::fleet::{Delivery, Node, Opened};
 use crate::seal::KeyRing;
 use crate::server::fleet::Joined;
 
 const LETTER: &str = "fleet letter";
+/// After how many keep-alives that did not come the stream of another node is over.
+const QUIET: u32 = 3;
 /// How long a letter is valid, in milliseconds.
 const DELIVERY: u64 = 30_000;
 
@@ -42,8 +50,12 @@ struct Letter {
 
 impl Inner {
     fn letters(&self) -> KeyRing {
-        // A frame, in base64 after being quoted.
-        self.core.keys.clone().with_max_token(self.limits.body.saturating_mul(4))
+        self.core.keys.clone().with_max_token(self.longest_letter())
+    }
+
+    /// A frame, in base64 after being quoted.
+    fn longest_letter(&self) -> usize {
+        self.limits.body.saturating_mul(4)
     }
 }
 
@@ -101,13 +113,9 @@ impl HttpService {
         self.inner.letters().seal(LETTER, &node.number().to_be_bytes(), &text).ok()
     }
 
-    /// Resumes a stream of another node, which keeps its events; `None` if it is one of this node,
-    /// or its node does not run any more.
-    pub(super) async fn resume_elsewhere(
-        &self,
-        session: &HttpSession,
-        last: &str,
-    ) -> Option<Reply> {
+    /// Opens a stream of another node, which keeps its events, for a client that resumes it; `None`
+    /// if it is one of this node, or its node does not run any more.
+    pub(super) async fn open_elsewhere(&self, session: &HttpSession, last: &str) -> Option<Opened> {
         let joined = self.inner.core.fleet.as_ref().filter(|_| session.key().is_some())?;
         let event: EventId = last.parse().ok()?;
         let node = Node::of(event.stream.number()).filter(|it| *it != joined.fleet.node())?;
@@ -119,11 +127,20 @@ impl HttpService {
             resume: Some(last.to_owned()),
         };
         let opened = joined.fleet.open(node, self.seal_letter(joined, node, letter)?).await?;
-        match StatusCode::from_u16(opened.status).ok()? {
-            StatusCode::OK => Some(reply::stream(Piped(opened.body))),
-            StatusCode::NO_CONTENT => Some(reply::status(StatusCode::NO_CONTENT)),
-            _ => None,
+        [StatusCode::OK, StatusCode::NO_CONTENT]
+            .iter()
+            .any(|status| status.as_u16() == opened.status)
+            .then_some(opened)
+    }
+
+    /// Passes on what another node has opened.
+    pub(super) fn pipe(&self, opened: Opened, stopped: Stopped) -> Reply {
+        if opened.status != StatusCode::OK.as_u16() {
+            return reply::status(StatusCode::NO_CONTENT);
         }
+        let quiet = self.inner.limits.keep_alive.saturating_mul(QUIET);
+        let silence = Box::pin(tokio::time::sleep(quiet));
+        reply::stream(Piped { body: opened.body, stopped, quiet, silence })
     }
 
     /// Takes in a letter of another node.
@@ -133,11 +150,11 @@ impl HttpService {
         joined: &Joined,
         body: B,
     ) -> Reply {
-        let (sealed, _reserved) =
-            match read_body(body, &self.inner.limits, self.account(head)).await {
-                Ok(read) => read,
-                Err(reply) => return reply,
-            };
+        let limits = HttpLimits { body: self.inner.longest_letter(), ..self.inner.limits };
+        let (sealed, _reserved) = match read_body(body, &limits, self.account(head)).await {
+            Ok(read) => read,
+            Err(reply) => return reply,
+        };
         let to = joined.fleet.node().number().to_be_bytes();
         let opened = std::str::from_utf8(&sealed)
             .ok()
@@ -162,19 +179,34 @@ impl HttpService {
         let Some(session) = session else { return reply::status(StatusCode::ACCEPTED) };
         match Message::parse(letter.frame.as_bytes()) {
             Ok(Message::Response(response)) => session.session.handle_response(&response),
-            Ok(Message::Notification(told)) => session.handle_notification(&told),
+            Ok(Message::Notification(told)) => {
+                session.handle_notification(&told);
+            }
             _ => {}
         }
         reply::status(StatusCode::ACCEPTED)
     }
 }
 
-/// A stream of another node, as it comes.
-struct Piped(mpsc::Receiver<Vec<u8>>);
+/// A stream of another node, as it comes: until it ends or falls silent, or must end here.
+struct Piped {
+    body: mpsc::Receiver<Vec<u8>>,
+    stopped: Stopped,
+    quiet: Duration,
+    silence: Pin<Box<Sleep>>,
+}
 
 impl Source for Piped {
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        self.0.poll_recv(cx).map(|chunk| chunk.map(Bytes::from))
+        if self.stopped.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        let polled = self.body.poll_recv(cx).map(|chunk| chunk.map(Bytes::from));
+        if polled.is_ready() {
+            self.silence.as_mut().reset(clock::now() + self.quiet);
+            return polled;
+        }
+        self.silence.as_mut().poll(cx).map(|()| None)
     }
 }
 

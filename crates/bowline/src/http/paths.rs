@@ -28,11 +28,14 @@ pub(super) enum Place {
     Health,
     /// Whether a load balancer should send requests.
     Ready,
+    /// Where other nodes of a fleet send their letters.
+    Letters,
     Nowhere,
 }
 
 impl HttpService {
-    /// The paths that clients use, for a framework that routes them one by one:
+    /// The paths that clients use, and the other nodes of a [fleet](crate::fleet), for a framework
+    /// that routes them one by one:
     ///
     /// ```
     /// # let mcp = bowline::Server::new("paths", "1.0.0").http().into_service().unwrap();
@@ -44,6 +47,14 @@ impl HttpService {
     ///
     /// `/health` and `/ready` are not among them.
     pub fn paths(&self) -> Vec<String> {
+        let mut paths = self.client_paths();
+        if self.inner.core.fleet.is_some() {
+            paths.push(crate::fleet::PATH.to_owned());
+        }
+        paths
+    }
+
+    fn client_paths(&self) -> Vec<String> {
         let mut paths = vec![self.inner.path.clone()];
         if self.inner.sse.is_some() {
             paths.extend([SSE.to_owned(), MESSAGES.to_owned()]);
@@ -99,6 +110,8 @@ impl HttpService {
             Place::Sse
         } else if self.inner.sse.is_some() && is(MESSAGES) {
             Place::Messages
+        } else if self.inner.core.fleet.is_some() && is(crate::fleet::PATH) {
+            Place::Letters
         } else {
             Place::Nowhere
         }
@@ -124,7 +137,7 @@ impl HttpService {
 
     /// The answer to a request for any other path.
     pub(super) fn nowhere(&self, path: &str) -> Reply {
-        let paths = self.paths();
+        let paths = self.client_paths();
         let message = format!(
             "there is nothing at {path:?}; this MCP server answers at {}; help: use one of these \
              in the URL of the client, or set another path with `Http::path`",

@@ -36,10 +36,10 @@ impl HttpService {
             Err(reply) => return Ok(reply),
         };
         if let Some(last) = last {
-            if let Some(reply) = Box::pin(self.resume_elsewhere(&session, last)).await {
-                return Ok(reply);
-            }
-            return Ok(self.resume(&session, last, stopped));
+            return Ok(match Box::pin(self.open_elsewhere(&session, last)).await {
+                Some(opened) => self.pipe(opened, stopped),
+                None => self.resume(&session, last, stopped),
+            });
         }
         let most = self.inner.limits.most(Kind::Streams);
         let place = match Place::take(&self.account(head), most) {

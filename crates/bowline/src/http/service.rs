@@ -49,13 +49,14 @@ use crate::server::{Core, HttpHead};
 /// | `/mcp`, or [`Http::path`]; `/` | POST; GET and DELETE for legacy sessions | the protocol |
 /// | `/sse`, `/messages` | GET, POST | HTTP+SSE of 2024-11-05, unless [`Http::without_sse`] |
 /// | `/.well-known/oauth-protected-resource`, alone and with the path of the resource | GET | where to get a token, with `Http::require_auth` |
+/// | `/.well-known/bowline-fleet` | POST | letters of other nodes, in a [fleet](crate::fleet) |
 /// | `/health` | any | 200, or 503 while it stops |
 /// | `/ready` | any | the same; also 503 while it [drains](Http::drain), and while the store of a [fleet](crate::fleet) does not answer |
 ///
 /// The last two are answered whatever the `Host` of the request is.
 ///
 /// Any other path is answered with 404 and this list. Within another framework the first two rows
-/// may have any prefix: `nest_service("/api", mcp)` serves `/api/mcp` and `/api/sse`,
+/// and letters may have any prefix: `nest_service("/api", mcp)` serves `/api/mcp` and `/api/sse`,
 /// `nest_service("/tools", mcp)` serves `/tools` itself, and `route_service("/direct/mcp", mcp)`
 /// works, too. [`HttpService::paths`] lists them for routing one by one; a token's metadata is
 /// found only at its own path, without a prefix.
@@ -176,7 +177,7 @@ impl HttpService {
             return head.audited(reply.because(Why::Head));
         }
         if let Some(joined) = &self.inner.core.fleet
-            && parts.uri.path() == crate::fleet::PATH
+            && self.place(parts.uri.path()) == Place::Letters
         {
             // Other nodes prove who they are by the seal; they need no name that is allowed.
             return Box::pin(self.handle_letter(&head, joined, body)).await;

@@ -264,6 +264,11 @@ impl SessionState {
         matches!(self.lifecycle.phase(), Phase::ExpectInitialized(_))
     }
 
+    /// Whether a client may come back for events.
+    fn keeps_events(&self) -> bool {
+        self.replay.as_ref().is_some_and(|replay| replay.bytes() > 0)
+    }
+
     /// The events of its streams.
     pub(super) fn replay(&mut self) -> &mut Replay<Bytes> {
         let base = self.base;

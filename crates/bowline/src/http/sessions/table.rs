@@ -1,7 +1,8 @@
 //! All sessions of a service, limited in number.
 //!
 //! Anyone can begin a handshake, so a session whose handshake is not complete makes room for a new
-//! one: the oldest first.
+//! one: the oldest first. In a fleet, one that nobody uses at the moment does, too, because its next
+//! request makes it again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,7 +18,8 @@ use crate::{Principal, clock, random};
 /// The bytes of a session, without what its client chooses.
 const SESSION: usize = 1 << 10;
 
-/// The list of half-open sessions is pruned when it reaches this size, or twice that of the table.
+/// The list of sessions that can make room is pruned when it reaches this size, or twice that of
+/// the table.
 const FEW: usize = 64;
 
 /// All sessions, by id.
@@ -30,9 +32,9 @@ pub(in crate::http) struct SessionTable {
 #[derive(Default)]
 struct Sessions {
     by_id: HashMap<SessionId, Arc<HttpSession>>,
-    /// In the order in which they were opened. Some of them have completed their handshake or ended
-    /// since.
-    half_open: VecDeque<Weak<HttpSession>>,
+    /// Those that can make room, in the order in which they were opened, or were last passed over.
+    /// Some of them have completed their handshake or ended since.
+    dispensable: VecDeque<Weak<HttpSession>>,
     /// When idle sessions were last removed.
     swept: Option<Instant>,
 }
@@ -43,7 +45,7 @@ impl SessionTable {
     }
 
     /// Opens a session whose client describes itself with this many bytes; `None` if there are too
-    /// many sessions, and none that is half open can make room.
+    /// many sessions, and none can make room.
     pub(in crate::http) fn open(&self, session: HttpSession, identity: usize) -> Option<SessionId> {
         let token = random::token();
         let id = SessionId::parse(&token).expect("hexadecimal digits are visible ASCII");
@@ -76,9 +78,9 @@ impl SessionTable {
         }
         session.session.set_id(id.as_str().to_owned());
         let session = Arc::new(session);
-        sessions.half_open.push_back(Arc::downgrade(&session));
+        sessions.dispensable.push_back(Arc::downgrade(&session));
         sessions.by_id.insert(id.clone(), Arc::clone(&session));
-        if sessions.half_open.len() > FEW.max(2 * sessions.by_id.len()) {
+        if sessions.dispensable.len() > FEW.max(2 * sessions.by_id.len()) {
             sessions.prune();
         }
         Some(session)
@@ -114,6 +116,11 @@ impl SessionTable {
     /// floods expensive.
     pub(in crate::http) fn make_room(&self) {
         self.lock().make_room(self.idle);
+    }
+
+    /// Makes room for one more session of an account. Returns whether there is some now.
+    pub(in crate::http) fn make_room_of(&self, account: &Arc<Account>) -> bool {
+        self.lock().evict(Some(account)).is_some()
     }
 
     /// The session with this id. For other principals it does not exist.
@@ -160,19 +167,28 @@ impl Sessions {
         }
     }
 
-    /// Ends the oldest session that is half open, of an account or of all; `None` if there is none.
+    /// Ends the oldest session that can make room, of an account or of all; `None` if there is none.
+    /// Those go first that keep nothing for clients that resume a stream.
     fn evict(&mut self, account: Option<&Arc<Account>>) -> Option<()> {
+        [true, false].into_iter().find_map(|spares| self.evict_one(account, spares))
+    }
+
+    fn evict_one(&mut self, account: Option<&Arc<Account>>, spares: bool) -> Option<()> {
         let is_meant = |session: &Weak<HttpSession>| {
             let Some(session) = session.upgrade() else { return false };
+            // A request or a stream would hold on to it, beside the table and this function.
+            let is_unused = session.key().is_some() && Arc::strong_count(&session) == 2;
             let state = session.lock();
             let is_its = |account| Arc::ptr_eq(state.reserved.account(), account);
-            state.is_half_open() && account.is_none_or(is_its)
+            let is_free = is_unused && !(spares && state.keeps_events());
+            (state.is_half_open() || is_free) && account.is_none_or(is_its)
         };
-        let place = self.half_open.iter().position(is_meant)?;
-        let session = self.half_open.remove(place)?.upgrade()?;
+        let place = self.dispensable.iter().position(is_meant)?;
+        let session = self.dispensable.remove(place)?.upgrade()?;
         if account.is_none() {
-            // Those before it have completed their handshake, or ended.
-            self.half_open.drain(..place);
+            // Those before it have completed their handshake, or ended, or are in use.
+            let passed: Vec<_> = self.dispensable.drain(..place).collect();
+            self.dispensable.extend(passed.into_iter().filter(can_make_room));
         }
         let id = session.session.id().and_then(SessionId::parse)?;
         self.by_id.remove(&id);
@@ -180,11 +196,10 @@ impl Sessions {
         Some(())
     }
 
-    /// Forgets sessions that are not half open any more.
+    /// Forgets sessions that cannot make room any more.
     fn prune(&mut self) {
-        let is_half_open = |it: Arc<HttpSession>| it.lock().is_half_open();
-        self.half_open.retain(|session| session.upgrade().is_some_and(is_half_open));
-        self.half_open.shrink_to_fit();
+        self.dispensable.retain(can_make_room);
+        self.dispensable.shrink_to_fit();
     }
 
     fn sweep(&mut self, idle: Duration) {
@@ -204,4 +219,9 @@ impl Sessions {
         self.by_id.shrink_to_fit();
         self.prune();
     }
+}
+
+/// Whether a session may have to make room at some time.
+fn can_make_room(session: &Weak<HttpSession>) -> bool {
+    session.upgrade().is_some_and(|it| it.key().is_some() || it.lock().is_half_open())
 }
