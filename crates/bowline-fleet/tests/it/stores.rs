@@ -5,6 +5,7 @@
 use std::env;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,8 @@ use std::time::Duration;
 
 /// An id that owns nothing, for programs that refuse to run as root.
 const NOBODY: u32 = 65_534;
-/// How often to look whether a program answers: for 30 seconds in all.
-const LOOKS: u32 = 600;
+/// How often to look whether a program answers: for a minute in all.
+const LOOKS: u32 = 1_200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A folder that is removed in the end.
@@ -94,18 +95,32 @@ fn unprivileged(program: &Path, root: Option<&PathBuf>) -> Command {
     command
 }
 
-/// A free port. Another process may take it first, but hardly ever does.
+/// The ports that `free_port` chooses from: below those that Linux gives to sockets without one,
+/// so that one stays free while its program is restarted.
+const PORTS: Range<u32> = 20_000..32_000;
+
+/// A port that is free now, and that this process gives to nobody else.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
-    listener.local_addr().expect("an address").port()
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    // Each process begins somewhere else.
+    let first = std::process::id().wrapping_mul(61);
+    for _ in PORTS {
+        let next = first.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + next % (PORTS.end - PORTS.start);
+        let port = u16::try_from(port).expect("a port");
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port is free");
 }
 
-fn until_it_answers(port: u16, child: &mut Child, what: &str) {
+fn until_it_answers(port: u16, child: &mut Option<Child>, what: &str) {
     for _ in 0..LOOKS {
         if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return;
         }
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Some(Ok(Some(status))) = child.as_mut().map(Child::try_wait) {
             panic!("{what} has ended: {status}");
         }
         sleep(PAUSE);
@@ -163,9 +178,8 @@ impl Postgres {
         command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         let copy = log.try_clone().expect("a log");
         command.stdout(log).stderr(copy).current_dir(self.folder.path());
-        let mut child = command.spawn().expect("postgres starts");
-        until_it_answers(self.port, &mut child, "postgres");
-        self.child = Some(child);
+        self.child = Some(command.spawn().expect("postgres starts"));
+        until_it_answers(self.port, &mut self.child, "postgres");
         // It accepts connections before it takes statements.
         for _ in 0..LOOKS {
             if self.sql("postgres", "SELECT 1").is_ok() {
@@ -298,9 +312,8 @@ impl Redis {
         command.args(["--bind", "127.0.0.1", "--save", ""]);
         command.arg("--dir").arg(self.folder.path()).current_dir(self.folder.path());
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("redis-server starts");
-        until_it_answers(self.port, &mut child, "redis-server");
-        self.child = Some(child);
+        self.child = Some(command.spawn().expect("redis-server starts"));
+        until_it_answers(self.port, &mut self.child, "redis-server");
     }
 
     pub fn kill(&mut self) {

@@ -14,11 +14,11 @@ use crate::stores::Postgres;
 async fn of(database: &str, server: &str, tool: &'static str) -> Node {
     let work = Tool::new(tool, move |context: Context| async move {
         // Longer than a node that stops waits for it. A run that was interrupted begins again.
-        tokio::time::sleep(Duration::from_secs(8)).await;
+        tokio::time::sleep(Duration::from_secs(20)).await;
         format!("{tool} of {}", context.caller().principal.as_ref().unwrap().as_str())
     });
     let server = Server::new(server, "1").with(work.task(TaskMode::Required).rerun());
-    let limits = TaskLimits { lease: Duration::from_secs(3), ..TaskLimits::default() };
+    let limits = TaskLimits { lease: Duration::from_secs(10), ..TaskLimits::default() };
     Plan::new(Fleet::builder(database).limits(limits), server).start().await
 }
 
@@ -113,7 +113,7 @@ async fn a_database_of_yesterday_does_no_harm() {
     postgres.sql("test0", restore).unwrap();
     let (mut stream, mut rest) = listening().await;
     touch().await;
-    let told = tokio::time::timeout(Duration::from_secs(10), stream.event(&mut rest)).await;
+    let told = tokio::time::timeout(http::PATIENCE, stream.event(&mut rest)).await;
     assert!(told.expect("a change after the restore is heard").is_some());
     let sql = "SELECT count(*) FROM bowline.nodes";
     eventually("both are registered again", async || {

@@ -15,19 +15,25 @@ async fn a_task_whose_caller_has_gone_does_not_exist() {
     let postgres = Postgres::start();
     let node = node(&postgres.database(), None).await;
     // Creations wait as long as somebody else holds their counters.
-    let hold = "BEGIN; LOCK TABLE bowline.counts IN EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT";
+    let hold = "BEGIN; LOCK TABLE bowline.counts IN EXCLUSIVE MODE; SELECT pg_sleep(60); COMMIT";
     std::thread::scope(|scope| {
-        scope.spawn(|| postgres.sql("test0", hold).unwrap());
-        let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'ExclusiveLock' AND granted
+        // Ended below.
+        scope.spawn(|| drop(postgres.sql("test0", hold)));
+        let holders = "FROM pg_locks WHERE mode = 'ExclusiveLock' AND granted
             AND relation = 'bowline.counts'::regclass";
-        while postgres.sql("test0", waits).unwrap() != "1" {}
+        let count = |what: &str| postgres.sql("test0", &format!("SELECT count({what}) {holders}"));
         let in_vain = async {
+            eventually("the counters are held", async || {
+                (count("*").unwrap() == "1").then_some(())
+            })
+            .await;
             for _ in 0..3 {
                 let call = json!({ "name": "wait" });
                 let created = http::modern(node.port, "ada", "tools/call", call);
                 let created = tokio::time::timeout(Duration::from_millis(200), created).await;
                 assert!(created.is_err(), "a creation waits");
             }
+            count("pg_terminate_backend(pid)").unwrap();
         };
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(in_vain));
     });
@@ -48,7 +54,7 @@ async fn a_task_whose_caller_has_gone_does_not_exist() {
 async fn the_renewal_of_a_lease_is_not_news() {
     let postgres = Postgres::start();
     let database = postgres.database();
-    let limits = TaskLimits { lease: Duration::from_secs(3), ..TaskLimits::default() };
+    let limits = TaskLimits { lease: Duration::from_secs(9), ..TaskLimits::default() };
     let start = async || Plan::usual(Fleet::builder(&database).limits(limits)).start().await;
     let (one, two) = (start().await, start().await);
     let call = json!({ "name": "wait" });
@@ -64,12 +70,12 @@ async fn the_renewal_of_a_lease_is_not_news() {
     }
     // Several renewals, and several looks at the store.
     let renewed = || one.fleet.metrics().tasks.renewed;
-    eventually("the lease is renewed", async || (renewed() >= 10).then_some(())).await;
+    eventually("the lease is renewed", async || (renewed() >= 3).then_some(())).await;
     http::modern(two.port, "ada", "tasks/cancel", json!({ "taskId": id })).await.unwrap();
     for (stream, rest) in &mut streams {
         let mut told = Vec::new();
         while told.last() != Some(&"cancelled".to_owned()) {
-            let event = tokio::time::timeout(Duration::from_secs(10), stream.event(rest)).await;
+            let event = tokio::time::timeout(http::PATIENCE, stream.event(rest)).await;
             let event = event.expect("the end is told").unwrap();
             told.push(event["params"]["status"].as_str().unwrap_or_default().to_owned());
         }

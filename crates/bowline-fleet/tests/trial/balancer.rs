@@ -56,10 +56,12 @@ impl Balancer {
 async fn probe(targets: Arc<Mutex<Vec<Target>>>) {
     loop {
         let all = targets.lock().unwrap().clone();
-        for target in all {
+        // All at once, so that none waits for another one that hangs.
+        let asked = all.iter().map(async |target| {
             let is_ready = http::get(target.port, "/ready").await == Some(200);
             target.is_ready.store(is_ready, Ordering::Release);
-        }
+        });
+        futures_util::future::join_all(asked).await;
         tokio::time::sleep(PROBE).await;
     }
 }

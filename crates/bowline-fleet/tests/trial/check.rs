@@ -15,10 +15,11 @@ use crate::http;
 use crate::node::RESOURCE;
 use crate::stores::Postgres;
 
-/// How long a change may take to every node: what the crate promises, and a busy machine.
-const SEEN: Duration = Duration::from_secs(6);
+/// How long a change may take to every node. The crate promises 4 s, and how long it took is
+/// printed; the rest is for a machine that is busy.
+pub const SEEN: Duration = Duration::from_secs(30);
 /// How long tasks may take to end once nothing fails any more.
-const SETTLED: Duration = Duration::from_secs(90);
+const SETTLED: Duration = Duration::from_secs(180);
 
 /// Writes down every version of every task, in the database itself.
 pub const AUDIT: &str = "
@@ -159,7 +160,8 @@ pub async fn changes(history: &History, ports: [u16; 3]) -> Duration {
                 continue;
             };
             let mut rest = String::new();
-            stream.event(&mut rest).await;
+            let began = tokio::time::timeout(http::PATIENCE, stream.event(&mut rest)).await;
+            assert!(matches!(began, Ok(Some(_))), "port {port} does not say that it listens");
             listening.push((port, stream, rest));
         }
         let began = Instant::now();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::check::SEEN;
 use crate::http;
+use crate::node::RESOURCE;
 
 /// What clients were told, and what was wrong with it.
 #[derive(Default)]
@@ -17,6 +19,10 @@ pub struct History {
     pub wrong: Mutex<Vec<String>>,
     pub answered: AtomicU64,
     pub refused: AtomicU64,
+    /// Changes that were heard while things failed.
+    pub heard: AtomicU64,
+    /// The nodes that were ended, by port, as often as they were.
+    pub ended_nodes: Mutex<Vec<u16>>,
     numbers: AtomicU64,
 }
 
@@ -34,6 +40,11 @@ pub struct Task {
 impl History {
     pub fn wrong(&self, what: String) {
         self.wrong.lock().unwrap().push(what);
+    }
+
+    /// How often a node was ended.
+    fn ends(&self, port: u16) -> usize {
+        self.ended_nodes.lock().unwrap().iter().filter(|ended| **ended == port).count()
     }
 }
 
@@ -90,14 +101,15 @@ pub async fn look(port: u16, user: &str, id: &str) -> Seen {
     }
 }
 
-/// Creates tasks until it is told to stop, or has created as many as are wanted.
+/// Creates tasks until it is told to stop, with a pause after each.
 pub async fn create_tasks(
     history: Arc<History>,
     ports: [u16; 3],
     mut random: Random,
-    (stop, most): (Arc<AtomicBool>, usize),
+    (stop, pause): (Arc<AtomicBool>, Duration),
 ) {
-    while !stop.load(Ordering::Acquire) && history.tasks.lock().unwrap().len() < most {
+    while !stop.load(Ordering::Acquire) {
+        tokio::time::sleep(pause).await;
         let number = history.numbers.fetch_add(1, Ordering::Relaxed);
         let (tool, user) = (random.pick(&["once", "again"]), random.pick(&["ada", "bob"]));
         let millis = random.pick(&[5, 50, 400, 2_500]);
@@ -142,6 +154,44 @@ pub async fn create_tasks(
             history.tasks.lock().unwrap()[at].outcome = Some(outcome);
         }
     }
+}
+
+/// Listens on one node and changes something on another one.
+pub async fn watch_changes(
+    history: Arc<History>,
+    ports: [u16; 3],
+    mut random: Random,
+    stop: Arc<AtomicBool>,
+) {
+    while !stop.load(Ordering::Acquire) {
+        let (from, to) = (random.pick(&ports), random.pick(&ports));
+        if watch(&history, from, to).await.is_none() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// `None` if a step had no answer.
+async fn watch(history: &History, from: u16, to: u16) -> Option<()> {
+    let filter = json!({ "notifications": { "resourceSubscriptions": [RESOURCE] } });
+    let mut stream = http::modern(to, "ada", "subscriptions/listen", filter).await?;
+    let mut rest = String::new();
+    tokio::time::timeout(http::PATIENCE, stream.event(&mut rest)).await.ok()??;
+    let before = history.ends(from);
+    let touched = http::modern(from, "ada", "tools/call", json!({ "name": "touch" })).await?;
+    if touched.status != 200 {
+        return None;
+    }
+    match tokio::time::timeout(SEEN, stream.event(&mut rest)).await {
+        Ok(told) => {
+            told?;
+            history.heard.fetch_add(1, Ordering::Relaxed);
+        }
+        // A node that is killed takes with it what it has not announced yet.
+        Err(_) if history.ends(from) > before => {}
+        Err(_) => history.wrong(format!("a change on {from} is not heard on {to}")),
+    }
+    Some(())
 }
 
 /// Opens sessions, is asked on one node, answers on another, and ends them on a third.
@@ -194,6 +244,12 @@ impl Walk<'_> {
         let session = session.as_str();
         let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         http::legacy(self.answer, self.user, Some(session), told).await?;
+        let other = if self.user == "ada" { "bob" } else { "ada" };
+        let ping = json!({ "jsonrpc": "2.0", "id": 9, "method": "ping" });
+        let strange = http::legacy(self.answer, other, Some(session), ping).await;
+        if strange.is_some_and(|it| it.status == 200) {
+            self.history.wrong(format!("{other} uses a session of {}", self.user));
+        }
         let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": { "name": "ask" } });
         let mut asked = http::legacy(self.ask, self.user, Some(session), call).await?;
@@ -226,7 +282,7 @@ impl Walk<'_> {
     }
 
     async fn event(&self, response: &mut http::Response, rest: &mut String) -> Option<Value> {
-        tokio::time::timeout(Duration::from_secs(8), response.event(rest)).await.ok()?
+        tokio::time::timeout(http::PATIENCE, response.event(rest)).await.ok()?
     }
 
     /// A session that was opened and not ended is known to every node.

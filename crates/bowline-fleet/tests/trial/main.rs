@@ -7,7 +7,7 @@
 //! are checked: see `check`.
 //!
 //! `BOWLINE_SEED=7` chooses the schedule; `BOWLINE_FULL=1` creates 10,000 tasks during an hour of
-//! faults.
+//! faults, with a schedule of its own each time.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 #![allow(unreachable_pub, dead_code, reason = "modules that two tests share")]

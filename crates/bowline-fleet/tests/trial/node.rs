@@ -29,6 +29,8 @@ pub async fn serve(settings: &str) {
         tasks: 100_000,
         tasks_per_owner: 100_000,
         lease: LEASE,
+        // They are checked after an hour of faults.
+        ttl: Duration::from_secs(6 * 3_600),
         ..TaskLimits::default()
     };
     let fleet = Fleet::builder(text("postgres"))
