@@ -16,6 +16,9 @@ mod check;
 mod config;
 #[path = "cli/fixture.rs"]
 mod fixture;
+#[cfg(target_os = "linux")]
+#[path = "cli/fleet.rs"]
+mod fleet;
 #[cfg(unix)]
 #[path = "cli/gateway.rs"]
 mod gateway;
@@ -44,6 +47,10 @@ mod readme;
 mod recorded;
 #[path = "cli/skills.rs"]
 mod skills;
+#[cfg(target_os = "linux")]
+#[path = "../../bowline-fleet/tests/it/stores.rs"]
+#[allow(dead_code, unreachable_pub, clippy::panic, reason = "a module of other tests")]
+mod stores;
 #[cfg(unix)]
 #[path = "cli/tap.rs"]
 mod tap;
