@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import anyio
 
 WITNESS = Path(__file__).parent.parent / "witness.sh"
-PATIENCE = 20
+PATIENCE = 60
 # Checks have their own time limit; this one covers the rest.
 PATIENCE_IN_ALL = 300
 

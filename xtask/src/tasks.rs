@@ -11,7 +11,7 @@ const TESTS: [&str; 2] = [
 ];
 
 pub(crate) fn step(options: &Options) -> Outcome {
-    let mut said = String::new();
+    let (mut said, mut kills) = (String::new(), None);
     for line in TESTS {
         let mut test = command(line);
         if options.full {
@@ -21,8 +21,11 @@ pub(crate) fn step(options: &Options) -> Outcome {
         if !ok {
             return Outcome::one(false, output);
         }
-        // How often which tool was killed at which step.
-        said.extend(output.lines().filter(|line| line.contains(": {")).map(|it| format!("{it}\n")));
+        // Which tool was killed when, and how many kills there were.
+        said.extend(output.lines().filter(|line| line.contains(": [")).map(|it| format!("{it}\n")));
+        kills = kills
+            .or(output.lines().find_map(|line| line.strip_prefix("kills: ")).map(str::to_owned));
     }
-    Outcome { table: said, ..Outcome::one(true, String::new()) }
+    let note = kills.map_or_else(String::new, |kills| format!("{kills} kills at random steps"));
+    Outcome { table: said, ..Outcome::one(true, String::new()).with_note(note) }
 }

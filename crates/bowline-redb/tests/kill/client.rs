@@ -2,17 +2,21 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::cases::GUARD;
 use crate::child;
 
 /// A server, and the way to it.
 pub(crate) struct Server {
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    /// Its lines.
+    output: Receiver<String>,
 }
 
 impl Server {
@@ -26,7 +30,12 @@ impl Server {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Self { child, input, output: BufReader::new(output) }
+        let (line, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let mut read = BufReader::new(output).lines().map_while(Result::ok);
+            read.try_for_each(|it| line.send(it))
+        });
+        Self { child, input, output: lines }
     }
 
     /// The answer to a request.
@@ -43,11 +52,11 @@ impl Server {
         });
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.input.write_all(format!("{request}\n").as_bytes())?;
-        let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        match self.output.recv_timeout(GUARD) {
+            Ok(line) => Ok(serde_json::from_str(&line).unwrap()),
+            Err(RecvTimeoutError::Disconnected) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(RecvTimeoutError::Timeout) => panic!("no answer to {method}"),
         }
-        Ok(serde_json::from_str(&line).unwrap())
     }
 
     /// Kills it, and waits for its end.

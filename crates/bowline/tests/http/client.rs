@@ -11,7 +11,7 @@ use http_body::Body as _;
 use serde_json::{Value, json};
 
 /// Longer than anything here may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits with a timeout.
 pub(crate) async fn soon<F: Future>(what: &str, work: F) -> F::Output {

@@ -15,9 +15,12 @@ pub(super) async fn call(guest: &Guest) -> Outcome {
 
 /// A task is found again by its id.
 pub(super) async fn handle(guest: &Guest) -> Outcome {
-    let task = start(guest, 500).await?;
-    let again = guest.client.resume_task(task.id());
+    let long = start(guest, 60_000).await?;
+    let again = guest.client.resume_task(long.id());
     is_so("it is over already", !again.status().await?.status.is_final())?;
+    long.cancel().await?;
+    let task = start(guest, 200).await?;
+    let again = guest.client.resume_task(task.id());
     is_so("no content", !again.wait().await?.content.is_empty())?;
     same("status", &task.status().await?.status, &TaskStatus::Completed)
 }
