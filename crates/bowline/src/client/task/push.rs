@@ -143,11 +143,14 @@ pub(super) fn subscribe(shared: &Arc<Shared>, feed: &Arc<TaskFeed>) -> Option<Su
 async fn listen(shared: Arc<Shared>, feed: Arc<TaskFeed>, place: OwnedSemaphorePermit) {
     let mut backoff = Backoff::new();
     while let Ok(live) = shared.ready("tasks/get").await {
-        let outcome = listen_once(&shared, &live, &feed).await;
-        if outcome.is_err() {
-            // Nor will it report other tasks, so there is no need to ask again.
-            shared.task_streams.close();
-            break;
+        match listen_once(&shared, &live, &feed).await {
+            Listened::Ended => {}
+            Listened::NotGranted => break,
+            Listened::Rejected => {
+                // Nor will it report other tasks, so there is no need to ask again.
+                shared.task_streams.close();
+                break;
+            }
         }
         feed.set_granted(false);
         tokio::time::sleep(backoff.next()).await;
@@ -156,19 +159,24 @@ async fn listen(shared: Arc<Shared>, feed: Arc<TaskFeed>, place: OwnedSemaphoreP
     drop(place);
 }
 
-/// The server does not report changes of tasks.
-struct Refused;
+/// What became of a subscription.
+enum Listened {
+    /// Another one may last longer.
+    Ended,
+    /// The server does not report this task: it may be gone, for instance.
+    NotGranted,
+    /// The server does not report changes of tasks.
+    Rejected,
+}
 
-async fn listen_once(
-    shared: &Arc<Shared>,
-    live: &Live,
-    feed: &Arc<TaskFeed>,
-) -> Result<(), Refused> {
+async fn listen_once(shared: &Arc<Shared>, live: &Live, feed: &Arc<TaskFeed>) -> Listened {
     let notifications =
         SubscriptionFilter { task_ids: Some(vec![feed.id.clone()]), ..Default::default() };
     let params = SubscriptionsListenParams { notifications, meta: RequestMeta::default() };
     let revision = live.peer.revision;
-    let outgoing = Outgoing::typed::<SubscriptionsListen>(params, revision).map_err(|_| Refused)?;
+    let Ok(outgoing) = Outgoing::typed::<SubscriptionsListen>(params, revision) else {
+        return Listened::Rejected;
+    };
     lock(&feed.latest).is_granted = None;
     let sending = Sending {
         outgoing: &outgoing,
@@ -181,10 +189,10 @@ async fn listen_once(
     let exchange = shared.exchange(&live.link, &sending);
     tokio::select! {
         ended = exchange => match ended {
-            Err(error) if is_refusal(&error) => Err(Refused),
-            _ => Ok(()),
+            Err(error) if is_refusal(&error) => Listened::Rejected,
+            _ => Listened::Ended,
         },
-        () = feed.refused() => Err(Refused),
+        () = feed.refused() => Listened::NotGranted,
     }
 }
 
