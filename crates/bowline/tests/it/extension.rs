@@ -122,6 +122,7 @@ async fn a_nested_server_brings_its_extensions_and_the_middleware_around_them() 
 async fn mistakes_are_found_before_the_first_client() {
     let nothing = |_: Context, _: Value| async { Ok::<_, HandlerError>(json!({})) };
     let of = |id: &str| Extension::new(id);
+    let none = |_: Caller, _: String| async { None::<Value> };
     let cases = [
         (vec![of("groups")], "an id is a prefix and a name, as in com.example/groups"),
         (vec![of("a/b"), of("a/b")], "two extensions have the name \"a/b\""),
@@ -140,6 +141,21 @@ async fn mistakes_are_found_before_the_first_client() {
         (
             vec![of("a/b").capability("c", json!({})), of("a/c").capability("c", json!({}))],
             "extension \"a/c\": another extension declares the capability \"c\"",
+        ),
+        (
+            vec![
+                of("a/b").topic("a/t", "notifications/t", none),
+                of("a/c").topic("a/t", "n", none),
+            ],
+            "extension \"a/c\": another extension has the topic \"a/t\"",
+        ),
+        (
+            vec![of("a/b").topic("taskIds", "notifications/t", none)],
+            "the protocol itself has a topic \"taskIds\"",
+        ),
+        (
+            vec![of("a/b").topic("toolsListChanged", "notifications/t", none)],
+            "the protocol itself has a topic \"toolsListChanged\"",
         ),
         (
             vec![of("a/b").method("x/y", .., nothing), of("a/c").method("x/y", .., nothing)],

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::super::caller::Profile;
 use super::super::error::BuildError;
 use super::super::middleware::Middleware;
-use super::{Decorators, Extension, ExtensionMethod, ExtensionTopic, Span, Stop};
+use super::{Decorators, Extension, ExtensionMethod, ExtensionTopic, Span, Stop, TASKS};
 
 /// The extensions of a server.
 pub(crate) struct Extensions {
@@ -55,6 +55,10 @@ impl Extensions {
             let id = extension.id.clone();
             if all.declared.iter().any(|other| other.id == id) {
                 return Err(BuildError::Duplicate { kind: "extension", name: id });
+            }
+            for topic in &extension.topics {
+                check_topic(&topic.member, &topics, &id)
+                    .map_err(|reason| BuildError::Extension { id: id.clone(), reason })?;
             }
             topics.append(&mut extension.topics);
             decorators.append(&mut extension.decorators);
@@ -175,6 +179,25 @@ fn check_id(id: &str) -> Result<(), &'static str> {
     match id.split_once('/') {
         Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(()),
         _ => Err("an id is a prefix and a name, as in com.example/groups"),
+    }
+}
+
+/// A member of `subscriptions/listen` belongs to one topic, or to the protocol itself.
+fn check_topic(member: &str, others: &[ExtensionTopic], id: &str) -> Result<(), String> {
+    let known = [
+        "toolsListChanged",
+        "promptsListChanged",
+        "resourcesListChanged",
+        "resourceSubscriptions",
+        TASKS,
+    ];
+    let is_of_tasks = member == TASKS && id == task_extension::ID;
+    if known.contains(&member) && !is_of_tasks {
+        return Err(format!("the protocol itself has a topic {member:?}"));
+    }
+    match others.iter().any(|it| *it.member == *member) {
+        true => Err(format!("another extension has the topic {member:?}")),
+        false => Ok(()),
     }
 }
 
