@@ -35,6 +35,15 @@ table! { |probe| Rule::eras("basic/utilities/tasks", PAGE).since(V2025_11_25);
     Must "tasks.undeclared" [.modern()] => undeclared(probe),
         "clients that do not declare the extension get no tasks",
         "Answer their calls plainly, and tasks/get, tasks/update and tasks/cancel with error -32021, before the task is looked up.";
+    Must "tasks.gone" [.modern()] => gone(probe, &["tasks/get"]),
+        "tasks/get for a task that does not exist is rejected with -32602",
+        "Answer clients that declare the extension with error -32602 for ids that are unknown or have expired.";
+    Should "tasks.gone-others" [.modern()] => gone(probe, &["tasks/update", "tasks/cancel"]),
+        "so are tasks/update and tasks/cancel",
+        "Answer clients that declare the extension with error -32602 for ids that are unknown or have expired.";
+    Must "tasks.retired" [.modern()] => retired(probe),
+        "tasks/result and tasks/list, which the extension does not have, are rejected with -32601",
+        "Serve tasks/result and tasks/list in 2025-11-25 only, whatever the client declares.";
     Should "tasks.forbidden" [.only(V2025_11_25)] => forbidden(probe),
         "a tool that cannot run as a task is not run as one",
         "Reject a call with params.task with error -32601 unless the tool has execution.taskSupport optional or required.";
@@ -189,16 +198,40 @@ async fn undeclared(probe: &mut Probe) -> Outcome {
     let calls = probe.calls().await?;
     let became = calls.iter().find(|it| it.result().is_some_and(|it| it["resultType"] == "task"));
     let became = became.map(|it| format!("{} became a task", it.name));
-    let id = "bowline-no-such-task";
     let mut found = vec![became];
-    for (method, params) in [
-        ("tasks/get", json!({ "taskId": id })),
-        ("tasks/update", json!({ "taskId": id, "inputResponses": {} })),
-        ("tasks/cancel", json!({ "taskId": id })),
-    ] {
-        let reply = probe.ask(method, params).await?;
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let reply = probe.ask(method, about_nothing(method)).await?;
         let problem = format!("{method} got {}, expected error -32021", reply.describe());
         found.push(when(reply.code() != Some(-32021), &problem));
+    }
+    none_of(found)
+}
+
+/// The parameters of a request for a task that does not exist.
+fn about_nothing(method: &str) -> Value {
+    let mut params = json!({ "taskId": "bowline-no-such-task" });
+    if method == "tasks/update" {
+        params["inputResponses"] = json!({});
+    }
+    params
+}
+
+async fn gone(probe: &mut Probe, methods: &[&str]) -> Outcome {
+    answers(probe, methods, -32602).await
+}
+
+async fn retired(probe: &mut Probe) -> Outcome {
+    answers(probe, &["tasks/result", "tasks/list"], -32601).await
+}
+
+/// Whether a client that declares the extension gets this error for a task that does not exist.
+async fn answers(probe: &mut Probe, methods: &[&str], code: i64) -> Outcome {
+    probe.needs_tasks().await?;
+    let mut found = Vec::new();
+    for method in methods {
+        let reply = probe.ask_about_tasks(method, about_nothing(method)).await?;
+        let problem = format!("{method} got {}, expected error {code}", reply.describe());
+        found.push(when(reply.code() != Some(code), &problem));
     }
     none_of(found)
 }

@@ -89,6 +89,22 @@ const ROWS: &[Row] = &[
             a["result"]["resultType"] = json!("task");
         }
     }),
+    ("tasks.gone", R26, |q, a, _| {
+        if is(q, "tasks/get") && a.get("error").is_some() {
+            a["error"]["code"] = json!(-32603);
+        }
+    }),
+    ("tasks.gone-others", R26, |q, a, _| {
+        if is(q, "tasks/update") && a.get("error").is_some() {
+            *a = json!({"jsonrpc": "2.0", "id": a["id"], "result": {"resultType": "complete"}});
+        }
+    }),
+    ("tasks.retired", R26, |q, a, _| {
+        if is(q, "tasks/list") {
+            *a = json!({"jsonrpc": "2.0", "id": a["id"],
+                "result": {"resultType": "complete", "tasks": []}});
+        }
+    }),
     ("tasks.forbidden", R11, |q, a, _| {
         if is(q, "tools/call") && a.get("error").is_some() {
             *a = json!({"jsonrpc": "2.0", "id": a["id"], "result": {"content": []}});
