@@ -23,8 +23,8 @@ pub(crate) fn step(options: &Options) -> Outcome {
         }
         // Which tool was killed when, and how many kills there were.
         said.extend(output.lines().filter(|line| line.contains(": [")).map(|it| format!("{it}\n")));
-        kills = kills
-            .or(output.lines().find_map(|line| line.strip_prefix("kills: ")).map(str::to_owned));
+        let counted = output.lines().find_map(|line| line.strip_prefix("kills: "));
+        kills = counted.map(str::to_owned).or(kills);
     }
     let note = kills.map_or_else(String::new, |kills| format!("{kills} kills at random steps"));
     Outcome { table: said, ..Outcome::one(true, String::new()).with_note(note) }

@@ -10,7 +10,7 @@ use bowline::with_causes;
 use redb::{Builder, Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::error::{Failure, OpenError};
-use crate::tables::Tables;
+use crate::tables::{self, Tables};
 
 /// The bytes of the file that are kept in memory.
 const CACHE: usize = 32 << 20;
@@ -118,6 +118,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 fn prepare(database: Database) -> Result<Database, redb::Error> {
     let transaction = database.begin_write()?;
     drop(Tables::open(&transaction)?);
+    tables::recount(&transaction)?;
     transaction.commit()?;
     Ok(database)
 }
@@ -130,7 +131,7 @@ mod tests {
     use redb::StorageBackend;
 
     use super::*;
-    use crate::tables::{self, Entry, Written};
+    use crate::tables::{Entry, Written};
 
     /// A disk that can be full.
     #[derive(Debug, Clone, Default)]
@@ -177,7 +178,7 @@ mod tests {
     fn create(engine: &Engine, id: &str) -> Result<Written, Failure> {
         engine.write(|transaction| {
             let mut tables = Tables::open(transaction)?;
-            let written = tables.create(&Entry::example(id), Quota { all: 9, each: 9 })?;
+            let written = tables.create(&Entry::example(id), Quota::of(9, 9))?;
             Ok((written, true))
         })
     }

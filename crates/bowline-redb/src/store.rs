@@ -81,10 +81,23 @@ impl TaskStore for Store {
         version: u64,
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
+        self.swap_within(id, version, next, Quota::of(usize::MAX, usize::MAX))
+    }
+
+    fn swap_within<'a>(
+        &'a self,
+        id: &'a str,
+        version: u64,
+        next: Option<Arc<TaskRecord>>,
+        quota: Quota,
+    ) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let next = next.map(|next| Entry::new(&next)).transpose()?;
-            let write = Write::Swap { id: id.to_owned(), version, next };
-            Ok(self.writer.write(write).await? == Written::Done)
+            let next = next.as_deref().map(Entry::new).transpose()?;
+            let write = Write::Swap { id: id.to_owned(), version, next, quota };
+            match self.writer.write(write).await? {
+                Written::Full => Err(StoreError::Full),
+                written => Ok(written == Written::Done),
+            }
         })
     }
 

@@ -1,9 +1,10 @@
 //! The tables of the file, and the five verbs on them.
 
+use std::collections::HashMap;
 use std::ops::Bound;
 
 use bowline::tasks::{Quota, TaskRecord};
-use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition};
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition};
 use redb::{TableError, WriteTransaction};
 
 use crate::error::Failure;
@@ -16,8 +17,12 @@ const TASKS: TableDefinition<'_, &str, Row> = TableDefinition::new("tasks 1");
 /// By owner, in the order of pages.
 const PAGES: TableDefinition<'_, (&[u8], u64, &str), ()> = TableDefinition::new("pages 1");
 const DUE: TableDefinition<'_, (u64, &str), ()> = TableDefinition::new("due 1");
-/// How many tasks an owner has.
-const COUNTS: TableDefinition<'_, &[u8], u64> = TableDefinition::new("counts 1");
+/// How many tasks an owner has, and their bytes.
+const COUNTS: TableDefinition<'_, &[u8], (u64, u64)> = TableDefinition::new("counts 2");
+/// The same without bytes.
+const COUNTS_1: TableDefinition<'_, &[u8], u64> = TableDefinition::new("counts 1");
+/// What stands for all owners among the counts.
+const ALL: &[u8] = b"*";
 
 /// A record with what the tables need of it.
 pub(crate) struct Entry {
@@ -27,6 +32,8 @@ pub(crate) struct Entry {
     created: u64,
     owner: Vec<u8>,
     bytes: Vec<u8>,
+    /// The bytes by which it may grow in any case.
+    spare: usize,
 }
 
 impl Entry {
@@ -38,6 +45,7 @@ impl Entry {
             created: record.created(),
             owner: owner_key(record.owner()),
             bytes: record.encode().map_err(|error| Failure::new(error.to_string()))?,
+            spare: if record.has_ended() { Quota::ENDING } else { 0 },
         })
     }
 }
@@ -46,7 +54,7 @@ impl Entry {
 impl Entry {
     pub(crate) fn example(id: &str) -> Self {
         let (owner, bytes) = (owner_key(None), b"{}".to_vec());
-        Self { id: id.to_owned(), version: 0, due: 1, created: 1, owner, bytes }
+        Self { id: id.to_owned(), version: 0, due: 1, created: 1, owner, bytes, spare: 0 }
     }
 }
 
@@ -71,7 +79,7 @@ pub(crate) struct Tables<'a> {
     tasks: Table<'a, &'static str, Row>,
     pages: Table<'a, (&'static [u8], u64, &'static str), ()>,
     due: Table<'a, (u64, &'static str), ()>,
-    counts: Table<'a, &'static [u8], u64>,
+    counts: Table<'a, &'static [u8], (u64, u64)>,
 }
 
 impl<'a> Tables<'a> {
@@ -86,9 +94,9 @@ impl<'a> Tables<'a> {
     }
 
     pub(crate) fn create(&mut self, entry: &Entry, quota: Quota) -> Result<Written, Failure> {
-        let own = self.count(&entry.owner)?;
-        let is_full = |count: u64, most: usize| usize::try_from(count).is_ok_and(|it| it >= most);
-        if is_full(self.tasks.len()?, quota.all) || is_full(own, quota.each) {
+        let [(tasks, bytes), (own, own_bytes)] = self.counts(&entry.owner)?;
+        let size = entry.bytes.len();
+        if tasks >= quota.all || own >= quota.each || !quota.has_room(bytes, own_bytes, size) {
             return Ok(Written::Full);
         }
         if self.tasks.get(entry.id.as_str())?.is_some() {
@@ -97,7 +105,7 @@ impl<'a> Tables<'a> {
         self.insert(entry)?;
         self.due.insert((entry.due, entry.id.as_str()), ())?;
         self.pages.insert((entry.owner.as_slice(), entry.created, entry.id.as_str()), ())?;
-        self.counts.insert(entry.owner.as_slice(), own + 1)?;
+        self.add(&entry.owner, 1, signed(size))?;
         Ok(Written::Done)
     }
 
@@ -106,15 +114,23 @@ impl<'a> Tables<'a> {
         id: &str,
         version: u64,
         next: Option<&Entry>,
+        quota: Quota,
     ) -> Result<Written, Failure> {
-        let (due, created, owner) = {
+        let (due, created, owner, before) = {
             let Some(found) = self.tasks.get(id)? else { return Ok(Written::Stale) };
-            let (found, due, created, owner, _) = found.value();
+            let (found, due, created, owner, bytes) = found.value();
             if found != version {
                 return Ok(Written::Stale);
             }
-            (due, created, owner.to_vec())
+            (due, created, owner.to_vec(), bytes.len())
         };
+        let after = next.map_or(0, |next| next.bytes.len());
+        if next.is_some_and(|next| after > before + next.spare) {
+            let [(_, bytes), (_, own_bytes)] = self.counts(&owner)?;
+            if !quota.has_room(bytes, own_bytes, after - before) {
+                return Ok(Written::Full);
+            }
+        }
         if next.is_none_or(|next| next.due != due) {
             self.due.remove((due, id))?;
         }
@@ -129,9 +145,9 @@ impl<'a> Tables<'a> {
             None => {
                 self.tasks.remove(id)?;
                 self.pages.remove((owner.as_slice(), created, id))?;
-                self.discount(&owner)?;
             }
         }
+        self.add(&owner, if next.is_none() { -1 } else { 0 }, signed(after) - signed(before))?;
         Ok(Written::Done)
     }
 
@@ -142,17 +158,57 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    fn count(&self, owner: &[u8]) -> Result<u64, Failure> {
-        Ok(self.counts.get(owner)?.map_or(0, |count| count.value()))
+    /// How many tasks there are and their bytes: of all owners, and of one.
+    fn counts(&self, owner: &[u8]) -> Result<[(usize, usize); 2], Failure> {
+        let count = |owner: &[u8]| -> Result<(usize, usize), Failure> {
+            let (tasks, bytes) = self.counts.get(owner)?.map_or((0, 0), |count| count.value());
+            let number = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+            Ok((number(tasks), number(bytes)))
+        };
+        Ok([count(ALL)?, count(owner)?])
     }
 
-    fn discount(&mut self, owner: &[u8]) -> Result<(), Failure> {
-        match self.count(owner)? {
-            0 | 1 => self.counts.remove(owner)?.map(drop),
-            count => self.counts.insert(owner, count - 1)?.map(drop),
-        };
+    /// Counts tasks and bytes that an owner has more than before, or fewer.
+    fn add(&mut self, owner: &[u8], tasks: i64, bytes: i64) -> Result<(), Failure> {
+        if tasks == 0 && bytes == 0 {
+            return Ok(());
+        }
+        for owner in [ALL, owner] {
+            let (count, size) = self.counts.get(owner)?.map_or((0, 0), |count| count.value());
+            let count = count.saturating_add_signed(tasks);
+            let size = size.saturating_add_signed(bytes);
+            match count {
+                0 => self.counts.remove(owner)?.map(drop),
+                count => self.counts.insert(owner, (count, size))?.map(drop),
+            };
+        }
         Ok(())
     }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Counts again what earlier releases have counted without bytes.
+pub(crate) fn recount(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+    if !transaction.delete_table(COUNTS_1)? {
+        return Ok(());
+    }
+    let mut counts: HashMap<Vec<u8>, (u64, u64)> = HashMap::new();
+    for row in transaction.open_table(TASKS)?.iter()? {
+        let (_, row) = row?;
+        let (.., owner, bytes) = row.value();
+        for owner in [ALL, owner] {
+            let (count, size) = counts.entry(owner.to_vec()).or_default();
+            (*count, *size) = (*count + 1, *size + bytes.len() as u64);
+        }
+    }
+    let mut table = transaction.open_table(COUNTS)?;
+    for (owner, count) in counts {
+        table.insert(owner.as_slice(), count)?;
+    }
+    Ok(())
 }
 
 /// The version of a task, and its record.

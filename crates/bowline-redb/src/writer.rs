@@ -19,7 +19,7 @@ const BATCH: usize = 1_024;
 /// One write.
 pub(crate) enum Write {
     Create(Entry, Quota),
-    Swap { id: String, version: u64, next: Option<Entry> },
+    Swap { id: String, version: u64, next: Option<Entry>, quota: Quota },
 }
 
 /// A write, and whoever waits for it.
@@ -90,6 +90,8 @@ fn run(engine: &Engine, mut queue: mpsc::Receiver<Job>) {
 fn apply(tables: &mut Tables<'_>, write: &Write) -> Result<Written, Failure> {
     match write {
         Write::Create(entry, quota) => tables.create(entry, *quota),
-        Write::Swap { id, version, next } => tables.swap(id, *version, next.as_ref()),
+        Write::Swap { id, version, next, quota } => {
+            tables.swap(id, *version, next.as_ref(), *quota)
+        }
     }
 }

@@ -23,7 +23,7 @@
 //! | in one revision, or in each | [`connect_in`], [`each_revision`] |
 //! | with handlers for the server's questions, timeouts, limits | [`builder`] |
 //! | with a principal, scopes, headers, extensions | `over_http`, with the features `http` and `client-http` |
-//! | of a store of your own for tasks | [`task_store_contract`] |
+//! | of a store of your own for tasks | [`task_store_contract`], [`task_store_bytes_contract`] |
 //! | of deadlines and long waits | `#[tokio::test(start_paused = true)]`: nothing here waits for anything but the clock |
 
 #[cfg(all(feature = "client-http", feature = "http"))]
@@ -33,7 +33,7 @@ mod over_http;
 pub use self::over_http::{OverHttp, over_http};
 use crate::Revision;
 use crate::client::{Client, ClientBuilder, OpenError, Preference, Target};
-pub use crate::server::tasks::contract::task_store_contract;
+pub use crate::server::tasks::contract::{task_store_bytes_contract, task_store_contract};
 
 /// Connects to a server in the newest revision.
 ///

@@ -8,7 +8,7 @@ mod records;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bowline::testing::task_store_contract;
+use bowline::testing::{task_store_bytes_contract, task_store_contract};
 use bowline_redb::Store;
 
 use self::folder::Folder;
@@ -17,9 +17,10 @@ use self::folder::Folder;
 async fn the_store_keeps_the_contract() {
     let folder = Folder::new("contract");
     let made = AtomicUsize::new(0);
-    task_store_contract(async || {
+    let make = async || {
         let number = made.fetch_add(1, Ordering::Relaxed);
         Store::open(folder.file(&format!("{number}.redb"))).unwrap()
-    })
-    .await;
+    };
+    task_store_contract(make).await;
+    task_store_bytes_contract(make).await;
 }

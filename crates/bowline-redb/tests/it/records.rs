@@ -17,7 +17,7 @@ const TASKS: TableDefinition<'_, &str, Row> = TableDefinition::new("tasks 1");
 
 /// Opens a file that another user is about to close.
 async fn reopen(path: &std::path::Path) -> Store {
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         if let Ok(store) = Store::open(path) {
             return store;
         }
@@ -97,4 +97,42 @@ async fn subscriptions_of_events_survive_in_a_file() {
     assert_eq!(saved[0]["id"], subscribed["id"], "{saved}");
     assert_eq!(saved[0]["secret"], secret);
     assert_eq!(saved.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn a_file_of_an_earlier_release_is_counted_again() {
+    let folder = Folder::new("counted");
+    let path = folder.file("tasks.redb");
+    let connect = async |limits: TaskLimits| {
+        let away = Tool::new("away", || async { Elsewhere }).task(TaskMode::Required);
+        let server = Server::new("test", "1.0.0").with(away);
+        let server = server.tasks(Tasks::in_store(reopen(&path).await, limits));
+        Client::builder("test", "1.0.0").connect(server).await.unwrap()
+    };
+    let client = connect(TaskLimits::default()).await;
+    for _ in 0..2 {
+        client.call_tool("away", json!({})).start().await.unwrap();
+    }
+    client.close().await;
+    drop(reopen(&path).await);
+
+    // As it was: counts of tasks, without their bytes.
+    let database = Database::create(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let counts = TableDefinition::<&[u8], (u64, u64)>::new("counts 2");
+    assert!(transaction.delete_table(counts).unwrap());
+    let counts = TableDefinition::<&[u8], u64>::new("counts 1");
+    transaction.open_table(counts).unwrap().insert(b"".as_slice(), 2).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+
+    for limits in [
+        TaskLimits { tasks_per_owner: 2, ..TaskLimits::default() },
+        TaskLimits { stored_per_owner: 500, ..TaskLimits::default() },
+    ] {
+        let client = connect(limits).await;
+        let refused = client.call_tool("away", json!({})).start().await.unwrap_err();
+        assert!(refused.to_string().contains("no room for another task"), "{refused}");
+        client.close().await;
+    }
 }

@@ -80,7 +80,7 @@ impl Shared {
         let Some(mut version) = kept else {
             let Some(record) = next else { return Ok(()) };
             let all = self.limits.subscriptions;
-            let quota = Quota { all, each: self.limits.subscriptions_per_owner };
+            let quota = Quota::of(all, self.limits.subscriptions_per_owner);
             store.create(Arc::new(record), quota).await?;
             *lock(&subscription.version) = Some(0);
             return Ok(());

@@ -119,7 +119,7 @@ impl Inner {
                     joined.store.swap(key, version, Some(Arc::new(next))).await?
                 }
                 None => {
-                    let quota = Quota { all: usize::MAX, each: usize::MAX };
+                    let quota = Quota::of(usize::MAX, usize::MAX);
                     match joined.store.create(Arc::new(record), quota).await {
                         Ok(()) => true,
                         // Another node was faster, or the store fails.

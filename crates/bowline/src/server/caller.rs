@@ -89,6 +89,28 @@ impl Caller {
     }
 }
 
+impl Caller {
+    /// Whom a request counts against beyond its end: the principal, or where it came from.
+    #[cfg(feature = "events")]
+    pub(crate) fn owner(&self) -> Option<String> {
+        let principal = self.principal.as_ref().map(|it| it.as_str().to_owned());
+        principal.or_else(|| self.network())
+    }
+
+    /// A digest of the network that the request came from, if that is all there is to know.
+    pub(crate) fn network(&self) -> Option<String> {
+        #[cfg(feature = "http")]
+        if self.principal.is_none() {
+            let network = super::account::network(self.peer_addr()?.ip());
+            let text = format!("{} {network}", self.peer.core.info.name);
+            let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+            let hex = hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}"));
+            return Some(format!("anonymous {}", hex.collect::<String>()));
+        }
+        None
+    }
+}
+
 #[cfg(feature = "http")]
 impl Caller {
     /// The headers of the HTTP request; see [`Context::headers`](crate::Context::headers).

@@ -227,7 +227,7 @@ impl Rounds {
         let inner = self.lock();
         let was_asked = |key: &str| inner.has_state && inner.past.asked.contains_key(key);
         let answers = inner.fresh.iter().filter(|(key, _)| was_asked(key));
-        answers.map(|(key, answer)| (key.clone(), answer.clone())).collect()
+        answers.map(|(key, answer)| (inner.past.name_of(key), answer.clone())).collect()
     }
 
     /// The state that the handler returned in the last round.
@@ -244,7 +244,11 @@ impl Rounds {
         let own = asked.request_state.map(Json::from_text).transpose();
         let mut past = std::mem::take(&mut self.lock().past);
         past.own = own.map_err(|error| ErrorObject::internal(format!("request state: {error}")))?;
-        self.next(call, past, asked.input_requests.unwrap_or_default())
+        let mut open = asked.input_requests.unwrap_or_default();
+        if self.task().is_some() {
+            open = past.rename(open);
+        }
+        self.next(call, past, open)
     }
 
     /// Goes on to the next run of a handler whose questions have been answered.
@@ -287,8 +291,18 @@ impl Rounds {
         mut past: Past,
         open: InputRequests,
     ) -> Result<InputRequiredResult, ErrorObject> {
-        past.round += 1;
-        check_round(call, past.round)?;
+        match self.task() {
+            // Without questions, it only waits.
+            Some(_) if open.is_empty() => {}
+            Some(task) => {
+                past.round += 1;
+                check_rounds(call, past.round, task.rounds())?;
+            }
+            None => {
+                past.round += 1;
+                check_round(call, past.round)?;
+            }
+        }
         past.asked =
             open.iter().map(|(key, question)| (key.to_owned(), fingerprint(question))).collect();
         if self.task().is_some() {
@@ -350,7 +364,10 @@ impl Inner {
 }
 
 fn check_round(call: &Call, round: u32) -> Result<(), ErrorObject> {
-    let limit = call.peer().core.limits.rounds;
+    check_rounds(call, round, call.peer().core.limits.rounds)
+}
+
+fn check_rounds(call: &Call, round: u32, limit: u32) -> Result<(), ErrorObject> {
     if round <= limit {
         return Ok(());
     }

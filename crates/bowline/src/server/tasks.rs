@@ -49,11 +49,13 @@
 mod again;
 #[cfg(feature = "testing")]
 pub(crate) mod contract;
+mod ending;
 mod launch;
 mod leases;
 mod legacy;
 mod link;
 mod methods;
+mod outline;
 mod outside;
 mod places;
 mod polls;
@@ -76,12 +78,12 @@ use serde_json::Map;
 pub use self::outside::{Elsewhere, OutsideError, OutsideTask};
 pub use self::record::TaskRecord;
 pub use self::store::{Quota, StoreError, StoreFuture, TaskStore};
-#[cfg(feature = "events")]
-pub(crate) use self::view::iso;
 pub(crate) use self::{
     launch::{Launch, Plan, forbidden},
     link::Link,
 };
+#[cfg(feature = "events")]
+pub(crate) use self::{places::Places, view::iso};
 use self::{shared::Shared, store::InMemory};
 use super::core::Core;
 use super::extension::Extension;
@@ -113,8 +115,9 @@ pub struct Tasks(Arc<Shared>);
 pub struct TaskLimits {
     /// How many are kept in all: 10,000.
     pub tasks: usize,
-    /// How many of one principal are kept: 1,000. Those of clients without an identity count
-    /// together. Further calls are rejected until some have been forgotten.
+    /// How many of one principal are kept: 1,000. Clients without an identity count by their
+    /// address, where there is one; others count together. Further calls are rejected until some
+    /// have been forgotten.
     pub tasks_per_owner: usize,
     /// How long a task is kept, from its creation: 1 hour. Its outcome is kept for 5 minutes at
     /// least.
@@ -133,6 +136,8 @@ pub struct TaskLimits {
     /// How many of one principal run at a time: 100. A call that
     /// [becomes a task later](TaskMode::After) and finds no place stays an ordinary call.
     pub running_per_owner: usize,
+    /// How many rounds of questions a task may have: 100.
+    pub rounds: u32,
     /// How soon a task may be polled again that was polled 20 times in quick succession: 100 ms. A
     /// poll that comes earlier is answered then, or when the task changes. Zero turns this off.
     pub poll: Duration,
@@ -140,6 +145,10 @@ pub struct TaskLimits {
     pub memory: usize,
     /// The share of it that the tasks of one principal may take: 16 MiB.
     pub memory_per_owner: usize,
+    /// The bytes of all tasks in another store that bounds them, such as `bowline-redb`: 1 GiB.
+    pub stored: usize,
+    /// The share of it that the tasks of one principal may take: 256 MiB.
+    pub stored_per_owner: usize,
 }
 
 impl Default for TaskLimits {
@@ -153,9 +162,12 @@ impl Default for TaskLimits {
             lease: Duration::from_secs(30),
             running: 1_000,
             running_per_owner: 100,
+            rounds: 100,
             poll: Duration::from_millis(100),
             memory: 64 << 20,
             memory_per_owner: 16 << 20,
+            stored: 1 << 30,
+            stored_per_owner: 256 << 20,
         }
     }
 }
@@ -182,19 +194,21 @@ impl Tasks {
 
     /// The same, with other limits.
     pub fn in_memory_with(limits: TaskLimits) -> Self {
-        let store = InMemory::new(limits.memory, limits.memory_per_owner);
-        Self(Arc::new(Shared::new(Arc::new(store), limits, false)))
+        let (store, bytes) = (InMemory::default(), (limits.memory, limits.memory_per_owner));
+        Self(Arc::new(Shared::new(Arc::new(store), limits, bytes, false)))
     }
 
     /// Tasks in a store that only this process uses: what another process was running is over.
     pub fn in_store(store: impl TaskStore, limits: TaskLimits) -> Self {
-        Self(Arc::new(Shared::new(Arc::new(store), limits, false)))
+        let bytes = (limits.stored, limits.stored_per_owner);
+        Self(Arc::new(Shared::new(Arc::new(store), limits, bytes, false)))
     }
 
     /// Tasks in a store that several processes use at the same time. Each run has a lease, and is
     /// taken over when that is not renewed.
     pub fn in_shared_store(store: impl TaskStore, limits: TaskLimits) -> Self {
-        Self(Arc::new(Shared::new(Arc::new(store), limits, true)))
+        let bytes = (limits.stored, limits.stored_per_owner);
+        Self(Arc::new(Shared::new(Arc::new(store), limits, bytes, true)))
     }
 
     /// A task whose tool has returned [`Elsewhere`], for ending it.

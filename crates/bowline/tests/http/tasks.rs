@@ -137,6 +137,48 @@ async fn tasks_are_not_listed_to_clients_without_an_identity() {
 }
 
 #[tokio::test]
+async fn nobody_at_one_address_takes_the_room_of_nobody_at_another() {
+    let ask = |context: Context| async move {
+        let agreed = context.confirm("Go on?").await?;
+        Ok::<_, HandlerError>(format!("agreed: {agreed}"))
+    };
+    let limits = TaskLimits { tasks_per_owner: 2, ..TaskLimits::default() };
+    let http = Server::new("tasks", "1.0.0")
+        .with(Tool::new("ask", ask).task(TaskMode::Optional))
+        .tasks(Tasks::in_memory_with(limits))
+        .http();
+    let http = http.peer_addr(|parts| parts.headers.get("x-from")?.to_str().ok()?.parse().ok());
+    let service = http.into_service().unwrap();
+    let capabilities = json!({ "elicitation": { "form": {} }, "extensions": { (EXTENSION): {} } });
+    let from = async |address: &str, method: &str, params: Value| {
+        let ask = modern_with(1, method, params.clone(), capabilities.clone());
+        let ask = match params["taskId"].as_str() {
+            Some(task) => ask.with("mcp-name", task),
+            None => ask,
+        };
+        send(&service, ask.with("x-from", address)).await.json()
+    };
+    let call = json!({ "name": "ask" });
+    let first = from("192.0.2.1:1", "tools/call", call.clone()).await;
+    let task = &first["result"]["taskId"];
+    assert!(task.is_string(), "{first}");
+    for (address, has_room) in [
+        ("192.0.2.1:2", true),
+        ("192.0.2.1:3", false),
+        ("192.0.2.2:1", true),
+        ("[2001:db8::1]:1", true),
+        ("[2001:db8::2]:1", true),
+        ("[2001:db8::3]:1", false),
+    ] {
+        let created = from(address, "tools/call", call.clone()).await;
+        assert_eq!(created["result"]["taskId"].is_string(), has_room, "{address}: {created}");
+    }
+    // A client that moves still finds its task: nobody else has the id.
+    let found = from("192.0.2.9:1", "tasks/get", json!({ "taskId": task })).await;
+    assert_eq!(found["result"]["taskId"], *task);
+}
+
+#[tokio::test]
 async fn a_stream_tells_its_owner_about_a_task() {
     let service = service();
     let task = start(&service, "ada").await;

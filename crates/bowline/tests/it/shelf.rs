@@ -18,6 +18,8 @@ struct Shared {
     loads: AtomicUsize,
     /// Whether the next look for what is due panics.
     panics: AtomicBool,
+    /// Whether the next change does.
+    swap_panics: AtomicBool,
 }
 
 fn read(bytes: &[u8]) -> TaskRecord {
@@ -32,6 +34,10 @@ impl Shelf {
 
     pub(crate) fn panic_once(&self) {
         self.0.panics.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn panic_at_the_next_change(&self) {
+        self.0.swap_panics.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn will_panic(&self) -> bool {
@@ -76,6 +82,7 @@ impl TaskStore for Shelf {
         version: u64,
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
+        assert!(!self.0.swap_panics.swap(false, Ordering::SeqCst), "on purpose");
         self.answer(|kept| {
             if kept.get(id).is_none_or(|it| read(it).version() != version) {
                 return Ok(false);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline::tasks::OutsideError;
 use bowline::{
     Answer, AskError, Context, Elsewhere, ErrorObject, HandlerError, Incoming, Next, Revision,
-    Server, TaskLimits, TaskMode, Tasks, Tool,
+    Server, Structured, TaskLimits, TaskMode, Tasks, Tool, testing,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -383,7 +383,7 @@ async fn there_are_only_so_many_tasks() {
     start(&mut raw, "wait", json!({ "seconds": 600 })).await;
     let refused = raw.ask(&able(call(1, "wait", json!({ "seconds": 1 })))).await;
     assert_eq!(code(&refused), -32603);
-    assert!(refused.to_string().contains("as many tasks"), "{refused}");
+    assert!(refused.to_string().contains("no room for another task"), "{refused}");
     // Plain calls still work.
     let plain = raw.ask(&modern(call(2, "wait", json!({ "seconds": 1 })))).await;
     assert_eq!(text(&plain), "waited for 1 seconds");
@@ -468,6 +468,44 @@ async fn work_can_end_outside_the_server() {
     assert!(matches!(tasks.outside("none").status("").await, Err(OutsideError::Unknown)));
 }
 
+/// Adds up, somewhere else.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Sum {
+    sum: u32,
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_elsewhere_may_end_before_the_handler_has_returned() {
+    let tasks = Tasks::in_memory_with(TaskLimits { result: 200, ..TaskLimits::default() });
+    let queue = tasks.clone();
+    let away = move |context: Context, Seconds { seconds }: Seconds| {
+        let queue = queue.clone();
+        async move {
+            let id = context.task_id().ok_or("this runs only as a task")?.to_owned();
+            tokio::spawn(
+                async move { queue.outside(id).complete(Structured(Sum { sum: 3 })).await },
+            );
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok::<_, HandlerError>(Elsewhere)
+        }
+    };
+    let away = Tool::new("away", away).output_schema(json!(schemars::schema_for!(Sum)));
+    let server = Server::new("tasks", "1.0.0").with(away.task(TaskMode::Required));
+    let mut raw = Raw::start(server.tasks(tasks.clone()));
+    let task = start(&mut raw, "away", json!({ "seconds": 2 })).await;
+    let done = until(&mut raw, &task, "completed").await;
+    assert_eq!(done["result"]["structuredContent"], json!({ "sum": 3 }));
+    // What no tool may return cannot come from outside either.
+    let task = start(&mut raw, "away", json!({ "seconds": 60 })).await;
+    let outside = tasks.outside(&task);
+    assert!(matches!(outside.status("early").await, Err(OutsideError::Running)));
+    let unfit = outside.complete("three").await.unwrap_err().to_string();
+    assert!(unfit.contains("does not match its output schema"), "{unfit}");
+    let long = Err::<String, _>("x".repeat(300));
+    let long = outside.complete(long).await.unwrap_err().to_string();
+    assert!(long.contains("more than the 200"), "{long}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn middleware_sees_the_task_as_the_end_of_its_request() {
     let seen = Arc::new(AtomicUsize::new(0));
@@ -527,10 +565,7 @@ async fn a_legacy_client_asks_for_a_task() {
     let mut raw = Raw::start(server());
     let hello = raw.ask(&crate::raw::initialize("2025-11-25")).await;
     let declared = &hello["result"]["capabilities"];
-    assert_eq!(
-        declared["tasks"],
-        json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } })
-    );
+    assert_eq!(declared["tasks"], json!({ "cancel": {}, "requests": { "tools": { "call": {} } } }));
     assert_eq!(declared.get("extensions"), None);
     raw.send(&notification("notifications/initialized", json!({}))).await;
     let tools = raw.ask(&request("list", "tools/list", json!({}))).await;
@@ -616,7 +651,7 @@ async fn a_legacy_client_that_only_polls_is_asked_on_a_poll() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn legacy_tasks_fail_are_listed_and_cancelled() {
+async fn legacy_tasks_fail_and_are_cancelled() {
     let mut raw = Raw::session(server(), Revision::V2025_11_25).await;
     let broken = created(&next_answer(&mut raw, &requested("a", "fails", json!({}))).await);
     let result = next_answer(&mut raw, &about("tasks/result", &broken)).await;
@@ -636,16 +671,20 @@ async fn legacy_tasks_fail_are_listed_and_cancelled() {
         ends.push(raw.next().await);
     }
     assert!(ends.iter().any(|it| it["result"]["status"] == "cancelled"), "{ends:?}");
+}
+
+#[tokio::test]
+async fn tasks_are_listed_where_nobody_else_could_list_them() {
+    // Others may be connected to the same server.
+    let mut raw = Raw::session(server(), Revision::V2025_11_25).await;
+    created(&next_answer(&mut raw, &requested("a", "fails", json!({}))).await);
+    let refused = next_answer(&mut raw, &request("l", "tasks/list", json!({}))).await;
+    assert_eq!(code(&refused), -32601);
+    let client = testing::connect_in(server(), Revision::V2025_11_25).await.unwrap();
     for _ in 0..150 {
-        let quick = requested("many", "fails", json!({}));
-        created(&next_answer(&mut raw, &quick).await);
+        client.call_tool("fails", json!({})).start().await.unwrap();
     }
-    let first = next_answer(&mut raw, &request("list", "tasks/list", json!({}))).await;
-    assert_eq!(first["result"]["tasks"].as_array().unwrap().len(), 100);
-    let cursor = json!({ "cursor": first["result"]["nextCursor"] });
-    let second = next_answer(&mut raw, &request("list", "tasks/list", cursor)).await;
-    assert_eq!(second["result"]["tasks"].as_array().unwrap().len(), 53);
-    assert_eq!(second["result"].get("nextCursor"), None);
-    let bad = next_answer(&mut raw, &request("l", "tasks/list", json!({ "cursor": "x" }))).await;
-    assert_eq!(code(&bad), -32602);
+    assert_eq!(client.list_tasks().await.unwrap().len(), 150, "two pages");
+    let bad = client.call_json("tasks/list", json!({ "cursor": "x" })).await.unwrap_err();
+    assert_eq!(bad.as_refusal().unwrap().code.0, -32602);
 }

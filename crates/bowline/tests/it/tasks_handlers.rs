@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bowline::model::CreateMessageParams;
+use bowline::model::{
+    CreateMessageParams, ElicitFormParams, ElicitParams, ElicitResult, InputRequest,
+};
 use bowline::{
-    Context, HandlerError, Resource, Revision, Server, TaskLimits, TaskMode, Tasks, Tool,
+    Context, HandlerError, InputRequired, Limits, Resource, Revision, Server, Step, TaskLimits,
+    TaskMode, Tasks, Tool,
 };
 use serde_json::{Value, json};
 
@@ -191,4 +194,82 @@ async fn a_long_legacy_session_follows_its_tasks_only_while_they_last() {
     let params = json!({ "uri": "note://a" });
     let answer = next_answer(&mut raw, &request("s", "resources/subscribe", params)).await;
     assert!(answer["result"].is_object(), "{answer}");
+}
+
+/// A handler that returns its questions, always under the same key.
+#[tokio::test(start_paused = true)]
+async fn returned_questions_never_use_a_key_again() {
+    let twice = |context: Context| async move {
+        let given = context.answer::<ElicitResult>("name");
+        let given = given.and_then(|it| Some(it.content?.get("name")?.as_str()?.to_owned()));
+        let mut names = context.request_state::<Vec<String>>().unwrap_or_default();
+        names.extend(given);
+        if names.len() == 3 {
+            return Step::Done(names.join(" "));
+        }
+        let form = ElicitFormParams { message: "Name?".to_owned(), ..Default::default() };
+        let question = InputRequest::Elicit(ElicitParams::Form(form));
+        Step::Ask(InputRequired::new().ask("name", question).state(json!(names)))
+    };
+    let tool = Tool::new("twice", twice).task(TaskMode::Optional);
+    let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(tool));
+    let task = start(&mut raw, "twice", json!({})).await;
+    for (key, name) in [("name", "Ada"), ("name-2", "King"), ("name-3", "Lovelace")] {
+        let asked = until(&mut raw, &task, "input_required").await;
+        let keys: Vec<_> = asked["inputRequests"].as_object().unwrap().keys().collect();
+        assert_eq!(keys, [key]);
+        answer(&mut raw, &task, json!({ key: accept(name) })).await;
+    }
+    let done = until(&mut raw, &task, "completed").await;
+    assert_eq!(done["result"]["content"][0]["text"], "Ada King Lovelace");
+}
+
+/// Requests the result of a task, and answers what is asked meanwhile with these members, if any.
+async fn result_with(raw: &mut Raw, task: &str, mut replies: Vec<Option<Value>>) -> Value {
+    raw.send(&about("tasks/result", task)).await;
+    loop {
+        let message = raw.next().await;
+        if message["id"] == "tasks/result" {
+            return message;
+        }
+        if message.get("id").is_some()
+            && let Some(mut reply) = replies.remove(0)
+        {
+            reply["jsonrpc"] = json!("2.0");
+            reply["id"] = message["id"].clone();
+            raw.send(&reply).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_a_legacy_client_does_not_answer_is_dismissed() {
+    let three = |context: Context| async move {
+        let mut names = Vec::new();
+        for key in ["first", "second", "third"] {
+            names.push(name(&context, key).await?);
+        }
+        Ok::<_, HandlerError>(names.join(" "))
+    };
+    let limits = Limits { ask_timeout: Duration::from_secs(5), ..Limits::default() };
+    let tool = Tool::new("three", three).task(TaskMode::Optional);
+    let server = Server::new("tasks", "1.0.0").with(tool).limits(limits);
+    let mut raw = Raw::session(server, Revision::V2025_11_25).await;
+    let task = created(&next_answer(&mut raw, &requested("c", "three", json!({}))).await);
+    let error = json!({ "error": { "code": -32603, "message": "no window" } });
+    let replies = vec![Some(error), Some(json!({ "result": { "action": 1 } })), None];
+    let result = result_with(&mut raw, &task, replies).await;
+    assert_eq!(text(&result), "nobody nobody nobody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_fails_when_a_legacy_client_does_not_sample() {
+    let server = Server::new("tasks", "1.0.0").with(curious());
+    let mut raw = Raw::session(server, Revision::V2025_11_25).await;
+    let task = created(&next_answer(&mut raw, &requested("c", "curious", json!({}))).await);
+    let error = json!({ "error": { "code": -1, "message": "the user said no" } });
+    let result = result_with(&mut raw, &task, vec![Some(error)]).await;
+    assert!(result["error"]["message"].as_str().unwrap().contains("the user said no"), "{result}");
+    let got = next_answer(&mut raw, &about("tasks/get", &task)).await;
+    assert_eq!(got["result"]["status"], "failed");
 }

@@ -153,3 +153,51 @@ async fn quick_looks_of_a_normal_client_are_answered_at_once() {
     status(&mut raw, &task).await;
     assert!(began.elapsed() < Duration::from_millis(50), "{:?}", began.elapsed());
 }
+
+/// A task whose question is too long to be kept.
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_questions_find_no_room_fails() {
+    let ask = |context: Context| async move {
+        let agreed = context.confirm("?".repeat(64 << 10)).await?;
+        Ok::<_, HandlerError>(agreed.to_string())
+    };
+    let limits = TaskLimits { memory_per_owner: 32 << 10, ..TaskLimits::default() };
+    let server = Server::new("tasks", "1.0.0")
+        .with(Tool::new("ask", ask).task(TaskMode::Optional))
+        .tasks(Tasks::in_memory_with(limits));
+    let mut raw = Raw::start(server);
+    let task = start(&mut raw, "ask", json!({})).await;
+    let failed = until(&mut raw, &task, "failed").await;
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "there is no room for the questions of the task");
+}
+
+/// Asks this many times, one after another.
+fn asks(times: u32) -> Tool {
+    let ask = move |context: Context| async move {
+        for round in 0..times {
+            name(&context, &format!("round-{round}")).await?;
+        }
+        Ok::<_, HandlerError>("done")
+    };
+    Tool::new("asks", ask).task(TaskMode::Optional)
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_of_a_task_have_a_limit_of_their_own() {
+    for (rounds, end) in [(100, "completed"), (20, "failed")] {
+        let limits = TaskLimits { rounds, ..TaskLimits::default() };
+        let server = Server::new("tasks", "1.0.0").with(asks(30));
+        let mut raw = Raw::start(server.tasks(Tasks::in_memory_with(limits)));
+        let task = start(&mut raw, "asks", json!({})).await;
+        for round in 0..rounds.min(30) {
+            until(&mut raw, &task, "input_required").await;
+            answer(&mut raw, &task, json!({ format!("round-{round}"): accept("Ada") })).await;
+        }
+        let ended = until(&mut raw, &task, end).await;
+        if end == "failed" {
+            let message = ended["error"]["message"].as_str().unwrap();
+            assert!(message.contains("more than 20 rounds"), "{message}");
+        }
+    }
+}

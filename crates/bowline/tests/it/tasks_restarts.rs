@@ -65,3 +65,60 @@ async fn a_store_that_panics_is_asked_again() {
     let failed = until(&mut raw, &task, "failed").await;
     assert!(failed["error"]["message"].as_str().unwrap().contains("expired"), "{failed}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_at_the_end_of_a_task_does_not_keep_it_working() {
+    let shelf = Shelf::default();
+    let once = || async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        "done"
+    };
+    let server = Server::new("tasks", "1.0.0")
+        .with(Tool::new("once", once).task(TaskMode::Optional))
+        .with(wait())
+        .tasks(Tasks::in_store(shelf.clone(), TaskLimits::default()));
+    let mut raw = Raw::start(server);
+    let task = start(&mut raw, "once", json!({})).await;
+    shelf.panic_at_the_next_change();
+    let failed = until(&mut raw, &task, "failed").await;
+    assert!(failed["error"]["message"].as_str().unwrap().contains("could not store"), "{failed}");
+    // One that may run again does.
+    let task = start(&mut raw, "wait", json!({ "seconds": 10 })).await;
+    shelf.panic_at_the_next_change();
+    until(&mut raw, &task, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_has_not_begun_runs_after_a_restart() {
+    let shelf = Shelf::default();
+    let server = || {
+        let minute = || async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            "done"
+        };
+        let limits = TaskLimits { running: 1, ..TaskLimits::default() };
+        Server::new("tasks", "1.0.0")
+            .with(Tool::new("minute", minute).task(TaskMode::Optional))
+            .tasks(Tasks::in_store(shelf.clone(), limits))
+    };
+    for end in ["completed", "failed"] {
+        let mut raw = Raw::start(server());
+        let [begun, waiting] = [
+            start(&mut raw, "minute", json!({})).await,
+            start(&mut raw, "minute", json!({})).await,
+        ];
+        drop(raw);
+        // The server stops its handlers.
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let mut raw = Raw::start(server());
+        until(&mut raw, &begun, "failed").await;
+        if end == "failed" {
+            // It has begun by now.
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            drop(raw);
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            raw = Raw::start(server());
+        }
+        until(&mut raw, &waiting, end).await;
+    }
+}

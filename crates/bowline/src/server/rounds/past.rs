@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
-use bowline_proto::model::{CreateMessageResult, ElicitResult, InputRequest, ListRootsResult};
+use bowline_proto::model::{
+    CreateMessageResult, ElicitResult, InputRequest, InputRequests, ListRootsResult,
+};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,9 @@ pub(crate) struct Past {
     pub(super) asked: BTreeMap<String, String>,
     pub(super) answers: BTreeMap<String, Recorded>,
     pub(super) memo: BTreeMap<String, Json>,
+    /// What a handler that returns its questions calls those that have another key in its task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) names: BTreeMap<String, String>,
     /// The state of a handler that returns its questions.
     #[serde(default)]
     pub(super) own: Option<Json>,
@@ -43,7 +48,8 @@ impl Past {
         let answers = self.answers.iter().map(|(key, it)| key.len() + it.answer.as_str().len());
         let memo = self.memo.iter().map(|(key, value)| key.len() + value.as_str().len());
         let own = self.own.as_ref().map_or(0, |own| own.as_str().len());
-        answers.chain(memo).sum::<usize>() + own
+        let names = self.names.iter().map(|(key, name)| key.len() + name.len());
+        answers.chain(memo).chain(names).sum::<usize>() + own
     }
 
     /// The answer to a question, if it was given.
@@ -51,6 +57,36 @@ impl Past {
         let recorded = self.answers.get(key)?;
         // If the question has changed since, this is not its answer.
         (recorded.question == fingerprint).then(|| recorded.answer.clone())
+    }
+
+    /// Gives questions that a handler returned other keys where theirs have been used: the keys of
+    /// a task are never used again.
+    pub(super) fn rename(&mut self, asked: InputRequests) -> InputRequests {
+        let mut names = BTreeMap::new();
+        let mut renamed = InputRequests::default();
+        for (name, question) in asked {
+            let is_used = |key: &str| {
+                let was_asked = self.asked.contains_key(key) || self.answers.contains_key(key);
+                was_asked || renamed.get(key).is_some()
+            };
+            let mut key = name.clone();
+            let mut number = 2_u64;
+            while is_used(&key) {
+                key = format!("{name}-{number}");
+                number += 1;
+            }
+            renamed.insert(key.as_str(), question);
+            if key != name {
+                names.insert(key, name);
+            }
+        }
+        self.names = names;
+        renamed
+    }
+
+    /// What the handler calls a question.
+    pub(super) fn name_of(&self, key: &str) -> String {
+        self.names.get(key).map_or(key, String::as_str).to_owned()
     }
 
     /// Whether a key stands for another question already. The keys of a task are never used again.

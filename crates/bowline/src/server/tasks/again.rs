@@ -17,6 +17,7 @@ use super::super::principal::Principal;
 use super::super::rounds::{Rounds, Subject};
 use super::super::running::{Handling, guarded};
 use super::link::Link;
+use super::places::Place;
 use super::record::TaskRecord;
 use super::run::Run;
 use super::shared::Shared;
@@ -28,7 +29,11 @@ impl Run {
     ///
     /// # Errors
     /// When the server or its tool is gone.
-    pub(super) fn again(shared: &Arc<Shared>, record: &TaskRecord) -> Result<Self, ErrorObject> {
+    pub(super) fn again(
+        shared: &Arc<Shared>,
+        record: &TaskRecord,
+        place: Option<Place>,
+    ) -> Result<Self, ErrorObject> {
         let gone = |what: &str| {
             let tool = &record.tool;
             ErrorObject::internal(format!("{}: {tool:?}: {what}", CallTool::NAME))
@@ -37,7 +42,7 @@ impl Run {
         let (found, _) = core.registry.tool(&record.tool);
         let tool = found.ok_or_else(|| gone("the server no longer has this tool"))?;
         let context = context(shared, &core, record, &tool);
-        let link = Link::new(shared, record.id.clone(), &record.lease);
+        let link = Link::new(shared, record);
         let time = shared.time_for(record, &tool);
         context.call.become_task(Arc::clone(&link), time);
         let (call, arguments) = (Arc::clone(&context.call), record.arguments.clone());
@@ -51,7 +56,6 @@ impl Run {
             tool.finish(started.map_err(Failure::from)?.await)
         }));
         let handler = Box::pin(guarded(Arc::clone(&call), handler));
-        let place = shared.places.try_take(record.owner.as_deref());
         Ok(Self { link, call, handler, place })
     }
 }

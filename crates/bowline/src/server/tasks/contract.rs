@@ -36,8 +36,17 @@ pub async fn task_store_contract<S: TaskStore>(make: impl AsyncFn() -> S) {
     quotas_hold_under_load(Arc::new(make().await)).await;
 }
 
+/// Checks that a store also bounds the bytes of tasks, as [`TaskStore::swap_within`] says. `make`
+/// returns an empty store.
+///
+/// # Panics
+/// When the store breaks a promise. The message says which.
+pub async fn task_store_bytes_contract<S: TaskStore>(make: impl AsyncFn() -> S) {
+    limits_bytes(&make().await).await;
+}
+
 /// More than any of these tests needs.
-const ROOM: Quota = Quota { all: 1_000, each: 1_000 };
+const ROOM: Quota = Quota::of(1_000, 1_000);
 
 /// A task that is due at some time.
 fn record(id: &str, owner: Option<&str>, created: u64, due: u64) -> TaskRecord {
@@ -45,6 +54,7 @@ fn record(id: &str, owner: Option<&str>, created: u64, due: u64) -> TaskRecord {
         id: id.to_owned(),
         version: 0,
         owner: owner.map(str::to_owned),
+        party: None,
         revision: Revision::LATEST,
         tool: "build".to_owned(),
         arguments: Json::from_text(r#"{"release":true}"#.to_owned()).ok(),
@@ -56,6 +66,7 @@ fn record(id: &str, owner: Option<&str>, created: u64, due: u64) -> TaskRecord {
         ttl: u64::MAX,
         past: Default::default(),
         lease: Lease { holder: "contract".to_owned(), fence: 1, until: due },
+        is_queued: false,
     }
 }
 
@@ -187,9 +198,9 @@ async fn limits_numbers(store: &impl TaskStore) {
             Err(error) => panic!("create({id}): {error:?}"),
         }
     };
-    let quota = Quota { all: 5, each: 2 };
-    assert!(!create("none", None, Quota { all: 0, each: 1 }).await, "a quota may be 0");
-    assert!(!create("none", None, Quota { all: 1, each: 0 }).await, "a quota may be 0");
+    let quota = Quota::of(5, 2);
+    assert!(!create("none", None, Quota::of(0, 1)).await, "a quota may be 0");
+    assert!(!create("none", None, Quota::of(1, 0)).await, "a quota may be 0");
     assert!(create("a1", Some("ada"), quota).await, "there is room");
     assert!(create("a2", Some("ada"), quota).await, "there is room");
     assert!(!create("a3", Some("ada"), quota).await, "an owner has two");
@@ -206,6 +217,46 @@ async fn limits_numbers(store: &impl TaskStore) {
     assert!(!create("a3", Some("ada"), quota).await, "a change does not make room");
     assert!(store.swap("a1", 1, None).await, "the version was right");
     assert!(create("a3", Some("ada"), quota).await, "a removal makes room");
+}
+
+/// A task with a message of this length.
+fn long(id: &str, owner: &str, version: u64, length: usize) -> Arc<TaskRecord> {
+    let mut long = record(id, Some(owner), 1, 1);
+    (long.message, long.version) = (Some("x".repeat(length)), version);
+    Arc::new(long)
+}
+
+async fn limits_bytes(store: &impl TaskStore) {
+    const LONG: usize = 100_000;
+    let quota = Quota { bytes: 450_000, bytes_each: 250_000, ..ROOM };
+    let create = async |id: &str, owner: &str| {
+        let created = store.create(long(id, owner, 0, LONG), quota).await;
+        assert!(matches!(created, Ok(()) | Err(StoreError::Full)), "create({id}): {created:?}");
+        created.is_ok()
+    };
+    assert!(create("a1", "ada").await && create("a2", "ada").await, "there is room");
+    assert!(!create("a3", "ada").await, "an owner has a share of the bytes");
+    assert!(create("e1", "eve").await && create("e2", "eve").await, "others have theirs");
+    assert!(!create("b1", "bob").await, "and there is an end for all");
+    let swap = async |next: Arc<TaskRecord>, quota: Quota| {
+        let (id, before) = (next.id.clone(), next.version - 1);
+        let swapped = store.swap_within(&id, before, Some(next), quota).await;
+        assert!(matches!(swapped, Ok(true) | Err(StoreError::Full)), "swap({id}): {swapped:?}");
+        swapped.is_ok()
+    };
+    assert!(!swap(long("a1", "ada", 1, 2 * LONG), quota).await, "growing counts, too");
+    let found = store.load("a1").await.expect("a store that works").expect("the task");
+    assert_eq!(found.version, 0, "what finds no room changes nothing");
+    let nothing = Quota { bytes: 0, bytes_each: 0, ..ROOM };
+    assert!(swap(long("a1", "ada", 1, LONG), nothing).await, "what does not grow fits");
+    assert!(swap(long("a1", "ada", 2, 10), nothing).await, "nor does what shrinks need room");
+    assert!(swap(long("a1", "ada", 3, LONG), quota).await, "and then there is room again");
+    let mut ended = long("a1", "ada", 4, LONG + 500).as_ref().clone();
+    ended.state = State::Cancelled;
+    assert!(swap(Arc::new(ended), nothing).await, "a task can always end");
+    let removed = store.swap_within("e1", 0, None, nothing).await;
+    assert!(removed.is_ok_and(|it| it), "a removal needs no room");
+    assert!(create("b1", "bob").await, "a removal makes room");
 }
 
 async fn pages_in_order(store: &impl TaskStore) {
@@ -282,7 +333,7 @@ async fn quotas_hold_under_load<S: TaskStore>(store: Arc<S>) {
         let store = Arc::clone(&store);
         creates.spawn(async move {
             let record = Arc::new(record(&format!("{number}"), None, 1, 1));
-            store.create(record, Quota { all: 20, each: 10 }).await.is_ok()
+            store.create(record, Quota::of(20, 10)).await.is_ok()
         });
     }
     let created = creates.join_all().await.into_iter().filter(|is_created| *is_created).count();
@@ -297,6 +348,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_store_in_memory_keeps_the_contract() {
-        task_store_contract(async || InMemory::new(64 << 20, 64 << 20)).await;
+        task_store_contract(async || InMemory::default()).await;
+        task_store_bytes_contract(async || InMemory::default()).await;
     }
 }

@@ -22,7 +22,7 @@ use super::link::Link;
 use super::record::{Lease, State, TaskClient, TaskRecord};
 use super::run::Run;
 use super::shared::{Doubt, Shared, topic};
-use super::store::{Quota, StoreError};
+use super::store::StoreError;
 use super::{TaskMode, Tasks};
 use crate::random;
 use crate::server::dispatch::begin_tool;
@@ -156,22 +156,23 @@ impl Launch {
     /// Makes the call a task: stored first, then told. Otherwise the handler stays where it is.
     async fn detach(self, call: &Arc<Call>, handler: &mut BoxFuture<Outcome>) -> Outcome {
         let shared = self.tasks.shared();
-        let record = Arc::new(self.record(shared, call));
+        let mut record = self.record(shared, call);
         if shared.is_closing() {
             return Err(busy("the server is shutting down"));
         }
-        let place = shared.places.try_take(record.owner.as_deref());
+        let place = shared.places.try_take(record.owner());
+        record.is_queued = place.is_none();
+        let record = Arc::new(record);
         if place.is_none() && self.plan.is_later() {
             return Err(busy("as many tasks are running as are allowed"));
         }
         shared.start_sweeping();
-        let quota = Quota { all: shared.limits.tasks, each: shared.limits.tasks_per_owner };
         let starting = shared.starting(&record.id, Doubt::Created);
-        match shared.store.create(Arc::clone(&record), quota).await {
+        match shared.store.create(Arc::clone(&record), shared.quota).await {
             Ok(()) => {}
             Err(StoreError::Full) => {
                 starting.settle();
-                return Err(busy("there are as many tasks as are allowed; try again later"));
+                return Err(busy("there is no room for another task; try again later"));
             }
             Err(error) => {
                 tracing::error!(%error, "a task cannot be stored");
@@ -190,7 +191,7 @@ impl Launch {
             shared.views.add(&record, shared.now(), reporting);
             sink.with(None, |subscription| subscription.follow(topic(&record.id)));
         }
-        let link = Link::new(shared, record.id.clone(), &record.lease);
+        let link = Link::new(shared, &record);
         call.become_task(Arc::clone(&link), shared.time_for(&record, &self.tool));
         let handler = std::mem::replace(handler, Box::pin(std::future::pending()));
         shared.spawn(Run { link, call: Arc::clone(call), handler, place });
@@ -205,6 +206,7 @@ impl Launch {
             id: random::token(),
             version: 0,
             owner: profile.principal.as_ref().map(|it| it.as_str().to_owned()),
+            party: call.caller.network(),
             revision: profile.revision,
             tool: self.tool.definition.name.clone(),
             arguments: self.arguments.clone(),
@@ -220,6 +222,7 @@ impl Launch {
             ttl: shared.limits.ttl(self.plan.ttl),
             past: call.rounds.as_ref().map(|rounds| rounds.past()).unwrap_or_default(),
             lease: Lease { holder: shared.boot().to_owned(), fence: 1, until: shared.lease(now) },
+            is_queued: false,
         }
     }
 }

@@ -14,12 +14,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::answer::with_meta;
-use super::super::ask::Ask;
+use super::super::ask::{Ask, AskError, check_capability};
 use super::super::context::Context;
 use super::super::error::HandlerError;
 use super::super::extension::Extension;
 use super::super::peer::Transport;
 use super::super::principal::Principal;
+use super::super::rounds::check_answer;
 use super::Tasks;
 use super::methods::{Params, failed};
 use super::record::{State, TaskRecord};
@@ -83,7 +84,7 @@ fn shown(shared: &Shared, record: &TaskRecord) -> GetTaskResult {
 
 /// Whether a caller can list its tasks: only if nobody else could be listing the same.
 pub(super) fn can_list(transport: Transport, has_principal: bool) -> bool {
-    has_principal || transport != Transport::Http
+    has_principal || matches!(transport, Transport::Stdio | Transport::Memory)
 }
 
 impl Shared {
@@ -138,9 +139,9 @@ impl Shared {
                     return Err(HandlerError::Refused(error));
                 }
                 State::Waiting { open } => {
-                    if let Some(_asking) = self.begin_to_ask(&record.id) {
-                        let answers = ask(context, &record.id, open).await?;
-                        self.take_in(method, &record.id, &answers).await?;
+                    let is_able = open.iter().any(|(_, question)| can_ask(context, question));
+                    if is_able && let Some(_asking) = self.begin_to_ask(&record.id) {
+                        self.ask(context, method, &record, open).await?;
                         continue;
                     }
                 }
@@ -165,12 +166,56 @@ impl Shared {
             return Ok(record);
         }
         let Some(asking) = self.begin_to_ask(&record.id) else { return Ok(record) };
-        let asked = tokio::time::timeout(ASK, ask(context, &record.id, open)).await;
         // Without an answer, the task goes on to wait.
-        let Ok(Ok(answers)) = asked else { return Ok(record) };
-        self.take_in(GetTask::NAME, &record.id, &answers).await?;
+        let _ = tokio::time::timeout(ASK, self.ask(context, GetTask::NAME, &record, open)).await;
         drop(asking);
         self.find(GetTask::NAME, context, params).await
+    }
+
+    /// Asks the client what it can be asked, one question after another, and takes in each answer
+    /// as it comes.
+    ///
+    /// A form or a page that the client fails to show is dismissed, as its user might have done. To
+    /// the other questions nobody can say that: then the task fails.
+    async fn ask(
+        self: &Arc<Self>,
+        context: &Context,
+        method: &str,
+        record: &TaskRecord,
+        open: &InputRequests,
+    ) -> Result<(), HandlerError> {
+        for (key, question) in open.iter().filter(|(_, question)| can_ask(context, question)) {
+            let ask = Ask { call: &context.call, key: None };
+            let answered = ask.put(related(question.clone(), &record.id)).await;
+            let checked = answered.and_then(|answer| match check_answer(key, question, &answer) {
+                Ok(()) => Ok(answer),
+                Err(error) => Err(AskError::Malformed(error.message)),
+            });
+            let answer = match checked {
+                Ok(answer) => answer,
+                // It may come back.
+                Err(error @ AskError::Closed) => return Err(error.into()),
+                Err(_) if matches!(question, InputRequest::Elicit(_)) => dismissal(),
+                Err(error) => return self.fail(method, record, &error).await,
+            };
+            self.take_in(method, &record.id, &[(key.to_owned(), answer)]).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a task whose question has no answer, if it still waits.
+    async fn fail(
+        &self,
+        method: &str,
+        record: &TaskRecord,
+        why: &AskError,
+    ) -> Result<(), HandlerError> {
+        let end = State::Failed { error: ErrorObject::internal(why.to_string()) };
+        let ended = self.update(&record.id, |record, now| {
+            let waits = matches!(record.state, State::Waiting { .. });
+            (waits && record.finish(now, end.clone())).then_some(())
+        });
+        ended.await.map(drop).map_err(|error| failed(method, &error))
     }
 
     /// Takes the right to ask a task's questions, until it is dropped: several requests may wait
@@ -195,19 +240,14 @@ impl Drop for Asking {
     }
 }
 
-/// Asks the client, one question after another.
-async fn ask(
-    context: &Context,
-    task: &str,
-    open: &InputRequests,
-) -> Result<Vec<(String, Json)>, HandlerError> {
-    let mut answers = Vec::new();
-    for (key, question) in open.iter() {
-        let question = related(question.clone(), task);
-        let answer = Ask { call: &context.call, key: None }.put(question).await?;
-        answers.push((key.to_owned(), answer));
-    }
-    Ok(answers)
+/// Whether this client can be asked. If not, another session of its owner may be able to.
+fn can_ask(context: &Context, question: &InputRequest) -> bool {
+    check_capability(question, &context.caller().capabilities).is_ok()
+}
+
+/// The answer of a user who dismisses a question.
+fn dismissal() -> Json {
+    json!({ "action": "cancel" }).into()
 }
 
 /// The question, as one of this task.

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use super::super::rounds::Rounds;
-use super::record::Lease;
+use super::record::{Lease, TaskRecord};
 use super::shared::{Shared, Updated};
 
 /// The task that a call has become, as its handler sees it.
 pub(crate) struct Link {
     shared: Arc<Shared>,
     id: String,
+    /// Whom it counts against.
+    owner: Option<String>,
     /// The run that the handler belongs to.
     pub(super) fence: u64,
     /// How long that one may go on at first.
@@ -25,10 +27,20 @@ pub(crate) struct Link {
 const STATUS: usize = 1_024;
 
 impl Link {
-    pub(super) fn new(shared: &Arc<Shared>, id: String, lease: &Lease) -> Arc<Self> {
+    pub(super) fn new(shared: &Arc<Shared>, record: &TaskRecord) -> Arc<Self> {
         let (status, changed) = (Mutex::default(), Notify::new());
-        let &Lease { fence, until, .. } = lease;
-        Arc::new(Self { shared: Arc::clone(shared), id, fence, until, status, changed })
+        let Lease { fence, until, .. } = record.lease;
+        let (id, owner) = (record.id.clone(), record.owner().map(str::to_owned));
+        Arc::new(Self { shared: Arc::clone(shared), id, owner, fence, until, status, changed })
+    }
+
+    /// How many rounds of questions it may have.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.shared.limits.rounds
+    }
+
+    pub(super) fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
     }
 
     pub(crate) fn id(&self) -> &str {

@@ -152,7 +152,7 @@ impl Shared {
             return Err(HandlerError::Refused(ErrorObject::internal(message)));
         }
         let starting = self.starting(id, Doubt::Claimed);
-        let mut refused = None;
+        let (mut refused, mut place) = (None, None);
         let updated = self.update(id, |record, now| {
             let given = answers.iter().map(|(key, answer)| (key.as_str(), answer.clone()));
             match record.answer(now, given) {
@@ -167,7 +167,8 @@ impl Shared {
                     None
                 }
                 Ok(Answered::Fully) => {
-                    record.claim(self.boot(), now, self.lease(now));
+                    place = place.take().or_else(|| self.places.try_take(record.owner()));
+                    record.claim(self.boot(), now, self.lease(now), place.is_none());
                     Some(true)
                 }
                 Err(error) => {
@@ -187,7 +188,7 @@ impl Shared {
         let taken = match updated {
             Updated::Missing => Err(unknown(method)),
             Updated::Changed(record, true) => {
-                self.resume(&record).await;
+                self.resume(&record, place).await;
                 Ok(())
             }
             Updated::Changed(_, false) | Updated::Same(_) => Ok(()),
@@ -238,6 +239,12 @@ pub(super) fn unknown(method: &str) -> HandlerError {
 }
 
 pub(super) fn failed(method: &str, error: &StoreError) -> HandlerError {
-    tracing::error!(method, %error, "the task store failed");
-    HandlerError::Refused(ErrorObject::internal(format!("{method}: the task store failed")))
+    let what = match error {
+        StoreError::Full => "there is no room in the task store; try again later",
+        error => {
+            tracing::error!(method, %error, "the task store failed");
+            "the task store failed"
+        }
+    };
+    HandlerError::Refused(ErrorObject::internal(format!("{method}: {what}")))
 }

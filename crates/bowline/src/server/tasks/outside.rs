@@ -1,6 +1,7 @@
 //! Tasks whose work is done outside the server: by a queue, a build service, a person.
 
 use std::fmt;
+use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 
@@ -8,10 +9,17 @@ use super::super::answer::Answer;
 use super::super::error::HandlerError;
 use super::super::output::{ToolOutcome, ToolOutput};
 use super::Tasks;
+use super::ending::check_length;
 use super::record::{State, TaskRecord};
 use super::shared::Updated;
 use super::store::StoreError;
 use super::view::payload;
+use crate::clock;
+
+/// How long a handler may take to return after the work elsewhere is done.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a task is looked at whose handler may run in another process.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What a tool returns whose work goes on outside the server.
 ///
@@ -64,7 +72,8 @@ pub enum OutsideError {
     /// It has ended, for instance because its client has cancelled it. Stop working on it.
     #[error("the task has already ended")]
     Ended,
-    /// Its handler still runs in the server: it has not returned [`Elsewhere`] yet.
+    /// Its handler still runs in the server: it has not returned [`Elsewhere`] yet, within 5
+    /// seconds.
     #[error("the handler of the task still runs")]
     Running,
     /// The output cannot be the result of a tool.
@@ -79,7 +88,8 @@ impl OutsideTask {
     /// Ends the task with what a tool may return.
     ///
     /// # Errors
-    /// When the task does not wait for that, or the output is a question.
+    /// When the task does not wait for that, or the output is a question, too long, or does not
+    /// match the output schema of the tool.
     pub async fn complete(&self, output: impl ToolOutput) -> Result<(), OutsideError> {
         let mut result = match output.into_outcome() {
             Ok(result) => result,
@@ -94,8 +104,17 @@ impl OutsideTask {
         };
         let shared = self.tasks.shared();
         let found = shared.store.load(&self.id).await?.ok_or(OutsideError::Unknown)?;
+        let tool = shared.core().and_then(|core| core.registry.tool(&found.tool).0);
+        if let Some(tool) = tool {
+            result = match tool.finish(Ok(result)) {
+                Ok(Answer::Tool(result)) => result,
+                Err(failure) => return Err(OutsideError::Output(failure.error.message)),
+                Ok(_) => return Err(OutsideError::Output("it is not a result".to_owned())),
+            };
+        }
         let is_error = result.is_error == Some(true);
         let result = payload(&mut result, found.revision).map_err(OutsideError::Output)?;
+        check_length(&result, shared.limits.result).map_err(OutsideError::Output)?;
         self.end(&State::Completed { result, is_error }).await
     }
 
@@ -126,14 +145,30 @@ impl OutsideTask {
     }
 
     async fn change(&self, change: impl Fn(&mut TaskRecord, u64)) -> Result<(), OutsideError> {
-        let changed = self.tasks.shared().update(&self.id, |record, now| {
-            matches!(record.state, State::Elsewhere).then(|| change(record, now))
-        });
-        match changed.await? {
-            Updated::Changed(..) => Ok(()),
-            Updated::Missing => Err(OutsideError::Unknown),
-            Updated::Same(record) if record.state.is_final() => Err(OutsideError::Ended),
-            Updated::Same(_) => Err(OutsideError::Running),
+        let shared = self.tasks.shared();
+        let watcher = shared.watch(&self.id);
+        let patience = clock::now() + PATIENCE;
+        loop {
+            let mut changed = std::pin::pin!(watcher.notified());
+            // From here on, no change is missed.
+            changed.as_mut().enable();
+            let updated = shared.update(&self.id, |record, now| {
+                matches!(record.state, State::Elsewhere).then(|| change(record, now))
+            });
+            match updated.await? {
+                Updated::Changed(..) => return Ok(()),
+                Updated::Missing => return Err(OutsideError::Unknown),
+                Updated::Same(record) if record.state.is_final() => {
+                    return Err(OutsideError::Ended);
+                }
+                // Whoever works elsewhere may be faster than the handler, which still returns.
+                Updated::Same(record)
+                    if matches!(record.state, State::Working) && clock::now() < patience =>
+                {
+                    let _ = tokio::time::timeout(LOOK, changed).await;
+                }
+                Updated::Same(_) => return Err(OutsideError::Running),
+            }
         }
     }
 }

@@ -9,30 +9,30 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::shared::lock;
 
 /// The places in which handlers run.
-pub(super) struct Places {
+pub(crate) struct Places {
     all: Arc<Semaphore>,
     each: usize,
     owners: Mutex<HashMap<Option<String>, Weak<Semaphore>>>,
 }
 
 /// A place in which a handler runs. Dropping it gives it back.
-pub(super) struct Place {
+pub(crate) struct Place {
     _own: OwnedSemaphorePermit,
     _all: OwnedSemaphorePermit,
 }
 
 fn permits(count: usize) -> usize {
-    count.clamp(1, Semaphore::MAX_PERMITS)
+    count.min(Semaphore::MAX_PERMITS)
 }
 
 impl Places {
-    pub(super) fn new(all: usize, each: usize) -> Self {
+    pub(crate) fn new(all: usize, each: usize) -> Self {
         let all = Arc::new(Semaphore::new(permits(all)));
         Self { all, each: permits(each), owners: Mutex::default() }
     }
 
     /// Takes a place if one is free.
-    pub(super) fn try_take(&self, owner: Option<&str>) -> Option<Place> {
+    pub(crate) fn try_take(&self, owner: Option<&str>) -> Option<Place> {
         let own = self.of(owner).try_acquire_owned().ok()?;
         let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
         Some(Place { _own: own, _all: all })

@@ -10,6 +10,7 @@ use bowline_proto::revision::Revision;
 use serde::{Deserialize, Serialize};
 
 use super::super::rounds::{Past, check_answer};
+use super::outline::Outline;
 use super::size::{info_size, written};
 
 /// A task as a [store](super::TaskStore) keeps it.
@@ -21,6 +22,9 @@ pub struct TaskRecord {
     pub(crate) version: u64,
     /// The name of the principal that started it.
     pub(crate) owner: Option<String>,
+    /// Where it came from if there is no principal, as a digest: whom it counts against then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) party: Option<String>,
     /// The revision of the call that became a task. It is visible only in that one.
     pub(crate) revision: Revision,
     pub(crate) tool: String,
@@ -36,6 +40,14 @@ pub struct TaskRecord {
     /// The questions, answers and kept values so far.
     pub(crate) past: Past,
     pub(crate) lease: Lease,
+    /// Whether the handler waits for its turn: this run of it has not begun.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_queued: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// What a later run of the handler knows about the client. No tokens, and no headers.
@@ -95,41 +107,6 @@ pub(crate) struct Lease {
     pub(crate) until: u64,
 }
 
-/// What the records of all releases have.
-#[derive(Deserialize)]
-struct Outline {
-    id: String,
-    version: u64,
-    owner: Option<String>,
-    revision: Revision,
-    tool: String,
-    created: u64,
-    ttl: u64,
-}
-
-impl Outline {
-    fn into_record(self) -> TaskRecord {
-        let Self { id, version, owner, revision, tool, created, ttl } = self;
-        let message = "the task was stored by another release of the server; call again";
-        TaskRecord {
-            id,
-            version,
-            owner,
-            revision,
-            tool,
-            arguments: None,
-            client: TaskClient::default(),
-            state: State::Failed { error: ErrorObject::internal(message) },
-            message: Some(message.to_owned()),
-            created,
-            updated: created,
-            ttl,
-            past: Past::default(),
-            lease: Lease { holder: String::new(), fence: 0, until: 0 },
-        }
-    }
-}
-
 /// How long an outcome is kept at least, and how long a task is remembered after its time is over,
 /// in milliseconds.
 pub(crate) const KEPT: u64 = 5 * 60_000;
@@ -174,6 +151,7 @@ impl TaskRecord {
             id: id.to_owned(),
             version: 0,
             owner: owner.map(str::to_owned),
+            party: None,
             revision: Revision::LATEST,
             tool: kind.to_owned(),
             arguments: Some(content),
@@ -185,6 +163,7 @@ impl TaskRecord {
             ttl: until,
             past: Past::default(),
             lease: Lease { holder: String::new(), fence: 0, until: 0 },
+            is_queued: false,
         }
     }
 
@@ -211,9 +190,15 @@ impl TaskRecord {
         self.version
     }
 
-    /// The principal that it belongs to.
+    /// Whom it counts against: the principal that it belongs to, or a digest of the address that
+    /// it came from if nobody is known.
     pub fn owner(&self) -> Option<&str> {
-        self.owner.as_deref()
+        self.owner.as_deref().or(self.party.as_deref())
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.state.is_final()
     }
 
     /// When it was created, in milliseconds since 1970.
@@ -255,7 +240,11 @@ impl TaskRecord {
             _ => 0,
         };
         let names = self.id.len() + self.tool.len() + self.lease.holder.len();
-        let texts = names + string(&self.owner) + string(&self.message) + text(&self.arguments);
+        let texts = names
+            + string(&self.owner)
+            + string(&self.party)
+            + string(&self.message)
+            + text(&self.arguments);
         size_of::<Self>() + texts + payload + self.past.size() + self.client.size()
     }
 
@@ -299,7 +288,8 @@ impl TaskRecord {
     }
 
     /// Begins another run.
-    pub(crate) fn claim(&mut self, holder: &str, now: u64, until: u64) {
+    pub(crate) fn claim(&mut self, holder: &str, now: u64, until: u64, is_queued: bool) {
+        self.is_queued = is_queued;
         self.state = State::Working;
         self.updated = now;
         self.lease = Lease { holder: holder.to_owned(), fence: self.lease.fence + 1, until };
@@ -321,6 +311,7 @@ impl TaskRecord {
         self.ttl = self.ttl.max(now.saturating_sub(self.created).saturating_add(KEPT));
         self.arguments = None;
         self.past = Past::default();
+        self.is_queued = false;
         true
     }
 
@@ -418,6 +409,7 @@ mod tests {
             id: format!("task-{at}"),
             version: 3,
             owner: (at > 0).then(|| "ada".to_owned()),
+            party: (at == 0).then(|| "anonymous f00d".to_owned()),
             revision: if at % 2 == 0 { Revision::LATEST } else { Revision::REQUESTED_TASKS },
             tool: "build".to_owned(),
             arguments: Some(json(r#"{"release":true}"#)),
@@ -429,6 +421,7 @@ mod tests {
             ttl: 3_600_000,
             past: serde_json::from_str(past).unwrap(),
             lease: Lease { holder: "boot".to_owned(), fence: 2, until: u64::MAX },
+            is_queued: at == 0,
         };
         states.into_iter().enumerate().map(record).collect()
     }
@@ -454,7 +447,10 @@ mod tests {
     fn a_record_of_another_release_is_a_task_that_has_failed() {
         let later = WRITTEN.lines().next().unwrap().replace("\"Working\"", "{\"Paused\":{}}");
         let read = TaskRecord::decode(later.as_bytes()).unwrap();
-        assert_eq!((read.id(), read.version(), read.owner()), ("task-0", 3, None));
+        assert_eq!(
+            (read.id(), read.version(), read.owner()),
+            ("task-0", 3, Some("anonymous f00d"))
+        );
         let State::Failed { error } = &read.state else { panic!("{read:?}") };
         assert!(error.message.contains("another release"), "{error}");
         assert_eq!(read.due_now(1_000 + 3_600_000 + KEPT, false), Due::Forgotten);

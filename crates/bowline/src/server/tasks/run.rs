@@ -6,16 +6,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::method::{CallTool, Method};
-use bowline_proto::model::InputRequests;
 use tokio::time::Instant;
 
-use super::super::answer::{Answer, Outcome};
+use super::super::answer::Outcome;
 use super::super::call::Call;
-use super::super::failure::FailureKind;
+use super::super::failure::Failure;
 use super::super::handler::BoxFuture;
-use super::super::principal::Principal;
 use super::super::rounds::Past;
+use super::ending::{Ending, read};
 use super::link::Link;
 use super::places::Place;
 use super::record::{KEPT, State, TaskRecord};
@@ -37,13 +35,8 @@ const STATUS: Duration = Duration::from_millis(250);
 /// How long a handler that returned no questions waits before it runs again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// What a run has come to.
-enum Ending {
-    Final(State),
-    /// Questions, or none: then the handler just runs again.
-    Asks(InputRequests),
-    Elsewhere,
-}
+/// What there may be no room for, besides questions and results.
+const STATE: &str = "the state";
 
 impl Shared {
     /// Runs a handler. The server owns it from now on.
@@ -57,9 +50,9 @@ impl Shared {
     }
 
     /// Runs the handler of a task from the top, with everything that is recorded; or else the task
-    /// fails.
-    pub(super) async fn resume(self: &Arc<Self>, record: &TaskRecord) {
-        match Run::again(self, record) {
+    /// fails. Without a place it waits for one.
+    pub(super) async fn resume(self: &Arc<Self>, record: &TaskRecord, place: Option<Place>) {
+        match Run::again(self, record, place) {
             Ok(run) => self.spawn(run),
             Err(error) => self.end(&record.id, &State::Failed { error }).await,
         }
@@ -83,12 +76,13 @@ impl Run {
         let shared = Arc::clone(link.shared());
         let handler = match place {
             Some(_) => handler,
-            None => shared.in_turn(&call, handler),
+            None => shared.in_turn(&link, &call, handler),
         };
+        let mut over = Over { shared: &shared, link: &link, call: &call, is_settled: false };
         let followed = shared.follow(&link, handler).await;
         drop(place);
-        let over = Over { shared: &shared, link: &link, call: &call };
         let Some(outcome) = followed else {
+            over.is_settled = true;
             // What the handler has started elsewhere hears of it, too.
             call.cancel();
             shared.lose();
@@ -101,20 +95,25 @@ impl Run {
         }
         // A task that has been stopped meanwhile does not run again.
         let again = over.settle(ending).await.filter(|_| !call.is_cancelled());
+        over.is_settled = true;
         let starting = again.as_ref().map(|record| shared.starting(&record.id, Doubt::Ran));
         drop(over);
         if let (Some(record), Some(starting)) = (again, starting) {
-            shared.resume(&record).await;
+            // It has begun, so it is not one of those that wait.
+            let place = shared.places.try_take(record.owner());
+            shared.resume(&record, place).await;
             starting.settle();
         }
     }
 }
 
-/// A run whose handler is done.
+/// A run from its beginning to its end, however that comes.
 struct Over<'a> {
     shared: &'a Arc<Shared>,
     link: &'a Link,
     call: &'a Call,
+    /// Whether the store has what the run has come to, as far as that is possible.
+    is_settled: bool,
 }
 
 impl Over<'_> {
@@ -126,39 +125,46 @@ impl Over<'_> {
                 None
             }
             Ending::Elsewhere => {
-                self.write(|record| record.state = State::Elsewhere).await;
+                self.write(STATE, |record| record.state = State::Elsewhere).await;
                 None
             }
             Ending::Asks(open) if open.is_empty() => {
                 let past = self.past();
-                let kept = self.write(|record| record.past = past.clone()).await;
+                let kept = self.write(STATE, |record| record.past = past.clone()).await;
                 tokio::time::sleep(AGAIN).await;
                 kept
             }
             Ending::Asks(open) => {
                 let (past, now) = (self.past(), self.shared.now());
-                self.write(|record| record.park(now, past.clone(), open.clone())).await;
+                let park = |record: &mut TaskRecord| record.park(now, past.clone(), open.clone());
+                self.write("the questions", park).await;
                 None
             }
         }
     }
 
     async fn write_end(&self, end: State) {
-        let status = self.link.take_status();
-        let finish = |record: &mut TaskRecord, end: &State| {
-            record.message = status.clone().or_else(|| record.message.take());
-            record.finish(self.shared.now(), end.clone());
-        };
-        if let Err(StoreError::Full) = self.try_write(|record| finish(record, &end)).await {
-            let error = ErrorObject::internal("there is no room for the result of the task");
-            let end = State::Failed { error };
-            self.write(|record| finish(record, &end)).await;
-        }
+        let now = self.shared.now();
+        self.write("the result", |record| _ = record.finish(now, end.clone())).await;
     }
 
-    /// Changes the record, unless another process has taken over, or the task has ended.
-    async fn write(&self, change: impl Fn(&mut TaskRecord)) -> Option<Arc<TaskRecord>> {
-        self.try_write(change).await.unwrap_or_default()
+    /// Changes the record, unless another process has taken over, or the task has ended. Without
+    /// room for that, the task fails.
+    async fn write(&self, what: &str, change: impl Fn(&mut TaskRecord)) -> Option<Arc<TaskRecord>> {
+        match self.try_write(change).await {
+            Ok(written) => return written,
+            Err(StoreError::Full) => {}
+            Err(_) => return None,
+        }
+        let now = self.shared.now();
+        let error = ErrorObject::internal(format!("there is no room for {what} of the task"));
+        let end = State::Failed { error };
+        let failed = self.try_write(|record| _ = record.finish(now, end.clone())).await;
+        if let Err(StoreError::Full) = failed {
+            // Not even for that. It is tried again.
+            self.shared.doubt(self.link.id(), Doubt::Ran);
+        }
+        None
     }
 
     async fn try_write(
@@ -198,6 +204,14 @@ impl Over<'_> {
 /// Forgets that the handler runs, however that ended.
 impl Drop for Over<'_> {
     fn drop(&mut self) {
+        if !self.is_settled {
+            if self.shared.is_closing() {
+                // Whoever stops the server writes what became of it.
+                return;
+            }
+            // A store is code of others, and may panic.
+            self.shared.doubt(self.link.id(), Doubt::Ran);
+        }
         let mut running = self.shared.running();
         let is_this = running.get(self.link.id()).is_some_and(|it| it.fence == self.link.fence);
         if is_this {
@@ -210,19 +224,39 @@ impl Shared {
     /// A handler that runs once there is a place for it.
     fn in_turn(
         self: &Arc<Self>,
+        link: &Arc<Link>,
         call: &Arc<Call>,
         handler: BoxFuture<Outcome>,
     ) -> BoxFuture<Outcome> {
-        let (shared, call) = (Arc::clone(self), Arc::clone(call));
+        let (shared, link, call) = (Arc::clone(self), Arc::clone(link), Arc::clone(call));
         Box::pin(async move {
-            let owner = call.caller.principal.as_ref().map(Principal::as_str);
             let _place = tokio::select! {
                 biased;
                 () = call.cancelled() => return Err(call.abandonment()),
-                place = shared.places.take(owner) => place,
+                place = shared.places.take(link.owner()) => place,
             };
+            if !shared.begin(&link).await? {
+                return Err(call.abandonment());
+            }
             handler.await
         })
+    }
+
+    /// Stores that a handler is about to begin which had to wait. Returns whether it may.
+    async fn begin(&self, link: &Link) -> Result<bool, Failure> {
+        let begun = self.insist(|| {
+            self.update(link.id(), |record, _| {
+                record.is_run_by(self.boot(), link.fence).then(|| record.is_queued = false)
+            })
+        });
+        match begun.await {
+            Ok(Updated::Changed(..)) => Ok(true),
+            Ok(_) => Ok(false),
+            Err(error) => {
+                tracing::error!(task = %link.id(), %error, "a task cannot begin");
+                Err(ErrorObject::internal("the task could not begin: its store failed").into())
+            }
+        }
     }
 
     /// Polls a handler; stores its status and renews the lease meanwhile. `None` if the lease could
@@ -326,39 +360,4 @@ impl Shared {
         let rest = record.expires().saturating_sub(self.now());
         tool.timeout.unwrap_or_else(|| Duration::from_millis(rest.saturating_add(KEPT)))
     }
-}
-
-/// What the outcome of a handler means for its task.
-fn read(call: &Call, outcome: Outcome, longest: usize) -> Ending {
-    let failed =
-        |message: String| Ending::Final(State::Failed { error: ErrorObject::internal(message) });
-    let (result, is_error) = match outcome {
-        Ok(Answer::Tool(mut result)) => {
-            let is_error = result.is_error == Some(true);
-            match super::view::payload(&mut result, call.caller.revision) {
-                Ok(result) => (result, is_error),
-                Err(error) => return failed(error),
-            }
-        }
-        Ok(Answer::Verbatim(result)) => (result, false),
-        Ok(Answer::InputRequired(asked)) => {
-            return Ending::Asks(asked.input_requests.unwrap_or_default());
-        }
-        Ok(Answer::Elsewhere) => return Ending::Elsewhere,
-        Ok(_) => return failed(format!("{}: the tool returned no result", CallTool::NAME)),
-        Err(failure) => {
-            let is_over =
-                matches!(failure.kind, FailureKind::Cancelled | FailureKind::Disconnected);
-            let error = failure.error;
-            return Ending::Final(if is_over { State::Cancelled } else { State::Failed { error } });
-        }
-    };
-    let length = result.as_str().len();
-    if length > longest {
-        return failed(format!(
-            "{}: the result has {length} bytes, more than the {longest} that a task may keep",
-            CallTool::NAME
-        ));
-    }
-    Ending::Final(State::Completed { result, is_error })
 }

@@ -17,7 +17,7 @@ use super::leases::Leases;
 use super::places::Places;
 use super::polls::Polls;
 use super::record::TaskRecord;
-use super::store::{StoreError, TaskStore};
+use super::store::{Quota, StoreError, TaskStore};
 use super::views::Views;
 use super::{TaskLimits, millis};
 use crate::{clock, random};
@@ -26,6 +26,8 @@ use crate::{clock, random};
 pub(crate) struct Shared {
     pub(super) store: Arc<dyn TaskStore>,
     pub(super) limits: TaskLimits,
+    /// How many tasks may be in the store, and how many bytes.
+    pub(super) quota: Quota,
     /// Whether other processes use the store at the same time. Otherwise whatever another process
     /// was running is over.
     pub(super) is_shared: bool,
@@ -113,10 +115,17 @@ const PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1_600);
 
 impl Shared {
-    pub(super) fn new(store: Arc<dyn TaskStore>, limits: TaskLimits, is_shared: bool) -> Self {
+    pub(super) fn new(
+        store: Arc<dyn TaskStore>,
+        limits: TaskLimits,
+        (bytes, bytes_each): (usize, usize),
+        is_shared: bool,
+    ) -> Self {
+        let (all, each) = (limits.tasks, limits.tasks_per_owner);
         Self {
             store,
             limits,
+            quota: Quota { all, each, bytes, bytes_each },
             is_shared,
             boot: random::token(),
             clock: Clock::default(),
@@ -126,7 +135,7 @@ impl Shared {
             watchers: Mutex::default(),
             asking: Mutex::default(),
             views: Views::default(),
-            places: Places::new(limits.running, limits.running_per_owner),
+            places: Places::new(limits.running.max(1), limits.running_per_owner.max(1)),
             polls: Polls::new(limits.poll),
             starting: Mutex::default(),
             doubtful: Mutex::default(),
@@ -209,7 +218,8 @@ impl Shared {
             };
             next.version = found.version + 1;
             let next = Arc::new(next);
-            if self.store.swap(id, found.version, Some(Arc::clone(&next))).await? {
+            let record = Some(Arc::clone(&next));
+            if self.store.swap_within(id, found.version, record, self.quota).await? {
                 // Nobody can see that a lease was renewed.
                 if next.mark() != found.mark() {
                     self.publish(&next);

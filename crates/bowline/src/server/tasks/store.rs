@@ -38,6 +38,23 @@ pub trait TaskStore: Send + Sync + 'static {
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool>;
 
+    /// The same if the quota [has room](Quota::has_room_for_change) for that, for stores that bound
+    /// the bytes of tasks: `testing::task_store_bytes_contract` checks those. For others it is
+    /// [`swap`](Self::swap).
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] if there is no room, and then nothing has changed.
+    fn swap_within<'a>(
+        &'a self,
+        id: &'a str,
+        version: u64,
+        next: Option<Arc<TaskRecord>>,
+        quota: Quota,
+    ) -> StoreFuture<'a, bool> {
+        let _ = quota;
+        self.swap(id, version, next)
+    }
+
     /// Tasks of an owner in the order of their creation and ids, those that come after `after`, up
     /// to `limit` of them.
     fn page<'a>(
@@ -58,13 +75,45 @@ pub trait TaskStore: Send + Sync + 'static {
     }
 }
 
-/// How many tasks there may be.
+/// How many tasks there may be, and how many bytes they may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Of all owners.
+    /// Tasks of all owners.
     pub all: usize,
-    /// Of one owner. Tasks without an owner count together.
+    /// Tasks of one [owner](TaskRecord::owner). Those without an owner count together.
     pub each: usize,
+    /// The bytes of all tasks.
+    pub bytes: usize,
+    /// The bytes of the tasks of one owner.
+    pub bytes_each: usize,
+}
+
+impl Quota {
+    /// The bytes by which a task may grow when it [ends](TaskRecord::has_ended), even if there is
+    /// no room: enough to say why.
+    pub const ENDING: usize = 1 << 10;
+
+    /// So many tasks, of any size.
+    pub const fn of(all: usize, each: usize) -> Self {
+        Self { all, each, bytes: usize::MAX, bytes_each: usize::MAX }
+    }
+
+    /// Whether this many bytes fit that are added to those of all owners and those of one.
+    pub fn has_room(&self, all: usize, own: usize, more: usize) -> bool {
+        all.saturating_add(more) <= self.bytes && own.saturating_add(more) <= self.bytes_each
+    }
+
+    /// Whether a record fits that replaces another one. What does not grow always fits, so that a
+    /// task can always end.
+    pub fn has_room_for_change(
+        &self,
+        (all, own): (usize, usize),
+        (before, after): (usize, usize),
+        next: &TaskRecord,
+    ) -> bool {
+        let spare = if next.has_ended() { Self::ENDING } else { 0 };
+        after <= before.saturating_add(spare) || self.has_room(all, own, after - before)
+    }
 }
 
 /// Why a store did not do what it was asked for.
@@ -93,11 +142,8 @@ impl StoreError {
 }
 
 /// Keeps tasks in memory: they end with the process.
+#[derive(Default)]
 pub(crate) struct InMemory {
-    /// The most bytes that all records together may take.
-    memory: usize,
-    /// The most that those of one owner may take.
-    each: usize,
     kept: Mutex<Kept>,
 }
 
@@ -119,25 +165,24 @@ struct Owned {
 }
 
 impl InMemory {
-    pub(crate) fn new(memory: usize, each: usize) -> Self {
-        Self { memory, each, kept: Mutex::default() }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Kept {
-    /// Whether there is room for more bytes of an owner.
-    fn has_room(&self, owner: &Option<String>, more: usize, (all, each): (usize, usize)) -> bool {
-        let own = self.owners.get(owner).map_or(0, |owned| owned.bytes);
-        self.bytes.saturating_add(more) <= all && own.saturating_add(more) <= each
+    fn of(&self, owner: Option<&str>) -> Option<&Owned> {
+        self.owners.get(&owner.map(str::to_owned))
+    }
+
+    /// The bytes of all owners, and of one.
+    fn bytes(&self, owner: Option<&str>) -> (usize, usize) {
+        (self.bytes, self.of(owner).map_or(0, |owned| owned.bytes))
     }
 
     fn insert(&mut self, record: Arc<TaskRecord>, size: usize) {
         let id = record.id.clone();
-        let owned = self.owners.entry(record.owner.clone()).or_default();
+        let owned = self.owners.entry(record.owner().map(str::to_owned)).or_default();
         owned.order.insert((record.created, id.clone()));
         owned.bytes += size;
         self.due.insert((record.due(), id.clone()));
@@ -149,11 +194,12 @@ impl Kept {
         let Some((record, size)) = self.tasks.remove(id) else { return };
         self.bytes = self.bytes.saturating_sub(size);
         self.due.remove(&(record.due(), record.id.clone()));
-        if let Some(owned) = self.owners.get_mut(&record.owner) {
+        let owner = record.owner().map(str::to_owned);
+        if let Some(owned) = self.owners.get_mut(&owner) {
             owned.order.remove(&(record.created, record.id.clone()));
             owned.bytes = owned.bytes.saturating_sub(size);
             if owned.order.is_empty() {
-                self.owners.remove(&record.owner);
+                self.owners.remove(&owner);
             }
         }
     }
@@ -167,11 +213,12 @@ fn ready<'a, T: Send + 'a>(value: Result<T, StoreError>) -> StoreFuture<'a, T> {
 impl TaskStore for InMemory {
     fn create(&self, record: Arc<TaskRecord>, quota: Quota) -> StoreFuture<'_, ()> {
         let mut kept = self.lock();
-        let own = kept.owners.get(&record.owner).map_or(0, |owned| owned.order.len());
+        let own = kept.of(record.owner()).map_or(0, |owned| owned.order.len());
+        let (all, own_bytes) = kept.bytes(record.owner());
         let size = record.size();
         let is_full = kept.tasks.len() >= quota.all
             || own >= quota.each
-            || !kept.has_room(&record.owner, size, (self.memory, self.each));
+            || !quota.has_room(all, own_bytes, size);
         if is_full {
             return ready(Err(StoreError::Full));
         }
@@ -192,12 +239,22 @@ impl TaskStore for InMemory {
         version: u64,
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
+        self.swap_within(id, version, next, Quota::of(usize::MAX, usize::MAX))
+    }
+
+    fn swap_within<'a>(
+        &'a self,
+        id: &'a str,
+        version: u64,
+        next: Option<Arc<TaskRecord>>,
+        quota: Quota,
+    ) -> StoreFuture<'a, bool> {
         let mut kept = self.lock();
         let found = kept.tasks.get(id).filter(|(found, _)| found.version == version);
         let Some((found, before)) = found else { return ready(Ok(false)) };
         let after = next.as_ref().map_or(0, |next| next.size());
-        // What does not grow always fits, so that a task can always end.
-        if after > *before && !kept.has_room(&found.owner, after - before, (self.memory, self.each))
+        if let Some(next) = &next
+            && !quota.has_room_for_change(kept.bytes(found.owner()), (*before, after), next)
         {
             return ready(Err(StoreError::Full));
         }
@@ -215,7 +272,7 @@ impl TaskStore for InMemory {
         limit: usize,
     ) -> StoreFuture<'a, Vec<Arc<TaskRecord>>> {
         let kept = self.lock();
-        let owned = kept.owners.get(&owner.map(str::to_owned));
+        let owned = kept.of(owner);
         let is_after = |(created, id): &&(u64, String)| {
             after.is_none_or(|(other, last)| (*created, id.as_str()) > (other, last))
         };
@@ -245,7 +302,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_owner_has_a_share_of_the_memory() {
-        let (store, quota) = (InMemory::new(100_000, 40_000), Quota { all: 99, each: 99 });
+        let (store, few) = (InMemory::default(), Quota::of(99, 99));
+        let quota = Quota { bytes: 100_000, bytes_each: 40_000, ..few };
         let create = async |id: &str, owner: &str, bytes: usize| {
             store.create(record(id, owner, bytes), quota).await.is_ok()
         };
@@ -253,7 +311,7 @@ mod tests {
         assert!(!create("b", "ada", 30_000).await, "an owner has a share");
         assert!(create("c", "eve", 30_000).await, "others have theirs");
         let grown = TaskRecord::clone(&record("a", "ada", 45_000)).at_version(1);
-        let grown = store.swap("a", 0, Some(Arc::new(grown))).await;
+        let grown = store.swap_within("a", 0, Some(Arc::new(grown)), quota).await;
         assert!(matches!(grown, Err(StoreError::Full)), "growing counts, too");
         assert!(create("d", "bob", 30_000).await);
         assert!(!create("e", "joe", 30_000).await, "and there is an end for all");

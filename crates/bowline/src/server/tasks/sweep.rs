@@ -143,14 +143,19 @@ impl Shared {
             Doubt::Created if is_ours => Some(State::Cancelled),
             // It has not begun yet.
             Doubt::Claimed if is_ours => None,
-            _ if tool.is_some_and(|tool| tool.reruns) => None,
+            _ if orphan.is_queued || tool.is_some_and(|tool| tool.reruns) => None,
+            _ if is_ours => Some(State::Failed { error: unstored() }),
             _ => Some(State::Failed { error: interrupted() }),
         };
         let starting = self.starting(&orphan.id, doubt);
+        let mut place = None;
         let adopted = self.update(&orphan.id, |record, now| {
             let is_same = record.lease == orphan.lease && matches!(record.state, State::Working);
             is_same.then(|| match &end {
-                None => record.claim(self.boot(), now, self.lease(now)),
+                None => {
+                    place = place.take().or_else(|| self.places.try_take(record.owner()));
+                    record.claim(self.boot(), now, self.lease(now), place.is_none());
+                }
                 Some(end) => _ = record.finish(now, end.clone()),
             })
         });
@@ -158,7 +163,7 @@ impl Shared {
             Updated::Changed(record, ()) if end.is_none() => {
                 self.take_over();
                 tracing::info!(task = %record.id, tool = %record.tool, "a task runs again");
-                self.resume(&record).await;
+                self.resume(&record, place).await;
                 true
             }
             Updated::Changed(..) => {
@@ -186,7 +191,8 @@ impl Shared {
                 if !record.is_run_by(self.boot(), running.fence) {
                     return None;
                 }
-                match core.registry.tool(&record.tool).0.is_some_and(|tool| tool.reruns) {
+                let reruns = || core.registry.tool(&record.tool).0.is_some_and(|tool| tool.reruns);
+                match record.is_queued || reruns() {
                     true => record.lease.until = now,
                     false => _ = record.finish(now, State::Failed { error: interrupted() }),
                 }
@@ -202,6 +208,11 @@ impl Shared {
 /// What is said of a task whose handler cannot run again.
 fn interrupted() -> ErrorObject {
     ErrorObject::internal("the server was restarted while this ran; call again")
+}
+
+/// The same of one whose handler did run, in this process, and whose end the store did not take.
+fn unstored() -> ErrorObject {
+    ErrorObject::internal("the server could not store what became of this; call again")
 }
 
 /// Somebody looks after the tasks. However that ends, the next request begins anew: a store is code
