@@ -13,8 +13,11 @@ use serde_json::{Value, json};
 use super::log::Occurrence;
 use super::secret;
 use super::shared::Shared;
-use super::subscription::Subscription;
+use super::subscription::{State, Subscription};
 use crate::{clock, random};
+
+/// How often a receiver is asked whether it wants to be one: nobody has said so yet.
+const CHALLENGES: u32 = 10;
 
 /// What became of an attempt.
 enum Attempt {
@@ -28,16 +31,19 @@ enum Attempt {
 pub(super) async fn run(shared: Arc<Shared>, subscription: Arc<Subscription>) {
     let why = deliver(&shared, &subscription).await;
     tracing::info!(subscription = %subscription.id, why, "a subscription of events has ended");
-    shared.forget(&subscription).await;
+    shared.forget(&subscription, |_| true).await;
 }
 
 /// Returns why it ended.
 async fn deliver(shared: &Shared, subscription: &Subscription) -> String {
     loop {
-        let left = subscription.state().expires.saturating_sub(clock::unix_millis());
-        let left = Duration::from_millis(left);
+        let left = time_left(&subscription.state());
         if left.is_zero() {
-            return "it has expired".to_owned();
+            // Its client may renew it right now.
+            if shared.forget(subscription, |state| time_left(state).is_zero()).await {
+                return "it has expired".to_owned();
+            }
+            continue;
         }
         let is_verified = subscription.state().is_verified;
         let attempt = match is_verified {
@@ -63,8 +69,15 @@ async fn deliver(shared: &Shared, subscription: &Subscription) -> String {
             }
         };
         let Some(pause) = pause else { return "its receiver has failed for too long".to_owned() };
+        if !is_verified && subscription.state().failures >= CHALLENGES {
+            return "its receiver has not returned the challenge".to_owned();
+        }
         tokio::time::sleep(pause.min(left)).await;
     }
+}
+
+fn time_left(state: &State) -> Duration {
+    Duration::from_millis(state.expires.saturating_sub(clock::unix_millis()))
 }
 
 /// The next event to send, or the position of the one to wait for.

@@ -19,6 +19,8 @@ pub struct EventLimits {
     pub poll: Duration,
     /// Streams at a time: 100.
     pub streams: usize,
+    /// Streams of one principal, or of one address where nobody is known: 10.
+    pub streams_per_owner: usize,
     /// How often a stream without events gives a sign of life: 20 s.
     pub heartbeat: Duration,
     /// Subscriptions of webhooks: 1,000.
@@ -52,6 +54,7 @@ impl Default for EventLimits {
             page: 100,
             poll: Duration::from_secs(5),
             streams: 100,
+            streams_per_owner: 10,
             heartbeat: Duration::from_secs(20),
             subscriptions: 1_000,
             subscriptions_per_owner: 100,

@@ -152,8 +152,10 @@ impl Shared {
 
     async fn stream(&self, context: &Context, mut wanted: Wanted) -> Answering {
         let checked = self.check(STREAM, &mut wanted)?;
-        let Ok(_place) = Arc::clone(&self.streams).try_acquire_owned() else {
-            let message = format!("{STREAM}: the server has too many streams; try again later");
+        let Some(_place) = self.streams.try_take(context.caller().owner().as_deref()) else {
+            let message = format!(
+                "{STREAM}: the server, or this client, has too many streams; try again later"
+            );
             return Err(HandlerError::Refused(ErrorObject::internal(message)));
         };
         let meta = json!({ (meta_key::SUBSCRIPTION_ID): context.request_id() });

@@ -13,7 +13,7 @@ use super::log::Log;
 use super::secret::WebhookSecret;
 use super::subscription::{Before, Key, Saved, State, Subscription, Wish};
 use super::{EventLimits, deliver};
-use crate::tasks::StoreError;
+use crate::tasks::{Places, StoreError};
 use crate::{clock, random};
 
 /// What all parts of events share.
@@ -26,8 +26,8 @@ pub(super) struct Shared {
     subscriptions: Mutex<HashMap<Key, Arc<Subscription>>>,
     /// A permit for every webhook that is being sent.
     pub(super) deliveries: Semaphore,
-    /// A permit for every stream.
-    pub(super) streams: Arc<Semaphore>,
+    /// A place for every stream.
+    pub(super) streams: Places,
     pub(super) changed: Notify,
     /// Whether the server stops.
     pub(super) stopping: watch::Sender<bool>,
@@ -53,7 +53,7 @@ impl Shared {
             web: OnceLock::new(),
             subscriptions: Mutex::default(),
             deliveries: Semaphore::new(limits.deliveries.max(1)),
-            streams: Arc::new(Semaphore::new(limits.streams)),
+            streams: Places::new(limits.streams, limits.streams_per_owner),
             changed: Notify::new(),
             stopping: watch::Sender::new(false),
             keeper: OnceLock::new(),
@@ -178,14 +178,28 @@ impl Shared {
         kept.map(|()| true)
     }
 
-    /// Ends a subscription from within its worker, or before it has begun.
-    pub(super) async fn forget(&self, subscription: &Subscription) {
-        let is_there = self.is_there(subscription);
-        if is_there {
-            self.lock().remove(&subscription.key);
-            self.try_to_keep(subscription).await;
-            self.changed.notify_one();
+    /// Ends a subscription from within its worker, if that is still `over`. Returns whether the
+    /// worker is done.
+    pub(super) async fn forget(
+        &self,
+        subscription: &Subscription,
+        over: impl FnOnce(&State) -> bool,
+    ) -> bool {
+        {
+            // A subscription is renewed under this lock.
+            let mut all = self.lock();
+            let is_there = |found: &Arc<Subscription>| found.id == subscription.id;
+            if !all.get(&subscription.key).is_some_and(is_there) {
+                return true;
+            }
+            if !over(&subscription.state()) {
+                return false;
+            }
+            all.remove(&subscription.key);
         }
+        self.try_to_keep(subscription).await;
+        self.changed.notify_one();
+        true
     }
 
     pub(super) fn is_there(&self, subscription: &Subscription) -> bool {

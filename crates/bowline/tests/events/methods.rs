@@ -175,6 +175,27 @@ async fn streams_are_limited_and_end_with_their_client() {
     shop.close().await;
 }
 
+#[tokio::test]
+async fn one_client_does_not_take_all_streams() {
+    let shop = Shop::open(events(EventLimits { streams_per_owner: 1, ..limits() })).await;
+    let params = json!({ "name": "paid" });
+    let mut streams = Vec::new();
+    // Nobody counts, too: by the address.
+    for user in [Some("ada"), Some("bob"), None] {
+        let client = shop.client(user, ERAS[1]).await;
+        let mut told = client.notifications();
+        let stream = tokio::spawn(client.call_json("events/stream", params.clone()).into_future());
+        next(&mut told, "active").await;
+        let (_, message) = refused(&client, "events/stream", params.clone()).await;
+        assert!(message.contains("too many streams"), "{message}");
+        streams.push((client, stream));
+    }
+    for (_, stream) in &streams {
+        stream.abort();
+    }
+    shop.close().await;
+}
+
 #[test]
 fn what_cannot_be_published_is_an_error() {
     let events = events(EventLimits { payload: 20, ..limits() });

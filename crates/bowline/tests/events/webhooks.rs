@@ -92,6 +92,22 @@ async fn a_receiver_that_is_gone_or_fails_for_too_long_loses_its_subscription() 
 }
 
 #[tokio::test]
+async fn a_receiver_that_never_agreed_is_asked_ten_times() {
+    let (shop, mut receiver) = open(limits()).await;
+    let ada = shop.ada().await;
+    receiver.plan(&[Does::Answers(200); 20]);
+    ask(&ada, "events/subscribe", wish(&receiver)).await;
+    while shop.events.save().as_str() != "[]" {
+        shop.events.changed().await;
+    }
+    for _ in 0..10 {
+        receiver.verification().await;
+    }
+    assert!(receiver.is_quiet());
+    shop.close().await;
+}
+
+#[tokio::test]
 async fn a_subscription_ends_unless_it_is_renewed() {
     let short = EventLimits { ttl: Duration::from_millis(30), ..limits() };
     let (shop, mut receiver) = open(short).await;
