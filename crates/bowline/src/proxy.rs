@@ -61,6 +61,7 @@ mod upstream;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use self::builder::ProxyBuilder;
 pub use self::losses::{Loss, Losses};
@@ -68,7 +69,10 @@ use self::mirror::{Added, Mirror};
 pub use self::picked::{Listed, Picked};
 use crate::client::{CallError, Client, ClientBuilder, OpenError, Target};
 use crate::server::{Live, Nest, Offered};
-use crate::{Part, Parts, Server};
+use crate::{Limits, Part, Parts, Server};
+
+/// How long a call may take, and a question wait: caller and server know, and nobody here does.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Another server as a part of this one.
 ///
@@ -136,9 +140,11 @@ impl Proxy {
 
     /// A server that introduces itself as the upstream server does, with the same instructions, and
     /// has everything that the upstream server has: its extensions too, resources that it does not
-    /// list, and methods that the protocol does not have.
+    /// list, and methods that the protocol does not have. Its callers and the upstream server
+    /// decide how long a call takes: the [deadline](Limits::deadline) is a day.
     pub fn into_server(self) -> Server {
-        let mut server = Server::new("bowline", env!("CARGO_PKG_VERSION"));
+        let limits = Limits { deadline: LONGEST, ask_timeout: LONGEST, ..Limits::default() };
+        let mut server = Server::new("bowline", env!("CARGO_PKG_VERSION")).limits(limits);
         let mut parts = Parts::default();
         if let Some(peer) = self.client().peer() {
             if let Some(info) = &peer.info {
@@ -164,6 +170,13 @@ impl Proxy {
     /// How often something could not be passed on. Outlives the proxy.
     pub fn losses(&self) -> Arc<Losses> {
         self.mirror.upstream.pool.losses()
+    }
+
+    /// Closes all connections to the upstream server, and waits for that: a process is asked to
+    /// stop before it is killed, a session over HTTP is ended. A program that exits without this
+    /// leaves the server no time to clean up.
+    pub async fn close(&self) {
+        self.mirror.upstream.pool.close().await;
     }
 
     /// The client of the upstream server, for everything else that one may want to know or do.

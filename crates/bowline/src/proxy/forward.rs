@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
@@ -18,6 +17,7 @@ use bowline_proto::revision::{Outcome, Revision, decode_outcome};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::LONGEST;
 use super::crossing::{adapted, answers, cancel, cancelled, refusal, visited, visits};
 use super::losses::Loss;
 use super::params::Hop;
@@ -28,9 +28,6 @@ use super::upstream::Upstream;
 use crate::client::{CallError, Client, TaskState};
 use crate::server::Ask;
 use crate::{Answer, AskError, Context, HandlerError, InputRequired, Step};
-
-/// The front's own limit on a handler ends a call first.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What the front remembers while its caller answers.
 #[derive(Serialize, Deserialize)]
@@ -110,7 +107,7 @@ pub(super) async fn send(
     }
     let requests_task = params.get("task").is_some();
     let (route, questions) = Route::new(context);
-    let lease = upstream.pool.lease(&route, revision.is_modern()).await?;
+    let lease = upstream.lease(&route, revision.is_modern()).await?;
     if !revision.is_modern() {
         lease.connection.want_logs(level).await;
     }

@@ -14,6 +14,7 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::method::{LoggingMessage, Notice};
 use bowline_proto::model::{ClientCapabilities, LoggingLevel, Root};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::losses::{Loss, Losses};
@@ -190,13 +191,19 @@ impl Pool {
     async fn exclusive(self: &Arc<Self>, route: &Arc<Route>) -> Result<Lease, HandlerError> {
         let principal = route.principal();
         loop {
-            let released = self.released.notified();
-            if let Some(connection) = self.free(route, principal.as_deref()) {
-                return Ok(self.leased(&connection, route));
-            }
-            let Some(place) = self.place() else {
-                released.await;
-                continue;
+            let place = {
+                let mut released = std::pin::pin!(self.released.notified());
+                // From here on, every release counts: two of them would leave one note for two
+                // that wait.
+                released.as_mut().enable();
+                if let Some(connection) = self.free(route, principal.as_deref()) {
+                    return Ok(self.leased(&connection, route));
+                }
+                let Some(place) = self.place() else {
+                    released.await;
+                    continue;
+                };
+                place
             };
             let opener = self.opening.opener.as_ref().expect("there is one, as `lease` knows");
             let shared = (Arc::clone(&self.losses), Arc::clone(&self.has_asked));
@@ -213,6 +220,24 @@ impl Pool {
             drop(place);
             return Ok(self.leased(&connection, route));
         }
+    }
+
+    /// Whether a call that needs a connection of its own would have to wait for one.
+    pub(super) fn is_full(&self) -> bool {
+        let more = lock(&self.more);
+        let count = 1 + more.connections.len() + more.opening;
+        let is_idle = |it: &Arc<Connection>| it.routes.is_empty();
+        count >= self.opening.most && !is_idle(&self.first) && !more.connections.iter().any(is_idle)
+    }
+
+    /// Closes all connections, and waits for that.
+    pub(super) async fn close(&self) {
+        let more = std::mem::take(&mut lock(&self.more).connections);
+        let mut closing = JoinSet::new();
+        for connection in more.iter().chain([&self.first]) {
+            closing.spawn(connection.client.clone().close());
+        }
+        while closing.join_next().await.is_some() {}
     }
 
     fn leased(self: &Arc<Self>, connection: &Arc<Connection>, route: &Arc<Route>) -> Lease {

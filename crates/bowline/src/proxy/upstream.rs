@@ -7,10 +7,13 @@ use std::time::Duration;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::model::task_extension;
 use bowline_proto::revision::{Revision, neutral_error};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::forward::InFlight;
 use super::losses::Loss;
-use super::pool::Pool;
+use super::pool::{Lease, Pool};
+use super::route::Route;
 use crate::client::{CallError, Client, Peer};
 use crate::{HandlerError, random, with_causes};
 
@@ -35,12 +38,27 @@ struct Parked {
     call: InFlight,
     /// Whom it counts against, if that is known.
     owner: Option<String>,
+    since: Instant,
+    _expiry: Expiry,
+}
+
+/// Ends the wait for a caller that does not come back. Goes with the call.
+struct Expiry(AbortHandle);
+
+impl Drop for Expiry {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// How many calls may wait for their callers to come back.
 const MOST_PARKED: usize = 1024;
 /// How many of them may be one caller's.
 const MOST_OF_ONE: usize = 128;
+/// After how long away a caller has to give its connection to a call that needs one.
+const AWAY: Duration = Duration::from_secs(10);
+/// How often a call that waits for a connection looks for such callers.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl Upstream {
     pub(super) async fn new(
@@ -109,9 +127,8 @@ impl Upstream {
             );
             return Err(HandlerError::Refused(ErrorObject::internal(message)));
         }
-        parked.insert(token.clone(), Parked { call, owner });
         let (upstream, key) = (Arc::downgrade(self), token.clone());
-        tokio::spawn(async move {
+        let expiry = tokio::spawn(async move {
             tokio::time::sleep(age).await;
             let Some(upstream) = upstream.upgrade() else { return };
             // Dropping the call cancels it.
@@ -119,7 +136,48 @@ impl Upstream {
                 upstream.pool.losses().add(Loss::ExpiredCall);
             }
         });
+        let expiry = Expiry(expiry.abort_handle());
+        let call = Parked { call, owner, since: Instant::now(), _expiry: expiry };
+        parked.insert(token.clone(), call);
         Ok(token)
+    }
+
+    /// A connection for a call. Where none is left, callers that are away for long lose theirs.
+    pub(super) async fn lease(
+        &self,
+        route: &Arc<Route>,
+        is_modern: bool,
+    ) -> Result<Lease, HandlerError> {
+        let mut leasing = std::pin::pin!(self.pool.lease(route, is_modern));
+        let mut pause = Duration::ZERO;
+        loop {
+            tokio::select! {
+                biased;
+                lease = &mut leasing => return lease,
+                () = tokio::time::sleep(pause) => pause = LOOK,
+            }
+            if self.pool.is_full() {
+                self.give_up();
+            }
+        }
+    }
+
+    /// Cancels a call whose caller is away for long, if there is one: the oldest of the owner that
+    /// has the most of them, so that nobody takes the connections of all others.
+    fn give_up(&self) {
+        let mut parked = lock(&self.parked);
+        let mut counts = HashMap::<_, usize>::new();
+        for call in parked.values() {
+            *counts.entry(&call.owner).or_default() += 1;
+        }
+        let away = parked.iter().filter(|(_, it)| it.since.elapsed() >= AWAY);
+        let oldest = away.max_by_key(|(_, it)| (counts[&it.owner], it.since.elapsed()));
+        let Some(token) = oldest.map(|(token, _)| token.clone()) else { return };
+        let call = parked.remove(&token);
+        drop(parked);
+        // Dropping the call cancels it.
+        drop(call);
+        self.pool.losses().add(Loss::ExpiredCall);
     }
 
     pub(super) fn unpark(&self, token: &str) -> Option<InFlight> {

@@ -77,7 +77,23 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite,
     {
-        Ok(serve_alone(self.build()?, stream, Transport::Stream).await?)
+        self.serve_until(stream, std::future::pending()).await
+    }
+
+    /// The same, or until `stop` is ready. Running requests then get
+    /// [`Limits::grace`](crate::Limits::grace) to finish.
+    ///
+    /// # Errors
+    /// When a part of the server is invalid, or the stream fails.
+    pub async fn serve_until<S>(
+        self,
+        stream: S,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ServeError>
+    where
+        S: AsyncRead + AsyncWrite,
+    {
+        Ok(serve_alone(self.build()?, stream, Transport::Stream, stop).await?)
     }
 
     /// Serves every client that connects to a TCP port, with one message per line.
@@ -108,15 +124,20 @@ pub(crate) async fn serve_core<S>(core: Arc<Core>, stream: S) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite,
 {
-    serve_alone(core, stream, Transport::Memory).await
+    serve_alone(core, stream, Transport::Memory, std::future::pending()).await
 }
 
 /// Serves the only client of a server.
-async fn serve_alone<S>(core: Arc<Core>, stream: S, transport: Transport) -> io::Result<()>
+async fn serve_alone<S>(
+    core: Arc<Core>,
+    stream: S,
+    transport: Transport,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite,
 {
-    let served = serve_stream(Arc::clone(&core), stream, transport, std::future::pending()).await;
+    let served = serve_stream(Arc::clone(&core), stream, transport, stop).await;
     core.stop_extensions(Duration::ZERO).await;
     core.leave_fleet().await;
     served

@@ -451,6 +451,83 @@ fn twice() -> Server {
     }))
 }
 
+/// The request again, with an answer to each question.
+fn answered(id: u64, asked: &Value) -> Value {
+    let requests = asked["result"]["inputRequests"].as_object().unwrap();
+    let answers: serde_json::Map<_, _> =
+        requests.keys().map(|key| (key.clone(), json!({ "action": "decline" }))).collect();
+    let state = &asked["result"]["requestState"];
+    let params = json!({
+        "name": "twice", "arguments": {}, "inputResponses": answers, "requestState": state
+    });
+    request(id, "tools/call", params)
+}
+
+/// A front whose upstream server asks, with so many connections to it, and the proxy.
+async fn asking_twice(connections: usize) -> (Raw, Proxy) {
+    let legacy = Revision::V2025_11_25;
+    let builder = Proxy::builder(testing::builder(legacy)).most_connections(connections);
+    let builder = builder.further(move || (testing::builder(legacy), twice().into()));
+    let proxy = builder.connect(twice()).await.unwrap();
+    (Raw::start(Server::new("front", "1.0.0").with(proxy.clone())), proxy)
+}
+
+/// Callers that do not come back do not keep others from calling.
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_is_away_for_long_gives_its_connection_up() {
+    let (mut raw, proxy) = asking_twice(3).await;
+    let mut asked = Vec::new();
+    for id in 1..=4 {
+        asked.push(raw.ask(&modern(call(id, "twice", json!({})))).await);
+        assert_eq!(asked.last().unwrap()["result"]["resultType"], "input_required", "{asked:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(proxy.losses().count(Loss::ExpiredCall), 1);
+    for (id, asked) in (5..).zip(&asked) {
+        let next = raw.ask(&modern(answered(id, asked))).await;
+        assert_eq!(next["error"].is_object(), id == 5, "{id}: {next}");
+    }
+}
+
+/// Nothing is left of a call whose caller has come back.
+#[tokio::test]
+async fn a_question_that_is_answered_leaves_nothing_behind() {
+    let (mut raw, _proxy) = asking_twice(1).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let mut before = None;
+    for round in 0..20 {
+        let mut asked = raw.ask(&modern(call(round * 3 + 1, "twice", json!({})))).await;
+        for step in 2..=3 {
+            asked = raw.ask(&modern(answered(round * 3 + step, &asked))).await;
+        }
+        assert_eq!(asked["result"]["content"][0]["text"], "thanks", "{asked}");
+        let most = *before.get_or_insert_with(tasks);
+        soon(async {
+            while tasks() > most {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+/// A bridge does not know how long a call may take.
+#[tokio::test(start_paused = true)]
+async fn only_the_caller_and_the_server_say_how_long_a_call_takes() {
+    const LONG: Duration = Duration::from_secs(3 * 3600);
+    for (caller, upstream) in pairs() {
+        let limits = Limits { deadline: LONG, ..Limits::default() };
+        let slow = Server::new("slow", "1.0.0").limits(limits).with(Tool::new("slow", || async {
+            tokio::time::sleep(LONG / 2).await;
+            "done"
+        }));
+        let client = testing::builder(caller);
+        let client = client.connect(proxy(slow, upstream).await.into_server()).await.unwrap();
+        let called = client.call_tool("slow", json!({})).timeout(LONG).idle_timeout(LONG);
+        assert_eq!(called.text().await.unwrap(), "done", "{caller} to {upstream}");
+    }
+}
+
 /// From its first question on, a legacy server on a pipe gets a connection for each caller at a
 /// time, and no question is refused.
 #[tokio::test]
@@ -466,20 +543,13 @@ async fn a_server_that_asks_gets_a_connection_for_each_caller() {
     let proxy = builder.connect(twice()).await.unwrap();
     let losses = proxy.losses();
     let mut raw = Raw::start(Server::new("front", "1.0.0").with(proxy));
-    let params = |asked: &Value| {
-        let requests = asked["result"]["inputRequests"].as_object().unwrap();
-        let answers: serde_json::Map<_, _> =
-            requests.keys().map(|key| (key.clone(), json!({ "action": "decline" }))).collect();
-        let state = &asked["result"]["requestState"];
-        json!({ "name": "twice", "arguments": {}, "inputResponses": answers, "requestState": state })
-    };
     // Three callers are asked at the same time, and each gets its own next question.
     let mut asked = Vec::new();
     for id in 1..=3 {
         asked.push(raw.ask(&modern(call(id, "twice", json!({})))).await);
     }
     for (id, asked) in (4..).zip(asked.iter().rev()) {
-        let next = raw.ask(&modern(request(id, "tools/call", params(asked)))).await;
+        let next = raw.ask(&modern(answered(id, asked))).await;
         assert_eq!(next["result"]["resultType"], "input_required", "{next}");
     }
     assert_eq!(opened.load(Ordering::SeqCst), 2);
