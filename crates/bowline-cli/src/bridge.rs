@@ -12,7 +12,7 @@ use bowline::http::Tls;
 use bowline::proxy::ProxyError;
 use bowline::{Client, Era, Revisions, Server, stdio, stop_signal, with_causes};
 use bowline_gateway::bridge::rules::explain;
-use bowline_gateway::bridge::{Bridge as Core, BridgeError, Report, ToolRules, faulty};
+use bowline_gateway::bridge::{Bridge as Core, BridgeError, Report, ToolRules, faulty, gone};
 use bowline_gateway::fault::{FaultPlan, Faults};
 use bowline_gateway::observe::Watched;
 use bowline_gateway::relay::bound_to_us;
@@ -174,6 +174,7 @@ impl Bridge {
         timeouts.connect = options.connect_timeout.unwrap_or(timeouts.connect);
         let (said, told) = (Arc::clone(screen), Arc::clone(screen));
         let (longest, target) = (limits.message_length, resolved.clone());
+        let (connect_timeout, term_grace) = (timeouts.connect, limits.term_grace);
         let client = move || -> ClientBuilder {
             let said = Arc::clone(&said);
             Client::builder("bowline", env!("CARGO_PKG_VERSION"))
@@ -198,6 +199,8 @@ impl Bridge {
             },
             roots: Answers::read(&options.answers)?.roots,
             longest,
+            connect_timeout,
+            term_grace,
             report,
         })
     }
@@ -212,9 +215,17 @@ impl Bridge {
             return core.serve_until(input, output, stop).await;
         };
         let (output, passing) = faulty(Arc::new(Faults::new(plan, self.seed)), output);
+        let mut passing = std::pin::pin!(passing);
         tokio::select! {
-            served = core.serve_until(input, output, stop) => served,
-            () = passing => Ok(()),
+            served = core.serve_until(input, output, stop) => {
+                // What is late still arrives, unless nobody wants to wait for it.
+                tokio::select! {
+                    () = passing => {}
+                    () = stop_signal() => {}
+                }
+                served
+            }
+            () = &mut passing => Ok(()),
         }
     }
 
@@ -230,7 +241,7 @@ impl Bridge {
         let wrong = |error: std::io::Error| Failure::usage(format!("--http {address}: {error}"));
         let listener = TcpListener::bind(address).await.map_err(wrong)?;
         let address = listener.local_addr().map_err(wrong)?;
-        let (server, losses) = match core.server().await {
+        let (server, proxy) = match core.server().await {
             Ok(connected) => connected,
             Err(error) => return Ok(Err(error.into())),
         };
@@ -244,11 +255,21 @@ impl Bridge {
             let wrong = |error| Failure::usage(format!("--allow-host {host}: {error}"));
             http = http.allow_host(host).map_err(wrong)?;
         }
-        let stop = stop_signal();
+        let (stop, mut end) = (stop_signal(), None);
         screen.note(&format!("the bridge is at {scheme}://{address}/mcp"));
+        let stop = async {
+            tokio::select! {
+                () = stop => {}
+                reason = gone(proxy.client()) => end = Some(reason),
+            }
+        };
         let served = http.serve_until(listener, stop).await;
-        core.report_losses(&losses);
-        Ok(served.map_err(Into::into))
+        proxy.close().await;
+        core.report_losses(&proxy.losses());
+        Ok(match end {
+            Some(reason) => Err(BridgeError::Gone(reason)),
+            None => served.map_err(Into::into),
+        })
     }
 }
 

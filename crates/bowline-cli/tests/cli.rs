@@ -7,6 +7,9 @@ mod apps;
 #[path = "cli/authority.rs"]
 mod authority;
 #[cfg(unix)]
+#[path = "cli/bridge.rs"]
+mod bridge;
+#[cfg(unix)]
 #[path = "cli/browser.rs"]
 mod browser;
 #[path = "cli/check.rs"]

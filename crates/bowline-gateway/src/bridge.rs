@@ -13,8 +13,9 @@ pub(crate) mod tools;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bowline::client::{Client, ClientBuilder, Target};
+use bowline::client::{Client, ClientBuilder, CloseReason, Phase, Target};
 use bowline::proxy::{Losses, ProxyBuilder, ProxyError};
 use bowline::{Proxy, ServeError, Server, with_causes};
 use bowline_proto::error::ErrorObject;
@@ -49,6 +50,10 @@ pub struct Bridge {
     pub roots: Vec<String>,
     /// The most bytes in one message.
     pub longest: usize,
+    /// How long a process that speaks the client's era may take to answer its first request.
+    pub connect_timeout: Duration,
+    /// How long such a process may take to end once it is told to (TERM), before it is killed.
+    pub term_grace: Duration,
     /// Told when the server ends or returns, for people.
     pub report: Report,
 }
@@ -69,21 +74,33 @@ pub enum BridgeError {
     /// The server's process ends again and again.
     #[error(transparent)]
     Process(#[from] SpliceError),
+    /// The server is gone for good.
+    #[error("the connection to the server ended: {0}")]
+    Gone(CloseReason),
     /// The client's stream failed.
     #[error("the client's stream failed")]
     Client(#[from] io::Error),
 }
 
+/// Waits until a server is gone for good: its process ends again and again.
+pub async fn gone(client: &Client) -> CloseReason {
+    let mut watch = client.watch();
+    while watch.state().phase != Phase::Closed && watch.changed().await.is_some() {}
+    match watch.state().reason.filter(|reason| *reason != CloseReason::Asked) {
+        Some(reason) => reason,
+        None => std::future::pending().await,
+    }
+}
+
 impl Bridge {
     /// Connects, and returns a server that passes everything on, for any number of clients, and the
-    /// count of what it cannot pass on.
+    /// proxy that does so: [close](Proxy::close) it in the end.
     ///
     /// # Errors
     /// When the server cannot be reached or listed.
-    pub async fn server(&self) -> Result<(Server, Arc<Losses>), ProxyError> {
+    pub async fn server(&self) -> Result<(Server, Proxy), ProxyError> {
         let proxy = self.connect(|proxy| proxy).await?;
-        let losses = proxy.losses();
-        Ok((proxy.into_server().revisions(self.offer), losses))
+        Ok((proxy.clone().into_server().revisions(self.offer), proxy))
     }
 
     async fn connect(
@@ -144,12 +161,12 @@ impl Bridge {
         let Some(opening) = opening else { return Ok(()) };
         if let Some(command) = self.command.as_ref().filter(|_| self.may_splice(&opening)) {
             let opened = tokio::select! {
-                opened = Splice::open(command, &opening, self.longest) => opened,
+                opened = Splice::open(self, command, &opening) => opened,
                 () = &mut stop => return Ok(()),
             };
             // Otherwise the server is of the other era, or does not start: the client says why.
             if let Ok(Some(splice)) = opened {
-                return Ok(splice.run(input, output, &self.report, stop).await?);
+                return Ok(splice.run(input, output, stop).await?);
             }
         }
         self.translate(opening, input, output, stop).await
@@ -173,18 +190,19 @@ impl Bridge {
         };
         let error = match connected {
             Ok(proxy) => {
-                let (losses, client) = (proxy.losses(), proxy.client().clone());
-                let server = proxy.into_server().revisions(self.offer);
+                let server = proxy.clone().into_server().revisions(self.offer);
                 let input = io::Cursor::new(opening.into_frame()).chain(input);
+                let mut end = None;
+                // The client hears what became of its calls before the bridge ends.
+                let gone = async { end = Some(gone(proxy.client()).await) };
                 let served = tokio::select! {
-                    served = server.serve(tokio::io::join(input, output)) => served,
-                    () = stop => {
-                        client.close().await;
-                        Ok(())
-                    }
+                    served = server.serve_until(tokio::io::join(input, output), gone) => served,
+                    () = stop => Ok(()),
                 };
-                self.report_losses(&losses);
-                return Ok(served?);
+                proxy.close().await;
+                self.report_losses(&proxy.losses());
+                served?;
+                return end.map_or(Ok(()), |reason| Err(BridgeError::Gone(reason)));
             }
             Err(error) => error,
         };
@@ -227,7 +245,6 @@ async fn tool_names(proxy: &Proxy) -> Vec<String> {
 
 /// Reports how the connection to the server fares. Does not keep it open.
 fn follow(client: &Client, report: Report) -> impl Future<Output = ()> + Send + use<> {
-    use bowline::client::Phase;
     let mut watch = client.watch();
     async move {
         let mut generation = watch.state().generation;
@@ -241,12 +258,8 @@ fn follow(client: &Client, report: Report) -> impl Future<Output = ()> + Send + 
                 Phase::Starting if state.reason.is_some() => {
                     report(&format!("the connection to the server ended{why}; opening it again"));
                 }
-                Phase::Closed => {
-                    if state.reason.is_some() {
-                        report(&format!("the connection to the server ended{why}"));
-                    }
-                    return;
-                }
+                // Whoever waits for that reports it.
+                Phase::Closed => return,
                 _ => {}
             }
         }

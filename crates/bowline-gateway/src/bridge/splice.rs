@@ -22,13 +22,15 @@ use tokio::time::Instant;
 
 use self::ledger::Ledger;
 use self::process::{Asked, Process, Start};
-use super::Report;
+use super::Bridge;
 use super::opening::Opening;
 
 /// How many starts in a row may fail, or last less than [`STABLE`].
 const ATTEMPTS: u32 = 10;
 /// After how long a process counts as running well.
 const STABLE: Duration = Duration::from_secs(30);
+/// How long a server may take to answer a question of our own. One of the other era may never do.
+const PROBE: Duration = Duration::from_secs(5);
 /// How long a server may take to end once its input has.
 const REST: Duration = Duration::from_secs(5);
 /// What is read at a time: what a pipe holds.
@@ -53,12 +55,12 @@ pub enum SpliceError {
 
 /// A server process that speaks the client's era.
 pub struct Splice<'a> {
+    bridge: &'a Bridge,
     start: &'a Start,
     process: Process,
     ledger: Mutex<Ledger>,
     /// What the server has said so far.
     first: Vec<u8>,
-    longest: usize,
 }
 
 /// How a process and its session ended.
@@ -66,19 +68,24 @@ enum End {
     /// The client closed its side. The process gets this long to end by itself.
     Client(Duration),
     Process,
+    /// The process writes a line that is longer than allowed.
+    TooLong,
 }
 
 impl<'a> Splice<'a> {
     /// Starts the process and opens the session. `None` if the server is of the other era.
     pub(super) async fn open(
+        bridge: &'a Bridge,
         start: &'a Start,
         opening: &Opening,
-        longest: usize,
     ) -> Result<Option<Self>, SpliceError> {
-        let mut process = Process::start(start, longest).map_err(SpliceError::Start)?;
+        let mut process = Process::start(start, bridge).map_err(SpliceError::Start)?;
         let mut ledger = Ledger::default();
         let (probe, id, is_sent) = ledger.open(opening);
-        let asked = process.ask(&probe, &id).await.filter(|it| ledger.is_ours(&it.answer));
+        let longest = bridge.connect_timeout;
+        let patience = if is_sent { longest } else { PROBE.min(longest) };
+        let asked = process.ask(&probe, &id, patience).await;
+        let asked = asked.filter(|it| ledger.is_ours(&it.answer));
         let Some(Asked { mut before, answer }) = asked else {
             process.end(Duration::ZERO).await;
             return Ok(None);
@@ -89,7 +96,7 @@ impl<'a> Splice<'a> {
             return Ok(None);
         }
         let ledger = Mutex::new(ledger);
-        Ok(Some(Self { start, process, ledger, first: before, longest }))
+        Ok(Some(Self { bridge, start, process, ledger, first: before }))
     }
 
     /// Passes frames until the client closes its side, or until `stop`.
@@ -100,12 +107,12 @@ impl<'a> Splice<'a> {
         mut self,
         input: impl AsyncRead + Unpin,
         mut output: impl AsyncWrite + Unpin,
-        report: &Report,
         stop: impl Future<Output = ()>,
     ) -> Result<(), SpliceError> {
+        let Bridge { report, longest, .. } = self.bridge;
         let first = std::mem::take(&mut self.first);
         send(&mut output, &first).await.map_err(SpliceError::Client)?;
-        let mut client = Lines::new(input, self.longest);
+        let mut client = Lines::new(input, *longest);
         let mut failures = 0;
         let mut stop = std::pin::pin!(stop);
         loop {
@@ -122,7 +129,10 @@ impl<'a> Splice<'a> {
                 self.process.end(patience).await;
                 return Ok(());
             }
-            let status = self.process.end(Duration::ZERO).await;
+            let mut status = self.process.end(Duration::ZERO).await;
+            if matches!(ended, End::TooLong) {
+                status = format!("a line of more than {longest} bytes (see --max-size)");
+            }
             failures = if begun.elapsed() < STABLE { failures + 1 } else { 1 };
             report(&format!("the server ended with {status}; starting it again"));
             let answers = lock(&self.ledger).fail(&status);
@@ -170,12 +180,13 @@ impl<'a> Splice<'a> {
             // At once the first time: whatever made it end is usually gone with it.
             let pause = Duration::from_millis(100).saturating_mul(*failures - 1);
             tokio::time::sleep(pause).await;
-            match Process::start(self.start, self.longest) {
+            match Process::start(self.start, self.bridge) {
                 Err(error) if *failures + 1 == ATTEMPTS => return Err(SpliceError::Start(error)),
                 Err(_) => *failures += 1,
                 Ok(mut process) => {
                     let (first, frames) = lock(&self.ledger).again();
-                    if process.replay(first.as_ref(), &frames).await {
+                    let patience = self.bridge.connect_timeout;
+                    if process.replay(first.as_ref(), &frames, patience).await {
                         self.process = process;
                         return Ok(());
                     }
@@ -233,12 +244,16 @@ async fn outward(
     output: &mut (impl AsyncWrite + Unpin),
     ledger: &Mutex<Ledger>,
 ) -> io::Result<End> {
-    // A server whose line never ends is as good as gone.
-    while let Ok(true) = server.fill().await {
+    loop {
+        match server.fill().await {
+            Ok(true) => {}
+            // A server whose line never ends is as good as gone.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(End::TooLong),
+            Ok(false) | Err(_) => return Ok(End::Process),
+        }
         let frames = server.take(|line| lock(ledger).handle_server(line));
         send(output, &frames).await?;
     }
-    Ok(End::Process)
 }
 
 async fn send(output: &mut (impl AsyncWrite + Unpin), frames: &[u8]) -> io::Result<()> {

@@ -57,6 +57,10 @@ pub(super) fn close_input() {}
 /// [`become_server`].
 pub const BOUND: &str = "--bound";
 
+/// Our own program, also when its file has been replaced by a newer one.
+#[cfg(target_os = "linux")]
+const OWN: &str = "/proc/self/exe";
+
 /// How to start a server so that it does not outlive a tap that is killed.
 ///
 /// Linux can end a process with its parent, but the process must ask for it itself. So the tap
@@ -64,8 +68,8 @@ pub const BOUND: &str = "--bound";
 pub fn bound_to_us(command: &[OsString]) -> Option<Command> {
     let (program, args) = command.split_first()?;
     #[cfg(target_os = "linux")]
-    if let Ok(own) = std::env::current_exe() {
-        let mut bound = Command::new(own);
+    if std::path::Path::new(OWN).exists() {
+        let mut bound = Command::new(OWN);
         bound.args(["tap", BOUND, "--"]).arg(program).args(args);
         return Some(bound);
     }

@@ -436,7 +436,8 @@ async fn replay() {
         world.restart().await;
         let failed = soon(call).await.unwrap();
         assert!(failed.is_err(), "{near}: {failed:?}");
-        play("plain", &mut world).await.unwrap();
+        // A connection that broke just now may take one more call with it.
+        soon(async { while play("plain", &mut world).await.is_err() {} }).await;
         let again =
             tokio::time::timeout(std::time::Duration::ZERO, world.counts.started.notified());
         assert!(again.await.is_err(), "{near}: the call was made again");
@@ -509,12 +510,12 @@ async fn question_outside_call() {
     let (mut script, target) = Script::open().await;
     let bridge = bridge_to(target);
     let (connected, ()) = tokio::join!(bridge.server(), script.handshake());
-    let (_server, losses) = connected.unwrap();
+    let (_server, proxy) = connected.unwrap();
     script.send(json!({ "jsonrpc": "2.0", "id": 5, "method": "roots/list" })).await;
     let refused = script.next().await;
     assert_eq!((&refused["id"], refused["error"].is_object()), (&json!(5), true), "{refused}");
-    assert_eq!(losses.count(Loss::QuestionOutsideCall), 1);
-    let summary = bowline_gateway::bridge::rules::sum_up(&losses).unwrap();
+    assert_eq!(proxy.losses().count(Loss::QuestionOutsideCall), 1);
+    let summary = bowline_gateway::bridge::rules::sum_up(&proxy.losses()).unwrap();
     assert_eq!(summary, "not translated: a question outside any call (1)");
 }
 
@@ -527,24 +528,24 @@ async fn configured_roots_need_no_client() {
         ..bridge_to(target)
     };
     let (connected, ()) = tokio::join!(bridge.server(), script.handshake());
-    let (_server, losses) = connected.unwrap();
+    let (_server, proxy) = connected.unwrap();
     script.send(json!({ "jsonrpc": "2.0", "id": 5, "method": "roots/list" })).await;
     let answer = script.next().await;
     assert_eq!(answer["result"]["roots"], json!([{ "uri": "file:///work" }]), "{answer}");
-    assert_eq!(losses.count(Loss::QuestionOutsideCall), 0);
+    assert_eq!(proxy.losses().count(Loss::QuestionOutsideCall), 0);
 }
 
 async fn log_outside_call() {
     let (mut script, target) = Script::open().await;
     let bridge = bridge_to(target);
     let (connected, ()) = tokio::join!(bridge.server(), script.handshake());
-    let (_server, losses) = connected.unwrap();
+    let (_server, proxy) = connected.unwrap();
     let params = json!({ "level": "error", "data": "alone" });
     let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
     script.send(log).await;
     script.send(json!({ "jsonrpc": "2.0", "id": 6, "method": "ping" })).await;
     assert_eq!(script.next().await["id"], 6);
-    assert_eq!(losses.count(Loss::LogOutsideCall), 1);
+    assert_eq!(proxy.losses().count(Loss::LogOutsideCall), 1);
 }
 
 #[test]

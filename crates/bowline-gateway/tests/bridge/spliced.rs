@@ -7,15 +7,15 @@
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use bowline::client::{Client, Preference, Target};
-use bowline::{Revisions, Server, Tool};
-use bowline_gateway::bridge::{Bridge, BridgeError, ToolRules};
+use bowline::client::{Client, ClientLimits, Preference, Restart, Target};
+use bowline::{Revision, Revisions, Server, Tool};
+use bowline_gateway::bridge::{Bridge, BridgeError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::world::soon;
+use super::world::{bridge_to, soon};
 
 /// Answers `initialize`, and takes `notifications/initialized`.
 const OPEN: &str = r#"
@@ -40,24 +40,23 @@ impl Raw {
     /// A client of a bridge to a script; `instead` is what a client of the other era gets.
     fn new(script: &str, instead: impl Fn() -> Target + Send + Sync + 'static) -> Self {
         let script = script.to_owned();
-        let reports = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&reports);
-        let bridge = Bridge {
+        Self::of(Bridge {
             target: Arc::new(instead),
-            client: Arc::new(|| Client::builder("bridge", "1")),
-            connections: 16,
             command: Some(Box::new(move || {
                 let mut command = Command::new("sh");
                 command.arg("-c").arg(&script);
                 command
             })),
-            preference: Preference::Auto,
-            offer: Revisions::ALL,
-            tools: ToolRules::default(),
-            roots: Vec::new(),
-            longest: 1 << 20,
-            report: Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned())),
-        };
+            ..bridge_to(Target::stream(tokio::io::empty()))
+        })
+    }
+
+    /// A client of a bridge.
+    fn of(bridge: Bridge) -> Self {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&reports);
+        let report = Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
+        let bridge = Bridge { report, ..bridge };
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
@@ -309,4 +308,96 @@ async fn a_bridge_whose_server_does_not_come_back_ends_with_its_client() {
     .await;
     raw.close().await.unwrap();
     std::fs::remove_file(&file).unwrap();
+}
+
+/// A modern client and a process that answers nothing that it does not know. An answer to a request
+/// of the client's own would be waited for longer than this test is patient.
+#[tokio::test]
+async fn a_silent_server_is_not_waited_for_as_long_as_for_an_answer() {
+    let legacy = || {
+        let server = Server::new("legacy", "1.0.0").with(Tool::new("hello", || async { "hello" }));
+        server.revisions(Revisions::only(Revision::V2025_11_25)).into()
+    };
+    let mut raw = Raw::new("exec sleep 1000", legacy);
+    raw.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#)
+        .await;
+    assert_eq!(raw.message().await["result"]["content"][0]["text"], "hello");
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_reported_as_such() {
+    let script = format!("{OPEN} read line; head -c 2000000 /dev/zero; exec cat > /dev/null");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    raw.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
+    let failed = raw.message().await;
+    let what = failed["error"]["message"].as_str().unwrap();
+    assert!(what.contains("a line of more than 1048576 bytes (see --max-size)"), "{what}");
+    raw.close().await.unwrap();
+}
+
+/// A legacy server that the bridge translates for; `rest` is what it does with other lines.
+const TRANSLATED: &str = r#"
+while read line; do
+    id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    case "$line" in
+        *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}}';;
+        *tools/list*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"die","inputSchema":{"type":"object"}}]}}';;
+        *tools/call*) exit 7;;
+    esac
+done
+"#;
+
+/// A client of a bridge that translates between two legacy revisions.
+async fn translated(script: &str) -> Raw {
+    let command = bowline::client::Command::new("sh").arg("-c").arg(script);
+    let client = || {
+        let limits = ClientLimits {
+            exit_grace: std::time::Duration::from_secs(120),
+            ..ClientLimits::default()
+        };
+        Client::builder("bridge", "1").without_cache().limits(limits).restart(Restart::Never)
+    };
+    let mut raw = Raw::of(Bridge {
+        client: Arc::new(client),
+        preference: Preference::Pin(Revision::V2025_11_25),
+        ..bridge_to(Target::from(command))
+    });
+    raw.open().await;
+    raw
+}
+
+#[tokio::test]
+async fn a_translated_server_may_clean_up_before_the_bridge_ends() {
+    for is_stopped in [false, true] {
+        let name = format!("bowline-translated-{}-{is_stopped}", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let script = format!("{TRANSLATED} sleep 1; echo yes > {}", file.display());
+        let raw = translated(&script).await;
+        if is_stopped {
+            raw.stop.notify_one();
+            soon(raw.serving).await.unwrap().unwrap();
+        } else {
+            raw.close().await.unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "yes\n", "{is_stopped}");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_translated_server_that_is_gone_for_good_ends_the_bridge() {
+    let mut raw = translated(TRANSLATED).await;
+    raw.send(
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"die","arguments":{}}}"#,
+    )
+    .await;
+    // The client hears of it first.
+    let failed = raw.message().await;
+    assert_eq!((&failed["id"], failed["error"].is_object()), (&json!(2), true), "{failed}");
+    let ended = soon(&mut raw.serving).await.unwrap().unwrap_err();
+    let ended = bowline::with_causes(&ended);
+    assert!(ended.contains("the connection to the server ended: "), "{ended}");
+    assert!(ended.contains("exit status: 7"), "{ended}");
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 /// A guard against hanging; nothing else depends on time.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what).await.expect("it never happens")
+    tokio::time::timeout(Duration::from_secs(120), what).await.expect("it never happens")
 }
 
 /// How messages travel.
@@ -259,6 +259,8 @@ pub(crate) fn bridge_to(target: Target) -> Bridge {
         tools: ToolRules::default(),
         roots: Vec::new(),
         longest: 1 << 20,
+        connect_timeout: Duration::from_secs(120),
+        term_grace: Duration::from_secs(120),
         report: Arc::new(|_: &str| {}),
     }
 }

@@ -10,13 +10,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::Lines;
+use super::{Bridge, Lines};
 
 /// Makes the command that starts the server.
 pub(super) type Start = Box<dyn Fn() -> std::process::Command + Send + Sync>;
-
-/// How long a server may take to answer its first request.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server's process, and all its descendants. They are killed when this is dropped.
 pub(super) struct Process {
@@ -24,6 +21,7 @@ pub(super) struct Process {
     group: ProcessGroup,
     pub(super) input: Option<ChildStdin>,
     pub(super) output: Lines<ChildStdout>,
+    term_grace: Duration,
 }
 
 /// The answer to a request, and what came before it, with their line ends.
@@ -33,18 +31,17 @@ pub(super) struct Asked {
 }
 
 impl Process {
-    pub(super) fn start(start: &Start, longest: usize) -> io::Result<Self> {
+    pub(super) fn start(start: &Start, bridge: &Bridge) -> io::Result<Self> {
         let mut command = Command::from(start());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         // Ctrl-C in a terminal must reach the bridge alone, and descendants must be found.
-        #[cfg(unix)]
-        command.process_group(0);
+        ProcessGroup::lead(&mut command);
         let mut child = command.spawn()?;
         let group = ProcessGroup::of(&child);
         let gone = || io::Error::other("the server has no pipes");
         let output = child.stdout.take().ok_or_else(gone)?;
-        let (input, output) = (child.stdin.take(), Lines::new(output, longest));
-        Ok(Self { child, group, input, output })
+        let (input, output) = (child.stdin.take(), Lines::new(output, bridge.longest));
+        Ok(Self { child, group, input, output, term_grace: bridge.term_grace })
     }
 
     pub(super) async fn send(&mut self, frames: &[u8]) -> io::Result<()> {
@@ -55,7 +52,12 @@ impl Process {
     }
 
     /// Sends a request and waits for its answer. `None` if it does not come.
-    pub(super) async fn ask(&mut self, request: &[u8], id: &Id) -> Option<Asked> {
+    pub(super) async fn ask(
+        &mut self,
+        request: &[u8],
+        id: &Id,
+        patience: Duration,
+    ) -> Option<Asked> {
         self.send(request).await.ok()?;
         let (mut answer, mut before) = (None, Vec::new());
         let answering = async {
@@ -67,15 +69,20 @@ impl Process {
                 }));
             }
         };
-        timeout(PATIENCE, answering).await.ok()?;
+        timeout(patience, answering).await.ok()?;
         Some(Asked { before, answer: answer? })
     }
 
     /// Opens a session again: a request whose answer the client has seen, then the rest.
-    pub(super) async fn replay(&mut self, first: Option<&Id>, frames: &[Vec<u8>]) -> bool {
+    pub(super) async fn replay(
+        &mut self,
+        first: Option<&Id>,
+        frames: &[Vec<u8>],
+        patience: Duration,
+    ) -> bool {
         let mut rest = frames.iter();
         if let (Some(id), Some(request)) = (first, frames.first()) {
-            if self.ask(request, id).await.is_none() {
+            if self.ask(request, id, patience).await.is_none() {
                 return false;
             }
             rest.next();
@@ -100,7 +107,7 @@ impl Process {
                 self.group.gone().await;
                 status
             };
-            ended = timeout(OBEDIENCE, obeying).await.ok().or(ended);
+            ended = timeout(self.term_grace, obeying).await.ok().or(ended);
         }
         self.group.kill();
         let status = match ended {
@@ -132,5 +139,3 @@ fn answers(frame: &[u8], id: &Id) -> bool {
 
 /// How long a process may take to end by itself after its output has.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long a process and its descendants may take to end once they are told to.
-const OBEDIENCE: Duration = Duration::from_secs(2);
