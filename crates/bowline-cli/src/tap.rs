@@ -177,9 +177,9 @@ impl Tap {
         let (scheme, authority) = (scheme.clone(), authority.clone());
         let faults = self.faults();
         let proxy = Proxy { web, scheme, authority, access, observer: observer.clone(), faults };
-        let served = proxy.serve_until(listener, told_to_stop()).await;
-        observer.end(served.as_ref().err().map(ToString::to_string));
-        served.map_err(|error| Failure::new(Code::Unreachable, error.to_string()))
+        proxy.serve_until(listener, told_to_stop()).await;
+        observer.end(None);
+        Ok(())
     }
 
     fn observe(

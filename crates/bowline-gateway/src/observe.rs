@@ -30,7 +30,7 @@ use crate::session_file::{Line, LineKind, Opening, Recorder};
 
 /// The most bytes of past frames that are kept for viewers that come later.
 const HISTORY: usize = 1 << 20;
-/// How long the end of a session waits for the last lines to be written.
+/// How long the end of a session waits for the last lines while none of them gets written.
 const LAST: Duration = Duration::from_secs(3);
 
 /// A connection to a viewer: a stream whose writes do not block.
@@ -75,9 +75,12 @@ impl Observer {
 
     /// Takes a line that is ready but for its time.
     pub fn note(&self, line: Line) {
-        let at = self.begun.elapsed().as_secs_f64();
         let length = line.text.as_ref().map_or(0, String::len);
-        self.queue.push(length, || Event::Ready(Box::new(Line { at, ..line })), None);
+        self.queue.push(length, || self.ready(line), None);
+    }
+
+    fn ready(&self, line: Line) -> Event {
+        Event::Ready(Box::new(Line { at: self.begun.elapsed().as_secs_f64(), ..line }))
     }
 
     /// Takes a viewer, which receives everything from now on, and what is left of the past.
@@ -85,9 +88,10 @@ impl Observer {
         self.queue.push(0, || Event::Viewer(viewer), None);
     }
 
-    /// Ends the session, and waits until everything is written, but not long.
+    /// Ends the session, and waits until everything is written, as long as that goes on.
     pub fn end(&self, reason: Option<String>) {
-        self.note(Line { kind: LineKind::End, text: reason, ..Line::default() });
+        let line = Line { kind: LineKind::End, text: reason, ..Line::default() };
+        self.queue.push_always(self.ready(line));
         self.queue.finish(LAST);
     }
 }
@@ -132,6 +136,7 @@ impl Worker {
         while let Some(batch) = queue.take(self.viewers.are_behind()) {
             for event in batch {
                 self.handle(event);
+                queue.advance();
             }
             self.count_missed();
             self.viewers.flush();

@@ -5,12 +5,11 @@
 //! be observed. Requests of foreign web pages are rejected here, because the server can no longer
 //! recognise them by `Host`.
 
-use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bowline_proto::http::{Access, Fields};
 use bowline_web::{Web, WebError};
@@ -41,6 +40,10 @@ const HOP_BY_HOP: [&str; 8] = [
     "upgrade",
 ];
 
+/// The most connections; further ones wait to be accepted.
+const CONNECTIONS: usize = 1_024;
+/// How long to wait after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
 /// The longest body that is read of a request that is rejected on purpose.
 const LONGEST_REJECTED: usize = 64 << 20;
 
@@ -68,27 +71,36 @@ struct Serving {
 
 impl Proxy {
     /// Serves until `stop` is ready; then everything that is under way is dropped.
-    ///
-    /// # Errors
-    /// When the socket stops accepting connections.
-    pub async fn serve_until(
-        self,
-        listener: TcpListener,
-        stop: impl Future<Output = ()>,
-    ) -> io::Result<()> {
+    pub async fn serve_until(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let serving = Arc::new(Serving { proxy: self, exchanges: AtomicU64::new(0) });
         let mut connections = tokio::task::JoinSet::new();
         let mut stop = std::pin::pin!(stop);
         loop {
             tokio::select! {
-                () = &mut stop => return Ok(()),
-                accepted = listener.accept() => {
-                    let (stream, _): (TcpStream, SocketAddr) = accepted?;
-                    // A reader that waits for an event must not wait for the next one.
-                    stream.set_nodelay(true)?;
+                () = &mut stop => return,
+                stream = accept(&listener), if connections.len() < CONNECTIONS => {
                     connections.spawn(connection(stream, Arc::clone(&serving)));
                 }
                 Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+}
+
+/// The next connection. Errors pass: of one connection that is gone already, or of files that run
+/// out for a while.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // A reader that waits for an event must not wait for the next one. A connection
+                // that does not take this is gone, as the first read will tell.
+                let _ = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection was not accepted");
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }

@@ -87,7 +87,7 @@ impl Recording {
     /// The view of the whole recording.
     #[must_use]
     pub fn model(&self) -> Model {
-        let mut model = Model::new(usize::MAX);
+        let mut model = Model::new(usize::MAX, usize::MAX);
         let session = model.open(self.opening.clone());
         for line in &self.lines {
             model.handle_line(session, line.clone());

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
@@ -28,8 +29,8 @@ use crate::session_file::{Line, LineKind, Way};
 
 /// The most bytes that are read at a time: what a pipe holds.
 const BUFFER: usize = 64 << 10;
-/// How long what a server has written is waited for after it has ended, if something else holds its
-/// output open.
+/// How long the tap goes on after the server has ended, if something else holds its output open and
+/// nothing comes.
 const REST: Duration = Duration::from_secs(2);
 
 /// A server, and what watches it.
@@ -62,34 +63,38 @@ impl Relay {
         let (drained, is_drained) = oneshot::channel::<()>();
         let Self { observer, faults, .. } = self;
         let client = streams::input()?;
-        let copy = Copy { observer: observer.clone(), channel: channel(Some(Way::Sent)) };
+        let (flow, inward) = (Arc::<Flow>::default(), Arc::<Flow>::default());
+        let copy = |way, flow: &Arc<Flow>| {
+            let (observer, flow) = (observer.clone(), Arc::clone(flow));
+            Copy { observer, channel: channel(way), flow }
+        };
+        let sent = copy(Some(Way::Sent), &inward);
+        let (received, told_copy) = (copy(Some(Way::Received), &flow), copy(None, &flow));
         start("input", move || {
-            copy.run(client, pipes.input);
+            sent.run(client, pipes.input);
             // If the server has closed its input, the client learns it as it would without a tap.
             streams::close_input();
         })?;
-        let copy = Copy { observer: observer.clone(), channel: channel(None) };
         let errors = streams::errors()?;
         let (told, is_told) = oneshot::channel::<()>();
         start("errors", move || {
-            copy.run(pipes.errors, errors);
+            told_copy.run(pipes.errors, errors);
             drop(told);
         })?;
-        let copy = Copy { observer, channel: channel(Some(Way::Received)) };
         let client = streams::output()?;
         start("output", move || {
             match faults {
-                None => copy.run(pipes.output, client),
-                Some(faults) => copy.run_with(&faults, pipes.output, client, cut),
+                None => received.run(pipes.output, client),
+                Some(faults) => received.run_with(&faults, pipes.output, client, cut),
             }
             drop(drained);
         })?;
         let status = wait(&mut child, &mut signals, is_cut).await?;
-        let rest = async { tokio::join!(is_drained, is_told) };
-        // A signal that comes now is for a server that is gone.
         tokio::select! {
-            _ = tokio::time::timeout(REST, rest) => {}
+            _ = async { tokio::join!(is_drained, is_told) } => {}
+            // A signal that comes now is for a server that is gone.
             _ = signals.next() => {}
+            () = flow.dry() => {}
         }
         Ok(status)
     }
@@ -140,10 +145,46 @@ async fn wait(
     }
 }
 
+/// What is on its way from the server, in both of its outputs.
+#[derive(Default)]
+struct Flow {
+    /// Pieces that were read and are not written yet.
+    held: AtomicUsize,
+    /// How many were ever read.
+    read: AtomicU64,
+}
+
+impl Flow {
+    fn take(&self) {
+        self.held.fetch_add(1, Ordering::SeqCst);
+        self.read.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn give(&self) {
+        self.held.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.held.load(Ordering::SeqCst) == 0
+    }
+
+    /// Waits until nothing has come for a while, and everything has arrived.
+    async fn dry(&self) {
+        loop {
+            let before = self.read.load(Ordering::SeqCst);
+            tokio::time::sleep(REST).await;
+            if self.is_empty() && self.read.load(Ordering::SeqCst) == before {
+                return;
+            }
+        }
+    }
+}
+
 /// Passes the bytes of one direction.
 struct Copy {
     observer: Observer,
     channel: Channel,
+    flow: Arc<Flow>,
 }
 
 impl Copy {
@@ -154,7 +195,10 @@ impl Copy {
         while let Some(count) = read(&mut from, &mut buffer) {
             // First, so that an answer is never seen before its question.
             watch.bytes(&buffer[..count]);
-            if write(&mut to, &buffer[..count]).is_err() {
+            self.flow.take();
+            let written = write(&mut to, &buffer[..count]);
+            self.flow.give();
+            if written.is_err() {
                 break;
             }
         }
@@ -164,7 +208,7 @@ impl Copy {
     fn run_with(self, faults: &Faults, from: PipeReader, to: File, cut: oneshot::Sender<()>) {
         let late = Late::default();
         let is_cut = std::thread::scope(|scope| {
-            scope.spawn(|| late.deliver(to));
+            scope.spawn(|| late.deliver(to, &self.flow));
             let is_cut = self.pass(faults, from, &late);
             late.end();
             is_cut
@@ -185,7 +229,9 @@ impl Copy {
             match faults.next() {
                 Fate::Passes(delay) => {
                     let at = Instant::now() + delay.unwrap_or_default();
+                    self.flow.take();
                     if !late.send(at, std::mem::take(&mut line)) {
+                        self.flow.give();
                         return false;
                     }
                 }

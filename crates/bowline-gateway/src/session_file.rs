@@ -49,6 +49,16 @@ pub struct Line {
 }
 
 impl Line {
+    /// About how many bytes the line takes in memory.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let message = self.message.as_ref().map_or(0, |message| message.as_str().len());
+        let headers = self.http.iter().flat_map(|http| &http.headers);
+        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
+        let text = self.text.as_ref().map_or(0, String::len);
+        size_of::<Self>() + message + headers + text
+    }
+
     /// The line as text, with the line break that ends it.
     ///
     /// # Errors

@@ -13,7 +13,8 @@ pub use self::statistics::{MethodTimes, Times, percentile};
 use crate::pairs::Pairs;
 use crate::session_file::{Line, LineKind, Opening, Way};
 
-/// Everything that is known about some sessions. The oldest rows go when there are too many.
+/// Everything that is known about some sessions. The oldest rows go when there are too many, or
+/// their messages are too long together.
 #[derive(Debug)]
 pub struct Model {
     sessions: Vec<Watched>,
@@ -21,6 +22,9 @@ pub struct Model {
     /// The number of the first row that is left.
     first: u64,
     most: usize,
+    /// The bytes of the lines in all rows, and how many there may be.
+    bytes: usize,
+    most_bytes: usize,
     /// Requests that wait for an answer, by session, way and id.
     waiting: Pairs<(usize, Way, String), u64>,
     /// Rows that ended with a question, by session and the state that the retry repeats.
@@ -131,14 +135,16 @@ impl Row {
 }
 
 impl Model {
-    /// A model of at most so many rows.
+    /// A model of at most so many rows, and of so many bytes in them.
     #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub fn new(most: usize, most_bytes: usize) -> Self {
         Self {
             sessions: Vec::new(),
             rows: VecDeque::new(),
             first: 0,
             most,
+            bytes: 0,
+            most_bytes,
             waiting: Pairs::default(),
             questions: HashMap::new(),
             tasks: HashMap::new(),
@@ -228,7 +234,10 @@ impl Model {
         let Some(row) = self.row_mut(number) else { return };
         let took = line.took.unwrap_or(line.at - row.line.at);
         let method = row.method().unwrap_or_default().to_owned();
+        let bytes = line.weight();
         row.answer = Some(Answer { line, took, is_error: envelope.is_error });
+        self.bytes += bytes;
+        self.shrink();
         self.times.add(&method, took, envelope.is_error);
         if let Some(state) = envelope.state {
             self.questions.insert((session, state), number);
@@ -239,8 +248,20 @@ impl Model {
     }
 
     fn push(&mut self, session: usize, line: Line, what: What) -> u64 {
-        if self.rows.len() >= self.most {
-            self.rows.pop_front();
+        let (answer, parent) = (None, None);
+        self.bytes += line.weight();
+        self.rows.push_back(Row { session, line, what, answer, parent, rounds: 0, polls: 0 });
+        let number = self.first + self.rows.len() as u64 - 1;
+        self.shrink();
+        number
+    }
+
+    /// Lets the oldest rows go, as long as there is too much. The newest one stays.
+    fn shrink(&mut self) {
+        while self.rows.len() > self.most || (self.bytes > self.most_bytes && self.rows.len() > 1) {
+            let Some(row) = self.rows.pop_front() else { return };
+            self.bytes -= row.line.weight();
+            self.bytes -= row.answer.map_or(0, |answer| answer.line.weight());
             self.first += 1;
             let first = self.first;
             // Everything that refers to rows goes with them, now and then.
@@ -250,9 +271,6 @@ impl Model {
                 self.tasks.retain(|_, number| *number >= first);
             }
         }
-        let (answer, parent) = (None, None);
-        self.rows.push_back(Row { session, line, what, answer, parent, rounds: 0, polls: 0 });
-        self.first + self.rows.len() as u64 - 1
     }
 
     /// All sessions, in the order in which they were found.

@@ -22,6 +22,8 @@ use crate::text::line as one_line;
 
 /// The most rows that are kept.
 const ROWS: usize = 20_000;
+/// The most bytes in them.
+const BYTES: usize = 64 << 20;
 /// How long to wait for a key before the screen is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
 /// The most lines that are read between two keys.
@@ -136,7 +138,7 @@ struct Typing {
 impl View {
     fn new(is_coloured: bool) -> Self {
         Self {
-            model: Model::new(ROWS),
+            model: Model::new(ROWS, BYTES),
             taps: HashMap::new(),
             begun: Vec::new(),
             tab: Tab::Messages,

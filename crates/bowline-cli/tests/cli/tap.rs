@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -63,14 +64,22 @@ fn exchanged(child: &mut Child, bytes: &[u8]) -> Vec<u8> {
 /// The socket of the only tap, once it is there.
 fn socket(home: &Folder) -> PathBuf {
     let folder = home.path().join("r/taps");
-    loop {
+    until(|| {
         let found = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        let sockets: Vec<_> = found.map(|it| it.path()).collect();
-        if let Some(path) = sockets.iter().find(|it| it.extension().is_some_and(|it| it == "sock"))
-        {
-            return path.clone();
+        found.map(|it| it.path()).find(|it| it.extension().is_some_and(|it| it == "sock"))
+    })
+}
+
+/// Waits for something; a guard against hanging, nothing else depends on time.
+#[allow(clippy::disallowed_methods, reason = "there is no runtime here")]
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
         }
-        thread::yield_now();
+        assert!(begun.elapsed() < Duration::from_secs(120), "it never happens");
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -177,9 +186,7 @@ fn a_killed_tap_takes_the_server_with_it_and_doubles_nothing() {
             .next()
             .is_some_and(|rest| !rest.trim_start().starts_with('Z') && !rest.is_empty())
     };
-    while is_running() {
-        thread::yield_now();
-    }
+    until(|| (!is_running()).then_some(()));
 }
 
 #[cfg(target_os = "linux")]
@@ -295,6 +302,21 @@ fn faults_are_injected_on_purpose() {
     let wrong = said(tap(&home, &["--fault", "dance", "--", "cat"]).stdin(Stdio::null()));
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.err.contains("expected delay=200ms"), "{}", wrong.err);
+}
+
+/// What a server has written arrives after its end, however long that takes.
+#[test]
+fn the_last_words_of_a_server_are_not_lost() {
+    let home = Folder::new();
+    // More than the client's pipe holds, so that the tap has to wait for the client.
+    let words = ["--", "sh", "-c", "head -c 150000 /dev/zero; exit 3"];
+    let mut slow = tap(&home, &words).spawn().unwrap();
+    let words = ["--fault", "delay=3s", "--", "sh", "-c", "echo one; echo two; exit 4"];
+    let late = said(tap(&home, &words).stdin(Stdio::null()));
+    assert_eq!((late.code, late.out.as_str()), (Some(4), "one\ntwo\n"));
+    let mut received = Vec::new();
+    slow.stdout.take().unwrap().read_to_end(&mut received).unwrap();
+    assert_eq!((received.len(), slow.wait().unwrap().code()), (150_000, Some(3)));
 }
 
 #[test]

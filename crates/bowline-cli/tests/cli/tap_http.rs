@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use serde_json::json;
 
-use super::fixture::{Folder, program, said, signal, url, wait_for};
+use super::fixture::{Folder, PROGRAM, program, said, signal, url, wait_for};
 
 /// A tap in front of a URL, which is ended when this is dropped.
 struct Tap(Child, String);
@@ -156,8 +156,29 @@ fn faults_and_dead_servers_have_a_status() {
     let tap = Tap::start(&home, &url("counter"), &["--fault", "drop=1"]);
     let (status, mut reader) = ask(tap.address(), request);
     assert_eq!((status.as_str(), reader.read(&mut [0]).unwrap()), ("", 0));
-    // Nobody listens there any more.
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // The port is taken, and nobody listens there.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let gone = socket.local_addr().unwrap();
     let tap = Tap::start(&home, &format!("http://{gone}/mcp"), &[]);
     assert_eq!(ask(tap.address(), request).0, "HTTP/1.1 502 Bad Gateway");
+}
+
+/// A tap that runs out of files for a while takes connections again afterwards.
+#[test]
+fn a_tap_survives_what_it_cannot_accept() {
+    let home = Folder::new();
+    let mut command = Command::new("sh");
+    let script =
+        format!("ulimit -n 32; exec {PROGRAM} tap \"$0\" --http 127.0.0.1:0 --fault status=503");
+    command
+        .args(["-c", &script, &url("counter")])
+        .env("BOWLINE_RUNTIME_DIR", home.path().join("r"));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let told = wait_for(&mut BufReader::new(child.stderr.take().unwrap()), " is at ");
+    let tap = Tap(child, told.trim().split(" is at ").nth(1).unwrap().to_owned());
+    let many: Vec<_> = (0..64).map(|_| TcpStream::connect(tap.address()).unwrap()).collect();
+    drop(many);
+    let request = "GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    assert_eq!(ask(tap.address(), request).0, "HTTP/1.1 503 Service Unavailable");
 }

@@ -5,8 +5,12 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::observe::Observer;
+
+/// How long to wait after a viewer that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The socket of a tap. It is removed when this is dropped.
 pub struct Door(PathBuf);
@@ -38,9 +42,12 @@ pub fn open(folder: &Path, observer: &Observer) -> io::Result<Door> {
     let thread = std::thread::Builder::new().name("hub".to_owned());
     thread.spawn(move || {
         for viewer in listener.incoming() {
-            let Ok(viewer) = viewer else { return };
-            if viewer.set_nonblocking(true).is_ok() {
-                observer.admit(Box::new(viewer));
+            match viewer {
+                Ok(viewer) if viewer.set_nonblocking(true).is_ok() => {
+                    observer.admit(Box::new(viewer));
+                }
+                // It is gone already, or files run out for a while.
+                _ => std::thread::sleep(PAUSE),
             }
         }
     })?;

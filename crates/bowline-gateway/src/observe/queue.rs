@@ -1,6 +1,7 @@
 //! The bounded queue between a session and its observer.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub(super) struct Queue {
     changed: Condvar,
     /// The observer has ended.
     over: Condvar,
+    /// How many events the observer has handled.
+    handled: AtomicU64,
 }
 
 #[derive(Default)]
@@ -86,8 +89,9 @@ impl Queue {
         true
     }
 
-    /// Adds an event even if the queue is full. Only for the end of a channel whose beginning was
-    /// taken, so that there are never more of these than there was room for.
+    /// Adds an event even if the queue is full. Only for the end of the session, and for that of a
+    /// channel whose beginning was taken, so that there are never more of these than there was room
+    /// for.
     pub(super) fn push_always(&self, event: Event) {
         self.add(&mut self.lock(), 0, event);
     }
@@ -139,13 +143,24 @@ impl Queue {
         drop(self.changed.wait_timeout(state, REST));
     }
 
-    /// Ends the session, and waits until the observer has written everything, but not longer than
-    /// `patience`.
+    /// Notes that an event has been handled.
+    pub(super) fn advance(&self) {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends the session, and waits until the observer has written everything, or nothing for as
+    /// long as `patience`.
     pub(super) fn finish(&self, patience: Duration) {
-        let mut state = self.lock();
-        state.is_ending = true;
+        self.lock().is_ending = true;
         self.changed.notify_one();
-        drop(self.over.wait_timeout_while(state, patience, |state| !state.is_over));
+        loop {
+            let before = self.handled.load(Ordering::Relaxed);
+            let waited = self.over.wait_timeout_while(self.lock(), patience, |it| !it.is_over);
+            let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if state.is_over || self.handled.load(Ordering::Relaxed) == before {
+                return;
+            }
+        }
     }
 
     pub(super) fn finished(&self) {

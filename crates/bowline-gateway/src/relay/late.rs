@@ -6,6 +6,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::Flow;
+
 /// The most bytes under way; more are not read meanwhile.
 const MOST: usize = 16 << 20;
 
@@ -46,11 +48,17 @@ impl Late {
     }
 
     /// Writes each line when its time has come, until they end or nobody reads.
-    pub(super) fn deliver(&self, mut to: impl Write) {
+    pub(super) fn deliver(&self, mut to: impl Write, flow: &Flow) {
         while let Some((at, line)) = self.next() {
             std::thread::sleep(at.saturating_duration_since(Instant::now()));
-            if super::write(&mut to, &line).is_err() {
-                return self.end();
+            let written = super::write(&mut to, &line);
+            flow.give();
+            if written.is_err() {
+                self.end();
+                while self.next().is_some() {
+                    flow.give();
+                }
+                return;
             }
         }
     }
@@ -78,12 +86,14 @@ mod tests {
 
     #[test]
     fn a_delay_does_not_limit_how_many_lines_pass() {
-        const DELAY: Duration = Duration::from_millis(200);
+        const DELAY: Duration = Duration::from_secs(1);
+        let flow = Flow::default();
         let (late, mut out) = (Late::default(), Vec::new());
         let begun = Instant::now();
         std::thread::scope(|scope| {
-            scope.spawn(|| late.deliver(&mut out));
+            scope.spawn(|| late.deliver(&mut out, &flow));
             for number in 0..100 {
+                flow.take();
                 assert!(late.send(Instant::now() + DELAY, format!("{number}\n").into_bytes()));
             }
             late.end();
@@ -91,8 +101,9 @@ mod tests {
         let expected: String = (0..100).map(|number| format!("{number}\n")).collect();
         assert_eq!(out, expected.as_bytes());
         let took = begun.elapsed();
-        // One after the other they would have taken a hundred times as long.
-        assert!((DELAY..20 * DELAY).contains(&took), "{took:?}");
+        // One after the other they would have taken a hundred seconds.
+        assert!((DELAY..60 * DELAY).contains(&took), "{took:?}");
+        assert!(flow.is_empty());
     }
 
     #[test]
@@ -107,12 +118,14 @@ mod tests {
                 Ok(())
             }
         }
-        let late = Late::default();
+        let (late, flow) = (Late::default(), Flow::default());
+        flow.take();
         assert!(late.send(Instant::now(), vec![0; MOST]));
         std::thread::scope(|scope| {
             // There is no room until the delivery ends.
+            flow.take();
             let waits = scope.spawn(|| late.send(Instant::now(), vec![0; MOST]));
-            late.deliver(Gone);
+            late.deliver(Gone, &flow);
             waits.join().unwrap();
         });
         assert!(!late.send(Instant::now(), Vec::new()));

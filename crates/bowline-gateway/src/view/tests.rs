@@ -7,7 +7,7 @@ use super::*;
 
 /// A model of messages: when, which way, what.
 fn model(messages: &[(f64, Way, Value)]) -> Model {
-    let mut model = Model::new(100);
+    let mut model = Model::new(100, usize::MAX);
     let session = model.open(Opening::now(json!({ "command": "server", "args": [] })));
     for (at, way, message) in messages {
         let line = Line {
@@ -56,7 +56,7 @@ fn answers_find_their_requests_in_both_directions() {
 
 #[test]
 fn answers_may_come_by_another_exchange() {
-    let mut model = Model::new(100);
+    let mut model = Model::new(100, usize::MAX);
     let session = model.open(Opening::now(Value::Null));
     let mut hear = |connection, direction, message: Value| {
         let (kind, connection) = (LineKind::Message, Some(connection));
@@ -136,7 +136,7 @@ fn filters_combine() {
 
 #[test]
 fn old_rows_go_and_percentiles_are_ranks() {
-    let mut model = Model::new(3);
+    let mut model = Model::new(3, usize::MAX);
     let session = model.open(Opening::now(Value::Null));
     for at in 0..10 {
         let line = Line { kind: LineKind::Stderr, at: f64::from(at), ..Line::default() };
@@ -145,6 +145,15 @@ fn old_rows_go_and_percentiles_are_ranks() {
     let numbers: Vec<u64> = model.rows().map(|(number, _)| number).collect();
     assert_eq!(numbers, [7, 8, 9]);
     assert!(model.row(6).is_none());
+    // So do those that are too long together; the newest one stays, however long it is.
+    let mut model = Model::new(100, 10_000);
+    let session = model.open(Opening::now(Value::Null));
+    for length in [3_000, 3_000, 3_000, 3_000, 30_000] {
+        let text = Some("x".repeat(length));
+        model.handle_line(session, Line { kind: LineKind::Stderr, text, ..Line::default() });
+        let most = if length > 10_000 { 1 } else { 3 };
+        assert!(model.rows().count() <= most, "{length}");
+    }
     let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
     assert_eq!([0.5, 0.95, 0.99].map(|share| percentile(&hundred, share)), [50.0, 95.0, 99.0]);
     assert_eq!(percentile(&[], 0.5), 0.0);
