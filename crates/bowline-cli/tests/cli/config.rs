@@ -43,11 +43,15 @@ fn a_server_at_a_url_is_wrapped_too() {
     let unwrapped = said(program(&home).args(["config", "unwrap", "far"]));
     assert_eq!(unwrapped.code, Some(0), "{}", unwrapped.err);
     assert_eq!(std::fs::read_to_string(cursor).unwrap(), file);
-    let keyed = r#"{"mcpServers":{"far":{"url":"https://a.b","headers":{"X":"y"}}}}"#;
-    home.write(".cursor/mcp.json", keyed);
-    let refused = said(program(&home).args(["config", "wrap", "far"]));
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("bowline tap URL --http"), "{}", refused.err);
+    for keyed in [
+        r#"{"mcpServers":{"far":{"url":"https://a.b","headers":{"X":"y"}}}}"#,
+        r#"{"mcpServers":{"far":{"url":"https://a.b?token=y"}}}"#,
+    ] {
+        home.write(".cursor/mcp.json", keyed);
+        let refused = said(program(&home).args(["config", "wrap", "far"]));
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.err.contains("bowline tap URL --http"), "{}", refused.err);
+    }
 }
 
 #[test]
@@ -55,23 +59,53 @@ fn clients_that_only_start_commands_get_a_bridge() {
     let home = Folder::new();
     let run = |words: &[&str]| said(program(&home).arg("config").arg("add").args(words));
     let desktop = ".config/Claude/claude_desktop_config.json";
-    let header = ["--header", "X-Key: k"];
+    let cursor = ".cursor/mcp.json";
+    let of_cursor = ["--client", "cursor"];
     for (words, file, part) in [
         (&["a", "https://a.b", "--client", "claude-desktop"][..], desktop, r#""bridge","#),
         (
-            &["b", "https://a.b", "--client", "cursor", "--bridge"],
-            ".cursor/mcp.json",
-            r#""X-Key: k""#,
+            &["c", "https://a.b", of_cursor[0], of_cursor[1], "--header", "X-Key: k"],
+            cursor,
+            r#""X-Key": "k""#,
         ),
-        (&["c", "https://a.b", "--client", "cursor"], ".cursor/mcp.json", r#""X-Key": "k""#),
+        (
+            &[
+                "e",
+                "https://a.b",
+                "--bridge",
+                of_cursor[0],
+                of_cursor[1],
+                "--token-env",
+                "T",
+                "-e",
+                "T=s3cr3t",
+            ],
+            cursor,
+            r#""T": "s3cr3t""#,
+        ),
+        (
+            &["f", "https://a.b", "--bridge", of_cursor[0], of_cursor[1], "--header-file", "h"],
+            cursor,
+            r#"/h""#,
+        ),
     ] {
-        let added = run(&[words, &header].concat());
+        let added = run(words);
         assert_eq!(added.code, Some(0), "{}", added.err);
         let text = std::fs::read_to_string(home.path().join(file)).unwrap();
         assert!(text.contains(part), "{text}");
     }
-    let wrong = run(&["d", "https://a.b", "--client", "cursor", "--header", "nonsense"]);
-    assert!(wrong.err.contains("expected NAME: VALUE"), "{}", wrong.err);
+    // A command line is no place for secrets.
+    for (words, problem) in [
+        (&["d", "https://a.b", "--header", "nonsense"][..], "expected NAME: VALUE"),
+        (&["d", "https://a.b", "--bridge", "--header", "X-Key: k"], "use --header-file FILE"),
+        (&["d", "https://a.b?api_key=k", "--bridge"], "the URL contains a secret"),
+        (&["d", "https://u:p@a.b", "--bridge"], "the URL contains a secret"),
+        (&["d", "https://a.b", "--token-env", "T"], "add --bridge"),
+    ] {
+        let wrong = run(&[words, &of_cursor].concat());
+        assert_eq!(wrong.code, Some(1), "{words:?}");
+        assert!(wrong.err.contains(problem), "{}", wrong.err);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::tree::{Kind, Member};
 use super::{EditError, Splice, Syntax, member, quote, toml};
+use crate::redact::secrets_in_url;
 
 /// The option of a tap that keeps what stood in place of the command.
 pub(super) const ENTRY: &str = "--entry";
@@ -34,6 +35,10 @@ pub(super) fn wrap(
     let (at, url) = url(members).ok_or_else(|| EditError::NoCommand(name.to_owned()))?;
     if SECRETS.iter().any(|secret| member(members, secret).is_some()) {
         let why = "it has headers or credentials, which a command line would show to others";
+        return Err(EditError::Unsupported(name.to_owned(), why));
+    }
+    if !secrets_in_url(url).is_empty() {
+        let why = "its URL has a secret, which a command line would show to others";
         return Err(EditError::Unsupported(name.to_owned(), why));
     }
     let kind = member(members, "type");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bowline_gateway::config::{Shape, add};
+use bowline_gateway::redact;
 use clap::Args;
 use serde_json::Value;
 
@@ -45,8 +46,17 @@ pub(super) struct Add {
     #[arg(long, value_name = "NAME: VALUE", requires = "url")]
     header: Vec<String>,
 
-    /// Set an environment variable for the command; may be repeated
-    #[arg(long, short = 'e', value_name = "NAME=VALUE", requires = "command")]
+    /// Have the bridge send the headers in this file, one per line: unlike --header, hidden from
+    /// other users of the machine
+    #[arg(long, value_name = "FILE", requires = "url")]
+    header_file: Option<PathBuf>,
+
+    /// Have the bridge send the bearer token in this environment variable, which -e can set
+    #[arg(long, value_name = "NAME", requires = "url")]
+    token_env: Option<String>,
+
+    /// Set an environment variable for the command or the bridge; may be repeated
+    #[arg(long, short = 'e', value_name = "NAME=VALUE")]
     env: Vec<String>,
 
     /// The command that starts the server, and its arguments
@@ -112,9 +122,9 @@ impl Add {
     fn entry(&self, shape: Shape) -> Result<Value, Failure> {
         match (&self.url, self.command.as_slice()) {
             (Some(url), []) if self.bridge || !shape.takes_urls => {
-                Ok(shape.command(&self.bridged(url)?, &[]))
+                Ok(shape.command(&self.bridged(url)?, &self.variables()?))
             }
-            (Some(url), []) => Ok(shape.url(url, &self.headers()?)),
+            (Some(url), []) => Ok(shape.url(url, &self.direct_headers()?)),
             (None, command @ [_, ..]) => Ok(shape.command(command, &self.variables()?)),
             _ => {
                 let what = "which server?";
@@ -123,13 +133,44 @@ impl Add {
         }
     }
 
-    /// The command of a bridge to a URL.
+    /// The command of a bridge to a URL. Nothing secret stands in it.
     fn bridged(&self, url: &str) -> Result<Vec<String>, Failure> {
+        let shown = "other users of the machine can read the command line of a bridge";
+        if !redact::secrets_in_url(url).is_empty() {
+            let what = format!("the URL contains a secret, and {shown}");
+            let remedy = "send it with --token-env NAME and -e NAME=VALUE, or with --header-file";
+            return Err(Failure::usage(what).with_remedy(remedy));
+        }
         let mut words = vec![own()?, "bridge".to_owned(), url.to_owned()];
-        for (name, value) in self.headers()? {
-            words.extend(["--header".to_owned(), format!("{name}: {value}")]);
+        if let Some((name, _)) = self.headers()?.first() {
+            let what = format!("--header {name}: {shown}");
+            let remedy = "use --header-file FILE, or --token-env NAME and -e NAME=VALUE";
+            return Err(Failure::usage(what).with_remedy(remedy));
+        }
+        if let Some(file) = &self.header_file {
+            // The client starts the bridge in another folder.
+            let file = std::path::absolute(file)
+                .map_err(|error| Failure::file("--header-file", file, error))?;
+            words.extend(["--header-file".to_owned(), file.to_string_lossy().into_owned()]);
+        }
+        if let Some(name) = &self.token_env {
+            words.extend(["--token-env".to_owned(), name.clone()]);
         }
         Ok(words)
+    }
+
+    /// The headers that the client itself sends.
+    fn direct_headers(&self) -> Result<Vec<(String, String)>, Failure> {
+        let of_bridge = [
+            ("--header-file", self.header_file.is_some()),
+            ("--token-env", self.token_env.is_some()),
+            ("--env", !self.env.is_empty()),
+        ];
+        if let Some((option, _)) = of_bridge.into_iter().find(|(_, is_given)| *is_given) {
+            let what = format!("{option} is for a server that the client starts");
+            return Err(Failure::usage(what).with_remedy("add --bridge"));
+        }
+        self.headers()
     }
 
     fn headers(&self) -> Result<Vec<(String, String)>, Failure> {
@@ -165,7 +206,7 @@ impl Add {
         match &self.url {
             Some(url) if !self.bridge => {
                 text += &format!("    type: streamable_http\n    uri: {}\n", quoted(url));
-                text += &pairs("headers", &self.headers()?, 4);
+                text += &pairs("headers", &self.direct_headers()?, 4);
             }
             _ => {
                 let (program, args) = self.started()?;
@@ -181,7 +222,7 @@ impl Add {
         match &self.url {
             Some(url) if !self.bridge => {
                 text += &format!("    type: streamable-http\n    url: {}\n", quoted(url));
-                let headers = pairs("headers", &self.headers()?, 6);
+                let headers = pairs("headers", &self.direct_headers()?, 6);
                 if !headers.is_empty() {
                     text += &format!("    requestOptions:\n{headers}");
                 }
