@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bowline::Client;
+use bowline::client::ClientLimits;
 use bowline_gateway::diff::{Difference, Surface, behaviour};
 use clap::Args;
 use serde_json::{Value, json};
@@ -108,13 +109,20 @@ pub(crate) async fn surface(client: &Client) -> Result<Surface, Failure> {
         if capabilities.get(capability).is_none_or(Value::is_null) {
             continue;
         }
-        let mut params = json!({});
-        loop {
-            let page = client.call_json(method, params.clone()).await?.to_value();
+        let limits = ClientLimits::default();
+        let (mut params, mut bytes) = (json!({}), 0);
+        for read in 1.. {
+            let page = client.call_json(method, params.clone()).await?;
+            bytes += page.as_str().len();
+            let page = page.to_value();
             surface.add(method, &page);
             let Some(cursor) = page.get("nextCursor").filter(|it| it.is_string()) else { break };
             if params.get("cursor") == Some(cursor) {
                 break;
+            }
+            if read >= limits.list_pages || bytes > limits.list_bytes {
+                let what = format!("{method}: no end after {read} pages with {bytes} bytes");
+                return Err(Failure::new(Code::TooLarge, what));
             }
             params = json!({ "cursor": cursor });
         }

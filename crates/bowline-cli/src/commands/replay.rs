@@ -162,7 +162,7 @@ impl Player {
                     let differences = self.repeat(&exchange, ignored).await?;
                     found.push((key(&exchange.request), differences));
                 }
-                (Some(_), None) => self.peer.send(&message).await?,
+                (Some(_), None) => self.peer.tell(&message).await?,
                 // Answers are sent when the server asks.
                 _ => {}
             }
@@ -178,7 +178,7 @@ impl Player {
         let request = self.renewed(&exchange.request);
         let Some((recorded, _)) = &exchange.answer else {
             // Nobody knows what to expect, nor whether anything comes.
-            self.peer.send(&request).await?;
+            self.peer.begin(&request).await?;
             return Ok(Vec::new());
         };
         let answer = self.peer.ask(&request).await?;
@@ -208,11 +208,8 @@ impl Player {
             *answers =
                 old.into_iter().map(|(name, answer)| (new_name(names, name), answer)).collect();
         }
-        let mut text = request.to_string();
-        for (old, new) in &self.renamed {
-            text = text.replace(old.as_str(), new.as_str());
-        }
-        serde_json::from_str(&text).unwrap_or(request)
+        rename(&mut request, &self.renamed);
+        request
     }
 
     /// Remembers what the server calls its tasks, states and questions.
@@ -246,8 +243,60 @@ impl Player {
     }
 }
 
+/// The members that hold names which a server chooses.
+const NAMES: [&str; 3] = ["taskId", "taskIds", "requestState"];
+
+/// Replaces names that a server chose, and nothing else that happens to look like one.
+fn rename(value: &mut Value, names: &[(String, String)]) {
+    let replace = |value: &mut Value| {
+        let new = names.iter().find(|(old, _)| value.as_str() == Some(old.as_str()));
+        if let Some((_, new)) = new {
+            *value = new.as_str().into();
+        }
+    };
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(_) if NAMES.contains(&name.as_str()) => replace(value),
+                    Value::Array(all) if NAMES.contains(&name.as_str()) => {
+                        all.iter_mut().for_each(replace);
+                    }
+                    _ => rename(value, names),
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| rename(value, names)),
+        _ => {}
+    }
+}
+
 /// What a question is called now.
 fn new_name(names: &[(String, String)], name: String) -> String {
     let found = names.iter().find(|(old, _)| *old == name);
     found.map_or(name, |(_, new)| new.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_server_are_replaced() {
+        let names = [("1".to_owned(), "22".to_owned()), ("22".to_owned(), "3".to_owned())];
+        let mut request = json!({ "id": 1, "params": {
+            "taskId": "1", "requestState": "22", "taskIds": ["1", "11"], "cursor": "1",
+            "_meta": { "related": { "taskId": "1" } }, "arguments": { "a": ["1", { "b": "22" }] },
+        } });
+        rename(&mut request, &names);
+        assert_eq!(
+            request,
+            json!({ "id": 1, "params": {
+            "taskId": "22", "requestState": "3", "taskIds": ["22", "11"], "cursor": "1",
+            "_meta": { "related": { "taskId": "22" } }, "arguments": { "a": ["1", { "b": "22" }] },
+        } })
+        );
+    }
 }

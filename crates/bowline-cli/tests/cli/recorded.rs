@@ -3,9 +3,10 @@
 use std::io::{BufReader, Write};
 use std::process::Stdio;
 
-use serde_json::Value;
+use bowline::{Revision, Revisions, Server, Tool};
+use serde_json::{Value, json};
 
-use super::fixture::{Folder, PROGRAM, program, said, signal, url, wait_for};
+use super::fixture::{Folder, PROGRAM, program, said, serve, signal, url, wait_for};
 
 /// Records a client that increments a counter twice, in an era.
 fn record(home: &Folder, era: &str) {
@@ -81,7 +82,7 @@ fn questions_over_http_are_replayed_and_served() {
         signal(&tap, "TERM");
         assert_eq!(tap.wait().unwrap().code(), Some(0));
         for more in [&[][..], &["--revision", other]] {
-            let words = ["replay", "s.jsonl", &server, "--timeout", "10"];
+            let words = ["replay", "s.jsonl", &server, "--timeout", "60"];
             let same = said(program(&home).args(words).args(more));
             assert_eq!(same.code, Some(0), "{era} {more:?}: {}{}", same.out, same.err);
         }
@@ -92,6 +93,40 @@ fn questions_over_http_are_replayed_and_served() {
             assert_eq!(mocked.out, called.out);
         }
     }
+}
+
+/// A request that the recorded client cancelled has no answer: nothing waits for one.
+#[test]
+fn a_request_without_an_answer_is_begun_and_cancelled() {
+    let waiting = Server::new("waiting", "1.0.0")
+        .with(Tool::new("wait", std::future::pending::<String>))
+        .revisions(Revisions::only(Revision::V2025_11_25));
+    let address = serve(waiting.http());
+    let home = Folder::new();
+    let server = format!("http://{address}/mcp");
+    let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } });
+    let sent = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "wait", "arguments": {} } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } }),
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wait", "arguments": {} } }),
+        json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" }),
+    ];
+    let line = |way: &str, message: &Value| {
+        json!({ "kind": "message", "at": 0.1, "direction": way, "message": message }).to_string()
+    };
+    let opening = json!({ "format": 1, "program": "x", "started": "", "target": { "url": server, "headers": [] } });
+    let mut lines = vec![json!({ "kind": "session", "at": 0.0, "session": opening }).to_string()];
+    lines.extend(sent.iter().map(|message| line("sent", message)));
+    for id in [1, 4] {
+        lines.push(line("received", &json!({ "jsonrpc": "2.0", "id": id, "result": {} })));
+    }
+    home.write("s.jsonl", &(lines.join("\n") + "\n"));
+    let words = ["replay", "s.jsonl", &server, "--timeout", "60", "--ignore", "result"];
+    let replayed = said(program(&home).args(words));
+    let found = (replayed.code, replayed.out.as_str());
+    assert_eq!(found, (Some(0), "nothing differs\n"), "{}", replayed.err);
 }
 
 #[test]

@@ -4,11 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use bowline::Revision;
+use bowline::proto::method::{Cancelled, Notice};
 use bowline_check::frames::{Event, Http, HttpReply, HttpRequest, Process};
 use bowline_gateway::recording::Recording;
 use bowline_gateway::session_file::Way;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use crate::failure::{Code, Failure};
@@ -19,6 +21,9 @@ pub(super) struct Peer {
     link: Link,
     patience: Duration,
     answers: Answers,
+    /// Requests over HTTP whose answers nobody knows, by id. They end with the replay, or when they
+    /// are cancelled.
+    begun: HashMap<String, JoinSet<()>>,
 }
 
 enum Link {
@@ -80,17 +85,36 @@ impl Peer {
             }
             (Location::Command { .. }, None) => return Err(Failure::usage("no command")),
         };
-        Ok(Self { link, patience, answers: Answers::of(recording) })
+        Ok(Self { link, patience, answers: Answers::of(recording), begun: HashMap::new() })
     }
 
     /// A server that is reached already.
     pub(super) fn over(process: Process, recording: &Recording, patience: Duration) -> Self {
         let link = Link::Process(Box::new(process));
-        Self { link, patience, answers: Answers::of(recording) }
+        Self { link, patience, answers: Answers::of(recording), begun: HashMap::new() }
+    }
+
+    /// Sends a notification.
+    pub(super) async fn tell(&mut self, message: &Value) -> Result<(), Failure> {
+        if message["method"] == Cancelled::NAME {
+            // In a modern session, this is how the server learns it.
+            self.begun.remove(&message["params"]["requestId"].to_string());
+        }
+        self.send(message).await
+    }
+
+    /// Sends a request whose answer is not waited for.
+    pub(super) async fn begin(&mut self, request: &Value) -> Result<(), Failure> {
+        let Link::Http(http) = &self.link else { return self.send(request).await };
+        let (http, text, patience) = (http.clone(), request.to_string(), self.patience);
+        let mut work = JoinSet::new();
+        work.spawn(async move { drop(post(&http, &text, patience).await) });
+        self.begun.insert(request["id"].to_string(), work);
+        Ok(())
     }
 
     /// Sends a message that nobody answers.
-    pub(super) async fn send(&mut self, message: &Value) -> Result<(), Failure> {
+    async fn send(&mut self, message: &Value) -> Result<(), Failure> {
         let text = message.to_string();
         match &mut self.link {
             Link::Process(process) => {
