@@ -1,7 +1,8 @@
 //! Runs the official conformance suite through `bowline bridge`.
 //!
 //! The suite speaks one era, the server behind the bridge only the other one. What cannot cross is
-//! listed by name, with the reason; a scenario of the list that passes fails the step.
+//! listed by name, with the reason; a scenario of the list that passes fails the step, unless it is
+//! a matter of luck.
 
 use std::path::Path;
 use std::process::Command;
@@ -66,6 +67,7 @@ const KEYS: &str = "expects the server's own keys of questions, and legacy quest
 const SPLIT: &str = "expects one call to ask first and to become a task later; a legacy server says \
      only that a tool can run as a task, so its calls become tasks at once";
 const SKIPPED: &str = "skipped by the suite itself";
+/// Passes if the first process happens to be free, so either is fine.
 const PROCESSES: &str = "changes lists by a call, and a legacy server that asks runs several times: \
      what one process changes, the others do not know";
 
@@ -93,7 +95,9 @@ pub(crate) fn step(_: &Options) -> Outcome {
         Ok(judged) => {
             let zipped = CROSSINGS.iter().zip(&judged);
             let stale = zipped.flat_map(|(crossing, (name, verdict))| {
-                let stale = stale(crossing.may_fail, std::iter::once(verdict));
+                let must_fail = crossing.may_fail.iter().filter(|(_, why)| *why != PROCESSES);
+                let must_fail: Vec<_> = must_fail.copied().collect();
+                let stale = stale(&must_fail, std::iter::once(verdict));
                 stale.into_iter().map(move |it| format!("{name}: {it}"))
             });
             outcome(&judged, stale.collect())
