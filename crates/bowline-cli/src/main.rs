@@ -57,7 +57,7 @@ struct Arguments {
 /// The commands. A new one is a line here and a line in [`Command::run`].
 #[derive(Subcommand)]
 enum Command {
-    /// Show what a server is, which protocol it speaks and how that was found, and what it offers
+    /// Show a server's identity, revision (and how it was detected) and capabilities
     ///
     /// With --output json, prints one object: serverInfo, protocolVersion, era, supportedVersions,
     /// capabilities and instructions as the server sent them, and the steps of connecting.
@@ -150,6 +150,7 @@ impl Command {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
+    bowline::http::raise_file_limit();
     let words: Vec<OsString> = std::env::args_os().collect();
     let is_json = wants_json(&words);
     let outcome = match Arguments::try_parse_from(words) {

@@ -29,10 +29,10 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, count: usize, limit: usize) {
     }
 }
 
-/// Clears, and releases excess capacity.
-pub(crate) fn clear(buffer: &mut Vec<u8>) {
+/// Clears, and releases the capacity beyond what is kept.
+pub(crate) fn clear(buffer: &mut Vec<u8>, kept: usize) {
     buffer.clear();
-    buffer.shrink_to(KEPT);
+    buffer.shrink_to(kept);
 }
 
 /// Splits a stream into chunks of these lengths; the last chunk is the rest.
@@ -60,7 +60,7 @@ mod tests {
             append(&mut buffer, &[b'x'; 1000], limit);
             assert!(buffer.capacity() <= limit);
         }
-        clear(&mut buffer);
+        clear(&mut buffer, KEPT);
         assert!(buffer.capacity() <= KEPT);
     }
 }

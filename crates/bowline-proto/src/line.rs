@@ -42,6 +42,8 @@ pub struct Parser {
     /// The start of a line whose end has not arrived. **Invariant:** never longer than `limit`.
     partial: Vec<u8>,
     state: ParserState,
+    /// The capacity that `partial` may keep from line to line.
+    kept: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +70,14 @@ pub struct LineTooLong {
 impl Parser {
     /// A parser for lines of at most `limit` bytes, not counting the line feed.
     pub fn new(limit: usize) -> Self {
-        Self { limit, partial: Vec::new(), state: ParserState::LineEnd }
+        Self { limit, partial: Vec::new(), state: ParserState::LineEnd, kept: buffer::KEPT }
+    }
+
+    /// Keeps a buffer of at most this capacity from line to line, instead of 2 MiB: for servers of
+    /// many streams.
+    #[must_use]
+    pub fn keeping(self, kept: usize) -> Self {
+        Self { kept, ..self }
     }
 
     /// Takes the next frame from `rest`, and advances `rest` past it.
@@ -186,7 +195,7 @@ impl Parser {
         }
         buffer::append(&mut self.partial, piece, self.limit);
         if is_blank(&self.partial) {
-            buffer::clear(&mut self.partial);
+            buffer::clear(&mut self.partial, self.kept);
             return None;
         }
         self.state = ParserState::Delivered;
@@ -214,13 +223,13 @@ impl Parser {
         // Not longer than the limit: how much more has arrived depends on the chunks.
         let prefix = self.partial.iter().chain(piece).copied();
         let prefix = prefix.take(PREFIX.min(self.limit)).collect();
-        buffer::clear(&mut self.partial);
+        buffer::clear(&mut self.partial, self.kept);
         LineTooLong { limit: self.limit, prefix }
     }
 
     fn forget_delivered(&mut self) {
         if self.state == ParserState::Delivered {
-            buffer::clear(&mut self.partial);
+            buffer::clear(&mut self.partial, self.kept);
             self.state = ParserState::LineEnd;
         }
     }

@@ -364,7 +364,7 @@ impl Parser {
     }
 
     fn forget_event(&mut self) {
-        buffer::clear(&mut self.buffer);
+        buffer::clear(&mut self.buffer, buffer::KEPT);
         self.line_start = 0;
         self.size = 0;
         self.fields.clear();

@@ -98,6 +98,7 @@ async fn main() -> Result<(), ServeError> {
         Some("stdio") => server(more_tools).serve_stdio().await,
         #[cfg(feature = "http")]
         Some("http") => {
+            bowline::http::raise_file_limit();
             let port = arguments.get(1).map_or("8080", String::as_str);
             let address = format!("127.0.0.1:{port}");
             let listener = tokio::net::TcpListener::bind(&address)

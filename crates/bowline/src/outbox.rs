@@ -154,7 +154,6 @@ impl Outbox {
     }
 
     /// The number of queued bytes.
-    #[cfg(feature = "http")]
     pub(crate) fn length(&self) -> usize {
         self.length.load(Ordering::Acquire)
     }

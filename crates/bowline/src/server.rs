@@ -119,11 +119,11 @@ pub(crate) use self::running::{Handling, Running, until_deadline};
 pub use self::schema::schema_for;
 #[cfg(feature = "http")]
 pub(crate) use self::scopes::{Rights, Scopes};
-#[cfg(feature = "http")]
-pub(crate) use self::serve::is_watching_signals;
 #[cfg(feature = "client")]
 pub(crate) use self::serve::serve_core;
 pub use self::serve::{ServeError, stop_signal};
+#[cfg(feature = "http")]
+pub(crate) use self::serve::{is_passing, is_watching_signals};
 #[cfg(feature = "http")]
 pub(crate) use self::session::Session;
 use self::session_state::Principals;

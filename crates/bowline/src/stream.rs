@@ -27,12 +27,21 @@ pub(crate) struct Input<R> {
     /// A line that was found to be too long during a read.
     refused: Option<LineTooLong>,
     is_open: bool,
+    /// The capacity that the chunk may keep.
+    kept: usize,
 }
 
 impl<R: AsyncRead + Unpin> Input<R> {
     pub(crate) fn new(stream: R, line_length: usize) -> Self {
         let (parser, chunk) = (Parser::new(line_length), Vec::with_capacity(CHUNK));
-        Self { stream, parser, chunk, start: 0, refused: None, is_open: true }
+        Self { stream, parser, chunk, start: 0, refused: None, is_open: true, kept: KEPT }
+    }
+
+    /// Keeps at most this capacity between frames, where there are many streams.
+    pub(crate) fn keeping(mut self, kept: usize) -> Self {
+        self.parser = self.parser.keeping(kept);
+        self.chunk = Vec::with_capacity(kept);
+        Self { kept, ..self }
     }
 
     /// Whether everything that was read has been returned, except for an incomplete line.
@@ -56,7 +65,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
         self.start = 0;
         self.chunk.clear();
         // Input that followed the long line was read with it.
-        self.chunk.shrink_to(KEPT);
+        self.chunk.shrink_to(self.kept);
         let long = self.parser.long_line();
         let before = long.as_ref().map(|line| line.len());
         let buffer = long.unwrap_or(&mut self.chunk);
@@ -92,11 +101,23 @@ pub(crate) struct Output<W> {
     written: usize,
     /// Whether something was written but not flushed.
     is_held: bool,
+    /// The capacity that is kept for the next answers.
+    kept: usize,
 }
 
 impl<W: AsyncWrite + Unpin> Output<W> {
     pub(crate) fn new(stream: W) -> Self {
-        Self { stream, bytes: Vec::new(), written: 0, is_held: false }
+        Self { stream, bytes: Vec::new(), written: 0, is_held: false, kept: KEPT }
+    }
+
+    /// Keeps at most this capacity for the next answers, where there are many streams.
+    pub(crate) fn keeping(self, kept: usize) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// The bytes that are held until all of them are written.
+    pub(crate) fn length(&self) -> usize {
+        if self.written < self.bytes.len() { self.bytes.len() } else { 0 }
     }
 
     pub(crate) fn has_work(&self) -> bool {
@@ -114,7 +135,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             self.written = 0;
             self.bytes.clear();
             // A huge answer must not keep its memory for ever.
-            if self.bytes.capacity() > KEPT {
+            if self.bytes.capacity() > self.kept {
                 self.bytes = Vec::new();
             }
             if outbox.take(&mut self.bytes) {

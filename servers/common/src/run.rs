@@ -62,6 +62,7 @@ async fn serve_http(
     address: SocketAddr,
     hosts: &[String],
 ) -> Result<(), String> {
+    bowline::http::raise_file_limit();
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| format!("cannot listen on {address}: {error}"))?;

@@ -133,6 +133,31 @@ pub(super) const ROWS: &[Row] = &[
         "a batch of 13 MB on standard input",
         &[of(ATTACKS, &["calls::batches_on_standard_input"])],
     ),
+    row(
+        40,
+        "calls over HTTP+SSE that wait, with fat arguments",
+        &[of(ATTACKS, &["sse::arguments"]), of(HTTP, &["sse::arguments", "sse::calls_that_wait"])],
+    ),
+    row(
+        41,
+        "answers over HTTP+SSE that nobody reads",
+        &[of(ATTACKS, &["sse::answers_over_sse"]), of(HTTP, &["sse::a_stream_whose_answers"])],
+    ),
+    row(
+        42,
+        "calls that wait, with heads of 60 KB, over HTTP/1",
+        &[of(ATTACKS, &["heads::complete_heads_over_http_1"]), of(HTTP, &["fair::long_heads"])],
+    ),
+    row(
+        43,
+        "calls that wait, with heads of 60 KB, over HTTP/2",
+        &[of(ATTACKS, &["heads::complete_heads_over_http_2"])],
+    ),
+    row(
+        44,
+        "more connections of one address than there are descriptors",
+        &[of(ATTACKS, &["heads::connections_when_descriptors"])],
+    ),
 ];
 
 /// The test programs that the rows need, by package and target.

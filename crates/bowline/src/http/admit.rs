@@ -1,11 +1,10 @@
 //! Admission: which requests may reach the server, who sends them, and which scopes they lack.
 
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::{Denied, Fields};
-use bowline_proto::method::{CallTool, Complete, GetPrompt, Method as _, ReadResource};
+use bowline_proto::line;
 use bowline_proto::revision::Revision;
 use bowline_proto::wire::{Id, Message, parse_batch};
 use bytes::Bytes;
@@ -14,14 +13,15 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, StatusCode};
 
+use super::remembered::Remembered;
 use super::reply::{self, Reply};
 use super::service::HttpService;
 #[cfg(feature = "auth")]
 use crate::server::account::network;
 use crate::server::account::places::{Kind, Place};
-use crate::server::account::{Account, Accounts, Party};
+use crate::server::account::{Account, Party, Reservation, Spent};
 use crate::server::audit::{self, Origin};
-use crate::server::{Asker, Core, HttpHead, LastPeer, Peer, Scopes, Sender, Via, dispatch};
+use crate::server::{Asker, HttpHead, Peer, Scopes, dispatch};
 use crate::{Failure, Principal, Profile, Transport};
 
 /// The head of a request that was admitted.
@@ -36,106 +36,47 @@ pub(super) struct Head<'a> {
     pub(super) principal: Option<Principal>,
     /// What it counts against, once that is known.
     pub(super) account: Option<Arc<Account>>,
-}
-
-/// What a connection remembers of earlier requests. Clients say the same in every request, so what
-/// was checked or decoded once is only compared from then on.
-#[derive(Default)]
-pub(super) struct Remembered {
-    /// The first `Host` that was admitted.
-    host: OnceLock<Box<[u8]>>,
-    /// The sender of the last modern request.
-    sender: Mutex<LastPeer>,
-    /// What the last request counted against.
-    account: Mutex<Option<Arc<Account>>>,
-    /// The memory that held the head of an earlier request.
-    spare: Mutex<Option<Arc<HttpHead>>>,
-}
-
-impl Remembered {
-    /// The sender of a modern request.
-    ///
-    /// # Errors
-    /// When its description of itself is malformed.
-    pub(super) fn sender(
-        &self,
-        core: &Arc<Core>,
-        sender: &Sender<'_>,
-    ) -> Result<Arc<Peer>, ErrorObject> {
-        let last = || self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(peer) = last().find(sender) {
-            return Ok(Arc::clone(peer));
-        }
-        // Without the lock: HTTP/2 and proxies send requests from several clients at once.
-        let peer = sender.decode(core, Via::HTTP)?;
-        last().keep(sender, &peer);
-        Ok(peer)
-    }
-
-    /// The account of a sender.
-    fn account(
-        &self,
-        accounts: &Accounts,
-        principal: Option<&Principal>,
-        address: Option<IpAddr>,
-    ) -> Arc<Account> {
-        let mut last = self.account.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some(account) if account.is_of(principal, address) => Arc::clone(account),
-            _ => {
-                let account = accounts.find(Party::of(principal, address));
-                *last = Some(Arc::clone(&account));
-                account
-            }
-        }
-    }
-
-    /// Makes the head of a request one that handlers can share.
-    pub(super) fn share(&self, head: HttpHead) -> Arc<HttpHead> {
-        // Another request may use the spare memory right now; then there is none.
-        let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.take());
-        match spare {
-            Some(mut shared) => {
-                // Memory is spare only while nothing else refers to it.
-                if let Some(place) = Arc::get_mut(&mut shared) {
-                    *place = head;
-                    return shared;
-                }
-                Arc::new(head)
-            }
-            None => Arc::new(head),
-        }
-    }
-
-    /// Takes back the head of a request that is answered. Returns its headers, for their memory;
-    /// empty if a handler still refers to them.
-    pub(super) fn take_back(&self, mut shared: Arc<HttpHead>) -> HeaderMap {
-        let Some(head) = Arc::get_mut(&mut shared) else { return HeaderMap::new() };
-        // The rest is dropped now: it refers to the connection's buffer, and to what layers added.
-        let headers = head.clear();
-        if let Ok(mut spare) = self.spare.try_lock() {
-            *spare = Some(shared);
-        }
-        headers
-    }
+    /// Holds the memory of a long one.
+    pub(super) held: Option<Reservation>,
 }
 
 /// A frame whose sender has the scopes for it. Only [`HttpService::permit_frame`] makes one, here
 /// or on the node of a fleet that passed it on.
-pub(super) struct Permitted(Bytes);
+pub(super) struct Permitted {
+    frame: Bytes,
+    held: Option<Reservation>,
+}
 
 impl Permitted {
     /// A frame that another node has permitted and sealed.
     pub(super) fn by_another_node(frame: Bytes) -> Self {
-        Self(frame)
+        Self { frame, held: None }
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.frame
+    }
+
+    /// The frame as one line, and what holds its memory.
+    pub(super) fn into_line(self) -> (Vec<u8>, Option<Reservation>) {
+        // Nothing is copied if nothing else refers to it.
+        let mut line = Vec::from(self.frame);
+        line::finish_frame(&mut line, 0);
+        (line, self.held)
     }
 }
 
 impl<'a> Head<'a> {
+    /// Of a sender that is not known yet.
+    pub(super) fn new(
+        shared: &'a Arc<HttpHead>,
+        fields: &'a Fields<'a>,
+        remembered: &'a Remembered,
+    ) -> Self {
+        let parts = &shared.parts;
+        Self { parts, shared, fields, remembered, principal: None, account: None, held: None }
+    }
+
     /// A client of which only the principal is known.
     pub(super) fn stranger(&self, revision: Revision) -> Profile {
         Profile { principal: self.principal.clone(), ..Profile::unknown(revision) }
@@ -199,13 +140,39 @@ impl HttpService {
         head.remembered.account(&self.inner.core.accounts, head.principal.as_ref(), address)
     }
 
-    /// Lets other parties go first, if the sender of a request asks a lot.
-    pub(super) async fn take_turn(&self, head: &mut Head<'_>) {
+    /// Makes a long head count. Until its sender is known, it counts against the address.
+    ///
+    /// # Errors
+    /// When there is no memory left for it; this is the answer.
+    pub(super) fn hold_head(&self, head: &mut Head<'_>) -> Result<(), Reply> {
+        let uri = head.parts.uri.path_and_query().map_or(0, |it| it.as_str().len());
+        let length = head.fields.length() + uri;
+        if length > super::patience::UNCOUNTED {
+            let address = head.shared.peer_addr.map(|address| address.ip());
+            let account = self.inner.core.accounts.find(Party::of(None, address));
+            let mut held = Reservation::new(account);
+            // Twice, because buffers double as they grow, and handlers may get a copy.
+            held.resize(2 * length).map_err(no_room_for_head)?;
+            head.held = Some(held);
+        }
+        Ok(())
+    }
+
+    /// Lets other parties go first, if the sender of a request asks a lot. From here on, all of
+    /// the request counts against its sender.
+    ///
+    /// # Errors
+    /// When the sender has no memory left for the head; this is the answer.
+    pub(super) async fn take_turn(&self, head: &mut Head<'_>) -> Result<(), Reply> {
         let account = self.account(head);
         if account.must_wait() {
             Box::pin(account.wait()).await;
         }
+        if let Some(held) = head.held.take() {
+            head.shared.hold_head(held.moved_to(&account).map_err(no_room_for_head)?);
+        }
         head.account = Some(account);
+        Ok(())
     }
 
     /// The same before a refusal. Whoever it is, it counts as its address.
@@ -217,16 +184,10 @@ impl HttpService {
         }
     }
 
-    /// Checks whether one more call may run, before it starts. Requests that are answered at once
-    /// always may.
+    /// Checks whether one more call may run, before it starts.
     pub(super) fn check_calls(&self, head: &Head<'_>, method: &str) -> Result<(), Failure> {
         let Some(account) = &head.account else { return Ok(()) };
-        let checked = Place::check(account, self.inner.limits.most(Kind::Calls));
-        let may_take_long = [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME, Complete::NAME];
-        checked.or_else(|full| match may_take_long.contains(&method) {
-            true => Err(Failure::busy(method, full)),
-            false => Ok(()),
-        })
+        Place::check_call(account, self.inner.limits.most(Kind::Calls), method)
     }
 
     /// Authenticates the sender of a request.
@@ -303,9 +264,11 @@ impl HttpService {
         &self,
         head: &Head<'_>,
         frame: Bytes,
+        held: Reservation,
     ) -> Result<Permitted, Reply> {
+        let permitted = |frame| Permitted { frame, held: Some(held) };
         if !self.inner.core.registry.tables().has_scopes {
-            return Ok(Permitted(frame));
+            return Ok(permitted(frame));
         }
         let peer = self.outsider(head.stranger(Revision::HTTP_SSE));
         let asker = head.asker(&peer);
@@ -318,7 +281,7 @@ impl HttpService {
                 return Err(self.insufficient(Some(&asked.id), missing.needed()));
             }
         }
-        Ok(Permitted(frame))
+        Ok(permitted(frame))
     }
 
     /// The answer to a caller that lacks scopes: 403, with everything that the request needs.
@@ -373,6 +336,10 @@ impl HttpService {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
         Some(reply)
     }
+}
+
+fn no_room_for_head(spent: Spent) -> Reply {
+    reply::busy(&format!("the head of the request: {spent}"))
 }
 
 fn refused(status: StatusCode, id: Option<&Id>, headers: HeaderMap, message: String) -> Reply {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use crate::server::account::{Account, Reservation, Spent};
+use crate::server::account::{Account, Reservation, Spent, UNCOUNTED};
 
 /// The body of a response.
 pub struct Body(Payload);
@@ -18,9 +18,6 @@ enum Payload {
     Bytes(Option<Bytes>),
     Stream(Box<dyn Source>, Option<Arc<Account>>),
 }
-
-/// The longest answer or body that does not count: a connection has buffers of that size anyway.
-pub(super) const UNCOUNTED: usize = 4 << 10;
 
 /// Makes bytes count until they have been sent.
 ///

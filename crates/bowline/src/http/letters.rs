@@ -175,7 +175,7 @@ impl HttpService {
                 None => reply::status(StatusCode::NOT_FOUND),
             };
         }
-        // Without a session here, nothing of it waits here.
+        // Without a session here, nothing waits for it.
         let Some(session) = session else { return reply::status(StatusCode::ACCEPTED) };
         match Message::parse(letter.frame.as_bytes()) {
             Ok(Message::Response(response)) => session.session.handle_response(&response),

@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
+use super::descriptors;
 use super::options::{Http, HttpLimits};
 use super::patience::{Line, Visitor};
 use super::service::HttpService;
@@ -23,7 +24,7 @@ use crate::rarely::Rarely;
 use crate::server::account::Party;
 use crate::server::account::places::{Full, Kind, Most, Place};
 use crate::server::audit;
-use crate::server::{BoxFuture, stop_signal};
+use crate::server::{BoxFuture, is_passing, stop_signal};
 
 /// The most bytes that are read at a time. A longer head is rejected.
 const BUFFER: usize = 256 << 10;
@@ -77,7 +78,7 @@ impl Http {
     /// Serves until the other end of `stopped` is gone. Boxed, because a crate that polls a future
     /// compiles everything in it: the server is compiled here, once, and not in every program.
     fn serving(
-        self,
+        mut self,
         listener: TcpListener,
         stopped: oneshot::Receiver<Infallible>,
     ) -> BoxFuture<Result<(), ServeError>> {
@@ -85,6 +86,7 @@ impl Http {
             #[cfg(feature = "tls")]
             let tls = self.tls.clone();
             let drain = self.drain;
+            descriptors::bound(&mut self.limits);
             let service = HttpService::new(self, false)?;
             #[cfg(feature = "tls")]
             let scheme = if tls.is_some() { "https" } else { "http" };
@@ -229,6 +231,9 @@ impl Door {
                 // Whatever is ready goes first, however many connections are waiting.
                 tokio::task::yield_now().await;
             }
+            Err(error) if is_passing(&error) => {
+                tracing::debug!(%error, "a connection ended before it was accepted");
+            }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
                 // Most likely out of file descriptors: wait for some to be closed.
@@ -261,8 +266,9 @@ impl Door {
     async fn next(&self) -> io::Result<Accepted> {
         let extra = Arc::clone(&self.reserve).acquire_owned().await.map_err(io::Error::other)?;
         let (stream, address) = self.listener.accept().await?;
-        stream.set_nodelay(true)?;
-        set_unread(&stream, &self.service.inner.limits)?;
+        // They fail if the client has gone already, which its own task finds out.
+        let _ = stream.set_nodelay(true);
+        let _ = set_unread(&stream, &self.service.inner.limits);
         let place = Arc::clone(&self.places).try_acquire_owned();
         let is_extra = place.is_err();
         Ok(Accepted { stream, address, permit: place.unwrap_or(extra), is_extra })
@@ -290,7 +296,8 @@ fn set_unread(_: &TcpStream, _: &HttpLimits) -> io::Result<()> {
 
 #[cfg(feature = "tls")]
 async fn secured(service: HttpService, tls: &Tls, stream: TcpStream, origin: Origin) {
-    match tokio::time::timeout(service.inner.limits.head, tls.accept(stream)).await {
+    let patience = service.inner.limits.first(origin.is_extra);
+    match tokio::time::timeout(patience, tls.accept(stream)).await {
         Ok(Ok(stream)) => connection(service, stream, origin).await,
         Ok(Err(error)) => {
             audit::refused_connection(origin.address, "tls");
@@ -341,8 +348,7 @@ where
 {
     let Origin { address, is_late, is_extra } = origin;
     let builder = builder(&service.inner.limits, is_late || is_extra);
-    let head = service.inner.limits.head;
-    let first = if is_extra { head.min(Duration::from_secs(1)) } else { head };
+    let first = service.inner.limits.first(is_extra);
     let mut stopped = Rarely::new(service.stopped());
     let visitor = Arc::new(Visitor::new(service, address, is_extra));
     let mut lost = Rarely::new(Arc::clone(&visitor).lost(first));
@@ -368,7 +374,7 @@ where
                 }
                 is_closing = true;
                 connection.as_mut().graceful_shutdown();
-                lost = Rarely::new(Arc::clone(&waiting).lost(head));
+                lost = Rarely::new(Arc::clone(&waiting).lost(first));
             }
         }
     };

@@ -65,11 +65,13 @@ pub struct HttpLimits {
     pub idle: Duration,
     /// The longest head of a request, in bytes: 64 KiB.
     pub head_length: usize,
-    /// Connections at a time: 10,000. A few more are accepted for one request each: `/health` is
-    /// answered, and anything else is rejected with 503.
+    /// Connections at a time: 10,000, or as many as the limit on open files has room for (see
+    /// [`raise_file_limit`](super::raise_file_limit)). A few more are accepted for one request
+    /// each: `/health` is answered, and anything else is rejected with 503.
     pub connections: usize,
-    /// Connections of one address at a time: 2,500. Further ones are closed with 503. A proxy in
-    /// front of the server is one address, whatever [`Http::peer_addr`] says.
+    /// Connections of one address at a time: 2,500, or a quarter of what there is room for.
+    /// Further ones are closed with 503. A proxy in front of the server is one address, whatever
+    /// [`Http::peer_addr`] says.
     pub connections_per_party: usize,
     /// Legacy sessions at a time: 20,000. A further one replaces the oldest whose handshake is not
     /// complete. If there is none, it is rejected with 503. In a [fleet](crate::fleet), where any
@@ -126,7 +128,15 @@ impl Default for HttpLimits {
     }
 }
 
+/// How long a connection of the reserve may wait for the head of its only request.
+const EXTRA: Duration = Duration::from_secs(1);
+
 impl HttpLimits {
+    /// How long a connection may wait for the head of its first request.
+    pub(super) fn first(&self, is_extra: bool) -> Duration {
+        if is_extra { EXTRA.min(self.head) } else { self.head }
+    }
+
     /// How many of a kind there may be.
     pub(super) fn most(&self, kind: Kind) -> Most {
         let (all, each) = match kind {

@@ -20,8 +20,8 @@ use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::admit::Remembered;
 use super::body::Body;
+use super::remembered::Remembered;
 use super::reply;
 use super::service::HttpService;
 use crate::clock;
@@ -50,7 +50,7 @@ pub(super) struct Visitor {
 }
 
 /// The longest part of a head that does not count: a connection has a buffer of that size anyway.
-const UNCOUNTED: usize = 8 << 10;
+pub(super) const UNCOUNTED: usize = 8 << 10;
 
 impl Visitor {
     pub(super) fn new(service: HttpService, address: SocketAddr, is_extra: bool) -> Self {
@@ -125,7 +125,11 @@ impl Visitor {
                 self.opened + Duration::from_millis(self.waiting.load(Ordering::Acquire))
             };
             let limits = &self.service.inner.limits;
-            end = since + if self.is_shared() { limits.idle } else { limits.head };
+            end = since
+                + match self.is_shared() && !self.is_extra {
+                    true => limits.idle,
+                    false => limits.first(self.is_extra),
+                };
             if end <= now {
                 return;
             }

@@ -11,9 +11,9 @@ use bowline_proto::wire::{Id, encode_error, encode_fault};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 
-use super::body::{Body, Source, UNCOUNTED, hold};
+use super::body::{Body, Source, hold};
 use crate::server::Core;
-use crate::server::account::Account;
+use crate::server::account::{Account, UNCOUNTED};
 use crate::server::audit::Why;
 use crate::{Failure, FailureKind, Outcome};
 

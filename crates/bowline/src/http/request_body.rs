@@ -11,11 +11,10 @@ use http::StatusCode;
 use http_body::{Body as HttpBody, Frame};
 use tokio::time::Instant;
 
-use super::body::UNCOUNTED;
 use super::options::HttpLimits;
 use super::reply::{self, Reply};
 use crate::clock;
-use crate::server::account::{Account, Reservation, Spent};
+use crate::server::account::{Account, Reservation, Spent, UNCOUNTED};
 use crate::server::audit::Why;
 use bowline_proto::error::ErrorObject;
 use bowline_proto::http::Refusal;

@@ -13,11 +13,12 @@ use http::header::ORIGIN;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 
-use super::admit::{Head, Remembered};
+use super::admit::Head;
 use super::body::Body;
 use super::cors;
 use super::options::{Http, HttpLimits, Identify, PeerAddr};
 use super::paths::Place;
+use super::remembered::Remembered;
 use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::sessions::SessionTable;
@@ -170,11 +171,13 @@ impl HttpService {
             return reply;
         }
         let fields = Fields::read(&parts.headers);
-        let head =
-            Head { parts, shared, fields: &fields, remembered, principal: None, account: None };
+        let mut head = Head::new(shared, &fields, remembered);
         if fields.length() > self.inner.limits.head_length {
             let reply = reply::status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
             return head.audited(reply.because(Why::Head));
+        }
+        if let Err(reply) = self.hold_head(&mut head) {
+            return head.audited(reply);
         }
         if let Some(joined) = &self.inner.core.fleet
             && self.place(parts.uri.path()) == Place::Letters
@@ -224,7 +227,9 @@ impl HttpService {
                 return head.audited(reply);
             }
         };
-        self.take_turn(&mut head).await;
+        if let Err(reply) = self.take_turn(&mut head).await {
+            return head.audited(reply);
+        }
         let head = &head;
         let only = |allow| reply::refusal(&Refusal::Method { allow });
         let reply = match (&parts.method, place) {

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bowline_proto::http::{Refusal, check_content_type};
-use bowline_proto::line;
 use bowline_proto::sse::Event;
 use bytes::Bytes;
 use http::StatusCode;
@@ -20,7 +19,7 @@ use super::modern::After;
 use super::reply::{self, Reply};
 use super::request_body::read_body;
 use super::service::HttpService;
-use super::stream::{Ticker, encode_event};
+use super::stream::Ticker;
 use crate::fleet::Node;
 use crate::server::account::places::{Kind, Place};
 use crate::server::{Connection, Rights, Via};
@@ -47,20 +46,27 @@ struct Upward {
 impl Upward {
     /// Writes a frame as one line. A write that is dropped halfway spoils its own message and no
     /// other.
-    async fn write(&mut self, frame: &Permitted) -> std::io::Result<()> {
-        let mut line = frame.as_bytes().to_vec();
-        line::finish_frame(&mut line, 0);
+    async fn write(&mut self, frame: Permitted) -> std::io::Result<()> {
+        let (line, held) = frame.into_line();
         if std::mem::replace(&mut self.is_torn, true) {
             self.pipe.write_all(b"\n").await?;
         }
-        self.pipe.write_all(&line).await?;
+        let (text, end) = line.split_at(line.len() - 1);
+        self.pipe.write_all(text).await?;
+        // Once it has its end, the connection holds it.
+        drop(held);
+        self.pipe.write_all(end).await?;
         self.is_torn = false;
         Ok(())
     }
 }
 
+/// The most bytes that are sent as one piece. Even if all of them are short events, a piece is so
+/// small that it does not count: the connection holds an answer until all of it is in the pipe.
+const PIECE: usize = 2 << 10;
+
 /// The capacity of the pipe, in each direction.
-const PIPE: usize = 16 << 10;
+const PIPE: usize = 8 << 10;
 
 impl HttpService {
     /// Opens a stream; its first event names the endpoint to POST to.
@@ -79,8 +85,9 @@ impl HttpService {
         // Scopes are those of the token of each POST; `Permitted` proves that they were checked.
         let via = Via { rights: Rights::Unlimited, ..Via::HTTP };
         let (core, account) = (Arc::clone(&self.inner.core), self.account(head));
+        let calls = self.inner.limits.most(Kind::Calls);
         let connection =
-            Connection::new(core, account, principal.clone(), via).opened_by(head.shared);
+            Connection::new(core, account, principal.clone(), via).opened_by(head.shared, calls);
         self.spawn(async move {
             let (read, write) = tokio::io::split(theirs);
             if let Err(error) = connection.run(read, write, stopped).await {
@@ -104,8 +111,7 @@ impl HttpService {
             service: self.clone(),
             name,
             read,
-            parser: line::Parser::default(),
-            chunk: vec![0; 8 << 10].into_boxed_slice(),
+            is_within: false,
             keep_alive: Ticker::new(self.inner.limits.keep_alive),
             _place: place,
         };
@@ -123,12 +129,11 @@ impl HttpService {
         if elsewhere.is_none() && self.endpoint(name, principal).is_none() {
             return reply::refusal(&Refusal::SessionUnknown);
         }
-        let (frame, _reserved) = match read_body(body, &self.inner.limits, self.account(head)).await
-        {
+        let (frame, held) = match read_body(body, &self.inner.limits, self.account(head)).await {
             Ok(read) => read,
             Err(reply) => return reply,
         };
-        let frame = match Box::pin(self.permit_frame(head, frame)).await {
+        let frame = match Box::pin(self.permit_frame(head, frame, held)).await {
             Ok(frame) => frame,
             Err(reply) => return reply,
         };
@@ -164,7 +169,7 @@ impl HttpService {
         let Some(Endpoint { upward, .. }) = self.endpoint(Some(name), principal) else {
             return reply::refusal(&Refusal::SessionUnknown);
         };
-        let write = async { upward.lock().await.write(&frame).await };
+        let write = async { upward.lock().await.write(frame).await };
         match tokio::time::timeout(self.inner.limits.body_idle, write).await {
             Ok(Ok(())) => reply::status(StatusCode::ACCEPTED),
             Ok(Err(_)) => reply::refusal(&Refusal::SessionUnknown),
@@ -173,37 +178,49 @@ impl HttpService {
     }
 }
 
-/// The events of a stream, one for each line of the connection behind it.
+/// The events of a stream, one for each line of the connection behind it. Lines are passed on piece
+/// by piece, however long they are.
 struct Downward {
     service: HttpService,
     name: String,
     read: ReadHalf<DuplexStream>,
-    parser: line::Parser,
-    chunk: Box<[u8]>,
+    /// Whether a part of an event has been sent.
+    is_within: bool,
     keep_alive: Ticker,
     _place: Place,
 }
 
+impl Downward {
+    /// Writes what was read as events.
+    fn encode(&mut self, read: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(read.len() + 64);
+        for piece in read.split_inclusive(|byte| *byte == b'\n') {
+            if !self.is_within {
+                out.extend_from_slice(b"event: message\ndata: ");
+            }
+            out.extend_from_slice(piece);
+            self.is_within = !piece.ends_with(b"\n");
+            if !self.is_within {
+                out.push(b'\n');
+            }
+        }
+        out
+    }
+}
+
 impl Source for Downward {
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        loop {
-            let mut buffer = ReadBuf::new(&mut self.chunk);
-            match std::pin::Pin::new(&mut self.read).poll_read(cx, &mut buffer) {
-                Poll::Pending => return self.keep_alive.poll(cx).map(Some),
-                Poll::Ready(Err(_)) => return Poll::Ready(None),
-                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(None),
-                Poll::Ready(Ok(())) => {}
-            }
-            let mut out = Vec::new();
-            let mut rest = buffer.filled();
-            while let Some(frame) = self.parser.next_frame(&mut rest) {
-                if let Ok(frame) = frame {
-                    encode_event(&mut out, None, frame);
-                }
-            }
-            if !out.is_empty() {
+        let mut chunk = [0; PIECE];
+        let mut buffer = ReadBuf::new(&mut chunk);
+        match std::pin::Pin::new(&mut self.read).poll_read(cx, &mut buffer) {
+            // The rest of an event follows soon; a comment would be a part of it.
+            Poll::Pending if self.is_within => Poll::Pending,
+            Poll::Pending => self.keep_alive.poll(cx).map(Some),
+            Poll::Ready(Err(_)) => Poll::Ready(None),
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(None),
+            Poll::Ready(Ok(())) => {
                 self.keep_alive.reset();
-                return Poll::Ready(Some(out.into()));
+                Poll::Ready(Some(self.encode(buffer.filled()).into()))
             }
         }
     }

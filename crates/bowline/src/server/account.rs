@@ -23,6 +23,10 @@ use self::turns::{Turn, Turns};
 use super::limits::Limits;
 use super::principal::Principal;
 
+/// The longest answer, body or arguments that do not count: a connection has buffers of that size
+/// anyway.
+pub(crate) const UNCOUNTED: usize = 4 << 10;
+
 /// The longest thing that the last quarter of a budget is kept for, in bytes.
 pub(crate) const SHORT: usize = 64 << 10;
 
@@ -292,6 +296,11 @@ impl Reservation {
         &self.account
     }
 
+    /// How many bytes it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether it holds nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -310,7 +319,31 @@ impl Reservation {
         Ok(())
     }
 
-    /// The same for what can be forgotten: it leaves half of every budget to others.
+    /// The same for answers that wait. One is always sent, however long it is.
+    ///
+    /// # Errors
+    /// When there is no room for more; then nothing changes.
+    pub(crate) fn resize_answers(&mut self, bytes: usize) -> Result<(), Spent> {
+        let Some(more) = bytes.checked_sub(self.bytes) else { return self.resize(bytes) };
+        self.account.take_answer(more)?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Makes another account hold it.
+    ///
+    /// # Errors
+    /// When that one has no room for it.
+    pub(crate) fn moved_to(self, account: &Arc<Account>) -> Result<Self, Spent> {
+        if Arc::ptr_eq(&self.account, account) {
+            return Ok(self);
+        }
+        let mut moved = Self::new(Arc::clone(account));
+        moved.resize(self.bytes)?;
+        Ok(moved)
+    }
+
+    /// Holds this many bytes of what can be forgotten: it leaves half of every budget to others.
     ///
     /// # Errors
     /// When there is no room for more; then nothing changes.

@@ -10,6 +10,8 @@
 //! told to stop; requests read after that are rejected, so their senders know nothing was done.
 
 mod batch;
+mod costs;
+mod flight;
 mod inward;
 mod outward;
 mod parked;
@@ -22,19 +24,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
-use bowline_proto::revision::Revision;
-use bowline_proto::session::{Inbound, Lifecycle, SameId, Ticket};
+use bowline_proto::session::{Inbound, Lifecycle, SameId};
 use bowline_proto::wire::Id;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet, coop};
+use tokio::task::{JoinSet, coop};
 
 use self::batch::Batches;
+use self::costs::Costs;
+use self::flight::{InFlight, Reply, Working};
 use self::parked::Parked;
 use super::account::Account;
+#[cfg(feature = "http")]
+use super::account::places::Most;
 use super::answer::Outcome;
 use super::bus::Sink;
-use super::call::Call;
 use super::caller::Opening;
 use super::core::Core;
 #[cfg(feature = "http")]
@@ -63,6 +67,7 @@ pub(crate) struct Connection {
     working: HashMap<tokio::task::Id, Working>,
     batches: Batches,
     parked: Parked,
+    costs: Costs,
     intake: Intake,
     talk: Talk,
     /// The sender of legacy requests, once there is one.
@@ -123,26 +128,6 @@ impl Talk {
     }
 }
 
-/// What it takes to stop a request in flight.
-enum InFlight {
-    Task { abort: AbortHandle, call: Arc<Call> },
-    Listen,
-}
-
-/// A request whose handler runs in a task.
-struct Working {
-    ticket: Ticket,
-    reply: Reply,
-}
-
-/// How an answer is written, and where it goes.
-#[derive(Clone, Copy)]
-struct Reply {
-    revision: Revision,
-    /// The batch that the request came in.
-    batch: Option<u64>,
-}
-
 impl Connection {
     /// A client that is a party by itself.
     pub(crate) fn alone(core: Arc<Core>, via: Via) -> Self {
@@ -171,6 +156,7 @@ impl Connection {
             working: HashMap::new(),
             batches: Batches::new(Arc::clone(&account)),
             parked: Parked::new(limits.requests_waiting, Arc::clone(&account)),
+            costs: Costs::none(Arc::clone(&account)),
             intake: Intake::Open,
             talk: Talk::Silent,
             legacy: None,
@@ -186,10 +172,12 @@ impl Connection {
         }
     }
 
-    /// Shows its handlers the HTTP request that opened it.
+    /// Shows its handlers the HTTP request that opened it, and counts its calls like those of
+    /// other requests.
     #[cfg(feature = "http")]
-    pub(crate) fn opened_by(mut self, request: &Arc<HttpHead>) -> Self {
+    pub(crate) fn opened_by(mut self, request: &Arc<HttpHead>, calls: Most) -> Self {
         self.opening = Some(Arc::clone(request));
+        self.costs.count(calls);
         self
     }
 
@@ -210,6 +198,9 @@ impl Connection {
     {
         let mut input = Input::new(reader, self.core.limits.line_length);
         let mut output = Output::new(writer);
+        if let Some(kept) = self.costs.kept() {
+            (input, output) = (input.keeping(kept), output.keeping(kept));
+        }
         let mut stop = Rarely::new(stop);
         let end = poll_fn(|cx| self.poll(cx, &mut input, &mut output, &mut stop)).await;
         let (is_stopped, ended) = match end {
@@ -269,6 +260,10 @@ impl Connection {
                     Poll::Ready(Err(_)) => return Poll::Ready(End::Unread),
                     Poll::Pending => break,
                 }
+            }
+            // A client that does not read the answers that it asks for is closed.
+            if self.costs.hold_output(&self.outbox, output.length()).is_err() {
+                return Poll::Ready(End::Unread);
             }
             // While writing is pending, more input is read.
             if !is_moving && (output.has_work() || self.outbox.poll_filled(cx).is_pending()) {
@@ -336,6 +331,9 @@ impl Connection {
                 self.intake = Intake::Closed;
             }
             output.refill(&self.outbox);
+            if self.costs.hold_output(&self.outbox, output.length()).is_err() {
+                break;
+            }
             let can_read = input.is_open() && input.is_empty() && self.can_take_in();
             let is_idle = self.tasks.is_empty() && self.parked.is_empty() && input.is_empty();
             tokio::select! {

@@ -78,7 +78,6 @@ impl Failure {
     }
 
     /// A limit is reached, which `full` names.
-    #[cfg(feature = "http")]
     pub(crate) fn busy(method: &str, full: impl fmt::Display) -> Self {
         Self::new(FailureKind::Busy, ErrorObject::internal(format!("{method}: {full}")))
     }

@@ -19,6 +19,8 @@ pub(crate) struct HttpHead {
     credentials: Credentials,
     /// What the body of the request holds, for as long as a handler refers to the request.
     body: OnceLock<Reservation>,
+    /// The same for the head itself.
+    head: OnceLock<Reservation>,
 }
 
 /// Whether handlers see the credentials of a request.
@@ -37,7 +39,7 @@ impl HttpHead {
         peer_addr: Option<SocketAddr>,
         credentials: Credentials,
     ) -> Self {
-        Self { parts, peer_addr, credentials, body: OnceLock::new() }
+        Self { parts, peer_addr, credentials, body: OnceLock::new(), head: OnceLock::new() }
     }
 
     /// Holds on to the memory of the body, if it counts. There is only one.
@@ -45,6 +47,11 @@ impl HttpHead {
         if !body.is_empty() {
             let _ = self.body.set(body);
         }
+    }
+
+    /// Holds on to the memory of the head. It is held once.
+    pub(crate) fn hold_head(&self, head: Reservation) {
+        let _ = self.head.set(head);
     }
 
     /// Forgets the request, and returns its headers.

@@ -10,7 +10,7 @@ mod place;
 mod set;
 mod table;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use bowline_proto::model;
 use bowline_proto::session::Topic;
@@ -50,6 +50,8 @@ pub struct Registry {
 
 struct Inner {
     tables: RwLock<Arc<Tables>>,
+    /// Held while the tables change. Requests only ever wait for the moment of the exchange.
+    changing: Mutex<()>,
     bus: Bus,
     /// Where the parts are now, once the server is nested in another one.
     outer: OnceLock<Registry>,
@@ -73,7 +75,8 @@ impl Registry {
     pub(crate) fn new() -> Self {
         let tables = RwLock::new(Arc::new(Tables::default()));
         let (outer, live) = (OnceLock::new(), Mutex::default());
-        let inner = Inner { tables, bus: Bus::default(), outer, live };
+        let changing = Mutex::default();
+        let inner = Inner { tables, changing, bus: Bus::default(), outer, live };
         Self { inner: Arc::new(inner), nest: Nest::default() }
     }
 
@@ -137,14 +140,15 @@ impl Registry {
     }
 
     fn add_parts(&self, parts: Parts) -> Result<(), BuildError> {
+        let changing = self.changing();
         let mut guard = self.write();
         // In place, so that a server built part by part does not copy everything each time.
         let Some(tables) = Arc::get_mut(&mut guard) else {
-            drop(guard);
+            drop((guard, changing));
             return self.change(|tables| tables.add(parts));
         };
         let topics = tables.add_in_place(parts)?;
-        drop(guard);
+        drop((guard, changing));
         self.publish(topics);
         Ok(())
     }
@@ -314,17 +318,31 @@ impl Registry {
 
     /// Changes the tables, completely or not at all.
     fn change<E>(&self, change: impl FnOnce(&mut Tables) -> Result<(), E>) -> Result<(), E> {
-        let mut guard = self.write();
-        let mut next = guard.next();
-        change(&mut next)?;
-        let topics = guard.differences(&next);
-        if topics.is_empty() && guard.has_same_settings(&next) {
-            return Ok(());
-        }
-        *guard = Arc::new(next);
-        drop(guard);
+        let topics = self.exchange(|now| {
+            let mut next = now.next();
+            change(&mut next)?;
+            let topics = now.differences(&next);
+            let is_same = topics.is_empty() && now.has_same_settings(&next);
+            Ok((!is_same).then_some((next, topics)))
+        })?;
         self.publish(topics);
         Ok(())
+    }
+
+    /// Replaces the tables with those that `make` makes, if any, and returns what differs.
+    fn exchange<E>(
+        &self,
+        make: impl FnOnce(&Tables) -> Result<Option<(Tables, Vec<Topic>)>, E>,
+    ) -> Result<Vec<Topic>, E> {
+        let _changing = self.changing();
+        let now = self.tables();
+        let Some((next, topics)) = make(&now)? else { return Ok(Vec::new()) };
+        *self.write() = Arc::new(next);
+        Ok(topics)
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.inner.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Arc<Tables>> {
@@ -360,5 +378,27 @@ impl Registry {
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Registry").field("tools", &self.tool_names()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn requests_find_their_tools_while_others_change() {
+        let registry = crate::Server::new("busy", "1.0.0").registry();
+        registry.add(tool::Tool::new("old", || async { "old" })).unwrap();
+        registry.update(|tables| {
+            let (found, was_found) = mpsc::channel();
+            let reader = registry.clone();
+            std::thread::spawn(move || found.send(reader.tool("old").0.is_some()));
+            assert_eq!(was_found.recv_timeout(Duration::from_secs(60)), Ok(true));
+            tables.tools.modify("old", |tool| tool.is_enabled = false)
+        });
+        assert_eq!(registry.tool_names(), [] as [&str; 0]);
     }
 }

@@ -12,3 +12,4 @@ mod calls;
 mod heads;
 mod server;
 mod sessions;
+mod sse;

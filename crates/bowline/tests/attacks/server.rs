@@ -53,7 +53,20 @@ struct Process(Child);
 impl Process {
     /// Starts it with many tools, so that its lists are long.
     fn start(transport: &[&str]) -> Self {
-        let mut command = Command::new(program());
+        Self::spawn(Command::new(program()), transport)
+    }
+
+    /// The same with a limit on open files.
+    fn with_files(most: u32, transport: &[&str]) -> Self {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -Sn {most} && ulimit -Hn {most} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &script]).arg(program());
+        Self::spawn(shell, transport)
+    }
+
+    fn spawn(mut command: Command, transport: &[&str]) -> Self {
+        // This process has the other ends.
+        bowline::http::raise_file_limit();
         command.args(transport).args(["--tools", "200"]).stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         Self(command.spawn().unwrap())
@@ -99,7 +112,15 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        let mut process = Process::start(&["http", "0"]);
+        Self::of(Process::start(&["http", "0"])).await
+    }
+
+    /// One that may have this many files and sockets open.
+    async fn with_files(most: u32) -> Self {
+        Self::of(Process::with_files(most, &["http", "0"])).await
+    }
+
+    async fn of(mut process: Process) -> Self {
         let line = soon("an address", process.lines().next_line()).await.unwrap().unwrap();
         Self { process, address: line.parse().unwrap() }
     }
@@ -110,8 +131,18 @@ impl Server {
         self.connect_from(last).await
     }
 
-    async fn connect_from(&self, last: u8) -> TcpStream {
+    /// The same, of an attacker whose system buffers little.
+    pub(crate) async fn connect_narrow(&self, number: usize) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4 << 10).unwrap();
+        self.connect_by(socket, 2 + u8::try_from(number % 8).unwrap()).await
+    }
+
+    async fn connect_from(&self, last: u8) -> TcpStream {
+        self.connect_by(TcpSocket::new_v4().unwrap(), last).await
+    }
+
+    async fn connect_by(&self, socket: TcpSocket, last: u8) -> TcpStream {
         socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
         soon("a connection", socket.connect(self.address)).await.unwrap()
     }
@@ -161,6 +192,19 @@ impl Piped {
     }
 }
 
+/// Runs one attack on a server with few descriptors.
+pub(crate) async fn few_files_row(
+    number: u32,
+    name: &str,
+    most: u32,
+    attack: impl AsyncFnOnce(&Server),
+) {
+    let server = Server::with_files(most).await;
+    let idle = server.process.memory("VmRSS");
+    attack(&server).await;
+    server.process.settle(number, name, idle).await;
+}
+
 /// Runs one attack. What it returns is held until the server has been looked at.
 pub(crate) async fn row<T>(number: u32, name: &str, attack: impl AsyncFnOnce(&Server) -> T) {
     let server = Server::start().await;
@@ -194,13 +238,22 @@ pub(crate) async fn read(stream: &mut TcpStream) -> String {
 
 /// A POST with these headers besides the usual ones, after which the connection closes.
 pub(crate) fn post(headers: &str, body: &str) -> String {
-    format!("{}connection: close\r\n{headers}\r\n{body}", head(body.len()))
+    post_to("/mcp", headers, body)
+}
+
+/// The same to another path.
+pub(crate) fn post_to(path: &str, headers: &str, body: &str) -> String {
+    format!("{}connection: close\r\n{headers}\r\n{body}", head_to(path, body.len()))
 }
 
 /// The head of a POST without its end.
 pub(crate) fn head(length: usize) -> String {
+    head_to("/mcp", length)
+}
+
+fn head_to(path: &str, length: usize) -> String {
     format!(
-        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\ncontent-length: {length}\r\n"
     )
 }
@@ -232,7 +285,7 @@ pub(crate) fn initialize(revision: &str, name: &str) -> String {
     post("", &handshake(revision, name))
 }
 
-fn handshake(revision: &str, name: &str) -> String {
+pub(crate) fn handshake(revision: &str, name: &str) -> String {
     let params = json!({
         "protocolVersion": revision,
         "capabilities": {},

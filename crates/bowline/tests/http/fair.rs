@@ -6,6 +6,7 @@ use bowline::http::{HttpLimits, HttpService};
 use bowline::{Principal, Revision, Server, Tool};
 use http::Method;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::client::{Answer, Ask, Session, call, initialize, modern, open, request, send, soon};
 use super::trail::Trail;
@@ -124,6 +125,34 @@ async fn sessions_of_one_party_leave_places_for_others() {
     assert_eq!(send(&service, by("ada")).await.status, 200);
 }
 
+#[tokio::test]
+async fn long_heads_of_calls_that_wait_are_held() {
+    let long = "x".repeat(50_000);
+    for (header, one, other) in [("x-user", "ada", "bob"), ("x-from", "192.0.2.1:1", "192.0.2.2:1")]
+    {
+        let service = service(HttpLimits::default());
+        let ask = |tool, who| call(1, tool).with(header, who).with("x-long", &long);
+        let mut waiting = JoinSet::new();
+        let refused = loop {
+            let answer = send(&service, ask("quick", one)).await;
+            if answer.status == 503 {
+                break answer;
+            }
+            let (service, asked) = (service.clone(), ask("waits", one).into_request());
+            waiting.spawn(async move { service.handle(asked).await.status() });
+            tokio::task::yield_now().await;
+        };
+        let why = "the head of the request: the server has no memory left";
+        assert!(refused.body.contains(why), "{}", refused.body);
+        // Each counts twice, and all of them have three quarters of 16 MiB.
+        assert!((100..126).contains(&waiting.len()), "{}", waiting.len());
+        assert_eq!(send(&service, ask("quick", other)).await.text(), "quick");
+        assert_eq!(send(&service, call(1, "quick").with(header, one)).await.text(), "quick");
+        waiting.shutdown().await;
+        assert_eq!(send(&service, ask("quick", one)).await.text(), "quick");
+    }
+}
+
 /// The runtime polls in order, so without turns the last one would be answered last. The clock
 /// stands still: what is free in a moment is free once.
 #[tokio::test(start_paused = true)]
@@ -166,6 +195,7 @@ async fn a_party_that_asks_a_lot_lets_others_go_first() {
 #[cfg(target_os = "linux")]
 mod on_sockets {
     use std::net::{Ipv4Addr, SocketAddr};
+    use std::time::Duration;
 
     use tokio::io::AsyncWriteExt;
     use tokio::net::{TcpSocket, TcpStream};
@@ -266,6 +296,22 @@ mod on_sockets {
             while !exchange_from(&server, 2, call(1, "who")).await.starts_with("HTTP/1.1 200") {}
         };
         soon("a place", until_free).await;
+        server.end().await;
+    }
+
+    #[tokio::test]
+    async fn the_places_for_health_are_not_held_by_those_who_say_nothing() {
+        let head = Duration::from_secs(3_600);
+        let limits = HttpLimits { connections: 4, head, ..HttpLimits::default() };
+        let server = Running::with_limits(limits).await;
+        let mut silent = Vec::new();
+        // Four ordinary ones, and all that are accepted besides.
+        for _ in 0..4 + 64 {
+            silent.push(connect_from(&server, 1).await);
+        }
+        let answer = exchange_from(&server, 2, health()).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        drop(silent);
         server.end().await;
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bowline::http::{Http, HttpLimits, HttpService};
-use bowline::{Revision, Server, Tool};
+use bowline::{Limits, Revision, Server, Tool};
 use http::{Method, Request};
 use serde_json::{Value, json};
 
 use super::client::{Answer, Ask, Stream, initialize, open, request, send, soon};
-use super::world::World;
+use super::world::{World, identified};
 
 /// A client of 2024-11-05.
 pub(crate) struct Sse {
@@ -161,5 +161,108 @@ async fn a_body_that_never_ends_is_given_up() {
         let (parts, _) = ask.into_request().into_parts();
         let response = soon("408", world.service.handle(Request::from_parts(parts, half))).await;
         assert_eq!(Stream::new(response).rest().await.status, 408);
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Wide {
+    text: String,
+}
+
+/// A service that lets each party hold a mebibyte.
+fn narrow(limits: HttpLimits) -> HttpService {
+    let server = Server::new("narrow", "1.0.0")
+        .limits(Limits { memory_per_party: 1 << 20, ..Limits::default() })
+        .with(Tool::new("wait", |wide: Wide| async move {
+            std::future::pending::<()>().await;
+            wide.text
+        }))
+        .with(Tool::new("repeat", |wide: Wide| async move { wide.text.repeat(100) }));
+    identified(server.http()).limits(limits).into_service().unwrap()
+}
+
+impl Sse {
+    /// Returns once everything that was posted has been taken in.
+    async fn settle(&mut self) {
+        self.post(request(999, "ping", json!({}))).await;
+        assert_eq!(self.next().await["id"], 999);
+    }
+
+    fn ask_tool(&self, id: i64, tool: &str, length: usize) -> Ask {
+        let arguments = json!({ "text": "x".repeat(length) });
+        self.ask(request(id, "tools/call", json!({ "name": tool, "arguments": arguments })))
+    }
+}
+
+#[tokio::test]
+async fn calls_that_wait_count_like_those_of_other_clients() {
+    let service = narrow(HttpLimits { calls_per_party: 2, ..HttpLimits::default() });
+    let mut client = Sse::open(&service, "ann").await;
+    for id in 1..=2 {
+        assert_eq!(send(&service, client.ask_tool(id, "wait", 1)).await.status, 202);
+        client.settle().await;
+    }
+    let refused = client.call(3, "wait", json!({ "text": "" })).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("this caller has 2 calls open"), "{message}");
+    let mut other = Sse::open(&service, "bob").await;
+    let answer = other.call(1, "repeat", json!({ "text": "x" })).await;
+    assert_eq!(super::client::text(&answer).len(), 100);
+    drop(client);
+    let mut again = Sse::open(&service, "ann").await;
+    let until_free = async {
+        while again.call(1, "repeat", json!({ "text": "x" })).await["error"].is_object() {}
+    };
+    soon("a place", until_free).await;
+}
+
+#[tokio::test]
+async fn arguments_of_calls_that_wait_are_held() {
+    let service = narrow(HttpLimits::default());
+    let mut client = Sse::open(&service, "ann").await;
+    let mut taken = 0;
+    let refused = loop {
+        let answer = send(&service, client.ask_tool(taken + 1, "wait", 150_000)).await;
+        if answer.status != 202 {
+            break answer;
+        }
+        taken += 1;
+        client.settle().await;
+    };
+    // Three quarters are for what is long.
+    assert_eq!((taken, refused.status), (5, 503), "{}", refused.body);
+    drop(client);
+    let again = Sse::open(&service, "ann").await;
+    let until_free = async {
+        while send(&service, again.ask_tool(1, "wait", 150_000)).await.status != 202 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("the memory", until_free).await;
+}
+
+#[tokio::test]
+async fn a_stream_whose_answers_nobody_reads_is_closed() {
+    let service = narrow(HttpLimits::default());
+    let client = Sse::open(&service, "ann").await;
+    let until_closed = async {
+        loop {
+            let answer = send(&service, client.ask_tool(1, "repeat", 6_000)).await;
+            match answer.status {
+                202 => tokio::task::yield_now().await,
+                status => return status,
+            }
+        }
+    };
+    assert_eq!(soon("the end of the stream", until_closed).await, 404);
+}
+
+#[tokio::test]
+async fn one_answer_arrives_however_long_it_is() {
+    let service = narrow(HttpLimits::default());
+    let mut client = Sse::open(&service, "ann").await;
+    for id in 1..=3 {
+        let answer = client.call(id, "repeat", json!({ "text": "x".repeat(15_000) })).await;
+        assert_eq!(super::client::text(&answer).len(), 1_500_000);
     }
 }

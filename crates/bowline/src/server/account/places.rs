@@ -9,7 +9,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bowline_proto::method::{CallTool, Complete, GetPrompt, Method as _, ReadResource};
+
 use super::Account;
+use crate::server::failure::Failure;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +92,24 @@ impl Place {
         Self { account: Arc::clone(account), kind }
     }
 
+    /// Checks whether one more call may wait, before it starts. Requests that are answered at once
+    /// always may.
+    ///
+    /// # Errors
+    /// When too many wait already.
+    pub(crate) fn check_call(account: &Account, most: Most, method: &str) -> Result<(), Failure> {
+        let may_take_long = [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME, Complete::NAME];
+        Self::check(account, most).or_else(|full| match may_take_long.contains(&method) {
+            true => Err(Failure::busy(method, full)),
+            false => Ok(()),
+        })
+    }
+
     /// Whether there is a place.
     ///
     /// # Errors
     /// When there is none.
-    pub(crate) fn check(account: &Account, most: Most) -> Result<(), Full> {
+    fn check(account: &Account, most: Most) -> Result<(), Full> {
         let (all, own) = account.counts();
         if own.of(most.kind).load(Ordering::Relaxed) >= account.limit(most) {
             return Err(Full { most, is_own: true });

@@ -18,6 +18,9 @@ use crate::clock;
 /// How long a party counts as active after its last request.
 const ACTIVE: Duration = Duration::from_secs(10);
 
+/// How often a party is noted as active, in milliseconds.
+const NOTED: u64 = 1_000;
+
 /// How long a moment is, in milliseconds.
 const MOMENT: u64 = 10;
 
@@ -31,7 +34,9 @@ const CROWD: usize = 0;
 pub(crate) struct Turns {
     /// The number of the only active party, or [`CROWD`].
     alone: AtomicUsize,
-    /// The two parties that asked last, the latest first, and when.
+    /// Until when there are several, as far as is known; in milliseconds since the start.
+    crowd_until: AtomicU64,
+    /// The two parties that asked last, the latest first, and when, to the second.
     latest: Mutex<[(usize, Instant); 2]>,
     /// The number of the next party.
     next: AtomicUsize,
@@ -43,16 +48,23 @@ impl Turns {
         let start = clock::now();
         let nobody = (CROWD, start);
         let (alone, next) = (AtomicUsize::new(CROWD), AtomicUsize::new(CROWD + 1));
-        Self { alone, latest: Mutex::new([nobody; 2]), next, start }
+        let crowd_until = AtomicU64::new(0);
+        Self { alone, crowd_until, latest: Mutex::new([nobody; 2]), next, start }
     }
 
     /// The turns of one more party.
     pub(crate) fn party(&self) -> Turn {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Turn { number, used: AtomicU64::new(0), gate: Semaphore::new(1) }
+        let noted = AtomicU64::new(u64::MAX);
+        Turn { number, noted, used: AtomicU64::new(0), gate: Semaphore::new(1) }
     }
 
-    /// Notes a request. Returns whether more than one party is active.
+    /// The time in milliseconds.
+    fn millis(&self, now: Instant) -> u64 {
+        u64::try_from(now.duration_since(self.start).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Notes that a party is active. Returns whether another one is, too.
     fn note(&self, number: usize, now: Instant) -> bool {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if latest[0].0 != number {
@@ -62,6 +74,8 @@ impl Turns {
         latest[0] = (number, now);
         let (other, at) = latest[1];
         let is_crowd = other != CROWD && now.duration_since(at) < ACTIVE;
+        let until = if is_crowd { self.millis(at + ACTIVE) } else { 0 };
+        self.crowd_until.store(until, Ordering::Relaxed);
         self.alone.store(if is_crowd { CROWD } else { number }, Ordering::Relaxed);
         is_crowd
     }
@@ -70,6 +84,8 @@ impl Turns {
 /// How one party uses its turns.
 pub(crate) struct Turn {
     number: usize,
+    /// When it was noted last, in milliseconds since the start; `u64::MAX` is never.
+    noted: AtomicU64,
     /// The last moment with a request, and the number of requests in it.
     used: AtomicU64,
     gate: Semaphore,
@@ -82,20 +98,31 @@ impl Turn {
             return false;
         }
         let now = clock::now();
-        turns.note(self.number, now) && self.is_greedy(turns, now)
+        self.is_in_crowd(turns, now) && self.is_greedy(turns, now)
     }
 
     /// The same for what is not a request yet. A party that does little of it does not count as
     /// active: it may be known under another name once it asks.
     pub(crate) fn must_wait_outside(&self, turns: &Turns) -> bool {
         let now = clock::now();
-        self.is_greedy(turns, now) && turns.note(self.number, now)
+        self.is_greedy(turns, now) && self.is_in_crowd(turns, now)
+    }
+
+    /// Whether other parties are active besides this one, which asks now. All parties share what
+    /// is noted, so each looks there once a second at most.
+    fn is_in_crowd(&self, turns: &Turns, now: Instant) -> bool {
+        let at = turns.millis(now);
+        let noted = self.noted.load(Ordering::Relaxed);
+        if noted <= at && at - noted < NOTED {
+            return at < turns.crowd_until.load(Ordering::Relaxed);
+        }
+        self.noted.store(at, Ordering::Relaxed);
+        turns.note(self.number, now)
     }
 
     /// Counts a use, and returns whether there were too many in this moment.
     fn is_greedy(&self, turns: &Turns, now: Instant) -> bool {
-        let elapsed = now.duration_since(turns.start).as_millis();
-        let moment = u64::try_from(elapsed).unwrap_or(u64::MAX) / MOMENT;
+        let moment = turns.millis(now) / MOMENT;
         let mut count = 0;
         // The lowest bits are the count, which does not get far beyond what is free.
         let next = |used: u64| {
@@ -143,6 +170,23 @@ mod tests {
         // Nobody waits for a party that has gone.
         tokio::time::advance(ACTIVE).await;
         assert_eq!(waits(&greedy, &turns, 1_000), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn busy_parties_share_a_lock_once_a_second() {
+        let turns = Turns::new();
+        let (greedy, quiet) = (turns.party(), turns.party());
+        assert_eq!(waits(&greedy, &turns, 1), 0);
+        assert_eq!(waits(&quiet, &turns, 1), 0);
+        assert_eq!(waits(&greedy, &turns, 1), 0);
+        let noted = *turns.latest.lock().unwrap();
+        let later = Duration::from_millis(NOTED - 1);
+        tokio::time::advance(later).await;
+        assert_eq!(waits(&greedy, &turns, 1_000), 1_000 - FREE);
+        assert_eq!(*turns.latest.lock().unwrap(), noted);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(waits(&greedy, &turns, 1_000), 1_000 - FREE);
+        assert_ne!(*turns.latest.lock().unwrap(), noted);
     }
 
     #[tokio::test(start_paused = true)]

@@ -109,7 +109,7 @@ impl Connection {
         };
         self.report_refused(why, Some(method), Some(&refusal.message));
         let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
-        self.answer(&request.id, Reply { revision, batch }, &mut Err(Failure::rejected(refusal)));
+        self.answer(&request.id, Reply::new(revision, batch), &mut Err(Failure::rejected(refusal)));
     }
 
     fn handle_request(
@@ -118,12 +118,21 @@ impl Connection {
         request: &wire::Request<'_>,
         batch: Option<u64>,
     ) {
+        let held = match self.costs.admit(request) {
+            Ok(held) => held,
+            Err(failure) => {
+                let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
+                let started = self.refuse(request, revision, failure);
+                return self.carry_on(cx, request, started, Reply::new(revision, batch));
+            }
+        };
         let admission = match self.lifecycle.handle_request(&request.method, &request.params) {
             Ok(admission) => admission,
             Err(error) => {
-                let started = self.refuse(request, Revision::LATEST_LEGACY, error);
+                let rejected = Failure::rejected(error);
+                let started = self.refuse(request, Revision::LATEST_LEGACY, rejected);
                 // Not adapted to a revision: the sender may be probing what we speak.
-                let reply = Reply { revision: Revision::LATEST, batch };
+                let reply = Reply::new(Revision::LATEST, batch);
                 return self.carry_on(cx, request, started, reply);
             }
         };
@@ -135,11 +144,12 @@ impl Connection {
             Admission::Legacy(revision) => (revision, self.start_legacy(request, revision)),
             Admission::Modern(revision) if batch.is_some() => {
                 let message = format!("{}: {revision} has no batches", request.method);
-                (revision, self.refuse(request, revision, ErrorObject::invalid_request(message)))
+                let error = ErrorObject::invalid_request(message);
+                (revision, self.refuse(request, revision, Failure::rejected(error)))
             }
             Admission::Modern(revision) => (revision, self.start_modern(request, revision)),
         };
-        self.carry_on(cx, request, started, Reply { revision, batch });
+        self.carry_on(cx, request, started, Reply { revision, batch, _held: held });
     }
 
     /// Answers a request that has started, at once or when it is done.
@@ -171,12 +181,7 @@ impl Connection {
     }
 
     /// Refuses a request that cannot be dispatched.
-    fn refuse(
-        &self,
-        request: &wire::Request<'_>,
-        revision: Revision,
-        error: ErrorObject,
-    ) -> Started {
+    fn refuse(&self, request: &wire::Request<'_>, revision: Revision, failure: Failure) -> Started {
         let stranger = || {
             let principal = self.principal.clone();
             let profile = Profile { principal, ..Profile::unknown(revision) };
@@ -184,8 +189,8 @@ impl Connection {
         };
         let known = self.legacy.as_ref().filter(|_| !revision.is_modern());
         let peer = known.map_or_else(stranger, Arc::clone);
-        let refused = Err(Failure::rejected(error));
-        dispatch::surround(&on_stream(&peer, &self.opening, request), &self.outbox, refused)
+        let asked = on_stream(&peer, &self.opening, request);
+        dispatch::surround(&asked, &self.outbox, Err(failure))
     }
 
     fn start_legacy(&mut self, request: &wire::Request<'_>, revision: Revision) -> Started {
@@ -207,7 +212,7 @@ impl Connection {
                 self.modern.keep(&sender, &peer);
                 dispatch::start(&on_stream(&peer, &self.opening, request), &self.outbox, None)
             }
-            Err(error) => self.refuse(request, revision, error),
+            Err(error) => self.refuse(request, revision, Failure::rejected(error)),
         }
     }
 
@@ -217,7 +222,10 @@ impl Connection {
             legacy::initialize(&self.core, &mut self.lifecycle, &self.sink, params, from);
         let (profile, answer) = match initialized {
             Ok(initialized) => initialized,
-            Err(error) => return self.refuse(request, Revision::LATEST_LEGACY, error),
+            Err(error) => {
+                let rejected = Failure::rejected(error);
+                return self.refuse(request, Revision::LATEST_LEGACY, rejected);
+            }
         };
         let peer = Peer::in_session(&self.core, profile, self.via, &self.session);
         let asked = on_stream(&peer, &self.opening, request);
@@ -259,7 +267,8 @@ impl Connection {
         let in_flight = InFlight::Task { abort: abort.clone(), call };
         match self.inbound.begin(id.clone(), method, in_flight) {
             Ok(ticket) => {
-                self.working.insert(task, Working { ticket, reply });
+                let working = Working { ticket, reply, _place: self.costs.claim() };
+                self.working.insert(task, working);
             }
             // A ping is served although the maximum number of requests runs. It is done at once,
             // unless middleware waits. Nothing may run untracked.

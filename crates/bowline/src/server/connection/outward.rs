@@ -16,7 +16,7 @@ use crate::server::running::panicked;
 impl Connection {
     /// Answers a request, or adds the answer to those of its batch.
     pub(super) fn answer(&mut self, id: &Id, reply: Reply, outcome: &mut Outcome) {
-        let Reply { revision, batch } = reply;
+        let Reply { revision, batch, _held } = reply;
         let signature = &self.core.signature;
         let write = |out: &mut Vec<u8>| signature.encode(out, id, revision, outcome);
         match batch {
@@ -89,7 +89,7 @@ impl Connection {
                 (task, Err(outcome))
             }
         };
-        let Some(Working { ticket, reply }) = self.working.remove(&task) else { return };
+        let Some(Working { ticket, reply, _place }) = self.working.remove(&task) else { return };
         let id = ticket.id().clone();
         self.settle_handshake(&id, &outcome);
         if self.inbound.finish(ticket) {
@@ -108,13 +108,13 @@ impl Connection {
             }
         }
         let error = || Err(ErrorObject::internal("the server is shutting down").into());
-        for (_, Working { ticket, reply }) in std::mem::take(&mut self.working) {
+        for (_, Working { ticket, reply, _place }) in std::mem::take(&mut self.working) {
             self.answer(ticket.id(), reply, &mut error());
         }
         while let Some(parked) = self.parked.pop() {
             self.report_refused(Why::Stopping, None, None);
             let revision = self.lifecycle.revision().unwrap_or(Revision::LATEST_LEGACY);
-            self.answer(&parked.id, Reply { revision, batch: parked.batch }, &mut error());
+            self.answer(&parked.id, Reply::new(revision, parked.batch), &mut error());
         }
     }
 

@@ -1,6 +1,6 @@
 //! A registry whose entries are all replaced at once.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use bowline_proto::model;
 use bowline_proto::session::Topic;
@@ -20,12 +20,12 @@ impl Registry {
         let this = self.current();
         let mut parts = this.parts(part);
         let settling = Settling::take(&mut parts);
-        let mut guard = this.write();
-        let mut next = guard.emptied();
-        next.add(parts)?;
-        let topics = guard.listed_differences(&next);
-        *guard = Arc::new(next);
-        drop(guard);
+        let topics = this.exchange(|now| {
+            let mut next = now.emptied();
+            next.add(parts)?;
+            let topics = now.listed_differences(&next);
+            Ok::<_, BuildError>(Some((next, topics)))
+        })?;
         this.inner.live.lock().unwrap_or_else(PoisonError::into_inner).clear();
         this.settle(settling);
         this.publish(topics);
