@@ -171,7 +171,7 @@ async fn the_extension_serves_both_eras_on_stdio_and_over_http() {
     for revision in ERAS {
         walk_receipts(revision, Command::new(program)).await;
         walk_receipts(revision, server.url("/mcp")).await;
-        // A client that does not know it sees nothing of it.
+        // A client that does not know it sees no trace of it.
         let plain = client(revision, Command::new(program)).await;
         let brew = json!({ "name": "brew", "arguments": { "cups": 1 } });
         let result = plain.call_json("tools/call", brew).once().await.unwrap().to_value();

@@ -61,8 +61,8 @@ pub(crate) struct Bridge {
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// With --http, how many times the server may run: a legacy server that asks users gets a
-    /// process for each caller at a time, so that no question reaches the wrong one
+    /// With --http, the most processes of the server to run at a time: a legacy server that asks
+    /// users gets one for each caller, so that no question reaches the wrong one
     #[arg(long, value_name = "NUMBER", default_value_t = 16, requires = "http")]
     connections: usize,
 
@@ -83,11 +83,11 @@ pub(crate) struct Bridge {
     #[arg(long, value_name = "TOOL=NAME", value_parser = renaming)]
     rename: Vec<(String, String)>,
 
-    /// Break things on purpose, for tests of clients: delay=200ms,drop=0.01,cut-after=3
+    /// Inject faults, to test clients: delay=200ms,drop=0.01,cut-after=3
     #[arg(long, value_name = "FAULTS", conflicts_with = "http")]
     fault: Option<FaultPlan>,
 
-    /// Where the randomness of --fault begins; the same seed breaks the same messages
+    /// Seed for --fault: the same seed breaks the same messages
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fault")]
     seed: u64,
 

@@ -20,7 +20,7 @@ use crate::screen::{Format, OutputArgs, Screen, Style};
 use crate::session::{self, Journal};
 use crate::target::{Location, Resolved, TargetArgs, tap};
 
-/// Test a server for what the specification demands and for what clients fail on
+/// Test a server against the specification and known client problems
 #[derive(Args)]
 pub(crate) struct Check {
     /// List all checks and exit
@@ -39,8 +39,8 @@ pub(crate) struct Check {
     #[arg(long, conflicts_with = "revision")]
     all_revisions: bool,
 
-    /// Let everything count that the specification demands or recommends, and what some client
-    /// fails on. Without it, only what every client needs affects the exit status
+    /// Also count recommendations, and problems that only some clients have. Without it, only what
+    /// every client needs affects the exit status
     #[arg(long)]
     strict: bool,
 

@@ -39,7 +39,7 @@ use crate::screen::{OutputArgs, Screen};
 use crate::session::{Journal, Settings};
 use crate::target::{Location, Resolved, TargetArgs};
 
-/// Walk to a server step by step, and explain the first step that fails and how to fix it
+/// Connect to a server step by step, and explain the first step that fails and how to fix it
 ///
 /// Every step has a deadline: 20 seconds, unless --timeout sets another. No tool is called.
 #[derive(Args)]

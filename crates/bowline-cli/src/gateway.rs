@@ -49,7 +49,7 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Subcommand)]
 enum Subcommands {
-    /// Read config files and show what they come to, without secrets; start nothing
+    /// Read config files and print the resulting configuration, without secrets; start nothing
     Check {
         /// Config files
         #[arg(value_name = "FILE", required = true)]
@@ -57,13 +57,13 @@ enum Subcommands {
     },
     /// Print the JSON schema of the gateway's own files, for editors
     Schema,
-    /// Show how a running gateway is
+    /// Show the status of a running gateway
     Status(Socket),
     /// Make a running gateway read its files again
     Reload(Socket),
-    /// Make a running gateway finish what runs, and end
+    /// Make a running gateway finish running requests, then exit
     Drain(Socket),
-    /// Say what the rules of a running gateway decide about a caller and a tool
+    /// Show what the rules of a running gateway decide for a caller and a tool
     Explain {
         /// The user, as tokens name them; `-` is anyone without a token
         caller: String,

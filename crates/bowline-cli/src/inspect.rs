@@ -30,11 +30,11 @@ use crate::target::TargetArgs;
 /// gets a key, and nothing else can use the program. With a target, connects to it at once.
 #[derive(Args)]
 pub(crate) struct Inspect {
-    /// The port of the page; any other if it is in use
+    /// The port of the page, or a free port if it is in use
     #[arg(long, value_name = "PORT", default_value_t = 6280)]
     port: u16,
 
-    /// The port of the apps of servers; any other if it is in use [default: any]
+    /// The port of the apps of servers, or a free port if it is in use [default: any]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     app_port: u16,
 

@@ -18,7 +18,7 @@ use bowline_gateway::proxy::Proxy;
 use bowline_gateway::redact::{self, Redactor};
 use bowline_gateway::relay::{Relay, become_server};
 use bowline_gateway::session_file::{Opening, Recorder, Rotation, TapOpening};
-use bowline_web::{Url, Web};
+use bowline_web::{Host, Url, Web};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -28,7 +28,7 @@ use crate::screen::{OutputArgs, Screen};
 use crate::session::told_to_stop;
 use crate::target::size;
 
-/// Watch what a client and its server say to each other; nothing of it changes
+/// Watch the traffic between a client and its server, without changing it
 ///
 /// In a client's configuration, `bowline tap -- SERVER ARGS…` replaces `SERVER ARGS…`; `bowline
 /// config wrap NAME` writes that. For a server at a URL, `bowline tap URL --http ADDRESS` is a
@@ -71,11 +71,11 @@ pub(crate) struct Tap {
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     record_files: usize,
 
-    /// Break things on purpose, for tests of clients: delay=200ms,drop=0.01,cut-after=3,status=503
+    /// Inject faults, to test clients: delay=200ms,drop=0.01,cut-after=3,status=503
     #[arg(long, value_name = "FAULTS")]
     fault: Option<FaultPlan>,
 
-    /// Where the randomness of --fault begins; the same seed breaks the same messages
+    /// Seed for --fault: the same seed breaks the same messages
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fault")]
     seed: u64,
 
@@ -146,7 +146,7 @@ impl Tap {
         let (Some(scheme), Some(authority)) = (parsed.scheme(), parsed.authority()) else {
             return Err(wrong(&"expected a URL with a scheme and a host"));
         };
-        if !at.ip().is_loopback() && self.allow_host.is_empty() {
+        if !Host::Address(at.ip()).is_loopback() && self.allow_host.is_empty() {
             let what = format!("--http {at} can be reached from other machines");
             return Err(Failure::usage(what).with_remedy(
                 "use 127.0.0.1, or name the hosts that clients use with --allow-host",

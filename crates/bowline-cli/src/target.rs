@@ -58,7 +58,7 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Use a project's config file without asking, for this once; it can run any command and read
+    /// Use a project's config file without asking, just this once; it can run any command and read
     /// the environment
     #[arg(long)]
     trust: bool,
@@ -93,7 +93,8 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Accept any certificate: anyone on the way can read and change everything, tokens included
+    /// Accept any certificate: anyone between you and the server can read and change everything,
+    /// tokens included
     #[arg(long)]
     insecure: bool,
 

@@ -101,7 +101,9 @@ impl Trust {
     fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Cause> {
         let mut roots = match self.basis {
             Basis::Anything => {
-                tracing::warn!("certificates are not checked: anyone on the way can read along");
+                tracing::warn!(
+                    "certificates are not checked: anyone between here and the server can read along"
+                );
                 return Ok(Arc::new(AnyCertificate::new()));
             }
             Basis::System => system_roots(),

@@ -1,7 +1,7 @@
 //! An extension of the protocol, written outside the SDK: receipts.
 //!
 //! A client that knows receipts gets one instead of the result of a tool, fetches the result when
-//! it needs it, and hears when a receipt has been redeemed. Everyone else sees nothing of it.
+//! it needs it, and hears when a receipt has been redeemed. Nobody else sees it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -20,6 +20,10 @@ const STUMBLES: &[(&str, &str)] = &[
     ("told of", "`notified of`, `reported`"),
     ("worth while", "`worthwhile`"),
     ("has no say in", "`does not affect`"),
+    ("nothing of it", "`none of it`"),
+    ("anyone on the way", "`anyone between you and the server`"),
+    ("everything count", "`also count`"),
+    ("what they come to", "`the result`"),
 ];
 
 /// `is no` reads as translated, except in these: `it is no longer there`.

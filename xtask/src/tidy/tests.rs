@@ -56,6 +56,7 @@ fn lines_that_do_not() {
         ("// The value is no object.", "english"),
         ("// A date that is none.", "english"),
         ("// Clients are told of it.", "english"),
+        ("// Everyone else sees nothing of it.", "english"),
         ("// In /work/x.", "machine-path"),
         ("let x = \"/home/x\";", "machine-path"),
         ("// file:///root/x", "machine-path"),

@@ -25,8 +25,7 @@ use crate::text::{line, plain};
 /// breaks one that the specification demands.
 #[derive(Args)]
 pub(crate) struct Apps {
-    /// Let everything count that the specification demands or recommends, and what some host
-    /// fails on
+    /// Also count recommendations, and problems that only some hosts have
     #[arg(long)]
     strict: bool,
 

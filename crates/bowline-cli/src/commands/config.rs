@@ -29,7 +29,7 @@ pub(crate) struct Config {
 enum Action {
     /// List the servers in config files, as `bowline servers` does
     List(Servers),
-    /// Put a tap in front of a server: `bowline tap --view` shows what its client and it say
+    /// Put a tap in front of a server: `bowline tap --view` shows its traffic
     Wrap(Wrap),
     /// Take the tap out again
     Unwrap(Entry),

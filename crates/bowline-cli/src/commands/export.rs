@@ -27,9 +27,9 @@ pub(crate) struct Export {
 enum To {
     /// An HTTP archive (HAR 1.2), for browsers and HTTP tools
     Har,
-    /// Spans as collectors take them (OTLP, JSON)
+    /// Spans for a collector (OTLP, JSON)
     Otlp,
-    /// One page
+    /// A web page
     Html,
 }
 

@@ -138,8 +138,8 @@ pub(crate) struct ListArgs {
 /// Which items to list.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Filter {
-    /// List only what has this in its name, title or description; with * or ?, what is named like
-    /// this
+    /// List only items whose name, title or description contains this; with * or ?, items whose
+    /// name matches
     #[arg(long, short, value_name = "PATTERN")]
     filter: Option<String>,
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use bowline::Server;
 use bowline::proxy::ProxyError;
 use bowline_gateway::mock::Mock as Answers;
+use bowline_web::Host;
 use clap::Args;
 use tokio::net::TcpListener;
 
@@ -44,7 +45,7 @@ impl Mock {
             let served = server.serve_stdio().await;
             return served.map_err(|error| Failure::new(Code::Unreachable, error.to_string()));
         };
-        if !address.ip().is_loopback() {
+        if !Host::Address(address.ip()).is_loopback() {
             let what = format!("--http {address} can be reached from other machines");
             return Err(Failure::usage(what).with_remedy("use 127.0.0.1"));
         }

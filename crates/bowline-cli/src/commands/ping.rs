@@ -12,7 +12,7 @@ use crate::screen::OutputArgs;
 use crate::session::{Invocation, Session, interrupted};
 use crate::target::{TargetArgs, duration};
 
-/// Check that a server answers, and how fast
+/// Check that a server answers, and measure how fast
 ///
 /// The modern era has no `ping`: there, the request is `server/discover`.
 #[derive(Args)]

@@ -17,7 +17,7 @@ use crate::target::TargetOptions;
 
 /// Fill in a prompt and show its messages
 ///
-/// Arguments are given as those of `bowline call`: key=value, or key=@FILE for a file and key=- for
+/// Arguments are written as for `bowline call`: key=value, or key=@FILE for a file and key=- for
 /// standard input. All of them are text.
 #[derive(Args)]
 #[command(override_usage = "bowline prompt [OPTIONS] TARGET PROMPT [KEY=VALUE]...\n       \

@@ -22,12 +22,12 @@ use crate::failure::Failure;
 use crate::screen::{OutputArgs, Screen};
 use crate::target::{Resolved, TargetOptions, tap};
 
-/// Send what a recorded client sent to a server, and compare the answers
+/// Replay the messages of a recorded client to a server, and compare the answers
 ///
 /// Requests are sent one after the other, each when the one before is answered. The server's
 /// questions get the recorded answers. Ids of tasks and states of questions are replaced by those
-/// that the server gives now. With --revision, the server is spoken to in another revision than the
-/// recorded one, and what only one of the two can say is not compared. Exits with 11 if an answer
+/// that the server gives now. With --revision, the session uses another revision than the
+/// recording; what only one of them can express is not compared. Exits with 11 if an answer
 /// differs.
 #[derive(Args)]
 pub(crate) struct Replay {

@@ -16,7 +16,7 @@ use crate::session::Invocation;
 use crate::target::TargetOptions;
 use crate::text::did_you_mean;
 
-/// List the skills of a server, or read one, or files of it
+/// List a server's skills, or read a skill or its files
 ///
 /// What is read is verified: its size and digest, the front matter of SKILL.md, and that the skill
 /// lists the file. Nothing else is printed.

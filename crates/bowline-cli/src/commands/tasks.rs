@@ -17,7 +17,7 @@ use crate::session::{Invocation, Session, TaskTold};
 use crate::target::{TargetArgs, TargetOptions};
 use crate::text::{line, plain};
 
-/// Look after tasks: calls that a server works on while nobody waits
+/// Manage tasks: calls that run in the background
 ///
 /// `bowline call --task` starts one and prints its id. A task belongs to the login that started it,
 /// and to the revision of the protocol: use the same --token and --revision here.
@@ -29,7 +29,7 @@ pub(crate) struct Tasks {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the tasks of a server, in 2025-11-25: no other revision has a list
+    /// List a server's tasks; only revision 2025-11-25 has such a list
     List(Box<TargetArgs>),
     /// Show a task: what it does, how long it is kept, what it asks
     #[command(override_usage = "bowline tasks show [OPTIONS] TARGET ID\n       \

@@ -20,18 +20,18 @@ const OTHER_SECRET: &str = "BOWLINE_FLEET_OTHER_SECRET";
 /// The fleet that a server joins, if it does.
 #[derive(Args, Default)]
 pub(super) struct FleetArgs {
-    /// With --http, be one of several processes that serve the same and share what they know in
-    /// this database, as in `postgres://user@host/name`; defaults to `BOWLINE_FLEET`, where a
-    /// password is not seen. `BOWLINE_FLEET_SECRET`, the same for all of them, seals the keys in it
+    /// With --http, join a fleet whose processes share their state in this database, such as
+    /// `postgres://user@host/name`; set `BOWLINE_FLEET` instead to keep the password off the
+    /// command line. `BOWLINE_FLEET_SECRET`, the same for all of them, seals the keys in it
     #[arg(long = "fleet", id = "fleet", value_name = "URL", requires = "http")]
     url: Option<String>,
 
-    /// In a fleet, let news travel through this Redis or Valkey, as in `redis://host`
+    /// In a fleet, notify the other processes through this Redis or Valkey, such as `redis://host`
     #[arg(long = "fleet-redis", value_name = "URL")]
     redis: Option<String>,
 
-    /// In a fleet, where the other processes reach this one, as in `http://10.0.0.7:8080`; defaults
-    /// to the address of --http
+    /// In a fleet, where the other processes reach this one, such as `http://10.0.0.7:8080`;
+    /// defaults to the address of --http
     #[arg(long = "fleet-address", value_name = "ORIGIN")]
     address: Option<String>,
 

@@ -96,8 +96,8 @@ impl Journal {
             journal.screen.note(note);
         }
         if resolved.is_insecure {
-            let text = "--insecure: certificates are not checked; anyone on the way can read and \
-                        change everything, tokens included";
+            let text = "--insecure: certificates are not checked; anyone between you and the \
+                        server can read and change everything, tokens included";
             journal.screen.warn(text);
         }
         let opening = Opening::now(shown(&resolved.location, &journal.redactor));

@@ -96,7 +96,7 @@ pub enum ResumeError {
     Unknown,
     /// Some of the later events are no longer available.
     Evicted,
-    /// The stream has ended, and nothing of it is kept any more.
+    /// The stream has ended, and none of it is kept any more.
     Ended,
 }
 

@@ -19,7 +19,7 @@ use super::limits::ClientLimit;
 #[non_exhaustive]
 pub enum CallError {
     /// The server answered with an error, which is here as it came.
-    #[error("{method}: the server refused: {error}")]
+    #[error("{method}: the server refused: {}", without_method(error, method))]
     Refused {
         /// Which call.
         method: String,
@@ -268,4 +268,11 @@ debug_as_sentence!(CallError, OpenError);
 
 fn told(exit: &Option<Arc<Exit>>) -> String {
     exit.as_ref().map(|exit| format!(": {exit}")).unwrap_or_default()
+}
+
+/// What a server said, without the method that its message begins with: it is named already.
+fn without_method(error: &ErrorObject, method: &str) -> String {
+    let text = error.to_string();
+    let rest = text.strip_prefix(method).and_then(|rest| rest.strip_prefix(": "));
+    rest.map_or_else(|| text.clone(), str::to_owned)
 }

@@ -23,7 +23,7 @@ const TOGETHER: Duration = Duration::from_millis(20);
 pub(super) enum Parked<T> {
     /// The caller is asked, or the server does without the answer.
     Step(Step<T>),
-    /// The caller can answer nothing of it, which the server has heard.
+    /// The caller can answer none of it, which the server has heard.
     Unasked(Box<InFlight>),
 }
 

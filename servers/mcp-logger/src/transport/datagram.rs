@@ -41,7 +41,7 @@ impl Datagrams {
         if let Some(error) = self.0.take_error()? {
             return Err(error);
         }
-        if self.0.peer_addr()?.ip().is_loopback() {
+        if self.0.peer_addr()?.ip().to_canonical().is_loopback() {
             return Ok(());
         }
         // Syslog has no replies; ignore anything that arrives.
