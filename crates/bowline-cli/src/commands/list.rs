@@ -321,20 +321,26 @@ pub(crate) async fn all_pages(
 ) -> Result<(Json, Option<String>), CallError> {
     /// No person reads a list of more pages.
     const PAGES: usize = 1000;
+    /// Nor one of more bytes. A single page has the limit of a message.
+    const BYTES: usize = 32 << 20;
     #[derive(Deserialize)]
     struct Cursor {
         #[serde(rename = "nextCursor")]
         next: Option<String>,
     }
-    let (mut pages, mut cursors) = (Vec::new(), HashSet::new());
+    let (mut pages, mut cursors, mut bytes) = (Vec::new(), HashSet::new(), 0);
     let mut params = Json::empty_object();
     let cut = loop {
         let page = client.call_json(method, params).await?;
         let next = page.parse::<Cursor>().ok().and_then(|cursor| cursor.next);
+        bytes += page.as_str().len();
         pages.push(page);
         let Some(cursor) = next else { break None };
         if pages.len() >= PAGES {
             break Some(format!("{method}: more than {PAGES} pages; the rest is left out"));
+        }
+        if bytes >= BYTES {
+            break Some(format!("{method}: more than {} MiB; the rest is left out", BYTES >> 20));
         }
         params = json!({ "cursor": cursor }).into();
         if let Some(repeated) = cursors.replace(cursor) {

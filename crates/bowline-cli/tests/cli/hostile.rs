@@ -131,3 +131,31 @@ fn nothing_hostile_reaches_a_report() {
     assert_eq!((told.code, raw(&told).as_str()), (Some(0), ""));
     assert!(told.out.contains("\\u{202e}"), "{}", told.out);
 }
+
+/// A list without an end, in pages of eight million letters, in a few lines of shell.
+#[test]
+#[cfg(unix)]
+fn a_list_that_grows_without_end_is_cut() {
+    let home = Folder::new();
+    let script = r#"while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        case "$line" in
+            *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}' ;;
+            *'"tools/list"'*)
+                printf '{"jsonrpc":"2.0","id":%s,"result":{"nextCursor":"%s","tools":[{"name":"t%s","inputSchema":{"type":"object"},"description":"' $id $id $id
+                head -c 8000000 /dev/zero | tr '\0' x
+                echo '"}]}}' ;;
+        esac
+    done"#;
+    let mut command = program(&home);
+    command.args(["tools", "-o", "json", "--revision", "legacy", "--", "sh", "-c", script]);
+    let said = said(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("tools/list: more than 32 MiB; the rest is left out"),
+        "{}",
+        said.err
+    );
+    let list: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(list["tools"].as_array().unwrap().len(), 5);
+}
